@@ -1,0 +1,71 @@
+# Slackwater's commands; `make` alone lists them. Each sets up what it needs in .venv, once.
+
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.set-up
+
+CASES ?= tests/conformance/cases
+ENGINE ?= memory
+ONLY ?=
+N ?= 50
+ARGS ?=
+UPGRADE ?=
+
+CHECKED := $(wildcard src tests benchmarks examples)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check conformance bench crash lock clean java
+
+help: ## List the targets and their variables
+	@echo "Slackwater: event-time stream processing on Spark."
+	@echo
+	@echo "Targets (each sets up .venv when needed; needs Python 3.11 or newer and Java 17 or newer):"
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@echo
+	@echo "Variables:"
+	@awk -F '## var ' '/^## var / { at = index($$2, ": "); printf "  %-17s %s\n", substr($$2, 1, at - 1), substr($$2, at + 2) }' $(firstword $(MAKEFILE_LIST))
+## var CASES=folder: conformance: where the case files are (default tests/conformance/cases)
+## var ENGINE=memory: conformance: the engine that replays them, memory or spark
+## var ONLY=a,b: bench: only these cases
+## var N=50: crash: how many kills
+## var ARGS="-k late": test: more arguments for pytest
+## var UPGRADE=1: lock: take newer versions instead of keeping what is locked
+## var PYTHON=path: the Python that .venv is made with (default: the first of python3.11, python3.12, python3.13, python3)
+
+demo: $(READY) java ## Run a live stream with late, broken and future events for a minute, and account for each one
+	$(BIN)/slackwater demo
+
+test: check java ## Run `check`, then every test that is short: unit, in memory, Spark, crash, cluster, docs
+	$(BIN)/pytest -n 2 --dist loadscope --durations=15 $(ARGS)
+
+check: $(READY) ## Lint, formatting, strict types, and that imports point one way
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy $(CHECKED)
+	$(BIN)/pytest -q tests/unit/test_imports_point_one_way.py
+
+conformance: $(READY) $(if $(filter spark,$(ENGINE)),java) ## Replay the conformance cases of a folder
+	@$(BIN)/python -m slackwater.testing.conformance "$(CASES)" --engine "$(ENGINE)"
+
+bench: $(READY) java ## Compare with Spark's own windows on the same data; writes build/bench.json
+	$(BIN)/python -m benchmarks.run $(if $(ONLY),--only "$(ONLY)")
+
+crash: $(READY) java ## Kill a running job N times, start it again, and compare its output with an undisturbed run
+	$(BIN)/python -m tests.crash.run --kills "$(N)"
+
+lock: $(READY) ## Resolve pyproject.toml anew into requirements.lock (hashes, no addresses)
+	$(BIN)/pip-compile pyproject.toml --extra dev --output-file requirements.lock --quiet $(if $(UPGRADE),--upgrade) \
+		--generate-hashes --allow-unsafe --strip-extras --no-annotate --no-header \
+		--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
+	@! grep -n '://' requirements.lock || { echo "requirements.lock must hold no addresses; see the lines above" >&2; exit 1; }
+
+clean: ## Remove .venv and everything the other targets made
+	rm -rf $(VENV) build dist demo-run spark-warehouse metastore_db derby.log src/*.egg-info \
+		.pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+$(READY): requirements.lock pyproject.toml
+	@scripts/set-up
+
+java:
+	@scripts/preflight java

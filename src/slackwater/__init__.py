@@ -1,0 +1,80 @@
+"""Slackwater: event-time stream processing on Spark that never loses an event and never counts one twice."""
+
+from slackwater import formats, sinks, sources, testing
+from slackwater.aggregates import (
+    Accumulator,
+    accumulator,
+    approx_distinct,
+    collect_list,
+    collect_set,
+    count,
+    count_distinct,
+    ewma,
+    first,
+    last,
+    max,  # noqa: A004  the public name is sw.max
+    mean,
+    median,
+    min,  # noqa: A004  the public name is sw.min
+    quantile,
+    quantiles,
+    stddev,
+    sum,  # noqa: A004  the public name is sw.sum
+    top,
+    variance,
+)
+from slackwater.errors import DefinitionError, RunError, SlackwaterError
+from slackwater.eventtime.durations import duration
+from slackwater.operators.spec import Semantics
+from slackwater.pipeline import Pipeline
+from slackwater.streams import stream
+from slackwater.triggers import after_count, after_watermark, any_of, every, every_event_time, never
+from slackwater.windows import cumulative, global_window, hopping, session, sliding, tumbling
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Accumulator",
+    "DefinitionError",
+    "Pipeline",
+    "RunError",
+    "Semantics",
+    "SlackwaterError",
+    "accumulator",
+    "after_count",
+    "after_watermark",
+    "any_of",
+    "approx_distinct",
+    "collect_list",
+    "collect_set",
+    "count",
+    "count_distinct",
+    "cumulative",
+    "duration",
+    "every",
+    "every_event_time",
+    "ewma",
+    "first",
+    "formats",
+    "global_window",
+    "hopping",
+    "last",
+    "max",
+    "mean",
+    "median",
+    "min",
+    "never",
+    "quantile",
+    "quantiles",
+    "session",
+    "sinks",
+    "sliding",
+    "sources",
+    "stddev",
+    "stream",
+    "sum",
+    "testing",
+    "top",
+    "tumbling",
+    "variance",
+]

@@ -1,0 +1,140 @@
+"""Aggregates: what a window computes of its rows. All of them merge, and all work on whole columns.
+
+A `column` is a column's name, a SQL string or a Polars expression. Rows in which it is null are skipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from slackwater.aggregates.accumulator import Accumulated, Accumulator
+from slackwater.aggregates.approx_distinct import ApproxDistinct
+from slackwater.aggregates.base import Aggregate
+from slackwater.aggregates.by_time import Ewma, First, Last
+from slackwater.aggregates.collected import CollectList, CollectSet, CountDistinct, Median
+from slackwater.aggregates.inputs import Expression
+from slackwater.aggregates.quantiles import Quantile, Quantiles
+from slackwater.aggregates.simple import Count, Max, Min
+from slackwater.aggregates.spread import StdDev, Variance
+from slackwater.aggregates.sums import Mean, Sum
+from slackwater.aggregates.top import Top
+from slackwater.eventtime.durations import Duration, duration_ms
+
+__all__ = [
+    "Accumulator",
+    "Aggregate",
+    "accumulator",
+    "approx_distinct",
+    "collect_list",
+    "collect_set",
+    "count",
+    "count_distinct",
+    "ewma",
+    "first",
+    "last",
+    "max",
+    "mean",
+    "median",
+    "min",
+    "quantile",
+    "quantiles",
+    "stddev",
+    "sum",
+    "top",
+    "variance",
+]
+
+
+def count(column: Expression | None = None) -> Aggregate:
+    """Count rows, or those in which `column` is not null; Int64."""
+    return Count(column=column)
+
+
+def count_distinct(column: Expression) -> Aggregate:
+    """Count the distinct values exactly; Int64. Its state holds them all."""
+    return CountDistinct(column=column)
+
+
+def approx_distinct(column: Expression, k: int = 4096) -> Aggregate:
+    """Estimate the number of distinct values; exact below `k`, above within about 1 / sqrt(k); Int64."""
+    return ApproxDistinct(column=column, k=k)
+
+
+def sum(column: Expression) -> Aggregate:
+    """Add up the values; Int64, Float64 or Decimal(38). A sum that does not fit its type stops the job."""
+    return Sum(column=column)
+
+
+def min(column: Expression) -> Aggregate:
+    """Take the smallest value."""
+    return Min(column=column)
+
+
+def max(column: Expression) -> Aggregate:
+    """Take the largest value."""
+    return Max(column=column)
+
+
+def mean(column: Expression) -> Aggregate:
+    """Take the arithmetic mean; Float64."""
+    return Mean(column=column)
+
+
+def variance(column: Expression, ddof: int = 1) -> Aggregate:
+    """Take the variance, of a sample unless `ddof` is 0; Float64."""
+    return Variance(column=column, ddof=ddof)
+
+
+def stddev(column: Expression, ddof: int = 1) -> Aggregate:
+    """Take the standard deviation, of a sample unless `ddof` is 0; Float64."""
+    return StdDev(column=column, ddof=ddof)
+
+
+def first(column: Expression) -> Aggregate:
+    """Take the value with the earliest event time."""
+    return First(column=column)
+
+
+def last(column: Expression) -> Aggregate:
+    """Take the value with the latest event time."""
+    return Last(column=column)
+
+
+def collect_list(column: Expression) -> Aggregate:
+    """Collect all values in the order of event time."""
+    return CollectList(column=column)
+
+
+def collect_set(column: Expression) -> Aggregate:
+    """Collect the distinct values, smallest first."""
+    return CollectSet(column=column)
+
+
+def top(n: int, *, by: Expression, column: Expression | None = None) -> Aggregate:
+    """Take the `n` rows with the largest `by`, largest first: `column` of each, or the row as a struct."""
+    return Top(n=n, by=by, column=column)
+
+
+def quantile(column: Expression, q: float, relative_error: float = 0.01) -> Aggregate:
+    """Estimate the quantile `q` within `relative_error` of its value; Float64."""
+    return Quantile(column=column, q=(q,), relative_error=relative_error)
+
+
+def quantiles(column: Expression, q: Sequence[float], relative_error: float = 0.01) -> Aggregate:
+    """Estimate several quantiles at once, from one sketch; a list of Float64."""
+    return Quantiles(column=column, q=tuple(q), relative_error=relative_error)
+
+
+def median(column: Expression) -> Aggregate:
+    """Take the exact median; Float64. Its state holds all values."""
+    return Median(column=column)
+
+
+def ewma(column: Expression, half_life: Duration) -> Aggregate:
+    """Take the mean that gives a value half the weight for each `half_life` it is older; Float64."""
+    return Ewma(column=column, half_life_ms=duration_ms(half_life, what="half_life of ewma"))
+
+
+def accumulator(cls: type[Accumulator], column: Expression) -> Aggregate:
+    """Aggregate with the user's own class."""
+    return Accumulated(cls=cls, column=column)

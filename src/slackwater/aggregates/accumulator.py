@@ -1,0 +1,150 @@
+"""Aggregates that users write in Python: a class with `create`, `add`, `merge` and `result`."""
+
+# ruff: noqa: D102  the contract in base.py says what the methods do
+
+from __future__ import annotations
+
+import pickle
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, ClassVar, Final
+
+import polars as pl
+
+from slackwater.aggregates.base import ORDER, ColumnAggregate, part, state
+from slackwater.errors import fault, refuse
+from slackwater.formats.schemas import as_schema
+
+_PROTOCOL: Final = 5
+"""Fixed, so that a newer Python writes what an older one can read."""
+
+
+class Accumulator(ABC):
+    """A user's own aggregate.
+
+    `add` and `merge` return the new accumulation; they may change and return their first argument. An
+    accumulation is anything that can be pickled; it is the state, so it survives restarts. Values of
+    one piece are added in the order of event time and position in the log, and null is never added.
+    """
+
+    output: ClassVar[pl.DataType | type[pl.DataType] | str]
+    """The result's type: a Polars type, or a Spark type such as "array<double>"."""
+
+    @abstractmethod
+    def create(self) -> Any:  # noqa: ANN401  the user's own type
+        """Return the accumulation of no values."""
+
+    @abstractmethod
+    def add(self, acc: Any, value: Any) -> Any:  # noqa: ANN401
+        """Return `acc` with one more value."""
+
+    @abstractmethod
+    def merge(self, a: Any, b: Any) -> Any:  # noqa: ANN401
+        """Return the accumulation of the values of both."""
+
+    @abstractmethod
+    def result(self, acc: Any) -> Any:  # noqa: ANN401
+        """Return the result for `acc`, of the type `output`."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Accumulated(ColumnAggregate):
+    """A column aggregated by a user's `Accumulator` class; the one aggregate that walks over values.
+
+    The state is `acc`, the pickled accumulation. A key without values has the result of `create()`.
+    """
+
+    name: ClassVar[str] = "accumulator"
+    may_stream: ClassVar[bool] = False
+    cls: type[Accumulator]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.cls, type) or not issubclass(self.cls, Accumulator):
+            raise refuse("ACCUMULATOR_CLASS", got=repr(self.cls))
+        missing = sorted(getattr(self.cls, "__abstractmethods__", ()))
+        if missing:
+            raise refuse("ACCUMULATOR_METHODS", cls=self.cls.__qualname__, missing=", ".join(missing))
+        if not hasattr(self.cls, "output"):
+            raise refuse("ACCUMULATOR_OUTPUT", cls=self.cls.__qualname__, got="nothing")
+        self._output()
+
+    def describe(self) -> str:
+        return f"{self.name}({self.cls.__qualname__}, {self.column})"
+
+    def output_type(self, schema: pl.Schema) -> pl.DataType:
+        self.input_type(schema)
+        return self._output()
+
+    def partial(self, alias: str) -> list[pl.Expr]:
+        values = self.values(alias)
+        kept = values.sort_by([pl.col(name) for name in ORDER]).drop_nulls()
+        return [kept.implode().alias(part(alias, "~values"))]
+
+    def merge(self, alias: str) -> list[pl.Expr]:
+        return [state(alias, "acc").drop_nulls().implode().alias(part(alias, "~accs"))]
+
+    def compact(self, frame: pl.DataFrame, alias: str) -> pl.DataFrame:
+        user, column = self._user(), part(alias, "acc")
+        for name, fold in (("~values", self._added), ("~accs", self._merged)):
+            raw = part(alias, name)
+            if raw in frame.columns:
+                accs = [fold(user, held) if held else None for held in frame[raw].to_list()]
+                frame = frame.drop(raw).with_columns(pl.Series(column, accs, dtype=pl.Binary))
+        return frame
+
+    def finish(self, frame: pl.DataFrame, alias: str) -> pl.DataFrame:
+        user = self._user()
+        results = []
+        for held in frame[part(alias, "acc")].to_list():
+            acc = self._call(user.create) if held is None else pickle.loads(held)  # noqa: S301  our own state
+            results.append(self._call(user.result, acc))
+        try:
+            return frame.with_columns(pl.Series(alias, results, dtype=self._output(), strict=True))
+        except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
+            cause = f"its result is not of the class's `output`, {self._output()}: {error}"
+            raise self._failed("result", cause) from error
+
+    def _added(self, user: Accumulator, values: list[Any]) -> bytes:
+        acc = self._call(user.create)
+        for value in values:
+            acc = self._call(user.add, acc, value)
+        return self._pickled(acc)
+
+    def _merged(self, user: Accumulator, accs: list[bytes]) -> bytes:
+        if len(accs) == 1:
+            return accs[0]
+        loaded = (pickle.loads(held) for held in accs)  # noqa: S301  our own state
+        return self._pickled(reduce(lambda a, b: self._call(user.merge, a, b), loaded))
+
+    def _pickled(self, acc: object) -> bytes:
+        try:
+            return pickle.dumps(acc, protocol=_PROTOCOL)
+        except (pickle.PicklingError, TypeError, AttributeError) as error:
+            raise self._failed("add", f"its accumulation cannot be pickled: {error}") from error
+
+    def _user(self) -> Accumulator:
+        try:
+            return self.cls()
+        except Exception as error:
+            raise self._failed("__init__", f"{type(error).__name__}: {error}") from error
+
+    def _call(self, method: Callable[..., Any], *args: object) -> Any:  # noqa: ANN401
+        try:
+            return method(*args)
+        except Exception as error:
+            raise self._failed(method.__name__, f"{type(error).__name__}: {error}") from error
+
+    def _failed(self, method: str, cause: str) -> Exception:
+        return fault("ACCUMULATOR_FAILED", cls=self.cls.__qualname__, method=method, cause=cause)
+
+    def _output(self) -> pl.DataType:
+        output = self.cls.output
+        if isinstance(output, str):
+            return as_schema(f"result {output}")["result"]
+        if isinstance(output, type) and issubclass(output, pl.DataType):
+            return output()
+        if not isinstance(output, pl.DataType):
+            raise refuse("ACCUMULATOR_OUTPUT", cls=self.cls.__qualname__, got=repr(output))
+        return output

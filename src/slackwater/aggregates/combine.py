@@ -1,0 +1,99 @@
+"""Combining: many aggregates over one frame, from rows to states, from states to states, to results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from slackwater.aggregates.base import Aggregate
+
+Aggregates = Mapping[str, Aggregate]
+
+_HIDDEN: Final = {"__ts": pl.Int64(), "__part": pl.String(), "__off": pl.Int64()}
+
+
+def bind(schema: pl.Schema, aggregates: Aggregates) -> dict[str, Aggregate]:
+    """Return the aggregates for rows of `schema`, as `prepare` and `partial` need them."""
+    return {alias: aggregate.bind(schema) for alias, aggregate in aggregates.items()}
+
+
+def combine_rows(
+    rows: pl.DataFrame, by: list[str], aggregates: Aggregates, extra: list[pl.Expr] | None = None
+) -> pl.DataFrame:
+    """Return one row per group of `by` with the aggregates' states, and the aggregations `extra`.
+
+    The groups come in no particular order, but what is in them is the same in every run, to the bit.
+    """
+    bound = bind(rows.schema, aggregates)
+    partials = [expr for alias, aggregate in bound.items() for expr in aggregate.partial(alias)]
+    grouped = (
+        rows.lazy()
+        .with_columns(_prepared(bound))
+        .group_by(by)
+        .agg(*(extra or []), *partials)
+        .collect(engine="streaming" if all(agg.may_stream for agg in bound.values()) else "in-memory")
+    )
+    return compact(grouped, bound)
+
+
+def merge_states(
+    states: pl.DataFrame, by: list[str], aggregates: Aggregates, extra: list[pl.Expr] | None = None
+) -> pl.DataFrame:
+    """Return one row per group of `by` with the merged states, and the aggregations `extra`.
+
+    Groups come in the order of their first rows, and states are merged in the order of the rows.
+    """
+    merges = [expr for alias, aggregate in aggregates.items() for expr in aggregate.merge(alias)]
+    merged = states.group_by(by, maintain_order=True).agg(*(extra or []), *merges)
+    return compact(merged, aggregates)
+
+
+def compact(frame: pl.DataFrame, aggregates: Aggregates) -> pl.DataFrame:
+    """Return `frame` with the states tidied, as they must be after `partial` or `merge` expressions."""
+    for alias, aggregate in aggregates.items():
+        frame = aggregate.compact(frame, alias)
+    return frame
+
+
+def finish(states: pl.DataFrame, aggregates: Aggregates) -> pl.DataFrame:
+    """Return `states` with a result column for each alias instead of the state columns."""
+    names = set(state_columns(states, aggregates))
+    for alias, aggregate in aggregates.items():
+        states = aggregate.finish(states, alias)
+    others = [name for name in states.columns if name not in names and name not in aggregates]
+    return states.select(*others, *aggregates)
+
+
+def state_columns(states: pl.DataFrame, aggregates: Aggregates) -> list[str]:
+    """Return the names of the state columns of `aggregates` in `states`."""
+    prefixes = tuple(f"__{alias}." for alias in aggregates)
+    return [name for name in states.columns if name.startswith(prefixes)]
+
+
+def state_schema(schema: pl.Schema, aggregates: Aggregates) -> pl.Schema:
+    """Return the types of the state columns for rows of `schema`."""
+    return _empty_state(tuple(schema.items()), tuple(aggregates.items())).schema
+
+
+def empty_state(schema: pl.Schema, aggregates: Aggregates, n: int) -> pl.DataFrame:
+    """Return `n` rows of the state of no rows at all."""
+    one = _empty_state(tuple(schema.items()), tuple(aggregates.items()))
+    return one[np.zeros(n, dtype=np.int64)]
+
+
+@lru_cache(maxsize=64)
+def _empty_state(
+    schema: tuple[tuple[str, pl.DataType], ...], pairs: tuple[tuple[str, Aggregate], ...]
+) -> pl.DataFrame:
+    rows = pl.DataFrame(schema=_HIDDEN | dict(schema))
+    bound = bind(rows.schema, dict(pairs))
+    partials = [expr for alias, aggregate in bound.items() for expr in aggregate.partial(alias)]
+    return compact(rows.with_columns(_prepared(bound)).select(partials), bound)
+
+
+def _prepared(aggregates: Aggregates) -> list[pl.Expr]:
+    return [expr for alias, aggregate in aggregates.items() for expr in aggregate.prepare(alias)]

@@ -1,0 +1,395 @@
+"""The words of every error, by its stable code, sorted. *Rule broken; got X; do Y.*"""
+
+from __future__ import annotations
+
+from typing import Final
+
+CATALOGUE: Final[dict[str, str]] = {
+    "ACCUMULATION": (
+        '`accumulation` must be "discarding", "accumulating" or "retracting"; got {got}; leave it out '
+        'for "accumulating"'
+    ),
+    "ACCUMULATOR_CLASS": (
+        "an accumulator must be a class derived from `Accumulator`; got {got}; write `class "
+        "Mine(sw.Accumulator)` and pass `Mine` itself"
+    ),
+    "ACCUMULATOR_FAILED": (
+        "method `{method}` of accumulator class {cls} failed; got {cause}; correct the method and "
+        "start again, the state before this batch is unharmed"
+    ),
+    "ACCUMULATOR_METHODS": (
+        "an accumulator class must define create, add, merge and result; {cls} lacks {missing}; add "
+        "what is missing"
+    ),
+    "ACCUMULATOR_OUTPUT": (
+        "an accumulator class must say its result's type; {cls} has `output` = {got}; write for "
+        'example output = pl.Float64 or output = "double"'
+    ),
+    "AGGREGATE_DDOF": (
+        "`ddof` of {aggregate} must be a whole number of 0 or more; got {got}; use 1 for a sample, 0 "
+        "for all there is"
+    ),
+    "AGGREGATE_EMPTY": (
+        "`aggregate` needs at least one aggregate; got none in step `{step}`; write for example "
+        ".aggregate(orders=sw.count())"
+    ),
+    "AGGREGATE_INPUT_NOT_A_ROW_VALUE": (
+        "an aggregate's input must be computed from one row alone; got {got} in {aggregate}; compute "
+        "it from the row's columns, and leave summing to the aggregate"
+    ),
+    "AGGREGATE_INPUT_TYPE": "{aggregate} needs {wants}; got {got}; choose another column or cast it",
+    "AGGREGATE_NAME_TAKEN": (
+        "an aggregate's name must not be a key's or a result column's; got `{alias}` in step "
+        "`{step}`; choose another name"
+    ),
+    "APPROX_DISTINCT_K": (
+        "`k` of approx_distinct must be a whole number of {least} or more; got {got}; 4096 gives a "
+        "standard error of 1.6 %"
+    ),
+    "BAD_NAME": (
+        "a {what} name must be made of letters, digits, `.`, `-` and `_`, and begin with a letter or "
+        "digit; got {got}; it names files and state, so choose it to stay"
+    ),
+    "BAD_SCHEMA": (
+        "a schema must be Spark DDL such as `id string, amount double`, or names with Polars types; "
+        "got {problem}; {remedy}"
+    ),
+    "BATCH_HALF_DELIVERED": (
+        "a batch whose delivery was begun must be finished by the same code; batch {batch} of "
+        "`{path}` was begun by a different version of this pipeline; run that version once more, or "
+        "accept that its rows may differ with --accept-changes"
+    ),
+    "CHAIN_GLOBAL": (
+        "a chained step needs results with an event time; got `{before}`, a global window, before "
+        "step `{step}`; use a window with an end"
+    ),
+    "CHAIN_UPDATES": (
+        "a chained step must not count a window twice; got step `{step}` on the results of "
+        '`{before}`, which shows a window more than once; give `{before}` accumulation="discarding", '
+        'or no early panes and allowed_lateness="0s"'
+    ),
+    "CHECKPOINT_FINISHED": (
+        "a bounded run ends time for its checkpoint, and every later row would be late; `{path}` is "
+        "finished; start with a new checkpoint"
+    ),
+    "CHECKPOINT_FOREIGN": (
+        "a checkpoint must have been made by Slackwater; `{path}` is a checkpoint of another Spark "
+        "query; choose another folder"
+    ),
+    "CHECKPOINT_FORMAT": (
+        "a checkpoint must have a format this version knows; `{path}` has format {got}, known is "
+        "{known}; use the version of Slackwater that wrote it"
+    ),
+    "CHECKPOINT_KEY_GROUPS": (
+        "the number of key groups is fixed when a checkpoint is made; `{path}` has {found}, the "
+        "pipeline says {mine}; keep key_groups={found}, or start with a new checkpoint"
+    ),
+    "CHECKPOINT_OF_ANOTHER": (
+        "a checkpoint belongs to one pipeline; `{path}` belongs to `{found}`, this is `{mine}`; "
+        "choose another folder"
+    ),
+    "CHECKPOINT_SOURCES": (
+        "a checkpoint's sources cannot change; `{path}` has {found}, the pipeline has {mine}; start "
+        "with a new checkpoint"
+    ),
+    "CHECKPOINT_STEP_CHANGED": (
+        "a step's state must fit the step; `{part}` of step `{step}` in `{path}` is {found}, the "
+        "pipeline says {mine}; change it back, or start with a new checkpoint"
+    ),
+    "CHECKPOINT_STEP_GONE": (
+        "a step with state must not vanish silently; `{step}` in `{path}` is not in the pipeline any "
+        "more; put it back, give a renamed step its old name, or start with a new checkpoint"
+    ),
+    "CHECKPOINT_STEP_NEW": (
+        "a checkpoint's steps cannot change; `{step}` is not in `{path}`; give a renamed step its old "
+        "name, or start with a new checkpoint"
+    ),
+    "CLOCK_MISSING": (
+        "every batch needs its clock; `{path}` for batch {batch} is missing; restore the checkpoint "
+        "folder as a whole, or start with a new one"
+    ),
+    "CLOCK_NOT_HANDED_OVER": (
+        "every task needs the clock of its batch; none was handed over for batch {batch}; Spark jobs "
+        "of a pipeline must be started on the stream's own thread"
+    ),
+    "CONSOLE_LIMIT": (
+        "`limit` of the console sink must be a whole number of 1 or more; got {got}; leave it out for "
+        "20"
+    ),
+    "CUMULATIVE_UNEVEN": (
+        "a cumulative window's `size` must be a multiple of `every`; got size {size}, every {every}; "
+        'choose for example every="1h" in size "1d"'
+    ),
+    "DATAFRAME_NOT_STREAMING": (
+        "`sources.dataframe` takes a streaming PySpark DataFrame; got {got}; make it with "
+        "spark.readStream"
+    ),
+    "DEAD_LETTERS_UNHANDLED": (
+        "the dead letters of a stream must go somewhere; got none for `{stream}`; add "
+        "{stream}.dead_letters.to(sink), or say .dead_letters.drop() and they are only counted"
+    ),
+    "DECODE_MISSING": (
+        "a source of bytes must be decoded before its rows are used; got stream `{stream}` without; "
+        'add .decode(sw.formats.json("id string, ts timestamp"))'
+    ),
+    "DECODE_TYPED": (
+        "only a source of bytes can be decoded, and once; got `{step}` on typed rows; leave it out"
+    ),
+    "DUPLICATE_COLUMN": (
+        "two columns must not have one name (capitals make no difference); got `{name}` after "
+        "`{other}`; rename one of them"
+    ),
+    "DURATION_TOO_FINE": "{what} must be a whole number of milliseconds; got {got}; round it",
+    "DURATION_TOO_LONG": "{what} must be shorter than a hundred years; got {got}; check its unit",
+    "DURATION_TOO_SHORT": '{what} must be {rule}; got {got}; try "30s", "5m" or "1h30m"',
+    "DURATION_UNREADABLE": (
+        "{what} must be a timedelta or a string of numbers and units (ms, s, m, h, d, w); got {got}; "
+        'try "30s" or "1h30m"'
+    ),
+    "EVENT_TIME_MISSING": (
+        "a keyed step needs to know its rows' time; got step `{step}` on stream `{stream}` without "
+        'one; add .event_time("column"), or .ingestion_time() or .processing_time() if you mean them'
+    ),
+    "EVENT_TIME_TWICE": (
+        "a stream has one time, one watermark; got a second one in `{stream}`; take the time once, "
+        "before the stream branches"
+    ),
+    "EVENT_TIME_TYPE": (
+        "an event time must be a timestamp, a date or a whole number of epoch milliseconds; got {got} "
+        'of type {dtype} in `{step}`; convert it, for example with pl.from_epoch("ts", "s") or '
+        "col.str.to_datetime()"
+    ),
+    "EXPRESSION_KIND": (
+        "an expression is a column name, a SQL string or a Polars expression; got {got}; write "
+        '"amount > 0" or pl.col("amount") > 0'
+    ),
+    "EXPRESSION_SQL": (
+        "a SQL expression must be readable; got `{got}`: {cause}; check quotes (text in single "
+        "quotes) and parentheses"
+    ),
+    "EXPRESSION_TYPE": (
+        "an expression must fit its columns' types; got {got} in `{step}`: {cause}; cast a column or "
+        "change the expression"
+    ),
+    "FILES_FOREIGN": (
+        "a folder holds the output of one run; `{path}` belongs to {found}, this run is {mine}; "
+        "choose another folder, delete this one, or start from the checkpoint that wrote it"
+    ),
+    "FILES_FORMAT": (
+        '`format` of the files sink must be "parquet" or "json"; got {got}; leave it out for Parquet'
+    ),
+    "FILES_PATH": (
+        "the files sink writes to a folder that driver and executors share; got `{got}`; give a local "
+        "or mounted path"
+    ),
+    "FILES_UNMARKED": (
+        "a folder with batches must say whose they are; `{path}` has batches but no owner's mark; "
+        "choose another folder or delete this one"
+    ),
+    "FOREACH_BATCH_FUNCTION": (
+        "`foreach_batch` takes a function of (DataFrame, batch number); got {got}; pass the function "
+        "itself"
+    ),
+    "FOREACH_BATCH_NEEDS_SPARK": (
+        "`foreach_batch` hands over PySpark DataFrames; output `{output}` runs in memory; use "
+        "sinks.memory() in tests"
+    ),
+    "FORMAT_LIMIT": (
+        "`{what}` of a format must be a whole number from {least} to {most}; got {got}; leave it out "
+        "for {default}"
+    ),
+    "GLOBAL_LATENESS": (
+        "a global window never ends, so nothing is late for it; got `allowed_lateness` in step "
+        "`{step}`; leave it out"
+    ),
+    "GLOBAL_NEEDS_TRIGGER": (
+        "a global window never ends, so a live job would never see a result; got the default trigger; "
+        'add trigger=sw.after_count(100) or sw.every("10s")'
+    ),
+    "JAVA_MISSING": (
+        "Spark needs Java 17 or newer; none was found on PATH or in JAVA_HOME; install it, for "
+        "example `apt-get install openjdk-17-jre-headless`"
+    ),
+    "KEY_COLUMNS": (
+        "`key_by` takes one or more different column names; got {got} on stream `{stream}`; compute a "
+        "key with .with_columns(name=...) first"
+    ),
+    "KEY_GROUPS": (
+        "`key_groups` must be a power of two from 1 to 4096; got {got}; leave it out for the default, "
+        "take more only for large clusters"
+    ),
+    "KEY_TYPE": (
+        "a key must be a plain value with a name of its own; got `{key}` of type {dtype} in step "
+        "`{step}`; key by simple columns, and not by a result column's name"
+    ),
+    "LATE_COLUMN_TAKEN": (
+        "late rows carry event_time, late_by_ms, watermark, windows and step beside the original row; "
+        "got a column `{column}` at step `{step}`; rename it with .select or .with_columns before "
+        "the key"
+    ),
+    "LATE_UNHANDLED": (
+        "late rows must go somewhere; got no end for those of step `{step}`; add "
+        "results.late.to(sink), or say results.late.drop() and they are only counted"
+    ),
+    "LOG_FILE_CHANGED": (
+        "a file of a log must never change once it has its final name; {path} was listed with "
+        "{listed} and now has {found}; put the file back, and write new records to new files: under a "
+        "name that begins with a dot, renamed when complete"
+    ),
+    "LOG_FILE_UNREADABLE": (
+        "a file of a log must be readable as it was written; {path} is not: {cause}; repair or "
+        "replace the file, or move it out of the log to leave its records out"
+    ),
+    "LOG_FOLDER_MISSING": (
+        "a log's folder must exist when a job starts; `{path}` of stream `{stream}` does not; check "
+        "the path, or create the folder before its producer starts"
+    ),
+    "LOG_FOLDER_UNSHARED": (
+        "driver and executors must see the same log; some executors do not see `{path}` of stream "
+        "`{stream}`; put it on a shared file system"
+    ),
+    "LOG_FORMAT": (
+        '`format` of a log must be "json" (lines) or "parquet"; got {got}; leave it out for JSON '
+        "lines"
+    ),
+    "LOG_PATH": (
+        "a log is a folder that driver and executors share; got `{got}`; give a local or mounted "
+        "path, or read it with spark.readStream and sources.dataframe"
+    ),
+    "LOG_RECORD": "{rule}; got {got}; {remedy}",
+    "LOG_SCHEMA_UNKNOWN": (
+        "a Parquet log's columns must be known when the pipeline is built; `{path}` has no file yet; "
+        'give schema="id string, ts timestamp"'
+    ),
+    "LOG_WRITER_OPTION": "`{what}` of a log writer must be {rule}; got {got}; {remedy}",
+    "MAP_EMPTY": (
+        "a map function must work on an empty frame, or say its columns; got {cause} in `{step}`; "
+        'make it work with no rows, or add output="column type, …"'
+    ),
+    "MAP_FUNCTION": (
+        "`map` takes a function from Polars frame to Polars frame; got {got}; pass the function "
+        "itself"
+    ),
+    "MAP_LOST_ROWS": (
+        "a map function that adds or removes rows must keep the columns that begin with `__`; in "
+        "`{step}` {before} rows became {after} and {lost} are gone; use filter, explode or "
+        "with_columns rather than select or a new frame"
+    ),
+    "MAP_RESULT": (
+        "a map function must return a Polars DataFrame; got {got} in `{step}`; collect a LazyFrame "
+        "before returning it"
+    ),
+    "NOT_AN_AGGREGATE": (
+        "`aggregate` takes aggregates; got {got} for `{alias}` in step `{step}`; use sw.count(), "
+        'sw.sum("x"), … or sw.accumulator(Class, "x")'
+    ),
+    "NOT_A_SINK": "an output ends in a sink; got {got}; use sw.sinks.files(...), console(), memory(), … ",
+    "NOT_A_TRIGGER": (
+        "`trigger` takes a trigger; got {got}; use sw.after_watermark(...), after_count, every, "
+        "every_event_time or any_of"
+    ),
+    "NOT_A_WINDOW": (
+        '`window` takes a window; got {got}; use sw.tumbling("1m"), hopping, sliding, session, '
+        "cumulative or global_window"
+    ),
+    "OUTPUT_NOT_ENDED": (
+        "a pipeline is made of ended outputs; got a {got} in `{pipeline}`; end it with .to(sink) or "
+        ".drop()"
+    ),
+    "OUTPUT_UNKNOWN": "an output must exist; got `{name}`{hint}; `explain` lists the outputs of a pipeline",
+    "PARTITIONS": (
+        "`partitions` must divide the number of key groups ({key_groups}); got {got}; take a smaller "
+        "power of two"
+    ),
+    "PIPELINE_EMPTY": (
+        "a pipeline needs at least one output; got none in `{pipeline}`; add results.to(sink)"
+    ),
+    "PIPELINE_FILE_CHOICE": (
+        "a file must define one pipeline, or call one `pipeline`; `{file}` defines {found}; name the "
+        "one to run `pipeline`"
+    ),
+    "PIPELINE_FILE_MISSING": "the file with the pipeline must exist; `{file}` does not; check the path",
+    "PREDICATE_TYPE": (
+        "a condition must be true or false; got {got} of type {dtype} in `{step}`; compare it with "
+        'something, as in "amount > 0"'
+    ),
+    "QUANTILES_EMPTY": "{aggregate} needs at least one quantile; got none; try [0.5, 0.95]",
+    "QUANTILE_ERROR": (
+        "`relative_error` of a quantile must be at least {least} and below 1; got {got}; 0.01 means "
+        "one percent"
+    ),
+    "QUANTILE_RANGE": (
+        "a quantile must be a number from 0 to 1; got {got} in {aggregate}; 0.95 is the 95th "
+        "percentile"
+    ),
+    "RATE_LIMIT": "`{what}` must be a whole number of 1 or more; got {got}; leave it out for the default",
+    "RESERVED_COLUMN": (
+        "column names that begin with `__` belong to Slackwater; got `{name}`; rename the column"
+    ),
+    "SESSION_MAX_LENGTH": (
+        "a session's `max_length` must not be shorter than its gap; got {got} with gap {gap}; try "
+        'max_length="24h"'
+    ),
+    "SESSION_TOUCHING": '`touching` must be "merge" or "separate"; got {got}; leave it out for "merge"',
+    "SINK_CANNOT_TAKE": (
+        "a sink must be able to take what an output sends; `{output}` sends {need}s and {sink} takes "
+        "{takes}; use another accumulation or a sink that can (files with changelog=True keep "
+        "retractions as rows)"
+    ),
+    "SLIDING_DISCARDING": (
+        "a sliding window overlaps itself, so its panes cannot be discarded; got "
+        'accumulation="discarding"; use "accumulating" or "retracting"'
+    ),
+    "SLIDING_TRIGGER": (
+        "a sliding window fires once per event, when the watermark passes it; got {got}; leave "
+        "`trigger` out"
+    ),
+    "STATE_OF_ANOTHER_STEP": (
+        "state must belong to the step that reads it; step `{step}` found a blob of `{got}`; start "
+        "from the checkpoint of this pipeline, or from a new one"
+    ),
+    "STEP_NAME_TWICE": (
+        'every keyed step needs a name of its own; got `{name}` twice; add name="…" to one '
+        ".window(...)"
+    ),
+    "STREAM_NAME_TWICE": (
+        "every source stream needs a name of its own; got `{name}` for two sources; rename one"
+    ),
+    "STREAM_UNKNOWN": "rows are sent to a source stream; got `{name}`{hint}; the pipeline has {known}",
+    "SUM_OVERFLOW": (
+        "a sum must fit its type {dtype}; got {got} for `{alias}` = {aggregate}; sum a cast of the "
+        "column, to decimal or double, instead"
+    ),
+    "TOP_N": (
+        '`n` of top must be a whole number of 1 or more; got {got}; top(10, by="amount") keeps ten '
+        "rows"
+    ),
+    "TRIGGER_ANY_OF": (
+        "`any_of` takes two or more of after_count(n), every and every_event_time, each kind once; "
+        "got {got}; drop the repetition"
+    ),
+    "TRIGGER_COUNT": (
+        "`after_count` takes a whole number of 1 or more; got {got}; after_count(1) fires with every "
+        "batch that has rows"
+    ),
+    "TRIGGER_EARLY": (
+        "`early` takes after_count(n), every, every_event_time, any_of or never; got {got}; leave it "
+        "out for no early panes"
+    ),
+    "TRIGGER_LATE": (
+        "`late` takes after_count(n), never() or None; got {got}; leave it out for a pane with every "
+        "late row"
+    ),
+    "UNKNOWN_COLUMN": (
+        "a column must exist where it is used; got `{name}` in `{step}`{hint}; the rows there have "
+        "{known}"
+    ),
+    "VALIDATE_EMPTY": (
+        '`validate` needs at least one rule; got none in `{step}`; write .validate(positive="amount > '
+        '0")'
+    ),
+    "WINDOW_OFFSET": (
+        "a {kind} window's `offset` must be smaller than its `{period}` ({length}); got {got}; take "
+        "the remainder"
+    ),
+}

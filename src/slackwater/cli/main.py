@@ -1,0 +1,32 @@
+"""`slackwater`: the command line."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from slackwater.cli.demo import demo
+from slackwater.cli.explain import explain
+from slackwater.cli.run import run
+from slackwater.errors import SlackwaterError
+
+app = typer.Typer(
+    help="Event-time stream processing on Spark that never loses an event and never counts one twice.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+app.command()(run)
+app.command()(explain)
+app.command()(demo)
+
+
+def main() -> None:
+    """Run the command line; an error of ours is a sentence, not a stack trace."""
+    try:
+        app()
+    except SlackwaterError as error:
+        sys.stderr.write(f"{error}\n")
+        sys.exit(1)

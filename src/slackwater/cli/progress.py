@@ -1,0 +1,82 @@
+"""Progress of a running job, in a line that people can read at a glance."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TextIO
+
+from slackwater.eventtime.clock import MIN_MS
+from slackwater.eventtime.durations import render_ms
+from slackwater.eventtime.times import LAST_USABLE_MS, render_time
+
+if TYPE_CHECKING:
+    from slackwater.runtime.report import BatchReport
+
+
+@dataclass(kw_only=True)
+class Progress:
+    """Says what every batch did; on a terminal it rewrites one line, elsewhere it prints one now and then."""
+
+    quiet: bool = False
+    out: TextIO = sys.stderr
+    every_s: float = 2.0
+    totals: Counter[str] = field(default_factory=Counter)
+    _began: float = field(default_factory=time.monotonic)
+    _printed: float = 0.0
+    _last: str = ""
+
+    def begin(self, name: str) -> None:
+        """Say that the job starts; the first batch takes a while to come."""
+        self._say(f"{name}: starting Spark (the first batch takes some seconds) …", always=True)
+
+    def batch(self, report: BatchReport) -> None:
+        """Say what a batch did."""
+        for what in ("panes", "late", "on_time", "refired", "ignored"):
+            self.totals[what] += report.total(what)
+        self.totals["rows"] += report.rows
+        self.totals["dead"] += report.dead_letters
+        self._say(line(report, self.totals), always=False)
+
+    def end(self) -> None:
+        """Say what the whole run did."""
+        if self._last and not self.quiet and self.out.isatty():
+            self.out.write("\n")
+        took = time.monotonic() - self._began
+        totals = self.totals
+        self._say(
+            f"stopped after {took:.0f} s: {totals['rows']:,} rows in, {totals['panes']:,} panes shown, "
+            f"{totals['late']:,} late, {totals['dead']:,} dead letters",
+            always=True,
+        )
+
+    def _say(self, text: str, *, always: bool) -> None:
+        if self.quiet:
+            return
+        terminal = self.out.isatty()
+        now = time.monotonic()
+        if not always and not terminal and now - self._printed < self.every_s:
+            return
+        self._printed = now
+        if terminal and not always:
+            self.out.write("\r" + text.ljust(len(self._last)))
+            self._last = text
+        else:
+            self.out.write(text + "\n")
+            self._last = ""
+        self.out.flush()
+
+
+def line(report: BatchReport, totals: Counter[str]) -> str:
+    """Return one batch as a line: speed, watermark and its lag, and what came of the rows so far."""
+    rate = report.rows / report.seconds if report.seconds else 0.0
+    watermark = report.watermark_ms
+    lag = ""
+    if MIN_MS < watermark <= LAST_USABLE_MS:
+        lag = f" (lag {render_ms(max(0, report.stats.now_ms - watermark) // 1000 * 1000)})"
+    return (
+        f"batch {report.batch}  {report.rows:,} rows  {rate:,.0f} rows/s  watermark {render_time(watermark)}{lag}  "
+        f"panes {totals['panes']:,}  late {totals['late']:,}  dead letters {totals['dead']:,}"
+    )

@@ -1,0 +1,67 @@
+"""What one batch did, summed over its tasks: the driver's only knowledge of the rows."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from slackwater.eventtime.clock import MIN_MS
+
+
+@dataclass(kw_only=True)
+class PartitionStats:
+    """What a batch read of one source partition."""
+
+    rows: int = 0
+    max_ts_ms: int = MIN_MS
+    modified_ms: int = MIN_MS
+
+
+@dataclass(kw_only=True)
+class StreamStats:
+    """What a batch read of one source stream."""
+
+    rows: int = 0
+    filtered: int = 0
+    dead: int = 0
+    partitions: dict[str, PartitionStats] = field(default_factory=dict)
+
+
+@dataclass(kw_only=True)
+class BatchStats:
+    """The statistics of one batch."""
+
+    now_ms: int = MIN_MS
+    streams: dict[str, StreamStats] = field(default_factory=dict)
+    counts: dict[str, Counter[str]] = field(default_factory=dict)
+    """Per step or output: rows on time, refired, late, panes, …"""
+    state: dict[str, Counter[str]] = field(default_factory=dict)
+    """Per step: pieces, rows and bytes held."""
+
+    @classmethod
+    def merged(cls, payloads: Iterable[bytes]) -> BatchStats:
+        """Sum the statistics that the batch's tasks sent."""
+        total = cls()
+        for payload in payloads:
+            total._add(json.loads(payload))
+        return total
+
+    def _add(self, facts: dict) -> None:  # type: ignore[type-arg]  # JSON as packets carry it
+        self.now_ms = max(self.now_ms, facts["now_ms"])
+        for name, counts in facts["counts"].items():
+            self.counts.setdefault(name, Counter()).update(counts)
+        for name, held in facts.get("state", {}).items():
+            self.state.setdefault(name, Counter()).update(held)
+        if "stream" not in facts:
+            return
+        stream = self.streams.setdefault(facts["stream"], StreamStats())
+        stream.rows += facts["rows"]
+        stream.filtered += facts["filtered"]
+        stream.dead += facts["dead"]
+        for name, seen in facts["partitions"].items():
+            known = stream.partitions.setdefault(name, PartitionStats())
+            known.rows += seen["rows"]
+            known.max_ts_ms = max(known.max_ts_ms, seen["max_ts_ms"])
+            known.modified_ms = max(known.modified_ms, seen["modified_ms"])

@@ -1,0 +1,188 @@
+"""FRONT: from raw records to packets by key group, in one pass.
+
+Decode, dead letters, event time, guard, row functions, late split, windows, combine, pack. It works
+in chunks of bounded size; the chunks of one file are merged, files never are: the order of packets
+must not depend on which task read which file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from slackwater.engine.key_groups import group_of, labels
+from slackwater.engine.packets import Kind, Packet, output, stats
+from slackwater.engine.rows import RowContext, RowFunctions
+from slackwater.eventtime.clock import MIN_MS, Clock, StepTime
+from slackwater.operators.packing import pack
+from slackwater.operators.window_front import WindowFront
+from slackwater.plan import Plan, RowNode, SourcePlan, StepPlan
+
+
+def step_time(step: StepPlan, clock: Clock, now_ms: int) -> StepTime:
+    """Return the time `step` works by: the smallest of its sources' watermarks, less the delays before it."""
+    times = [clock.streams[name] for name in step.sources]
+    delay = step.delay_ms
+    return StepTime(
+        previous_ms=max(MIN_MS, min(time.previous_ms for time in times) - delay),
+        watermark_ms=max(MIN_MS, min(time.watermark_ms for time in times) - delay),
+        now_ms=now_ms,
+        fire_first=step.stage == 0,
+    )
+
+
+@dataclass(kw_only=True)
+class Arrivals:
+    """Rows on their way to the outputs and keyed steps of one stream, between two merges."""
+
+    plan: Plan
+    clock: Clock
+    now_ms: int
+    fronts: dict[str, WindowFront] = field(default_factory=dict)
+    combined: dict[str, list[pl.DataFrame]] = field(default_factory=dict)
+    packets: list[Packet] = field(default_factory=list)
+    counts: dict[str, dict[str, int]] = field(default_factory=dict)
+    order: str = ""
+
+    def arrive(self, node: RowNode, frame: pl.DataFrame) -> None:
+        """Take the rows that leave a tree of row functions at `node`."""
+        for name in node.outputs:
+            self.count(name, "rows", frame.height)
+            self._out(frame.select(node.schema.names()), name)
+        for name in node.steps:
+            step = self.plan.by_name[name]
+            front = self.fronts.setdefault(name, WindowFront(step.spec))
+            made = front.combine(frame, step_time(step, self.clock, self.now_ms))
+            for what, number in made.counts.items():
+                self.count(name, what, number)
+            if made.combined.height:
+                self.combined.setdefault(name, []).append(made.combined)
+            if made.late is not None:
+                self._out(made.late, step.late)
+            if made.suspect is not None:
+                self._by_group(made.suspect, step, "suspect")
+
+    def flush(self) -> list[Packet]:
+        """Merge what the chunks so far gave, and return it with everything else as packets."""
+        for name, parts in self.combined.items():
+            step = self.plan.by_name[name]
+            rows = self.fronts[name].merge(parts)
+            behind = rows["__end"] <= step_time(step, self.clock, self.now_ms).judge_ms
+            if behind.any():
+                self._by_group(rows.filter(behind), step, "behind")
+                rows = rows.filter(~behind)
+            self._by_group(rows, step, "open")
+        packets, self.packets, self.combined = self.packets, [], {}
+        return packets
+
+    def count(self, name: str, what: str, number: int) -> None:
+        """Add to the statistics of a step or output."""
+        if number:
+            known = self.counts.setdefault(name, {})
+            known[what] = known.get(what, 0) + number
+
+    def bury(self, dead: list[pl.DataFrame], name: str) -> None:
+        """Send dead letters to their output."""
+        if dead:
+            frame = pl.concat(dead)
+            self.count(name, "rows", frame.height)
+            self._out(frame, name)
+
+    def _out(self, frame: pl.DataFrame, name: str) -> None:
+        place = f"{self.order}/{len(self.packets):06d}"
+        self.packets += output(frame, name, place, labels(self.plan.key_groups))
+
+    def _by_group(self, rows: pl.DataFrame, step: StepPlan, kind: Kind) -> None:
+        if rows.is_empty():
+            return
+        grouped = rows.with_columns(group_of(rows, list(step.spec.keys), self.plan.key_groups))
+        known = labels(self.plan.key_groups)
+        parts = grouped.partition_by("__group", include_key=False, as_dict=True, maintain_order=True)
+        for (group,), part in parts.items():
+            ends = part["__end"]
+            self.packets.append(
+                Packet(
+                    known[group],  # type: ignore[index]  # an Int32 column
+                    kind,
+                    step.name,
+                    f"{self.order}/{len(self.packets):06d}",
+                    part.height,
+                    int(ends.min()),  # type: ignore[arg-type]
+                    int(ends.max()),  # type: ignore[arg-type]
+                    pack(part, step.name),
+                )
+            )
+
+
+@dataclass(kw_only=True)
+class Chunk:
+    """Some records of one file, or of one Arrow batch, with where they come from."""
+
+    frame: pl.DataFrame
+    """`__payload` alone, or the columns of a typed source."""
+    partition: str
+    file: str
+    """What `partition` calls the file; chunks with equal files are merged."""
+    first_offset: int
+    source: str
+    ingestion_ms: int
+    modified_ms: int = MIN_MS
+
+
+class Front:
+    """FRONT for one source stream, during one task of one batch."""
+
+    def __init__(self, plan: Plan, source: SourcePlan, clock: Clock, now_ms: int) -> None:
+        self.source = source
+        self.functions = RowFunctions(source.rows)
+        self.arrivals = Arrivals(plan=plan, clock=clock, now_ms=now_ms)
+        self.now_ms = now_ms
+        self._file: str | None = None
+        self._chunks = 0
+        self._partitions: dict[str, dict[str, int]] = {}
+        self._totals = {"rows": 0, "filtered": 0, "dead": 0}
+
+    def process(self, chunk: Chunk) -> list[Packet]:
+        """Process one chunk; returns the packets of the file before, when a new file begins."""
+        packets = [] if chunk.file == self._file else self._flush()
+        if chunk.file != self._file:
+            self._file = chunk.file
+            self.arrivals.order = f"{chunk.partition}\x00{chunk.first_offset:020d}"
+        height = chunk.frame.height
+        frame = chunk.frame.with_columns(
+            pl.lit(chunk.partition).alias("__part"),
+            pl.int_range(chunk.first_offset, chunk.first_offset + height, dtype=pl.Int64).alias("__off"),
+        )
+        context = RowContext(
+            source=chunk.source, partition=chunk.partition, ingestion_ms=chunk.ingestion_ms, now_ms=self.now_ms
+        )
+        self.functions.run(frame, context, self.arrivals.arrive)
+        dead = sum(frame.height for frame in context.dead)
+        self.arrivals.bury(context.dead, self.source.dead_letters)
+        for what, number in (("rows", height), ("filtered", context.filtered), ("dead", dead)):
+            self._totals[what] += number
+        known = self._partitions.setdefault(
+            chunk.partition, {"rows": 0, "max_ts_ms": MIN_MS, "modified_ms": MIN_MS}
+        )
+        known["rows"] += height
+        known["max_ts_ms"] = max(known["max_ts_ms"], context.max_ts_ms)
+        known["modified_ms"] = max(known["modified_ms"], chunk.modified_ms)
+        return packets
+
+    def finish(self, task: str) -> list[Packet]:
+        """Return the last file's packets and the statistics of the task."""
+        packets = self._flush()
+        facts: dict[str, Any] = {
+            "stream": self.source.name,
+            "now_ms": self.now_ms,
+            **self._totals,
+            "partitions": self._partitions,
+            "counts": self.arrivals.counts,
+        }
+        place = f"front/{self.source.name}/{task}"
+        return [*packets, stats(facts, place, labels(self.arrivals.plan.key_groups))]
+
+    def _flush(self) -> list[Packet]:
+        return self.arrivals.flush() if self._file is not None else []

@@ -1,0 +1,126 @@
+"""KEYED: one stage of keyed steps in one key group, during one batch.
+
+Opens the group's state, lets each step fire and add rows in the order its time says, and sends what
+the steps show on: to outputs, or as rows to the steps of the next stage.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import polars as pl
+
+from slackwater.engine.front import Arrivals, step_time
+from slackwater.engine.key_groups import labels
+from slackwater.engine.packets import Packet, output, stats, tick
+from slackwater.engine.rows import RowContext, RowFunctions
+from slackwater.eventtime.clock import Clock
+from slackwater.operators.aligned import AlignedWindows
+from slackwater.operators.inputs import Blob, GroupRows
+from slackwater.operators.pieces import StepState, Store
+from slackwater.operators.sessions import Sessions
+from slackwater.operators.sliding import SlidingWindows
+from slackwater.operators.spec import WindowSpec
+from slackwater.plan import Plan, StepPlan
+from slackwater.windows import SessionWindow, SlidingWindow
+
+INDEX: Final = "index"
+
+
+class Stage:
+    """The keyed steps of one stage; made once per task."""
+
+    def __init__(self, plan: Plan, number: int) -> None:
+        self.plan = plan
+        self.number = number
+        self.steps = [step for step in plan.steps if step.stage == number]
+        self.operators = {step.name: operator(step.spec) for step in self.steps}
+        self.functions = {step.name: RowFunctions(step.results) for step in self.steps}
+        self.is_last = number == plan.stages - 1
+
+    def run(self, key_group: int, packets: Iterable[Packet], store: Store, clock: Clock) -> Iterator[Packet]:
+        """Run one batch of one key group; `packets` come in any order, as shuffles deliver them."""
+        rows = {step.name: GroupRows() for step in self.steps}
+        now_ms: int | None = clock.now_ms
+        for packet in packets:
+            if packet.kind == "tick":
+                now_ms = packet.min_end_ms if now_ms is None else now_ms
+            elif packet.target in rows and packet.kind in ("open", "behind", "suspect"):
+                blob = Blob(
+                    order=packet.order,
+                    rows=packet.rows,
+                    min_end_ms=packet.min_end_ms,
+                    max_end_ms=packet.max_end_ms,
+                    payload=packet.payload or b"",
+                )
+                getattr(rows[packet.target], packet.kind).append(blob)
+            else:
+                yield packet
+        assert now_ms is not None, "a batch without a tick: the heartbeat is missing"
+        index = json.loads(store.get(INDEX) or b"{}")
+        arrivals = Arrivals(plan=self.plan, clock=clock, now_ms=now_ms)
+        states = {}
+        for step in self.steps:
+            state = StepState.from_index(step.name, store, index.get(step.name))
+            states[step.name] = state
+            yield from self._step(step, key_group, rows[step.name], state, arrivals)
+        if any(state.is_changed for state in states.values()):
+            held = {name: state.to_index() for name, state in states.items() if state.pieces}
+            # A group that holds nothing leaves nothing behind, not even an index.
+            store.put(INDEX, json.dumps(held).encode()) if held else store.remove(INDEX)
+        yield from arrivals.flush()
+        if not self.is_last:
+            yield tick(key_group, now_ms)
+        if arrivals.counts or key_group == labels(self.plan.key_groups)[0] or any(s.pieces for s in states.values()):
+            yield self._stats(key_group, now_ms, arrivals, states)
+
+    def _step(
+        self, step: StepPlan, key_group: int, rows: GroupRows, state: StepState, arrivals: Arrivals
+    ) -> Iterator[Packet]:
+        for blobs in (rows.open, rows.behind, rows.suspect):
+            blobs.sort(key=lambda blob: blob.order)
+        time = step_time(step, arrivals.clock, arrivals.now_ms)
+        shown = self.operators[step.name].run(rows, time, state, stagger=key_group)
+        for what, number in shown.counts.items():
+            arrivals.count(step.name, what, number)
+        arrivals.order = f"{step.name}\x00{key_group:06d}"
+        for number, frame in enumerate(shown.late):
+            place = f"{arrivals.order}/late/{number:06d}"
+            yield from output(frame, step.late, place, labels(self.plan.key_groups))
+        if not shown.results:
+            return
+        results = pl.concat(shown.results)
+        if step.results.steps or step.results.children:
+            # A result's event time is the last instant of its window.
+            event_time = pl.col("window_end").dt.epoch("ms") - 1
+            results = results.with_columns(
+                event_time.alias("__ts"),
+                pl.lit(step.name).alias("__part"),
+                pl.int_range(pl.len(), dtype=pl.Int64).alias("__off"),
+            )
+        context = RowContext(source=step.name, partition=step.name, ingestion_ms=arrivals.now_ms, now_ms=arrivals.now_ms)
+        self.functions[step.name].run(results, context, arrivals.arrive)
+        arrivals.bury(context.dead, step.dead_letters)
+
+    def _stats(self, key_group: int, now_ms: int, arrivals: Arrivals, states: dict[str, StepState]) -> Packet:
+        held = {
+            name: {
+                "pieces": len(state.pieces),
+                "rows": sum(piece.rows for piece in state.pieces),
+                "bytes": sum(piece.bytes for piece in state.pieces),
+            }
+            for name, state in states.items()
+        }
+        facts: dict[str, Any] = {"now_ms": now_ms, "counts": arrivals.counts, "state": held}
+        return stats(facts, f"keyed/{self.number}/{key_group}", (key_group,))
+
+
+def operator(spec: WindowSpec) -> AlignedWindows | Sessions | SlidingWindows:
+    """Return the operator for a step's window."""
+    if isinstance(spec.window, SessionWindow):
+        return Sessions(spec)
+    if isinstance(spec.window, SlidingWindow):
+        return SlidingWindows(spec)
+    return AlignedWindows(spec)

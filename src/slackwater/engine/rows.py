@@ -1,0 +1,190 @@
+"""Row functions at work: a tree of them over frames, with every row that fails turned into a dead letter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from slackwater.errors import SlackwaterError, fault
+from slackwater.eventtime.clock import MIN_MS
+from slackwater.eventtime.times import FIRST_USABLE_MS, LAST_USABLE_MS, render_time
+from slackwater.formats.dead_letters import dead_letters
+from slackwater.formats.json import JsonDecoder, JsonFormat
+from slackwater.plan import RowNode
+from slackwater.rowops import Decode, Map, RowOp, Select, TakeTime, Validate, Where, WithColumns
+
+Arrive = Callable[[RowNode, pl.DataFrame], None]
+
+
+@dataclass(kw_only=True)
+class RowContext:
+    """Where the rows at hand come from, and what became of those that did not get through."""
+
+    source: str
+    partition: str
+    ingestion_ms: int
+    now_ms: int
+    dead: list[pl.DataFrame] = field(default_factory=list)
+    filtered: int = 0
+    max_ts_ms: int = MIN_MS
+    """The largest event time that came through, as the watermark needs it."""
+
+
+class RowFunctions:
+    """Runs one stream's tree of row functions; made once per task."""
+
+    def __init__(self, root: RowNode) -> None:
+        self.root = root
+        self._decoders: dict[int, JsonDecoder] = {}
+
+    def run(self, frame: pl.DataFrame, context: RowContext, arrive: Arrive) -> None:
+        """Send `frame` through the tree; `arrive` is called wherever rows leave it."""
+        self._visit(self.root, frame, context, arrive)
+
+    def _visit(self, node: RowNode, frame: pl.DataFrame, context: RowContext, arrive: Arrive) -> None:
+        if node.op is not None:
+            frame = self._apply(node, node.op, frame, context)
+        if node.outputs or node.steps:
+            arrive(node, frame)
+        for child in node.children:
+            self._visit(child, frame, context, arrive)
+
+    def _apply(self, node: RowNode, op: RowOp, frame: pl.DataFrame, context: RowContext) -> pl.DataFrame:
+        match op:
+            case Decode(format=form):
+                assert isinstance(form, JsonFormat)
+                return self._decode(node, form, frame, context)
+            case TakeTime():
+                return self._take_time(node, op, frame, context)
+            case Where(predicate=predicate):
+                kept = _guarded(frame, lambda rows: rows.filter(predicate), node, context)
+                context.filtered += frame.height - kept.height
+                return kept
+            case WithColumns(expressions=expressions):
+                return _guarded(frame, lambda rows: rows.with_columns(expressions), node, context)
+            case Select(expressions=expressions):
+                hidden = [name for name in frame.columns if name.startswith("__")]
+                return _guarded(frame, lambda rows: rows.select(*expressions, *hidden), node, context)
+            case Map():
+                return _guarded(frame, lambda rows: _mapped(op, node, rows), node, context)
+            case Validate(rules=rules):
+                return self._validate(node, rules, frame, context)
+
+    def _decode(self, node: RowNode, form: JsonFormat, frame: pl.DataFrame, context: RowContext) -> pl.DataFrame:
+        decoder = self._decoders.setdefault(id(form), JsonDecoder(form))
+        decoded = decoder.decode(frame["__payload"])
+        columns = decoded.frame.hstack(frame.get_columns())
+        if decoded.bad.is_empty():
+            return columns
+        index = decoded.bad["index"]
+        bury(frame[index], node.step, decoded.bad["reason"], decoded.bad["message"], context)
+        good = pl.repeat(value=True, n=frame.height, eager=True).scatter(index, value=False)
+        return columns.filter(good)
+
+    def _take_time(self, node: RowNode, op: TakeTime, frame: pl.DataFrame, context: RowContext) -> pl.DataFrame:
+        if op.clock != "event" or op.expression is None:
+            moment = context.ingestion_ms if op.clock == "ingestion" else context.now_ms
+            frame = frame.with_columns(pl.lit(moment, dtype=pl.Int64).alias("__ts"))
+            _note_times(frame, context)
+            return frame
+        expression = _epoch_ms(op.expression, frame.lazy().select(op.expression.alias("t")).collect_schema()["t"])
+        frame = _guarded(frame, lambda rows: rows.with_columns(expression.alias("__ts")), node, context)
+        times = frame["__ts"]
+        unusable = times.is_null() | (times < FIRST_USABLE_MS) | (times > LAST_USABLE_MS)
+        if unusable.any():
+            reason = pl.Series(["no_event_time"])
+            words = "the event time is missing or outside the years 1 to 9999"
+            bury(frame.filter(unusable), node.step, reason, pl.Series([words]), context)
+            frame = frame.filter(~unusable)
+        if op.max_ahead_ms is not None:
+            ahead = frame["__ts"] > context.now_ms + op.max_ahead_ms
+            if ahead.any():
+                lost = frame.filter(ahead)
+                by = (lost["__ts"] - context.now_ms).cast(pl.String)
+                words = "event time is " + by + f" ms ahead of processing time {render_time(context.now_ms)}"
+                bury(lost, node.step, pl.Series(["ahead_of_clock"]), words, context)
+                frame = frame.filter(~ahead)
+        _note_times(frame, context)
+        return frame
+
+    def _validate(
+        self, node: RowNode, rules: tuple[tuple[str, pl.Expr], ...], frame: pl.DataFrame, context: RowContext
+    ) -> pl.DataFrame:
+        for name, rule in rules:
+            checked = _guarded(frame, lambda rows, rule=rule: rows.with_columns(rule.alias("__ok")), node, context)
+            broken = ~checked["__ok"].fill_null(value=False)
+            frame = checked.drop("__ok")
+            if broken.any():
+                words = pl.Series([f"rule `{name}` does not hold: {rule}"])
+                bury(frame.filter(broken), node.step, pl.Series(["invalid"]), words, context)
+                frame = frame.filter(~broken)
+        return frame
+
+
+def bury(rows: pl.DataFrame, step: str, reason: pl.Series, message: pl.Series, context: RowContext) -> None:
+    """Turn `rows` into dead letters, with their original bytes or, of typed sources, their columns as JSON."""
+    if rows.is_empty():
+        return
+    if "__payload" in rows.columns:
+        payload = rows["__payload"]
+    else:
+        shown = [name for name in rows.columns if not name.startswith("__")]
+        payload = rows.select(pl.struct(shown).struct.json_encode().cast(pl.Binary)).to_series()
+    context.dead.append(
+        dead_letters(
+            payload=payload,
+            partition=rows["__part"],
+            offset=rows["__off"],
+            reason=reason,
+            message=message,
+            source=context.source,
+            step=step,
+            ingestion_time_ms=context.ingestion_ms,
+            processed_at_ms=context.now_ms,
+        )
+    )
+
+
+def _guarded(
+    frame: pl.DataFrame, function: Callable[[pl.DataFrame], pl.DataFrame], node: RowNode, context: RowContext
+) -> pl.DataFrame:
+    """Return `function(frame)`; rows it fails on are found by halving, and buried."""
+    try:
+        return function(frame)
+    except (MemoryError, SlackwaterError):
+        raise
+    except Exception as error:  # a user's function may raise anything; the row is kept as a dead letter
+        if frame.height <= 1:
+            empty = function(frame.clear())
+            words = pl.Series([f"{type(error).__name__}: {error}"[:1000]])
+            bury(frame, node.step, pl.Series(["failed"]), words, context)
+            return empty
+    half = frame.height // 2
+    return pl.concat([_guarded(part, function, node, context) for part in (frame[:half], frame[half:])])
+
+
+def _mapped(op: Map, node: RowNode, rows: pl.DataFrame) -> pl.DataFrame:
+    made = op.function(rows)
+    carried = [name for name in rows.columns if name.startswith("__")]
+    kept = [name for name in carried if name in made.columns]
+    if len(kept) < len(carried):
+        if made.height != rows.height:
+            lost = sorted(set(carried) - set(kept))
+            raise fault("MAP_LOST_ROWS", step=node.step, before=rows.height, after=made.height, lost=lost)
+        made = made.drop(kept).hstack(rows.select(carried).get_columns())
+    return made.select(*node.schema.names(), *carried).cast(dict(node.schema))
+
+
+def _epoch_ms(expression: pl.Expr, dtype: pl.DataType) -> pl.Expr:
+    if dtype.is_integer():
+        return expression.cast(pl.Int64)
+    if dtype == pl.Date:
+        return expression.cast(pl.Datetime("ms")).dt.epoch("ms")
+    return expression.dt.epoch("ms")
+
+
+def _note_times(frame: pl.DataFrame, context: RowContext) -> None:
+    if frame.height:
+        context.max_ts_ms = max(context.max_ts_ms, int(frame["__ts"].max()))  # type: ignore[arg-type]

@@ -1,0 +1,1 @@
+"""Event time: durations, the clock of a micro-batch, and how the watermark moves."""

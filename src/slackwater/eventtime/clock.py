@@ -1,0 +1,109 @@
+"""The clock of a micro-batch: every watermark and the processing time that its decisions depend on.
+
+Clock N is decided by the driver at the end of batch N-1, written to `<checkpoint>/slackwater/clock/N`
+before batch N-1 is committed, and handed to the tasks of batch N. Batch N run again sees the same clock.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+MIN_MS: Final = -(1 << 60)
+"""The watermark before anything is known, and the start of the global window."""
+MAX_MS: Final = 1 << 60
+"""The final watermark of a bounded run, and the end of the global window."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartitionTime:
+    """What the driver remembers of one source partition between batches."""
+
+    max_ts_ms: int = MIN_MS
+    active_at_ms: int = MIN_MS
+    modified_ms: int = MIN_MS
+    """Newest modification time taken from a log partition; what is newer is backlog."""
+    is_idle: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamTime:
+    """The watermark of one source stream, before (`previous_ms`) and during the batch."""
+
+    watermark_ms: int = MIN_MS
+    previous_ms: int = MIN_MS
+    partitions: dict[str, PartitionTime] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clock:
+    """The clock in force during batch `batch`."""
+
+    batch: int
+    streams: dict[str, StreamTime]
+    now_ms: int | None = None
+    """Processing time pinned by a test; None on a real run, where Spark's batch time is used."""
+    is_final: bool = False
+    fingerprint: str = ""
+
+    def to_json(self) -> str:
+        """Return the clock file's text."""
+        streams = {
+            name: {
+                "watermark_ms": time.watermark_ms,
+                "previous_ms": time.previous_ms,
+                "partitions": {part: vars(known) for part, known in sorted(time.partitions.items())},
+            }
+            for name, time in sorted(self.streams.items())
+        }
+        return json.dumps({**vars(self), "streams": streams}, sort_keys=True)
+
+    def to_property(self) -> str:
+        """Return what the tasks need of the clock; partition detail stays in the file."""
+        streams = {name: [time.watermark_ms, time.previous_ms] for name, time in self.streams.items()}
+        return json.dumps({"batch": self.batch, "streams": streams, "now_ms": self.now_ms})
+
+    @classmethod
+    def from_json(cls, text: str) -> Clock:
+        """Read a clock file's text."""
+        known: dict[str, Any] = json.loads(text)
+        streams = {
+            name: StreamTime(
+                watermark_ms=time["watermark_ms"],
+                previous_ms=time["previous_ms"],
+                partitions={part: PartitionTime(**facts) for part, facts in time["partitions"].items()},
+            )
+            for name, time in known.pop("streams").items()
+        }
+        return cls(streams=streams, **known)
+
+    @classmethod
+    def from_property(cls, text: str) -> Clock:
+        """Read the clock that was handed to a task."""
+        known = json.loads(text)
+        streams = {
+            name: StreamTime(watermark_ms=watermark, previous_ms=previous)
+            for name, (watermark, previous) in known["streams"].items()
+        }
+        return cls(batch=known["batch"], streams=streams, now_ms=known["now_ms"])
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepTime:
+    """The time one keyed step works by in one batch.
+
+    A first stage judges rows and fires by the same watermark, and fires before it adds the batch's
+    rows. A chained stage judges by its previous watermark, adds, then fires: its input was made in
+    this very batch by the stage before it.
+    """
+
+    previous_ms: int
+    watermark_ms: int
+    now_ms: int
+    fire_first: bool = True
+
+    @property
+    def judge_ms(self) -> int:
+        """The watermark that decides whether a row of this batch is late."""
+        return self.watermark_ms if self.fire_first else self.previous_ms

@@ -1,0 +1,62 @@
+"""Durations: `timedelta` or a string such as "1h30m" at the edge, integer milliseconds inside."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Final
+
+from slackwater.errors import refuse
+
+_UNIT_MS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
+_PART: Final = re.compile(r"(\d+)(ms|s|m|h|d|w)")
+_WHOLE: Final = re.compile(r"\s*(-?)((?:\d+(?:ms|s|m|h|d|w)\s*)+)")
+_LONGEST_MS: Final = 100 * 365 * 86_400_000
+
+Duration = str | timedelta
+
+
+def duration_ms(value: Duration, *, what: str, least_ms: int | None = 1) -> int:
+    """Return `value` in milliseconds; `what` names it in the error when it is unusable.
+
+    `least_ms` is the smallest value allowed (1 by default: longer than zero; 0 lets zero in;
+    None lets negative durations in, which only window offsets use).
+    """
+    total = _parse(value, what=what)
+    if abs(total) > _LONGEST_MS:
+        raise refuse("DURATION_TOO_LONG", what=what, got=value)
+    if least_ms is not None and total < least_ms:
+        rule = "longer than zero" if least_ms > 0 else "zero or longer"
+        raise refuse("DURATION_TOO_SHORT", what=what, rule=rule, got=value)
+    return total
+
+
+def duration(value: Duration) -> timedelta:
+    """Return `value` as a `timedelta`: `duration("1h30m")`."""
+    return timedelta(milliseconds=duration_ms(value, what="duration", least_ms=None))
+
+
+def render_ms(milliseconds: int) -> str:
+    """Return a duration as users write it: 90_000 gives "1m30s"."""
+    if milliseconds == 0:
+        return "0s"
+    rest, out = abs(milliseconds), "-" if milliseconds < 0 else ""
+    for unit in ("d", "h", "m", "s", "ms"):
+        count, rest = divmod(rest, _UNIT_MS[unit])
+        if count:
+            out += f"{count}{unit}"
+    return out
+
+
+def _parse(value: Duration, *, what: str) -> int:
+    if isinstance(value, timedelta):
+        if value % timedelta(milliseconds=1):
+            raise refuse("DURATION_TOO_FINE", what=what, got=value)
+        return value // timedelta(milliseconds=1)
+    if not isinstance(value, str):
+        raise refuse("DURATION_UNREADABLE", what=what, got=repr(value))
+    match = _WHOLE.fullmatch(value)
+    if match is None:
+        raise refuse("DURATION_UNREADABLE", what=what, got=repr(value))
+    total = sum(int(number) * _UNIT_MS[unit] for number, unit in _PART.findall(match[2]))
+    return -total if match[1] else total

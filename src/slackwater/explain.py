@@ -1,0 +1,90 @@
+"""`explain`: a plan as a graph that people can read."""
+
+from __future__ import annotations
+
+from slackwater.eventtime.durations import render_ms
+from slackwater.plan import OutputPlan, Plan, RowNode, SourcePlan, StepPlan
+from slackwater.rowops import Decode, Map, RowOp, Select, TakeTime, Validate, Where, WithColumns
+
+
+def explain(plan: Plan) -> str:
+    """Return the plan as text: sources, steps with their stable names, outputs, sinks and delivery."""
+    outputs = {output.name: output for output in plan.outputs}
+    lines = [f"pipeline {plan.name}   {plan.key_groups} key groups   fingerprint {plan.fingerprint}"]
+    for source in plan.sources:
+        lines += ["", f"source {source.name}: {source.source}", *_watermark(source)]
+        lines += _tree(source.rows, plan, outputs, indent="  ")
+        lines += _output(outputs[source.dead_letters], "  ", "dead letters")
+    return "\n".join(lines) + "\n"
+
+
+def _watermark(source: SourcePlan) -> list[str]:
+    time = source.time
+    if time is None:
+        return ["  no time: rows pass through, nothing is remembered"]
+    if time.clock == "processing":
+        return ["  watermark: processing time"]
+    slack = render_ms(time.out_of_orderness_ms)
+    said = f"  watermark: largest {time.clock} time - {slack}, per partition, the slowest live one decides"
+    idle = render_ms(time.idle_after_ms) if time.idle_after_ms is not None else "never"
+    lines = [said, f"    a partition is idle after: {idle}"]
+    if time.max_ahead_ms is not None:
+        lines.append(f"    more than {render_ms(time.max_ahead_ms)} ahead of the clock: dead letter")
+    return lines
+
+
+def _tree(node: RowNode, plan: Plan, outputs: dict[str, OutputPlan], indent: str) -> list[str]:
+    lines = []
+    if node.op is not None:
+        lines.append(f"{indent}└ {node.step}: {_op(node.op)}")
+        indent += "  "
+    for name in node.outputs:
+        lines += _output(outputs[name], indent, "rows" if node.op is not None else outputs[name].kind)
+    for name in node.steps:
+        lines += _step(plan.by_name[name], plan, outputs, indent)
+    for child in node.children:
+        lines += _tree(child, plan, outputs, indent)
+    return lines
+
+
+def _step(step: StepPlan, plan: Plan, outputs: dict[str, OutputPlan], indent: str) -> list[str]:
+    spec = step.spec
+    inner = indent + "    "
+    behind = f", behind the sources by {render_ms(step.delay_ms)}" if step.delay_ms else ""
+    lines = [
+        f"{indent}└ step {step.name}   [stage {step.stage}]",
+        f"{inner}key       {', '.join(spec.keys)}",
+        f"{inner}window    {spec.window}, allowed lateness {render_ms(spec.lateness_ms)}{behind}",
+        f"{inner}trigger   {spec.schedule}",
+        f"{inner}panes     {spec.accumulation}",
+        *(f"{inner}computes  {alias}: {dtype}" for alias, dtype in spec.aggregate_types.items()),
+    ]
+    lines += _tree(step.results, plan, outputs, inner)
+    lines += _output(outputs[step.late], inner, "late")
+    if step.dead_letters in outputs:
+        lines += _output(outputs[step.dead_letters], inner, "dead letters")
+    return lines
+
+
+def _output(output: OutputPlan, indent: str, label: str) -> list[str]:
+    lines = []
+    for sink in output.sinks:
+        promise = "" if str(sink).startswith("dropped") else f"   {sink.delivery.replace('_', ' ')}"
+        lines.append(f"{indent}→ {label} {output.name}: {sink}{promise}")
+    return lines or [f"{indent}→ {label} {output.name}: goes on to the next step"]
+
+
+def _op(op: RowOp) -> str:
+    match op:
+        case Decode(format=form):
+            return ", ".join(f"{name} {dtype}" for name, dtype in form.schema.items())
+        case TakeTime(expression=expression):
+            return str(expression) if expression is not None else op.clock
+        case Where(predicate=predicate):
+            return str(predicate)
+        case WithColumns(expressions=expressions) | Select(expressions=expressions):
+            return ", ".join(map(str, expressions))
+        case Map(function=function):
+            return getattr(function, "__name__", "function")
+        case Validate(rules=rules):
+            return ", ".join(f"{name}: {rule}" for name, rule in rules)

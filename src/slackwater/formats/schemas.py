@@ -1,0 +1,176 @@
+"""Schemas: what users declare, as Polars types, as Spark's DDL and as Arrow types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import polars as pl
+import pyarrow as pa
+
+from slackwater.errors import refuse
+from slackwater.formats.ddl import TIMESTAMP, check_distinct, map_type, parse_ddl
+
+SchemaSpec = str | pl.Schema | Mapping[str, Any]
+"""A Spark DDL string, a `pl.Schema`, or a mapping of names to Polars types."""
+
+_PLAIN: Final[dict[type[pl.DataType], tuple[str, pa.DataType]]] = {
+    pl.Binary: ("binary", pa.binary()),
+    pl.Boolean: ("boolean", pa.bool_()),
+    pl.Categorical: ("string", pa.string()),
+    pl.Date: ("date", pa.date32()),
+    pl.Enum: ("string", pa.string()),
+    pl.Float32: ("float", pa.float32()),
+    pl.Float64: ("double", pa.float64()),
+    pl.Int8: ("tinyint", pa.int8()),
+    pl.Int16: ("smallint", pa.int16()),
+    pl.Int32: ("int", pa.int32()),
+    pl.Int64: ("bigint", pa.int64()),
+    pl.String: ("string", pa.string()),
+    # Spark has no unsigned types: the next wider signed one holds every value.
+    pl.UInt8: ("smallint", pa.int16()),
+    pl.UInt16: ("int", pa.int32()),
+    pl.UInt32: ("bigint", pa.int64()),
+    pl.UInt64: ("decimal(20,0)", pa.decimal128(20, 0)),
+}
+_UNDECLARABLE: Final = (pl.Categorical, pl.Enum)
+
+
+def as_schema(spec: SchemaSpec) -> pl.Schema:
+    """Return a declared schema as Polars types; refuse what no source could be read as.
+
+    Times become `pl.Datetime("us", "UTC")` whatever their unit (a naive one is taken as UTC), and maps
+    become lists of (key, value). Names that begin with `__` belong to Slackwater.
+    """
+    if isinstance(spec, str):
+        columns = parse_ddl(spec)
+    elif isinstance(spec, Mapping):
+        columns = [(_text(name), _declared(name, dtype)) for name, dtype in spec.items()]
+    else:
+        raise refuse("BAD_SCHEMA", problem=f"{type(spec).__name__} {spec!r:.60}", remedy="write it as DDL")
+    if not columns:
+        raise refuse("BAD_SCHEMA", problem="no column", remedy="name at least one, as in `id string`")
+    for name, _ in columns:
+        if not name:
+            raise refuse("BAD_SCHEMA", problem="a column without a name", remedy="name every column")
+        if name.startswith("__"):
+            raise refuse("RESERVED_COLUMN", name=name)
+    return pl.Schema(check_distinct(columns))
+
+
+def to_spark_ddl(schema: Mapping[str, pl.DataType]) -> str:
+    """Return `schema` as Spark's DDL, with every name in backticks; wide enough for every value."""
+    return ", ".join(f"{_quoted(name)} {_spark_type(dtype, name)}" for name, dtype in schema.items())
+
+
+def to_arrow(schema: Mapping[str, pl.DataType]) -> pa.Schema:
+    """Return the Arrow schema that Spark expects for `to_spark_ddl(schema)`."""
+    return pa.schema([pa.field(name, _arrow_type(dtype, name)) for name, dtype in schema.items()])
+
+
+def normal_type(dtype: pl.DataType) -> pl.DataType:
+    """Return the declared type for a column that a file holds as `dtype`: see `as_schema`.
+
+    Types that cannot be declared are returned as they are.
+    """
+    if isinstance(dtype, pl.Datetime):
+        return TIMESTAMP
+    if isinstance(dtype, pl.Map):
+        return map_type(normal_type(_whole(dtype.value)))
+    if isinstance(dtype, pl.List):
+        return pl.List(normal_type(_whole(dtype.inner)))
+    if isinstance(dtype, pl.Struct):
+        return pl.Struct({field.name: normal_type(_whole(field.dtype)) for field in dtype.fields})
+    return pl.String() if isinstance(dtype, _UNDECLARABLE) else dtype
+
+
+def _declared(name: object, given: Any) -> pl.DataType:  # noqa: ANN401  users may pass anything
+    """Return one declared type of a mapping, or refuse it; `name` may be a path into nested types."""
+    if isinstance(given, str):
+        raise _unusable(name, repr(given), "use Polars types in a mapping, or one DDL string for all columns")
+    if given is pl.Datetime:
+        return TIMESTAMP
+    try:
+        dtype = pl.Schema({"given": given})["given"]
+    except (TypeError, ValueError) as error:
+        raise _unusable(name, repr(given), "use a whole Polars type, as in pl.List(pl.String)") from error
+    if isinstance(dtype, pl.Map | pl.List | pl.Struct):
+        _check_inner(name, dtype)
+    elif isinstance(dtype, pl.Datetime) and dtype.time_zone not in {None, "UTC"}:
+        raise _unusable(name, str(dtype), "times are in UTC; convert them where they are shown")
+    elif isinstance(dtype, _UNDECLARABLE):
+        raise _unusable(name, str(dtype), "use pl.String")
+    elif not isinstance(dtype, (*_PLAIN, pl.Datetime, pl.Decimal)):
+        raise _unusable(name, str(dtype), "use a type that Spark has as well")
+    return normal_type(dtype)
+
+
+def _check_inner(name: object, dtype: pl.Map | pl.List | pl.Struct) -> None:
+    if isinstance(dtype, pl.Struct):
+        fields = [(field.name, _declared(f"{name}.{field.name}", field.dtype)) for field in dtype.fields]
+        if not check_distinct(fields):
+            raise _unusable(name, "a struct without fields", "name its fields")
+    elif isinstance(dtype, pl.List):
+        _declared(f"{name}[]", dtype.inner)
+    elif _whole(dtype.key) != pl.String:
+        raise _unusable(name, str(dtype), "a map's keys are strings")
+    else:
+        _declared(f"{name}.value", dtype.value)
+
+
+def _spark_type(dtype: pl.DataType, name: str) -> str:
+    if isinstance(dtype, pl.List):
+        return f"array<{_spark_type(_whole(dtype.inner), name)}>"
+    if isinstance(dtype, pl.Struct):
+        fields = (f"{_quoted(field.name)}:{_spark_type(_whole(field.dtype), name)}" for field in dtype.fields)
+        return f"struct<{','.join(fields)}>"
+    if isinstance(dtype, pl.Map):
+        return _spark_type(normal_type(dtype), name)
+    if isinstance(dtype, pl.Decimal):
+        return f"decimal({dtype.precision},{dtype.scale})"
+    if isinstance(dtype, pl.Datetime):
+        return "timestamp"
+    return _plain(dtype, name)[0]
+
+
+def _arrow_type(dtype: pl.DataType, name: str) -> pa.DataType:
+    if isinstance(dtype, pl.List):
+        return pa.list_(_arrow_type(_whole(dtype.inner), name))
+    if isinstance(dtype, pl.Struct):
+        return pa.struct(
+            [pa.field(field.name, _arrow_type(_whole(field.dtype), name)) for field in dtype.fields]
+        )
+    if isinstance(dtype, pl.Map):
+        return _arrow_type(normal_type(dtype), name)
+    if isinstance(dtype, pl.Decimal):
+        return pa.decimal128(dtype.precision or 38, dtype.scale)
+    if isinstance(dtype, pl.Datetime):
+        return pa.timestamp("us", "UTC")
+    return _plain(dtype, name)[1]
+
+
+def _plain(dtype: pl.DataType, name: str) -> tuple[str, pa.DataType]:
+    known = _PLAIN.get(type(dtype))
+    if known is None:
+        raise _unusable(name, str(dtype), "cast it to a type that Spark has as well")
+    return known
+
+
+def _whole(dtype: Any) -> pl.DataType:  # noqa: ANN401  Polars keeps inner types as classes or as instances
+    """Return `dtype` as an instance, so that `isinstance` tells types apart at every level."""
+    whole: pl.DataType = dtype() if isinstance(dtype, type) else dtype
+    return whole
+
+
+def _text(name: object) -> str:
+    if not isinstance(name, str):
+        raise refuse("BAD_SCHEMA", problem=f"{name!r} as a column's name", remedy="names are strings")
+    return name
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _unusable(name: object, got: str, remedy: str) -> Exception:
+    return refuse("BAD_SCHEMA", problem=f"type {got:.80} of `{name}`", remedy=remedy)

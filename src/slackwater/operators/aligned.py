@@ -1,0 +1,98 @@
+"""The window aggregate over aligned windows: tumbling, hopping, cumulative and global."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from slackwater.eventtime.clock import MAX_MS, StepTime
+from slackwater.operators.inputs import GroupRows
+from slackwater.operators.panes import Panes, Shown
+from slackwater.operators.pieces import Piece, StepState
+from slackwater.operators.spec import WindowSpec
+
+
+class AlignedWindows:
+    """Keeps the windows of one step in one key group, and fires them."""
+
+    def __init__(self, spec: WindowSpec) -> None:
+        self.spec = spec
+        self.panes = Panes(spec)
+
+    def run(self, rows: GroupRows, time: StepTime, state: StepState, *, stagger: int) -> Shown:
+        """Do one batch: fire what the clock calls for and add the rows, in the order `time` says."""
+        out = Shown()
+        if time.fire_first:
+            self._advance(time, state, out)
+            self._add(rows, time, state, out)
+        else:
+            self._add(rows, time, state, out)
+            self._advance(time, state, out)
+        self._compact(state, time, stagger)
+        return out
+
+    def _advance(self, time: StepTime, state: StepState, out: Shown) -> None:
+        watermark, lateness = time.watermark_ms, self.spec.lateness_ms
+        state.drop([p for p in state.pieces if p.is_settled and p.max_end_ms + lateness <= watermark])
+        if not any(p.wake_ms <= watermark or p.due_ms <= time.now_ms for p in state.pieces if not p.is_settled):
+            return
+        lazy = self.spec.schedule.is_lazy
+        wanted = [p for p in state.pieces if not lazy or (not p.is_settled and p.min_end_ms <= watermark)]
+        rows = self._take(state, wanted)
+        # Only complete rows may fire; of a lazy step that is what has reached its end, and the rest
+        # is put back as it is.
+        waiting = rows.filter(pl.col("__end") > watermark) if lazy else rows.clear()
+        rows = rows.filter(pl.col("__end") <= watermark) if lazy else rows
+        kept = self.panes.advance(self.panes.merge(rows), time, out)
+        state.append(waiting, self._describe(watermark))
+        state.append(kept, self._describe(watermark))
+
+    def _add(self, rows: GroupRows, time: StepTime, state: StepState, out: Shown) -> None:
+        watermark = time.judge_ms
+        lazy = self.spec.schedule.is_lazy
+        if lazy:
+            for blob in rows.open:
+                facts = {"min_end_ms": blob.min_end_ms, "max_end_ms": blob.max_end_ms, "wake_ms": blob.min_end_ms}
+                state.append_blob(blob.payload, rows=blob.rows, **facts)
+        eager = rows.frame(self.spec.name, rows.behind if lazy else [*rows.open, *rows.behind])
+        if eager is None:
+            return
+        first, last = int(eager["__end"].min()), int(eager["__end"].max())  # type: ignore[arg-type]
+        touched = [p for p in state.pieces if p.min_end_ms <= last and p.max_end_ms >= first]
+        known = self._take(state, touched).with_columns(pl.lit(0, dtype=pl.Int64).alias("__fresh"))
+        merged = self.panes.merge(pl.concat([known, self.panes.start(eager, time.now_ms)]))
+        state.append(self.panes.after_rows(merged, watermark, out), self._describe(watermark))
+
+    def _take(self, state: StepState, pieces: list[Piece]) -> pl.DataFrame:
+        empty = pl.DataFrame(schema=self.spec.state_types)
+        return pl.concat([empty, *map(self.panes.conform, state.take(pieces))])
+
+    def _compact(self, state: StepState, time: StepTime, stagger: int) -> None:
+        if crowd := state.crowded(stagger):
+            merged = self.panes.merge(self._take(state, crowd))
+            state.append(merged, self._describe(time.watermark_ms), tier=crowd[0].tier + 1)
+
+    def _describe(self, watermark_ms: int) -> Any:  # noqa: ANN401  a function from frame to facts
+        return lambda rows: describe(rows, self.spec, watermark_ms)
+
+
+def describe(rows: pl.DataFrame, spec: WindowSpec, watermark_ms: int) -> dict[str, Any]:
+    """Return the index's facts about `rows`, which are stored while `watermark_ms` is in force."""
+    end, open_ = pl.col("__end"), pl.col("__end") > watermark_ms
+    wake = pl.when(open_).then(end).otherwise(end + spec.lateness_ms)
+    if "__tick" in rows.columns:
+        # A tick fires when the watermark is past it; after the window's end there are none.
+        wake = pl.when(open_).then(pl.min_horizontal(wake, pl.col("__tick") + 1)).otherwise(wake)
+    due = pl.col("__due") if "__due" in rows.columns else pl.lit(None, dtype=pl.Int64)
+    silent = ~open_ & (pl.col("__new") == 0) & due.is_null()
+    facts = rows.select(
+        min_end=end.min(), max_end=end.max(), wake=wake.min(), due=due.min(), settled=silent.all()
+    ).row(0, named=True)
+    return {
+        "min_end_ms": facts["min_end"],
+        "max_end_ms": facts["max_end"],
+        "wake_ms": facts["wake"],
+        "due_ms": MAX_MS if facts["due"] is None else facts["due"],
+        "is_settled": facts["settled"],
+    }

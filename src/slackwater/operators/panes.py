@@ -1,0 +1,219 @@
+"""Panes: when a window of a key shows its result, what it shows, and what it withdraws.
+
+Works on frames of state rows, one row per key and window (`WindowSpec.state_types`), each complete:
+all that is known of the window is merged into it. Every window type uses this one machine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from slackwater.aggregates.combine import empty_state, finish, merge_states
+from slackwater.eventtime.clock import MAX_MS, StepTime
+from slackwater.eventtime.times import timestamp_lit, to_timestamp
+from slackwater.operators.spec import WindowSpec
+
+_TRUE = pl.lit(value=True)
+
+
+@dataclass
+class Shown:
+    """What a step emits in one batch: result frames in the order they were shown, and counts."""
+
+    results: list[pl.DataFrame] = field(default_factory=list)
+    late: list[pl.DataFrame] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
+
+    def count(self, what: str, number: int) -> None:
+        """Add `number` to the count `what`."""
+        if number:
+            self.counts[what] = self.counts.get(what, 0) + number
+
+
+class Panes:
+    """The pane machine of one step."""
+
+    def __init__(self, spec: WindowSpec) -> None:
+        self.spec = spec
+        self._schedule = spec.schedule
+        self._unfinished = ~pl.col("__done") if spec.can_finish else _TRUE
+        self.forgotten_at = pl.col("__end") + spec.lateness_ms
+        """The watermark at which a window is forgotten."""
+
+    def conform(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Return `rows` with exactly the state's columns; what FRONT did not send gets its first value."""
+        first: dict[str, object] = {"__panes": 0, "__done": False, "__shown": []}
+        missing = [
+            pl.lit(first.get(name), dtype=dtype).alias(name)
+            for name, dtype in self.spec.state_types.items()
+            if name not in rows.columns
+        ]
+        return rows.with_columns(missing).select(self.spec.state_types.names())
+
+    def start(self, fresh: pl.DataFrame, now_ms: int) -> pl.DataFrame:
+        """Return a batch's new rows as state rows: counted as `__fresh`, their early panes scheduled."""
+        dues = []
+        if self._schedule.early_every_ms is not None:
+            dues.append(pl.lit(now_ms + self._schedule.early_every_ms, dtype=pl.Int64).alias("__due"))
+        if (step := self._schedule.early_event_time_ms) is not None:
+            dues.append((pl.col("__first") - pl.col("__first").mod(step) + step).alias("__tick"))
+        return self.conform(fresh.with_columns(dues)).with_columns(pl.col("__new").alias("__fresh"))
+
+    def merge(self, rows: pl.DataFrame, by: list[str] | None = None) -> pl.DataFrame:
+        """Return one complete row per key and window; `rows` are in the order of their arrival.
+
+        With `by` (the session a row was found to belong to), the bounds are merged as well.
+        """
+        rules = {
+            "__new": pl.col("__new").sum(),
+            "__panes": pl.col("__panes").max(),
+            "__done": pl.col("__done").any(),
+            "__due": pl.col("__due").min(),
+            "__tick": pl.col("__tick").min(),
+            "__shown": pl.col("__shown").explode().drop_nulls(),
+            "__fresh": pl.col("__fresh").sum(),
+        }
+        if by is not None:
+            rules |= {"__start": pl.col("__start").min(), "__end": pl.col("__end").max()}
+        extra = [rule for name, rule in rules.items() if name in rows.columns]
+        merged = merge_states(rows, by or self.spec.by, self.spec.aggregates, extra)
+        return merged.select([*dict.fromkeys([*(by or []), *rows.columns])])
+
+    def after_rows(self, rows: pl.DataFrame, watermark_ms: int, out: Shown) -> pl.DataFrame:
+        """Fire what this batch's rows call for (count triggers), once per window; drops `__fresh`."""
+        if self.spec.can_finish:
+            out.count("ignored", int(rows.filter("__done")["__fresh"].sum()))
+        touched = (pl.col("__fresh") > 0) & self._unfinished
+        passed = pl.col("__end") <= watermark_ms
+        late = touched & passed & _at_least(self._schedule.late_count)
+        early = touched & ~passed & _at_least(self._schedule.early_count)
+        rows = self.fire(rows, late, "late", watermark_ms, out)
+        return self.fire(rows, early, "early", watermark_ms, out).drop("__fresh")
+
+    def advance(self, rows: pl.DataFrame, time: StepTime, out: Shown) -> pl.DataFrame:
+        """Move processing time, then the watermark; return the rows that are still remembered."""
+        sched = self._schedule
+        open_before = pl.col("__end") > time.previous_ms
+        if sched.early_every_ms is not None:
+            rows = self._processing_time(rows, time, out)
+        if sched.early_event_time_ms is not None:
+            rows = self._event_time(rows, time, out)
+        if sched.on_time:
+            complete = open_before & (pl.col("__end") <= time.watermark_ms) & self._unfinished
+            if not sched.repeat_unchanged and self.spec.accumulation != "discarding":
+                complete &= pl.col("__new") > 0
+            rows = self.fire(rows, complete, "on_time", time.watermark_ms, out)
+        forgotten = self.forgotten_at <= time.watermark_ms
+        unshown = forgotten & (pl.col("__new") > 0) & self._unfinished
+        if self.spec.semantics.on_close == "flush":
+            rows = self.fire(rows, unshown, "late", time.watermark_ms, out)
+        else:
+            out.count("ignored", int(rows.filter(unshown)["__new"].sum()))
+        return rows.filter(~forgotten)
+
+    def _processing_time(self, rows: pl.DataFrame, time: StepTime, out: Shown) -> pl.DataFrame:
+        step = self._schedule.early_every_ms or 1
+        passed = pl.col("__end") <= time.previous_ms
+        due = (pl.col("__due") <= time.now_ms).fill_null(value=False)
+        new = due & (pl.col("__new") > 0) & self._unfinished
+        rows = self.fire(rows, new & ~passed, "early", time.previous_ms, out)
+        if not self._schedule.on_time:
+            rows = self.fire(rows, new & passed, "late", time.previous_ms, out)
+        moved = pl.col("__due") + ((time.now_ms - pl.col("__due")) // step + 1) * step
+        return rows.with_columns(pl.when(due).then(moved).otherwise(pl.col("__due")).alias("__due"))
+
+    def _event_time(self, rows: pl.DataFrame, time: StepTime, out: Shown) -> pl.DataFrame:
+        step = self._schedule.early_event_time_ms or 1
+        # Panes stop before the window's last instant: the on-time pane shows what that one would.
+        limit = pl.min_horizontal(pl.lit(time.watermark_ms), pl.col("__end") - 1)
+        ticks = ((limit - 1 - pl.col("__tick")) // step + 1).clip(lower_bound=0)
+        ticks = pl.when(pl.col("__end") > time.previous_ms).then(ticks).otherwise(0)
+        rows = rows.with_columns(ticks.alias("__ticks"))
+        most = int(rows["__ticks"].max() or 0)  # type: ignore[arg-type]  # an Int64 column
+        for number in range(1, most + 1):
+            wanted = (pl.col("__ticks") >= number) & self._unfinished
+            shown_before = len(out.results)
+            rows = self.fire(rows, wanted, "early", time.watermark_ms, out)
+            if len(out.results) == shown_before:
+                break  # nothing new to discard or retract: the remaining ticks would be silent too
+        return rows.with_columns(pl.col("__tick") + pl.col("__ticks") * step).drop("__ticks")
+
+    def fire(self, rows: pl.DataFrame, wanted: pl.Expr, pane: str, watermark_ms: int, out: Shown) -> pl.DataFrame:
+        """Show a pane of each row that is `wanted` and has something to show; return all rows afterwards."""
+        if self.spec.accumulation == "discarding":
+            if not (pane == "on_time" and self.spec.semantics.empty_on_time_pane == "emit"):
+                wanted &= pl.col("__new") > 0
+        hit = rows.with_columns(wanted.alias("__hit"))["__hit"]
+        if not hit.any():
+            return rows
+        quiet, fired = rows.filter(~hit), rows.filter(hit)
+        results = finish(fired, self.spec.aggregates)
+        if self.spec.accumulation == "retracting":
+            changed = self._changed(results)
+            quiet = pl.concat([quiet, fired.filter(~changed).with_columns(pl.lit(0, pl.Int64).alias("__new"))])
+            fired, results = fired.filter(changed), results.filter(changed)
+            fired = self._withdraw(fired, results, pane, watermark_ms, out)
+        if results.height:
+            out.results.append(self._result(results, pane, watermark_ms, retraction=False))
+            out.count("panes", results.height)
+        return pl.concat([quiet, self._after_pane(fired, pane)])
+
+    def _after_pane(self, rows: pl.DataFrame, pane: str) -> pl.DataFrame:
+        changes = [pl.lit(0, dtype=pl.Int64).alias("__new"), pl.col("__panes") + 1]
+        if self.spec.can_finish and (self._schedule.once or pane != "early"):
+            changes.append(_TRUE.alias("__done"))
+        rows = rows.with_columns(changes)
+        if self.spec.accumulation == "discarding":
+            empty = empty_state(self.spec.row_schema, self.spec.aggregates, rows.height)
+            rows = rows.with_columns(empty.get_columns())
+        return rows
+
+    def _changed(self, results: pl.DataFrame) -> pl.Series:
+        """Return which results differ from what downstream holds now."""
+        if self.spec.semantics.retract_unchanged == "emit":
+            return pl.repeat(value=True, n=results.height, eager=True)
+        was = pl.col("__shown").list.first()
+        same = pl.col("__shown").list.len() == 1
+        for now, then in [("__start", "start"), ("__end", "end"), *zip(*[self.spec.aggregates] * 2, strict=True)]:
+            same &= was.struct.field(then).eq_missing(pl.col(now))
+        return results.select(~same.fill_null(value=False)).to_series()
+
+    def _withdraw(
+        self, rows: pl.DataFrame, results: pl.DataFrame, pane: str, watermark_ms: int, out: Shown
+    ) -> pl.DataFrame:
+        """Withdraw what was shown before, to the letter, and remember what is shown now."""
+        before = results.select(*self.spec.keys, pl.col("__shown").alias("was")).explode("was")
+        before = before.filter(pl.col("was").is_not_null())
+        if before.height:
+            stored = before.select(*self.spec.keys, pl.col("was").struct.unnest()).rename(
+                {"start": "__start", "end": "__end", "pane_index": "__panes"}
+            )
+            out.results.append(self._result(stored, pane, watermark_ms, retraction=True))
+            out.count("retractions", stored.height)
+        now = pl.struct(
+            pl.col("__start").alias("start"),
+            pl.col("__end").alias("end"),
+            pl.col("__panes").alias("pane_index"),
+            *self.spec.aggregates,
+        )
+        shown = results.select(now.implode().over(pl.int_range(pl.len())).alias("__shown"))
+        return rows.with_columns(shown["__shown"].cast(self.spec.state_types["__shown"]))
+
+    def _result(self, rows: pl.DataFrame, pane: str, watermark_ms: int, *, retraction: bool) -> pl.DataFrame:
+        end = pl.col("__end")
+        return rows.select(
+            *self.spec.keys,
+            to_timestamp(pl.col("__start")).alias("window_start"),
+            pl.when(end < MAX_MS).then(to_timestamp(end)).alias("window_end"),
+            *self.spec.aggregates,
+            pl.lit(pane).alias("pane"),
+            pl.col("__panes").cast(pl.Int32).alias("pane_index"),
+            pl.lit(retraction).alias("is_retraction"),
+            timestamp_lit(watermark_ms).alias("watermark"),
+        ).cast(dict(self.spec.result_types))
+
+
+def _at_least(count: int | None) -> pl.Expr:
+    return pl.lit(value=False) if count is None else pl.col("__new") >= count

@@ -1,0 +1,129 @@
+"""The FRONT half of the window aggregate: judge, assign windows, and combine before the shuffle.
+
+What is late for good is split off here where that is certain; the rest is combined to one row per
+key and window, so a hot key crosses the shuffle as one row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from slackwater.aggregates.combine import combine_rows, merge_states
+from slackwater.eventtime.clock import StepTime
+from slackwater.operators.late_rows import late_rows
+from slackwater.operators.spec import WindowSpec
+from slackwater.windows import SessionWindow, SlidingWindow
+from slackwater.windows.assign import AlignedWindow, cell_exprs, last_end_expr, spread
+
+_FIRST = pl.col("__ts").first().alias("__first")
+
+
+@dataclass(kw_only=True)
+class Combined:
+    """What FRONT made of some rows for one step."""
+
+    combined: pl.DataFrame
+    """Partial aggregates by key and window, with `__new`, the rows in each."""
+    suspect: pl.DataFrame | None = None
+    late: pl.DataFrame | None = None
+    counts: dict[str, int] = field(default_factory=dict)
+
+
+class WindowFront:
+    """Prepares rows for one window step."""
+
+    def __init__(self, spec: WindowSpec) -> None:
+        self.spec = spec
+        self._extra = [pl.len().cast(pl.Int64).alias("__new")]
+        self._carry = [pl.col("__new").sum()]
+        if spec.schedule.early_event_time_ms is not None:
+            self._extra.append(_FIRST)
+            self._carry.append(pl.col("__first").first())
+
+    def combine(self, rows: pl.DataFrame, time: StepTime) -> Combined:
+        """Combine the rows of one chunk: `rows` has the user's columns and `__ts`, `__part`, `__off`."""
+        window = self.spec.window
+        if isinstance(window, SessionWindow):
+            return self._sessions(rows, window, time.judge_ms)
+        if isinstance(window, SlidingWindow):
+            return self._instants(rows, window, time.judge_ms)
+        return self._aligned(rows, window, time.judge_ms)
+
+    def merge(self, parts: list[pl.DataFrame]) -> pl.DataFrame:
+        """Merge the combined rows of a file's chunks, which are in order."""
+        if len(parts) == 1:
+            return parts[0]
+        return merge_states(pl.concat(parts), self.spec.by, self.spec.aggregates, self._carry)
+
+    def _aligned(self, rows: pl.DataFrame, window: AlignedWindow, watermark_ms: int) -> Combined:
+        spec = self.spec
+        rows = rows.with_columns(cell_exprs(window, pl.col("__ts")))
+        is_late = rows.select(
+            ((last_end_expr(window) + spec.lateness_ms <= watermark_ms) & (pl.col("__many") > 0)).alias("late")
+        )["late"]
+        late = None
+        if is_late.any():
+            late = late_rows(rows.filter(is_late), spec, watermark_ms)
+            rows = rows.filter(~is_late)
+        by = [*spec.keys, "__start", "__end", "__many"]
+        cells = combine_rows(rows, by, spec.aggregates, self._extra)
+        kept = cells.with_row_index("__cell").pipe(spread, window)
+        kept = kept.filter(pl.col("__end") + spec.lateness_ms > watermark_ms)
+        counts = _account(cells, kept, watermark_ms)
+        kept = kept.drop("__cell")
+        if kept.height > cells.height:
+            kept = merge_states(kept, spec.by, spec.aggregates, self._carry)
+        return Combined(combined=kept, late=late, counts=counts | {"late": 0 if late is None else late.height})
+
+    def _instants(self, rows: pl.DataFrame, window: SlidingWindow, watermark_ms: int) -> Combined:
+        spec = self.spec
+        rows = rows.with_columns(
+            (pl.col("__ts") + 1 - window.size_ms).alias("__start"), (pl.col("__ts") + 1).alias("__end")
+        )
+        is_late = rows["__end"] + spec.lateness_ms <= watermark_ms
+        late = late_rows(rows.filter(is_late), spec, watermark_ms) if is_late.any() else None
+        cells = combine_rows(rows.filter(~is_late), spec.by, spec.aggregates, self._extra)
+        refired = int(cells.filter(pl.col("__end") <= watermark_ms)["__new"].sum())
+        counts = {"refired": refired, "on_time": int(cells["__new"].sum()) - refired}
+        return Combined(combined=cells, late=late, counts=counts | {"late": 0 if late is None else late.height})
+
+    def _sessions(self, rows: pl.DataFrame, window: SessionWindow, watermark_ms: int) -> Combined:
+        spec = self.spec
+        gap = pl.lit(window.gap_ms, dtype=pl.Int64) if window.gap_expr is None else window.gap_expr.cast(pl.Int64)
+        rows = rows.with_columns(pl.col("__ts").alias("__start"), (pl.col("__ts") + gap).alias("__end"))
+        is_old = rows["__end"] + spec.lateness_ms <= watermark_ms
+        late = suspect = None
+        if is_old.any():
+            old, rows = rows.filter(is_old), rows.filter(~is_old)
+            if spec.semantics.session_lateness == "before_merge":
+                late = late_rows(old, spec, watermark_ms)
+            else:
+                suspect = self._suspects(old)
+        # Rows of one key within one gap-long cell are in one session, whatever else comes. A maximum
+        # length, or a gap per row, needs them one by one.
+        whole = window.gap_ms is not None and window.max_length_ms is None
+        cell = pl.col("__ts") // window.gap_ms if whole else pl.struct("__start", "__end")
+        bounds = [pl.col("__start").min(), pl.col("__end").max()]
+        units = combine_rows(
+            rows.with_columns(cell.alias("__cell")), [*spec.keys, "__cell"], spec.aggregates, [*bounds, *self._extra]
+        ).drop("__cell")
+        behind = int(units.filter(pl.col("__end") <= watermark_ms)["__new"].sum())
+        counts = {"on_time": int(units["__new"].sum()) - behind, "late": 0 if late is None else late.height}
+        return Combined(combined=units, suspect=suspect, late=late, counts=counts)
+
+    def _suspects(self, old: pl.DataFrame) -> pl.DataFrame:
+        """Return whole rows, each with the state it would add, for KEYED to judge."""
+        numbered = old.with_row_index("__row")
+        states = combine_rows(numbered, ["__row"], self.spec.aggregates, self._extra)
+        return numbered.join(states, on="__row", how="left", maintain_order="left").drop("__row")
+
+
+def _account(cells: pl.DataFrame, kept: pl.DataFrame, watermark_ms: int) -> dict[str, int]:
+    """Count the rows of `cells`: on time, correcting a pane that was shown (refired), or in no window at all."""
+    behind = kept.filter(pl.col("__end") <= watermark_ms)["__cell"].unique()
+    refired = int(cells[behind]["__new"].sum()) if behind.len() else 0
+    no_window = int(cells.filter(pl.col("__many") == 0)["__new"].sum())
+    on_time = int(cells["__new"].sum()) - refired - no_window
+    return {"on_time": on_time, "refired": refired, "no_window": no_window}

@@ -1,0 +1,72 @@
+"""What columns a row function gives, checked when the pipeline is built."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from slackwater.errors import DefinitionError, refuse
+from slackwater.expressions import check_predicate, result_schema
+from slackwater.rowops import Decode, Map, RowOp, Select, TakeTime, Validate, Where, WithColumns
+
+HIDDEN = pl.Schema({"__ts": pl.Int64(), "__part": pl.String(), "__off": pl.Int64()})
+"""Columns that travel with every row: its time, its source partition, and its place in it."""
+
+
+def schema_after(op: RowOp, schema: pl.Schema, *, step: str, is_bytes: bool, has_time: bool) -> pl.Schema:
+    """Return the columns after `op`, or refuse it."""
+    if isinstance(op, Decode):
+        if not is_bytes:
+            raise refuse("DECODE_TYPED", step=step)
+        return op.format.schema
+    if isinstance(op, TakeTime):
+        if has_time:
+            raise refuse("EVENT_TIME_TWICE", stream=step.rsplit(".", 1)[0])
+        if op.expression is None:
+            return schema
+    if is_bytes:
+        raise refuse("DECODE_MISSING", stream=step.rsplit(".", 1)[0])
+    match op:
+        case TakeTime():
+            _check_time(op, schema, step)
+            return schema
+        case Where(predicate=predicate):
+            check_predicate(schema, predicate, step=step)
+            return schema
+        case Validate(rules=rules):
+            for name, rule in rules:
+                check_predicate(schema, rule, step=f"{step}, rule `{name}`")
+            return schema
+        case WithColumns(expressions=expressions):
+            return pl.Schema(dict(schema) | dict(_named(result_schema(schema, list(expressions), step=step), step)))
+        case Select(expressions=expressions):
+            return _named(result_schema(schema, list(expressions), step=step), step)
+        case Map():
+            return _named(_mapped(op, schema, step), step)
+
+
+def _check_time(op: TakeTime, schema: pl.Schema, step: str) -> None:
+    assert op.expression is not None
+    [dtype] = result_schema(schema, [op.expression.alias("time")], step=step).dtypes()
+    if not (dtype.is_integer() or dtype in (pl.Datetime, pl.Date)):
+        raise refuse("EVENT_TIME_TYPE", step=step, got=op.expression, dtype=dtype)
+
+
+def _named(schema: pl.Schema, step: str) -> pl.Schema:
+    for name in schema:
+        if name.startswith("__"):
+            raise refuse("RESERVED_COLUMN", name=name, step=step)
+    return schema
+
+
+def _mapped(op: Map, schema: pl.Schema, step: str) -> pl.Schema:
+    if op.schema is not None:
+        return op.schema
+    try:
+        made = op.function(pl.DataFrame(schema=pl.Schema(dict(schema) | dict(HIDDEN))))
+    except DefinitionError:
+        raise
+    except Exception as error:  # the user's own function may raise anything
+        raise refuse("MAP_EMPTY", step=step, cause=f"{type(error).__name__}: {error}") from error
+    if not isinstance(made, pl.DataFrame):
+        raise refuse("MAP_RESULT", step=step, got=type(made).__name__)
+    return pl.Schema({name: dtype for name, dtype in made.schema.items() if name not in HIDDEN})

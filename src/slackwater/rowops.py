@@ -1,0 +1,85 @@
+"""Row functions: what users do to a stream before its key, as frozen definitions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import polars as pl
+
+FrameFunction = Callable[[pl.DataFrame], pl.DataFrame]
+
+
+class Format(Protocol):
+    """How the bytes of a record become columns."""
+
+    schema: pl.Schema
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Decode:
+    """Turn a record's bytes into columns; what cannot be decoded is a dead letter."""
+
+    format: Format
+    label = "decode"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TakeTime:
+    """Give each row its time; a row without a usable one, or too far ahead, is a dead letter."""
+
+    clock: Literal["event", "ingestion", "processing"]
+    expression: pl.Expr | None = None
+    out_of_orderness_ms: int = 0
+    idle_after_ms: int | None = None
+    max_ahead_ms: int | None = None
+
+    @property
+    def label(self) -> str:
+        """The step's name within its stream."""
+        return f"{self.clock}_time"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Where:
+    """Keep the rows for which the predicate is true; the others are counted as filtered."""
+
+    predicate: pl.Expr
+    label = "where"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class WithColumns:
+    """Add or replace columns."""
+
+    expressions: tuple[pl.Expr, ...]
+    label = "with_columns"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Select:
+    """Keep only these columns."""
+
+    expressions: tuple[pl.Expr, ...]
+    label = "select"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Map:
+    """Apply a function from Polars frame to Polars frame."""
+
+    function: FrameFunction
+    schema: pl.Schema | None = None
+    label = "map"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Validate:
+    """Send rows that break one of the named rules to the dead letters; a rule that is null is broken."""
+
+    rules: tuple[tuple[str, pl.Expr], ...]
+    label = "validate"
+
+
+RowOp = Decode | TakeTime | Where | WithColumns | Select | Map | Validate

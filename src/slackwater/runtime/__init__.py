@@ -1,0 +1,1 @@
+"""Running a plan on Spark: session, checkpoint, query, batches, job."""

@@ -1,0 +1,164 @@
+"""The checkpoint: Spark's own logs, and beside them Slackwater's manifest, clocks and delivery marks.
+
+    <checkpoint>/offsets, commits, state, sources     Spark's
+    <checkpoint>/slackwater/manifest.json             what this checkpoint belongs to
+    <checkpoint>/slackwater/clock/<batch>             the clock of each batch
+    <checkpoint>/slackwater/delivering.json           the batch whose delivery was begun, and by which code
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import polars as pl
+import pyspark
+
+from slackwater.engine.ticking import first_clock
+from slackwater.errors import fault
+from slackwater.eventtime.clock import Clock
+from slackwater.plan import Plan
+from slackwater.sinks.files import write_durably
+
+FORMAT: Final = 1
+RETAIN: Final = 100
+"""Batches whose clocks are kept, as many as Spark keeps of its own logs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checkpoint:
+    """A checkpoint folder, opened and found fit for a plan."""
+
+    path: Path
+    incarnation: str
+    partitions: int
+    """Spark's shuffle partitions, fixed when the checkpoint was made."""
+
+    @property
+    def home(self) -> Path:
+        """Slackwater's own folder."""
+        return self.path / "slackwater"
+
+    def next_batch(self) -> int:
+        """Return the batch that Spark will run first: the last one begun, if it was not committed."""
+        begun, committed = _newest(self.path / "offsets"), _newest(self.path / "commits")
+        return begun if begun > committed else committed + 1
+
+    def clock(self, batch: int) -> Clock:
+        """Read the clock of a batch."""
+        path = self._clock_path(batch)
+        if not path.exists():
+            raise fault("CLOCK_MISSING", batch=batch, path=path)
+        return Clock.from_json(path.read_text())
+
+    def write_clock(self, clock: Clock) -> None:
+        """Write the clock of a batch durably, and forget those that Spark cannot run again."""
+        write_durably(self._clock_path(clock.batch), clock.to_json())
+        self._clock_path(clock.batch - RETAIN - 1).unlink(missing_ok=True)
+
+    def candidates(self) -> list[Clock]:
+        """Return the clocks that the first tasks may need, having deleted any from a batch that never was.
+
+        Batch N is run again if its commit is missing, though clock N + 1 may be written already.
+        """
+        first = self.next_batch()
+        for path in (self.home / "clock").iterdir():
+            if path.name.isdigit() and int(path.name) > first + 1:
+                path.unlink()
+        clocks = [self.clock(first)]
+        if self._clock_path(first + 1).exists():
+            clocks.append(self.clock(first + 1))
+        return clocks
+
+    def begin_delivery(self, batch: int, fingerprint: str) -> None:
+        """Note, before the first sink is asked, which code delivers the batch."""
+        note = {"batch": batch, "fingerprint": fingerprint}
+        write_durably(self.home / "delivering.json", json.dumps(note))
+
+    def mark_finished(self) -> None:
+        """Note that a bounded run has ended: its watermark is the end of time."""
+        manifest = json.loads((self.home / "manifest.json").read_text())
+        write_durably(self.home / "manifest.json", json.dumps({**manifest, "finished": True}, indent=1))
+
+    def _clock_path(self, batch: int) -> Path:
+        return self.home / "clock" / str(batch)
+
+
+def open_checkpoint(path: Path, plan: Plan, *, partitions: int, accept_changes: bool = False) -> Checkpoint:
+    """Open or make the checkpoint at `path` for `plan`; refuses what would continue from the wrong state."""
+    manifest_path = path / "slackwater" / "manifest.json"
+    if manifest_path.exists():
+        manifest = json.loads(manifest_path.read_text())
+        _check(manifest, plan, path)
+        checkpoint = Checkpoint(path=path, incarnation=manifest["incarnation"], partitions=manifest["partitions"])
+        if not accept_changes:
+            _check_half_delivered(checkpoint, plan)
+        write_durably(manifest_path, json.dumps({**manifest, **_code(plan)}, indent=1))
+        return checkpoint
+    if (path / "offsets").exists():
+        raise fault("CHECKPOINT_FOREIGN", path=path)
+    (path / "slackwater" / "clock").mkdir(parents=True, exist_ok=True)
+    checkpoint = Checkpoint(path=path, incarnation=str(uuid.uuid4()), partitions=partitions)
+    checkpoint.write_clock(first_clock(plan))
+    manifest = {
+        "format": FORMAT,
+        "pipeline": plan.name,
+        "incarnation": checkpoint.incarnation,
+        "key_groups": plan.key_groups,
+        "partitions": partitions,
+        "sources": {source.name: type(source.source).__name__ for source in plan.sources},
+        "steps": plan.layout,
+        "finished": False,
+        **_code(plan),
+    }
+    write_durably(manifest_path, json.dumps(manifest, indent=1))
+    return checkpoint
+
+
+def _code(plan: Plan) -> dict[str, Any]:
+    versions = {"slackwater": "0.1.0", "pyspark": pyspark.__version__, "polars": pl.__version__}
+    return {"fingerprint": plan.fingerprint, "versions": versions}
+
+
+def _check(manifest: Mapping[str, Any], plan: Plan, path: Path) -> None:
+    if manifest["format"] != FORMAT:
+        raise fault("CHECKPOINT_FORMAT", path=path, got=manifest["format"], known=FORMAT)
+    if manifest["pipeline"] != plan.name:
+        raise fault("CHECKPOINT_OF_ANOTHER", path=path, found=manifest["pipeline"], mine=plan.name)
+    if manifest["finished"]:
+        raise fault("CHECKPOINT_FINISHED", path=path)
+    sources = {source.name: type(source.source).__name__ for source in plan.sources}
+    if list(manifest["sources"].items()) != list(sources.items()):
+        raise fault("CHECKPOINT_SOURCES", path=path, found=manifest["sources"], mine=sources)
+    if manifest["key_groups"] != plan.key_groups:
+        raise fault("CHECKPOINT_KEY_GROUPS", path=path, found=manifest["key_groups"], mine=plan.key_groups)
+    found: dict[str, Any] = manifest["steps"]
+    for name in sorted({*found, *plan.layout}):
+        if name not in plan.layout:
+            raise fault("CHECKPOINT_STEP_GONE", path=path, step=name)
+        if name not in found:
+            raise fault("CHECKPOINT_STEP_NEW", path=path, step=name)
+        for part, value in plan.layout[name].items():
+            if found[name][part] != value:
+                raise fault(
+                    "CHECKPOINT_STEP_CHANGED", path=path, step=name, part=part, found=found[name][part], mine=value
+                )
+
+
+def _check_half_delivered(checkpoint: Checkpoint, plan: Plan) -> None:
+    note_path = checkpoint.home / "delivering.json"
+    if not note_path.exists():
+        return
+    note = json.loads(note_path.read_text())
+    if note["batch"] == checkpoint.next_batch() and note["fingerprint"] != plan.fingerprint:
+        raise fault("BATCH_HALF_DELIVERED", batch=note["batch"], path=checkpoint.path)
+
+
+def _newest(folder: Path) -> int:
+    if not folder.is_dir():
+        return -1
+    return max((int(entry.name) for entry in folder.iterdir() if entry.name.isdigit()), default=-1)

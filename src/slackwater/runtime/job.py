@@ -1,0 +1,306 @@
+"""A job: one pipeline running on Spark, batch after batch, until it is stopped or has come to the end.
+
+One micro-batch, as the driver sees it (`_on_batch`):
+1. evaluate every partition: FRONT and KEYED run on the executors;
+2. note which code delivers the batch;
+3. hand each output to its sinks, which do nothing if they have the batch already;
+4. write the clock of the next batch;
+5. hand that clock to the next batch's tasks. Spark then commits the batch.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+
+from slackwater.engine.ticking import final_clock, next_clock
+from slackwater.errors import fault
+from slackwater.eventtime.clock import Clock
+from slackwater.eventtime.durations import Duration, duration_ms
+from slackwater.runtime.backlog import backlog
+from slackwater.runtime.checkpoint import RETAIN, Checkpoint, open_checkpoint
+from slackwater.runtime.crash_points import crash_point
+from slackwater.runtime.outputs import EvaluatedBatch
+from slackwater.runtime.query import packets
+from slackwater.runtime.report import BatchReport
+from slackwater.runtime.session import QUERY_CONF, spark_session
+from slackwater.runtime.worker import CLOCK_PROPERTY, PlanHandle
+from slackwater.sources.log import LogSource
+
+if TYPE_CHECKING:
+    from slackwater.plan import Plan
+    from slackwater.sinks.base import SinkWriter
+
+ClockHook = Callable[[Clock], Clock]
+
+
+class _Stopped(Exception):  # noqa: N818  not an error: how a batch that is not wanted any more is left
+    """Raised in a batch that began after the job was asked to stop; Spark will run it again."""
+
+
+@dataclass(kw_only=True)
+class Job:
+    """A pipeline on Spark. `run` blocks until the end; `stop` may come from another thread or a signal."""
+
+    plan: Plan
+    spark: SparkSession
+    checkpoint: Checkpoint
+    trigger_ms: int
+    bounded: bool = False
+    on_batch: Callable[[BatchReport], None] | None = None
+    clock_hook: ClockHook | None = None
+    """For tests: sees, and may replace, every clock before it is written."""
+    reports: list[BatchReport] = field(default_factory=list)
+    _stopping: threading.Event = field(default_factory=threading.Event)
+    _between: threading.Event = field(default_factory=threading.Event)
+    _failure: list[BaseException] = field(default_factory=list)
+    _clock: Clock | None = None
+    _backlog: dict[str, frozenset[str]] = field(default_factory=dict)
+
+    def run(self, *, finish: bool = False) -> None:
+        """Run until stopped; a bounded run, or one told to `finish`, ends with the final watermark."""
+        self._check_folders()
+        writers = self._open_sinks()
+        try:
+            clock = self.checkpoint.candidates()[0]
+            if not clock.is_final:
+                self._query(writers, available_now=self.bounded)
+            if (self.bounded and not self._stopping.is_set()) or finish:
+                self._finish(writers)
+        finally:
+            for _, writer in writers:
+                writer.close()
+
+    def stop(self) -> None:
+        """Ask the job to stop after the batch at hand."""
+        self._stopping.set()
+
+    @property
+    def has_backlog(self) -> bool:
+        """Whether a log holds files that no batch has read yet, as of the last batch."""
+        return self._clock is None or any(self._backlog.values())
+
+    def _finish(self, writers: list[tuple[str, SinkWriter]]) -> None:
+        """Run one more batch, under the final watermark, so that every open window fires."""
+        [clock, *_] = self.checkpoint.candidates()
+        if not clock.is_final:
+            self.checkpoint.write_clock(final_clock(clock))
+        self._stopping.clear()
+        self._query(writers, available_now=True)
+        self.checkpoint.mark_finished()
+
+    def _query(self, writers: list[tuple[str, SinkWriter]], *, available_now: bool) -> None:
+        handle = PlanHandle.of(self.plan, f"{self.checkpoint.incarnation}/{id(self)}")
+        conf = {
+            **QUERY_CONF,
+            "spark.sql.shuffle.partitions": str(self.checkpoint.partitions),
+            "spark.sql.streaming.minBatchesToRetain": str(RETAIN),
+        }
+        with _conf(self.spark, conf):
+            for clock in self.checkpoint.candidates():
+                self._hand_over(clock)
+            stream = packets(self.spark, self.plan, handle, bounded=available_now)
+            writer = (
+                stream.writeStream.queryName(self.plan.name)
+                .outputMode("append")
+                .option("checkpointLocation", str(self.checkpoint.path))
+                .foreachBatch(lambda frame, number: self._on_batch(frame, number, writers))
+            )
+            writer = (
+                writer.trigger(availableNow=True)
+                if available_now
+                else writer.trigger(processingTime=f"{self.trigger_ms} milliseconds")
+            )
+            query = writer.start()
+        self._await(query)
+
+    def _await(self, query: Any) -> None:  # noqa: ANN401  PySpark's StreamingQuery
+        try:
+            while not query.awaitTermination(0.2):
+                # Between two batches is the only safe moment: inside the callback Spark's stop overflows.
+                if self._stopping.is_set() and self._between.is_set():
+                    query.stop()
+        except StreamingQueryException:
+            if not self._failure:
+                raise
+        if self._failure and not isinstance(self._failure[0], _Stopped):
+            failure = self._failure.pop()
+            raise failure
+        self._failure.clear()
+
+    def _on_batch(self, frame: DataFrame, number: int, writers: list[tuple[str, SinkWriter]]) -> None:
+        self._between.clear()
+        try:
+            if self._stopping.is_set():
+                raise _Stopped  # noqa: TRY301  ends the query from inside, with nothing begun
+            self._batch(frame, number, writers)
+        except BaseException as error:
+            self._failure.append(error)
+            raise
+        finally:
+            self._between.set()
+
+    def _batch(self, frame: DataFrame, number: int, writers: list[tuple[str, SinkWriter]]) -> None:
+        began = time.monotonic()
+        clock = self.checkpoint.clock(number)
+        batch = EvaluatedBatch.evaluate(frame, number)  # 1
+        try:
+            crash_point("evaluated", number)
+            if any(batch.rows.values()):
+                self.checkpoint.begin_delivery(number, self.plan.fingerprint)  # 2
+            outputs = {output.name: output for output in self.plan.outputs}
+            for name, writer in writers:  # 3
+                writer.write(batch.sink_batch(outputs[name], self.checkpoint.incarnation))
+                crash_point("delivering", number)
+            crash_point("delivered", number)
+            taken = {
+                name: {part: seen.modified_ms for part, seen in stream.partitions.items()}
+                for name, stream in batch.stats.streams.items()
+            }
+            self._backlog = backlog(self.plan, clock, taken)
+            following = next_clock(self.plan, clock, batch.stats, backlog=self._backlog, may_idle=not self.bounded)
+            if self.clock_hook is not None:
+                following = self.clock_hook(following)
+            self.checkpoint.write_clock(following)  # 4
+            crash_point("clock", number)
+        finally:
+            batch.release()
+        self._clock = following
+        report = BatchReport(
+            batch=number,
+            seconds=time.monotonic() - began,
+            stats=batch.stats,
+            clock=clock,
+            next_clock=following,
+            rows_out=batch.rows,
+        )
+        self.reports.append(report)
+        del self.reports[:-1000]
+        if self.on_batch is not None:
+            self.on_batch(report)
+        self._hand_over(following)  # 5, last: nothing after it may start a Spark job
+
+    def _hand_over(self, clock: Clock) -> None:
+        context = self.spark.sparkContext
+        context.setLocalProperty(f"{CLOCK_PROPERTY}{clock.batch}", clock.to_property())
+        context.setLocalProperty(f"{CLOCK_PROPERTY}{clock.batch - 3}", None)  # type: ignore[arg-type]  # None unsets
+
+    def _open_sinks(self) -> list[tuple[str, SinkWriter]]:
+        return [
+            (
+                output.name,
+                sink.open(
+                    pipeline=self.plan.name,
+                    output=output.name,
+                    schema=output.schema,
+                    incarnation=self.checkpoint.incarnation,
+                ),
+            )
+            for output in self.plan.outputs
+            for sink in output.sinks
+        ]
+
+    def _check_folders(self) -> None:
+        """Refuse a log that is not there, or that executors on other machines cannot see."""
+        for source in self.plan.sources:
+            if not isinstance(source.source, LogSource):
+                continue
+            path = source.source.path
+            if not Path(path).is_dir():
+                raise fault("LOG_FOLDER_MISSING", path=path, stream=source.name)
+            context = self.spark.sparkContext
+            if not str(context.master).startswith("local"):
+                slots = max(2, context.defaultParallelism)
+                seen = context.parallelize(range(slots), slots).map(lambda _, path=path: Path(path).is_dir()).collect()
+                if not all(seen):
+                    raise fault("LOG_FOLDER_UNSHARED", path=path, stream=source.name)
+
+
+@contextmanager
+def _conf(spark: SparkSession, settings: dict[str, str]) -> Iterator[None]:
+    """Set `settings` while a query starts, which copies them; then leave the session as it was."""
+    before = {key: spark.conf.get(key, None) for key in settings}
+    for key, value in settings.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, old in before.items():
+            spark.conf.unset(key) if old is None else spark.conf.set(key, old)
+
+
+def make_job(
+    plan: Plan,
+    *,
+    spark: SparkSession | None = None,
+    checkpoint: str | Path | None = None,
+    bounded: bool = False,
+    trigger: Duration = "1s",
+    master: str | None = None,
+    partitions: int | None = None,
+    accept_changes: bool = False,
+    on_batch: Callable[[BatchReport], None] | None = None,
+    clock_hook: ClockHook | None = None,
+) -> Job:
+    """Prepare a plan to run on Spark, with all that can be checked before the first batch."""
+    trigger_ms = duration_ms(trigger, what="`trigger`", least_ms=0)
+    session = spark or spark_session(master=master, name=plan.name)
+    if partitions is None:
+        partitions = _power_of_two_at_most(min(plan.key_groups, max(1, session.sparkContext.defaultParallelism)))
+    elif partitions < 1 or plan.key_groups % partitions:
+        raise fault("PARTITIONS", got=partitions, key_groups=plan.key_groups)
+    path = Path(checkpoint or Path(".slackwater") / plan.name).absolute()
+    return Job(
+        plan=plan,
+        spark=session,
+        checkpoint=open_checkpoint(path, plan, partitions=partitions, accept_changes=accept_changes),
+        trigger_ms=trigger_ms,
+        bounded=bounded,
+        on_batch=on_batch,
+        clock_hook=clock_hook,
+    )
+
+
+def run_pipeline(plan: Plan, **options: Any) -> Job:  # noqa: ANN401  as make_job's
+    """Run a plan on Spark until Ctrl-C, SIGTERM or, if bounded, the end of its input; returns the job.
+
+    Options: `spark` (a session), `checkpoint` (a folder; `.slackwater/<name>` unless told otherwise),
+    `bounded`, `trigger` (the pause between batches), `master`, `partitions`, `accept_changes`, `on_batch`.
+    """
+    job = make_job(plan, **options)
+    with _signals(job):
+        job.run()
+    return job
+
+
+@contextmanager
+def _signals(job: Job) -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        job.stop()
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _power_of_two_at_most(number: int) -> int:
+    return 1 << (number.bit_length() - 1)
+
+

@@ -1,0 +1,114 @@
+"""OUTPUTS: one evaluated batch, unpacked output by output into its sinks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import polars as pl
+import pyarrow as pa
+from pyspark import StorageLevel, TaskContext
+from pyspark.sql import functions as F  # noqa: N812  PySpark's own convention
+
+from slackwater.engine.batch_stats import BatchStats
+from slackwater.formats.schemas import to_spark_ddl
+from slackwater.operators.packing import unpack
+from slackwater.runtime.worker import unpack_rows
+from slackwater.sinks.base import SinkBatch
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from slackwater.plan import OutputPlan
+
+INLINE_BYTES: Final = 1 << 20
+"""A packet up to this size comes to the driver with the batch's statistics; larger ones stay on the executors."""
+PARALLEL_BYTES: Final = 64 << 20
+"""An output above this size is written by the executors in parallel, if its sink can."""
+
+
+@dataclass(kw_only=True)
+class EvaluatedBatch:
+    """A batch of which every partition is evaluated, once; its packets are held until it is released.
+
+    Every partition must be evaluated before any sink is asked: if the callback returned without,
+    Spark would commit the batch and the state of the untouched partitions would be missing for good.
+    """
+
+    number: int
+    stats: BatchStats
+    frame: DataFrame
+    small: dict[str, list[tuple[str, bytes]]] = field(default_factory=dict)
+    rows: dict[str, int] = field(default_factory=dict)
+    bytes: dict[str, int] = field(default_factory=dict)
+    large: set[str] = field(default_factory=set)
+    """Outputs of which some packets stayed on the executors."""
+
+    @classmethod
+    def evaluate(cls, frame: DataFrame, number: int) -> EvaluatedBatch:
+        """Evaluate every partition, in one Spark job that brings home the statistics and the small packets."""
+        frame = frame.persist(StorageLevel.MEMORY_AND_DISK)
+        size = F.length("payload")
+        inline = F.when((F.col("kind") == "stats") | (size <= INLINE_BYTES), F.col("payload"))
+        wanted = frame.where(F.col("kind").isin("output", "stats"))
+        table = wanted.select("kind", "target", "order", "rows", size.alias("size"), inline.alias("payload")).toArrow()
+        batch = cls(number=number, stats=BatchStats(), frame=frame)
+        batch._sort(table)
+        return batch
+
+    def _sort(self, table: pa.Table) -> None:
+        stats = []
+        for packet in table.to_pylist():
+            if packet["kind"] == "stats":
+                stats.append(packet["payload"])
+                continue
+            name = packet["target"]
+            self.rows[name] = self.rows.get(name, 0) + packet["rows"]
+            self.bytes[name] = self.bytes.get(name, 0) + packet["size"]
+            if packet["payload"] is None:
+                self.large.add(name)
+            else:
+                self.small.setdefault(name, []).append((packet["order"], packet["payload"]))
+        self.stats = BatchStats.merged(stats)
+
+    def sink_batch(self, output: OutputPlan, incarnation: str) -> SinkBatch:
+        """Return one output's rows as its sinks take them."""
+        name = output.name
+        is_large = name in self.large or self.bytes.get(name, 0) > PARALLEL_BYTES
+        return SinkBatch(
+            incarnation=incarnation,
+            batch=self.number,
+            schema=output.schema,
+            rows=self.rows.get(name, 0),
+            frames=lambda: self._frames(name),
+            in_parallel=(lambda write: self._in_parallel(name, write)) if is_large else None,
+            spark_frame=lambda: self._packets(name).mapInArrow(unpack_rows(name), to_spark_ddl(output.schema)),
+        )
+
+    def release(self) -> None:
+        """Let go of the packets."""
+        self.frame.unpersist()
+
+    def _packets(self, name: str) -> DataFrame:
+        wanted = (F.col("kind") == "output") & (F.col("target") == name)
+        return self.frame.where(wanted).select("order", "payload")
+
+    def _frames(self, name: str) -> Iterator[pl.DataFrame]:
+        packets: Any = self.small.get(name, [])
+        if name in self.large:
+            packets = ((row["order"], bytes(row["payload"])) for row in self._packets(name).toLocalIterator())
+        else:
+            packets = sorted(packets)
+        for _, payload in packets:
+            yield unpack(payload, name)
+
+    def _in_parallel(self, name: str, write: Callable[[int, Iterator[pl.DataFrame]], None]) -> None:
+        def part(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            context = TaskContext.get()
+            assert context is not None
+            frames = (unpack(payload.as_py(), name) for batch in batches for payload in batch.column("payload"))
+            write(context.partitionId(), frames)
+            yield pa.RecordBatch.from_pydict({"done": [1]}, schema=pa.schema([("done", pa.int32())]))
+
+        self._packets(name).mapInArrow(part, "done int").collect()

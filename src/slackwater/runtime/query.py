@@ -1,0 +1,74 @@
+"""From a plan to a Spark streaming DataFrame of packets: FRONT per source, then one KEYED stage after another."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  PySpark's own convention
+
+from slackwater.engine.key_groups import labels
+from slackwater.engine.packets import DDL
+from slackwater.runtime.worker import KeyedProcessor, PlanHandle, frame_front, log_front
+from slackwater.sources.dataframe import DataFrameSource
+from slackwater.sources.log import LogSource
+
+if TYPE_CHECKING:
+    from slackwater.plan import Plan, SourcePlan
+
+_NEVER = "36500d"
+_FILE = "path string, modificationTime timestamp, length long, content binary"
+
+
+def packets(spark: SparkSession, plan: Plan, handle: PlanHandle, *, bounded: bool) -> DataFrame:
+    """Return the stream of packets that leaves the last stage."""
+    fronts = [_front(spark, source, handle, bounded=bounded) for source in plan.sources]
+    stream = reduce(DataFrame.unionAll, [*fronts, heartbeat(spark, plan)])
+    for number in range(plan.stages):
+        processor = KeyedProcessor(handle, number)
+        stream = stream.groupBy("key_group").transformWithStateInPandas(processor, DDL, "append", "None")
+    return stream
+
+
+def _front(spark: SparkSession, source: SourcePlan, handle: PlanHandle, *, bounded: bool) -> DataFrame:
+    # Processing time is Spark's own for the batch: logged with the offsets, so a batch run again gets the same.
+    now = F.unix_millis(F.current_timestamp())
+    match source.source:
+        case LogSource() as log:
+            reader = (
+                spark.readStream.format("binaryFile")
+                .schema(_FILE)
+                .option("recursiveFileLookup", "true")
+                # Spark silently skips files older than a week unless told otherwise.
+                .option("maxFileAge", _NEVER)
+                .option("maxBytesPerTrigger", log.max_bytes_per_batch)
+            )
+            if log.max_files_per_batch is not None:
+                reader = reader.option("maxFilesPerTrigger", log.max_files_per_batch)
+            modified = F.unix_millis("modificationTime").alias("modified_ms")
+            # Without `content` the JVM lists the files and reads none of them.
+            listed = reader.load(log.path).select("path", "length", modified, now.alias("now_ms"))
+            # Bounded batches have no heartbeat after the first, so FRONT ticks as well.
+            return listed.mapInArrow(log_front(handle, source.name, ticks=bounded), DDL)
+        case DataFrameSource(frame=frame):
+            timed = frame.withColumn("__now_ms", now)
+            return timed.mapInArrow(frame_front(handle, source.name, ticks=bounded), DDL)
+    message = f"{source.source} cannot run on Spark"
+    raise TypeError(message)
+
+
+def heartbeat(spark: SparkSession, plan: Plan) -> DataFrame:
+    """Return one tick per key group and batch, so that windows fire without new rows."""
+    beat = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).option("numPartitions", 1).load()
+    nothing = F.lit("")
+    return beat.select(
+        F.explode(F.array(*map(F.lit, labels(plan.key_groups)))).alias("key_group"),
+        F.lit("tick").alias("kind"),
+        nothing.alias("target"),
+        nothing.alias("order"),
+        F.lit(0).cast("long").alias("rows"),
+        F.unix_millis(F.current_timestamp()).alias("min_end_ms"),
+        F.lit(0).cast("long").alias("max_end_ms"),
+        F.lit(None).cast("binary").alias("payload"),
+    )

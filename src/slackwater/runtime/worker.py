@@ -1,0 +1,213 @@
+"""What runs in Spark's Python workers: FRONT as `mapInArrow`, KEYED as a stateful processor."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import unquote
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+from pyspark import TaskContext, cloudpickle
+from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+
+from slackwater.engine.front import Chunk, Front
+from slackwater.engine.key_groups import labels
+from slackwater.engine.keyed import Stage
+from slackwater.engine.packets import Packet, tick, to_arrow
+from slackwater.errors import fault
+from slackwater.eventtime.clock import Clock
+from slackwater.operators.packing import unpack
+from slackwater.plan import Plan
+from slackwater.runtime.crash_points import crash_point
+from slackwater.sources.log import LogSource
+from slackwater.sources.log_reader import base_offset, partition_of, read_chunks
+
+CLOCK_PROPERTY: Final = "slackwater.clock."
+_CHUNK_ROWS: Final = 1_000_000
+_loaded: dict[str, Plan] = {}
+
+
+@dataclass(frozen=True)
+class PlanHandle:
+    """A plan on its way to the workers, which unpack it once per process and not once per task."""
+
+    key: str
+    blob: bytes
+
+    @classmethod
+    def of(cls, plan: Plan, key: str) -> PlanHandle:
+        """Pack `plan`; the user's own functions travel with it."""
+        return cls(key, cloudpickle.dumps(plan))
+
+    def load(self) -> Plan:
+        """Return the plan."""
+        if self.key not in _loaded:
+            _loaded.clear()
+            _loaded[self.key] = cloudpickle.loads(self.blob)
+        return _loaded[self.key]
+
+
+def task_clock() -> Clock:
+    """Return the clock of the batch this task belongs to; there is no sensible default."""
+    context = TaskContext.get()
+    assert context is not None
+    batch = context.getLocalProperty("streaming.sql.batchId")
+    text = context.getLocalProperty(f"{CLOCK_PROPERTY}{batch}")
+    if text is None:
+        raise fault("CLOCK_NOT_HANDED_OVER", batch=batch)
+    return Clock.from_property(text)
+
+
+def log_front(handle: PlanHandle, stream: str, *, ticks: bool) -> Callable[[Iterator[pa.RecordBatch]], Any]:
+    """Return FRONT for a log: takes (path, length, modified, now) of files and reads them itself."""
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        files = [row for batch in batches for row in batch.to_pylist()]
+        if not files:
+            return
+        plan, clock = handle.load(), task_clock()
+        [source] = [source for source in plan.sources if source.name == stream]
+        assert isinstance(source.source, LogSource)
+        now_ms = clock.now_ms if clock.now_ms is not None else files[0]["now_ms"]
+        front = Front(plan, source, clock, now_ms)
+        crash_point("front", clock.batch)
+        for file in sorted(files, key=lambda file: file["path"]):
+            for chunk in _log_chunks(source.source, file):
+                if packets := front.process(chunk):
+                    yield to_arrow(packets)
+        yield to_arrow([*front.finish(files[0]["path"]), *_ticks(plan, now_ms, wanted=ticks)])
+
+    return run
+
+
+def _log_chunks(source: LogSource, file: dict[str, Any]) -> Iterator[Chunk]:
+    path = unquote(file["path"].removeprefix("file://").removeprefix("file:"))
+    modified = file["modified_ms"]
+    partition, base = partition_of(path, source.path), base_offset(path, modified)
+    columns = None if source.schema is None else source.schema.names()
+    for piece in read_chunks(path, length=file["length"], modified_ms=modified, kind=source.format, columns=columns):
+        frame = piece.frame if source.schema is None else conform(piece.frame, source.schema)
+        yield Chunk(
+            frame=frame,
+            partition=partition,
+            file=path,
+            first_offset=base + piece.first_line,
+            source=path,
+            ingestion_ms=modified,
+            modified_ms=modified,
+        )
+
+
+def frame_front(handle: PlanHandle, stream: str, *, ticks: bool) -> Callable[[Iterator[pa.RecordBatch]], Any]:
+    """Return FRONT for a DataFrame: takes its columns and `__now_ms`."""
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        first = next(batches, None)
+        if first is None:
+            return
+        plan, clock = handle.load(), task_clock()
+        [source] = [source for source in plan.sources if source.name == stream]
+        assert source.source.schema is not None
+        now_ms = clock.now_ms if clock.now_ms is not None else first.column("__now_ms")[0].as_py()
+        front = Front(plan, source, clock, now_ms)
+        crash_point("front", clock.batch)
+        context = TaskContext.get()
+        assert context is not None
+        offset = context.partitionId() << 40
+        for batch in itertools.chain([first], batches):
+            frame = conform(pl.DataFrame(pa.table(batch)).drop("__now_ms"), source.source.schema)
+            chunk = Chunk(
+                frame=frame,
+                partition="",
+                file=str(context.partitionId()),
+                first_offset=offset,
+                source=stream,
+                ingestion_ms=now_ms,
+            )
+            offset += frame.height
+            if packets := front.process(chunk):
+                yield to_arrow(packets)
+        yield to_arrow([*front.finish(str(context.partitionId())), *_ticks(plan, now_ms, wanted=ticks)])
+
+    return run
+
+
+def conform(frame: pl.DataFrame, schema: pl.Schema) -> pl.DataFrame:
+    """Return a typed source's frame with exactly the declared columns; a missing one is null."""
+    missing = [pl.lit(None, dtype=dtype).alias(name) for name, dtype in schema.items() if name not in frame.columns]
+    frame = frame.with_columns(missing).select(schema.names())
+    return frame if frame.schema == schema else frame.cast(dict(schema))
+
+
+def _ticks(plan: Plan, now_ms: int, *, wanted: bool) -> list[Packet]:
+    return [tick(label, now_ms) for label in labels(plan.key_groups)] if wanted else []
+
+
+class SparkStore:
+    """A key group's blobs in Spark's map state."""
+
+    def __init__(self, state: Any) -> None:  # noqa: ANN401  PySpark's MapState has no public type
+        self._state = state
+
+    def get(self, key: str) -> bytes | None:
+        """Return a blob, or None."""
+        found = self._state.getValue((key,))
+        return None if found is None else bytes(found[0])
+
+    def put(self, key: str, blob: bytes) -> None:
+        """Store a blob."""
+        self._state.updateValue((key,), (blob,))
+
+    def remove(self, key: str) -> None:
+        """Remove a blob."""
+        self._state.removeKey((key,))
+
+
+class KeyedProcessor(StatefulProcessor):
+    """KEYED on Spark: one stage's steps, called once per key group and batch."""
+
+    def __init__(self, handle: PlanHandle, stage: int) -> None:
+        self._handle = handle
+        self._number = stage
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Open the state: one map of blobs, named for the stage; the steps' names are in its keys."""
+        self._state = handle.getMapState(f"stage_{self._number}", "name string", "blob binary")
+        # Spark also calls this outside any task, to learn the state's schema; there is no clock then.
+        self._task: tuple[Stage, Clock] | None = None
+
+    def handleInputRows(  # noqa: N802  Spark's name
+        self,
+        key: Any,  # noqa: ANN401
+        rows: Iterator[pd.DataFrame],
+        timerValues: Any,  # noqa: ANN401, ARG002, N803
+    ) -> Iterator[pd.DataFrame]:
+        """Run one batch of one key group."""
+        if self._task is None:
+            self._task = (Stage(self._handle.load(), self._number), task_clock())
+        stage, clock = self._task
+        columns = list(Packet._fields)
+        packets = (Packet(*row) for frame in rows for row in zip(*(frame[name] for name in columns), strict=True))
+        out = list(stage.run(int(key[0]), packets, SparkStore(self._state), clock))
+        crash_point("keyed", clock.batch)
+        if out:
+            yield pd.DataFrame(out, columns=columns)
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+
+def unpack_rows(target: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return a function that turns packets of one output into its rows, for `mapInArrow`."""
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for payload in batch.column("payload"):
+                table = unpack(payload.as_py(), target).to_arrow(compat_level=pl.CompatLevel.oldest())
+                yield from table.to_batches()
+
+    return run

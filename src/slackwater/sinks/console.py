@@ -1,0 +1,46 @@
+"""Console: rows printed as they come, for a look at a running pipeline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from slackwater.errors import refuse
+from slackwater.sinks.base import Change, Sink, SinkBatch, SinkWriter
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ConsoleSink(Sink):
+    """Prints the first rows of every batch."""
+
+    limit: int
+    takes: frozenset[Change] = frozenset({"append", "update", "retract"})
+
+    def open(self, *, pipeline: str, output: str, schema: pl.Schema, incarnation: str) -> SinkWriter:  # noqa: ARG002
+        """Open the console for one output."""
+        return _Printer(output=output, limit=self.limit)
+
+    def __str__(self) -> str:
+        return "console"
+
+
+def console(*, limit: int = 20) -> ConsoleSink:
+    """Print the first `limit` rows of every batch."""
+    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
+        raise refuse("CONSOLE_LIMIT", got=repr(limit))
+    return ConsoleSink(limit=limit)
+
+
+@dataclass(kw_only=True)
+class _Printer(SinkWriter):
+    output: str
+    limit: int
+
+    def write(self, batch: SinkBatch) -> None:
+        """Print the first rows, and how many more there are."""
+        if batch.rows == 0:
+            return
+        rows = pl.concat(list(batch.frames())).head(self.limit)
+        with pl.Config(tbl_rows=self.limit, tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True):
+            print(f"{self.output}, batch {batch.batch}: {batch.rows} rows", rows, sep="\n", flush=True)  # noqa: T201

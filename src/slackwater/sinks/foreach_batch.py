@@ -1,0 +1,48 @@
+"""Any Spark writer: a function of a PySpark DataFrame and a batch number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from slackwater.errors import fault, refuse
+from slackwater.sinks.base import Change, Sink, SinkBatch, SinkWriter
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ForeachBatchSink(Sink):
+    """Calls a function with each batch's rows; at least once, unless the function itself is idempotent."""
+
+    function: Callable[[Any, int], None]
+    takes: frozenset[Change] = frozenset({"append", "update", "retract"})
+
+    def open(self, *, pipeline: str, output: str, schema: pl.Schema, incarnation: str) -> SinkWriter:  # noqa: ARG002
+        """Open the function for one output."""
+        return _Caller(function=self.function, output=output)
+
+    def __str__(self) -> str:
+        return f"foreach_batch {getattr(self.function, '__name__', 'function')}"
+
+
+def foreach_batch(function: Callable[[Any, int], None]) -> ForeachBatchSink:
+    """Call `function(dataframe, batch)` with every batch that has rows, as Spark's own `foreachBatch` does."""
+    if not callable(function):
+        raise refuse("FOREACH_BATCH_FUNCTION", got=repr(function))
+    return ForeachBatchSink(function=function)
+
+
+@dataclass(kw_only=True)
+class _Caller(SinkWriter):
+    function: Callable[[Any, int], None]
+    output: str
+
+    def write(self, batch: SinkBatch) -> None:
+        """Call the function; the same rows may come again after a crash."""
+        if batch.rows == 0:
+            return
+        if batch.spark_frame is None:
+            raise fault("FOREACH_BATCH_NEEDS_SPARK", output=self.output)
+        self.function(batch.spark_frame(), batch.batch)

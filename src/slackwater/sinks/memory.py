@@ -1,0 +1,50 @@
+"""Memory: rows kept in the driver's process, for tests and notebooks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from slackwater.sinks.base import Change, Delivery, Sink, SinkBatch, SinkWriter
+
+
+@dataclass(kw_only=True)
+class _Kept(SinkWriter):
+    batches: dict[tuple[str, int], pl.DataFrame] = field(default_factory=dict)
+    schema: pl.Schema | None = None
+
+    def write(self, batch: SinkBatch) -> None:
+        """Keep the batch's rows; a batch that comes again replaces itself."""
+        frames = [pl.DataFrame(schema=batch.schema), *batch.frames()]
+        self.batches[batch.incarnation, batch.batch] = pl.concat(frames)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MemorySink(Sink):
+    """Rows kept in memory; read them with `rows()`."""
+
+    takes: frozenset[Change] = frozenset({"append", "update", "retract"})
+    delivery: Delivery = "exactly_once"
+    kept: _Kept = field(default_factory=_Kept)
+
+    def open(self, *, pipeline: str, output: str, schema: pl.Schema, incarnation: str) -> SinkWriter:  # noqa: ARG002
+        """Keep what was kept before; only the schema is new."""
+        self.kept.schema = schema
+        return self.kept
+
+    def rows(self) -> pl.DataFrame:
+        """Return all rows so far, in the order of their batches."""
+        frames = [frame for _, frame in sorted(self.kept.batches.items())]
+        return pl.concat([pl.DataFrame(schema=self.kept.schema), *frames])
+
+    def __str__(self) -> str:
+        return "memory"
+
+    def __reduce__(self) -> tuple[type[MemorySink], tuple[()]]:
+        return (MemorySink, ())
+
+
+def memory() -> MemorySink:
+    """Keep rows in memory: `kept = memory()`, later `kept.rows()`."""
+    return MemorySink()

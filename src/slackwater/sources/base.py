@@ -1,0 +1,22 @@
+"""What a source definition tells the planner."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import polars as pl
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Source(ABC):
+    """Where a stream's rows come from. A source of bytes needs `.decode`; a typed one has a schema."""
+
+    @property
+    @abstractmethod
+    def schema(self) -> pl.Schema | None:
+        """The columns of a typed source; None for a source of bytes."""
+
+    @abstractmethod
+    def __str__(self) -> str:
+        """Return the source as `explain` shows it."""

@@ -1,0 +1,44 @@
+"""Any streaming PySpark DataFrame as a source, so that Spark SQL, connectors and UDFs come before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from slackwater.errors import refuse
+from slackwater.formats.schemas import as_schema
+from slackwater.sources.base import Source
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DataFrameSource(Source):
+    """A streaming DataFrame; its columns are the stream's."""
+
+    frame: Any
+    typed: pl.Schema
+
+    @property
+    def schema(self) -> pl.Schema:
+        """The DataFrame's columns."""
+        return self.typed
+
+    def __str__(self) -> str:
+        return "Spark DataFrame"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_without_frame, (self.typed,))
+
+
+def dataframe(frame: Any) -> DataFrameSource:  # noqa: ANN401  Spark types stay out of definitions
+    """Read any streaming PySpark DataFrame: `dataframe(spark.readStream.table("orders"))`."""
+    if not getattr(frame, "isStreaming", False):
+        raise refuse("DATAFRAME_NOT_STREAMING", got=type(frame).__name__)
+    ddl = ", ".join(f"`{column.name}` {column.dataType.simpleString()}" for column in frame.schema.fields)
+    return DataFrameSource(frame=frame, typed=as_schema(ddl))
+
+
+def _without_frame(typed: pl.Schema) -> DataFrameSource:
+    # A DataFrame belongs to the driver; tasks only need its columns.
+    return DataFrameSource(frame=None, typed=typed)

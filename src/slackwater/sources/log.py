@@ -1,0 +1,76 @@
+"""The embedded default: an append-only log in a folder, so that everything runs without a server."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import polars as pl
+
+from slackwater.errors import refuse
+from slackwater.formats.schemas import SchemaSpec, as_schema
+from slackwater.sources.base import Source
+from slackwater.sources.log_reader import list_log
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LogSource(Source):
+    """A folder of JSON-lines or Parquet files, one sub-folder per partition, that only grows.
+
+    Spark lists the files (exactly-once offsets, a limit per batch); FRONT reads them directly.
+    """
+
+    path: str
+    format: Literal["json", "parquet"]
+    typed: pl.Schema | None
+    max_bytes_per_batch: int
+    max_files_per_batch: int | None = None
+
+    @property
+    def schema(self) -> pl.Schema | None:
+        """The columns of a Parquet log; None for JSON lines, which are decoded."""
+        return self.typed
+
+    def __str__(self) -> str:
+        return f"log {self.path} ({'JSON lines' if self.format == 'json' else 'Parquet'})"
+
+
+def log(
+    path: str | Path,
+    *,
+    format: Literal["json", "parquet"] = "json",  # noqa: A002  the word users expect
+    schema: SchemaSpec | None = None,
+    max_bytes_per_batch: int = 256 << 20,
+    max_files_per_batch: int | None = None,
+) -> LogSource:
+    """Read an append-only log: `log("data/orders")`.
+
+    Each sub-folder is a partition. Files are written under a temporary name (one that begins with
+    a dot) and renamed, as `slackwater.log_writer` does; a file never changes afterwards. JSON lines
+    need `.decode(formats.json(...))`. A Parquet log has the columns of `schema`, or of its first file.
+    """
+    if format not in ("json", "parquet"):
+        raise refuse("LOG_FORMAT", got=repr(format))
+    for what, value in (("max_bytes_per_batch", max_bytes_per_batch), ("max_files_per_batch", max_files_per_batch)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+            raise refuse("RATE_LIMIT", what=what, got=repr(value))
+    folder = str(path).removeprefix("file://")
+    if "://" in folder:
+        raise refuse("LOG_PATH", got=folder)
+    typed = None
+    if format == "parquet":
+        typed = as_schema(schema) if schema is not None else _first_schema(folder)
+    return LogSource(
+        path=str(Path(folder).absolute()),
+        format=format,
+        typed=typed,
+        max_bytes_per_batch=max_bytes_per_batch,
+        max_files_per_batch=max_files_per_batch,
+    )
+
+
+def _first_schema(folder: str) -> pl.Schema:
+    if not Path(folder).is_dir() or not (files := list_log(folder)):
+        raise refuse("LOG_SCHEMA_UNKNOWN", path=folder)
+    return as_schema(pl.read_parquet_schema(files[0].path))

@@ -1,0 +1,199 @@
+"""Reading one file of a log, in chunks of bounded size.
+
+JSON lines become a column `__payload` of their bytes, one row a line, whatever the bytes are; whether
+they can be decoded is the decoder's business. Parquet becomes typed columns.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import IO, Final, Literal
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from slackwater.errors import RunError, render
+from slackwater.formats.schemas import normal_type
+from slackwater.sources.log_listing import (
+    LogFile,
+    base_offset,
+    list_log,
+    modified_ms,
+    partition_of,
+    strays,
+)
+
+__all__ = [
+    "Chunk",
+    "LogFile",
+    "LogFileError",
+    "base_offset",
+    "list_log",
+    "partition_of",
+    "read_chunks",
+    "strays",
+]
+
+CHUNK_BYTES: Final = 32 << 20
+MAX_RECORD_BYTES: Final = 64 << 20
+"""A line longer than this is cut; every decoder finds it too long all the same."""
+
+_MAX_ROWS: Final = 1 << 20
+_COMPRESSION: Final = {".gz": "gzip", ".zst": "zstd"}
+_NEWLINE, _RETURN = 10, 13
+
+
+class LogFileError(RunError):
+    """A file of a log that cannot be read, or is not the file that was listed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chunk:
+    """Some consecutive records of a file; `first_line` counts the records before them, from 0."""
+
+    frame: pl.DataFrame
+    first_line: int
+
+
+def read_chunks(
+    path: str,
+    *,
+    length: int,
+    modified_ms: int,
+    kind: Literal["json", "parquet"],
+    chunk_bytes: int = CHUNK_BYTES,
+    columns: list[str] | None = None,
+) -> Iterator[Chunk]:
+    """Yield a file's records in order, about `chunk_bytes` at a time.
+
+    `length` and `modified_ms` are what Spark listed; a file that has changed since is an error, for a
+    re-run of the batch would read other records. `columns` narrows Parquet; a column that the file
+    lacks is left out. JSON lines may be compressed (`.gz`, `.zst`).
+    """
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123  the path stays the string that Spark gave
+            _check_unchanged(path, os.fstat(file.fileno()), length, modified_ms)
+            if kind == "json":
+                yield from _read_lines(file, path, chunk_bytes)
+            else:
+                yield from _read_parquet(file, path, chunk_bytes, columns)
+            _check_unchanged(path, os.fstat(file.fileno()), length, modified_ms)
+    except FileNotFoundError as error:
+        listed, found = _facts(length, modified_ms), "no such file"
+        raise _fault("LOG_FILE_CHANGED", path=path, listed=listed, found=found) from error
+    except (OSError, pa.ArrowException, pl.exceptions.PolarsError) as error:
+        cause = f"{type(error).__name__}: {str(error).strip() or 'no details'}"[:500]
+        raise _fault("LOG_FILE_UNREADABLE", path=path, cause=cause) from error
+
+
+def _check_unchanged(path: str, status: os.stat_result, length: int, listed_ms: int) -> None:
+    found_ms = modified_ms(status)
+    if (status.st_size, found_ms) != (length, listed_ms):
+        listed, found = _facts(length, listed_ms), _facts(status.st_size, found_ms)
+        raise _fault("LOG_FILE_CHANGED", path=path, listed=listed, found=found)
+
+
+def _facts(length: int, time_ms: int) -> str:
+    return f"{length} bytes, modified at {time_ms} ms"
+
+
+def _fault(code: str, **facts: object) -> LogFileError:
+    return LogFileError(code, render(code, **facts))
+
+
+def _read_lines(file: IO[bytes], path: str, chunk_bytes: int) -> Iterator[Chunk]:
+    compression = _COMPRESSION.get(os.path.splitext(path)[1])  # noqa: PTH122
+    stream: IO[bytes] | pa.NativeFile = pa.CompressedInputStream(file, compression) if compression else file
+    first_line = 0
+    for block in _whole_lines(stream, chunk_bytes):
+        for lines in _split(block):
+            yield Chunk(frame=pl.DataFrame({"__payload": lines}), first_line=first_line)
+            first_line += len(lines)
+
+
+def _whole_lines(stream: IO[bytes] | pa.NativeFile, chunk_bytes: int) -> Iterator[bytes]:
+    """Yield blocks that end with a newline (added at the end of the file if it is missing there)."""
+    rest: list[bytes] = []
+    held = 0
+    while block := stream.read(chunk_bytes):
+        end = block.rfind(b"\n") + 1
+        if end == 0:
+            # A line that goes on and on is cut, so that memory stays bounded.
+            room = MAX_RECORD_BYTES + 1 - held
+            if room > 0:
+                rest.append(block[:room])
+                held += len(rest[-1])
+            continue
+        yield b"".join([*rest, block if end == len(block) else memoryview(block)[:end]])
+        rest = [block[end:]] if end < len(block) else []
+        held = len(block) - end
+    if held:
+        yield b"".join([*rest, b"\n"])
+
+
+def _split(block: bytes) -> Iterator[pl.Series]:
+    """Yield the lines of `block`, which ends with a newline, at most `_MAX_ROWS` a piece and without copies."""
+    data = np.frombuffer(block, dtype=np.uint8)
+    if len(data) > _MAX_ROWS and np.count_nonzero(data == _NEWLINE) > _MAX_ROWS:
+        # Very short lines: their positions would need far more memory than the lines themselves.
+        middle = block.find(b"\n", len(block) // 2) + 1
+        if 0 < middle < len(block):
+            yield from _split(block[:middle])
+            yield from _split(block[middle:])
+            return
+    ends = np.flatnonzero(data == _NEWLINE)
+    starts = np.concatenate(([0], ends[:-1] + 1))
+    stops = ends - ((ends > starts) & (data[ends - 1] == _RETURN))
+    # Arrow wants each value to begin where the one before ends: so the line breaks are values as well,
+    # and every other value is a line.
+    offsets = np.empty(2 * len(ends) + 1, dtype=np.int64)
+    offsets[0:-1:2], offsets[1::2], offsets[-1] = starts, stops, len(block)
+    pieces = pa.Array.from_buffers(
+        pa.large_binary(), 2 * len(ends), [None, pa.py_buffer(offsets), pa.py_buffer(block)]
+    )
+    yield pl.Series("__payload", pieces).gather_every(2)
+
+
+def _read_parquet(file: IO[bytes], path: str, chunk_bytes: int, columns: list[str] | None) -> Iterator[Chunk]:
+    with pq.ParquetFile(file) as parquet:
+        schema = pl.read_parquet_schema(path)
+        wanted = [name for name in schema if columns is None or name in columns] or list(schema)[:1]
+        first_line = 0
+        for frame in _row_groups(parquet, path, wanted, chunk_bytes):
+            normal = {name: normal_type(dtype) for name, dtype in frame.schema.items()}
+            yield Chunk(frame=_as_utc(frame).cast(normal), first_line=first_line)  # type: ignore[arg-type]
+            first_line += frame.height
+
+
+def _row_groups(
+    parquet: pq.ParquetFile, path: str, columns: list[str], chunk_bytes: int
+) -> Iterator[pl.DataFrame]:
+    """Yield frames of whole row groups, or slices of a row group that is too large for one frame."""
+    metadata = parquet.metadata
+    groups = [metadata.row_group(index) for index in range(metadata.num_row_groups)]
+    size = sum(group.total_byte_size for group in groups)
+    most = max(1, min(_MAX_ROWS, chunk_bytes * max(metadata.num_rows, 1) // max(size, 1)))
+    scan = pl.scan_parquet(path, glob=False, hive_partitioning=False).select(columns)
+    start = stop = 0
+    for index, group in enumerate(groups):
+        if stop > start and stop + group.num_rows - start > most:
+            yield scan.slice(start, stop - start).collect()
+            start = stop
+        stop += group.num_rows
+        if group.num_rows > most:
+            # Polars would decode the group anew for every slice of it.
+            for batch in parquet.iter_batches(most, row_groups=[index], columns=columns, use_threads=False):
+                yield pl.DataFrame(pa.table(batch))
+            start = stop
+    if stop > start:
+        yield scan.slice(start, stop - start).collect()
+
+
+def _as_utc(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return `frame` with times of no zone taken as UTC (a plain cast would do the same, with a warning)."""
+    naive = [name for name, dtype in frame.schema.items() if dtype == pl.Datetime and dtype.time_zone is None]  # type: ignore[attr-defined]
+    return frame.with_columns(pl.col(naive).dt.replace_time_zone("UTC")) if naive else frame

@@ -1,0 +1,274 @@
+"""What users write: streams, keyed streams, windows and outputs.
+
+Everything here is a frozen definition that never touches Spark. A method returns a new definition.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+import polars as pl
+
+from slackwater.aggregates.base import Aggregate
+from slackwater.errors import refuse
+from slackwater.eventtime.durations import Duration, duration_ms
+from slackwater.expressions import Expression, as_expr
+from slackwater.formats.schemas import SchemaSpec, as_schema
+from slackwater.operators.spec import Accumulation, Semantics
+from slackwater.rowops import (
+    Decode,
+    Format,
+    FrameFunction,
+    Map,
+    RowOp,
+    Select,
+    TakeTime,
+    Validate,
+    Where,
+    WithColumns,
+)
+from slackwater.sinks.base import DROP, Sink
+from slackwater.sources.base import Source
+from slackwater.triggers import Trigger, after_watermark
+from slackwater.windows import GlobalWindow, SlidingWindow, Window
+
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+def stream(name: str, source: Source) -> Stream:
+    """Begin a stream: `stream("orders", sources.log("data/orders"))`. The name is part of the state's identity."""
+    return Stream(name=checked_name(name, "stream"), origin=source)
+
+
+def checked_name(name: str, what: str) -> str:
+    """Return `name` if it can stand in file names, state and metrics."""
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise refuse("BAD_NAME", what=what, got=repr(name))
+    return name
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Output:
+    """One way out of the pipeline: rows, results, late rows or dead letters; it ends in `.to` or `.drop`."""
+
+    of: Stream | Step
+    kind: Literal["rows", "late", "dead_letters"]
+
+    def to(self, sink: Sink) -> Ended:
+        """End this output in `sink`."""
+        if not isinstance(sink, Sink):
+            raise refuse("NOT_A_SINK", got=repr(sink))
+        return Ended(output=self, sink=sink)
+
+    def drop(self) -> Ended:
+        """Say aloud that these rows are not wanted; they are still counted."""
+        return Ended(output=self, sink=DROP)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Ended:
+    """An output and the sink it ends in."""
+
+    output: Output
+    sink: Sink
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Stream:
+    """Rows that flow: from a source, or out of a keyed step, through row functions."""
+
+    name: str
+    origin: Source | Step
+    ops: tuple[RowOp, ...] = ()
+
+    def _then(self, op: RowOp) -> Stream:
+        return replace(self, ops=(*self.ops, op))
+
+    def decode(self, format: Format) -> Stream:  # noqa: A002  the word users expect
+        """Turn the bytes of each record into columns; what fails goes to the dead letters."""
+        return self._then(Decode(format=format))
+
+    def event_time(
+        self,
+        column_or_expr: Expression,
+        *,
+        out_of_orderness: Duration = "0s",
+        idle_after: Duration | None = None,
+        max_ahead: Duration | None = None,
+    ) -> Stream:
+        """Take the event time from a timestamp column, an integer column (epoch milliseconds) or an expression.
+
+        The watermark follows the largest time seen by `out_of_orderness`. A partition silent for
+        `idle_after` no longer holds it back. A row more than `max_ahead` ahead of the processing
+        time goes to the dead letters, so that one fast clock cannot make the honest rows late.
+        """
+        return self._then(
+            TakeTime(
+                clock="event",
+                expression=as_expr(column_or_expr),
+                out_of_orderness_ms=duration_ms(out_of_orderness, what="`out_of_orderness`", least_ms=0),
+                idle_after_ms=None if idle_after is None else duration_ms(idle_after, what="`idle_after`"),
+                max_ahead_ms=None if max_ahead is None else duration_ms(max_ahead, what="`max_ahead`", least_ms=0),
+            )
+        )
+
+    def ingestion_time(self, *, out_of_orderness: Duration = "0s", idle_after: Duration | None = None) -> Stream:
+        """Use the time at which the log received the row. Ask for it by name: results then depend on the transport."""
+        return self._then(
+            TakeTime(
+                clock="ingestion",
+                out_of_orderness_ms=duration_ms(out_of_orderness, what="`out_of_orderness`", least_ms=0),
+                idle_after_ms=None if idle_after is None else duration_ms(idle_after, what="`idle_after`"),
+            )
+        )
+
+    def processing_time(self) -> Stream:
+        """Use the time at which the row is processed. Ask for it by name: a replay gives other results."""
+        return self._then(TakeTime(clock="processing"))
+
+    def where(self, predicate: Expression) -> Stream:
+        """Keep the rows for which `predicate` is true: `where("status <> 'cancelled'")`."""
+        return self._then(Where(predicate=as_expr(predicate)))
+
+    def with_columns(self, *expressions: pl.Expr, **named: Expression) -> Stream:
+        """Add or replace columns: `with_columns(total="price * quantity")`."""
+        return self._then(WithColumns(expressions=_expressions(expressions, named)))
+
+    def select(self, *expressions: Expression, **named: Expression) -> Stream:
+        """Keep only these columns: `select("user_id", cents="amount * 100")`."""
+        return self._then(Select(expressions=_expressions(expressions, named)))
+
+    def map(self, function: FrameFunction, *, output: SchemaSpec | None = None) -> Stream:
+        """Apply `function` from Polars frame to Polars frame; rows it fails on go to the dead letters.
+
+        The result's columns are found by calling it on an empty frame, unless `output` says them.
+        A function that adds or removes rows must keep the columns whose names begin with `__`.
+        """
+        if not callable(function):
+            raise refuse("MAP_FUNCTION", got=repr(function))
+        return self._then(Map(function=function, schema=None if output is None else as_schema(output)))
+
+    def validate(self, **rules: Expression) -> Stream:
+        """Send rows that break a rule to the dead letters: `validate(positive="amount > 0")`."""
+        if not rules:
+            raise refuse("VALIDATE_EMPTY", step=f"{self.name}.validate")
+        return self._then(Validate(rules=tuple((name, as_expr(rule)) for name, rule in rules.items())))
+
+    def key_by(self, *keys: str) -> KeyedStream:
+        """Key the stream by one or more columns; only keyed streams remember anything."""
+        if not keys or not all(isinstance(key, str) for key in keys) or len(set(keys)) != len(keys):
+            raise refuse("KEY_COLUMNS", stream=self.name, got=list(keys))
+        return KeyedStream(stream=self, keys=keys)
+
+    def to(self, sink: Sink) -> Ended:
+        """End the rows of this stream in `sink`."""
+        return Output(of=self, kind="rows").to(sink)
+
+    @property
+    def dead_letters(self) -> Output:
+        """The records of this stream that could not be decoded, failed a rule, or have no usable time."""
+        return Output(of=self, kind="dead_letters")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class KeyedStream:
+    """A stream and its key."""
+
+    stream: Stream
+    keys: tuple[str, ...]
+
+    def window(
+        self,
+        window: Window,
+        *,
+        allowed_lateness: Duration = "0s",
+        trigger: Trigger | None = None,
+        accumulation: Accumulation = "accumulating",
+        semantics: Semantics | None = None,
+        name: str | None = None,
+    ) -> WindowedStream:
+        """Collect each key's rows in windows.
+
+        A row that comes after its windows are complete, but within `allowed_lateness`, makes them
+        fire again; later than that it goes to the `late` output.
+        """
+        if not isinstance(window, Window):
+            raise refuse("NOT_A_WINDOW", got=repr(window))
+        if accumulation not in ("discarding", "accumulating", "retracting"):
+            raise refuse("ACCUMULATION", got=repr(accumulation))
+        trigger = after_watermark() if trigger is None else trigger
+        if not isinstance(trigger, Trigger):
+            raise refuse("NOT_A_TRIGGER", got=repr(trigger))
+        _check_fit(window, trigger, accumulation)
+        return WindowedStream(
+            keyed=self,
+            window=window,
+            lateness_ms=duration_ms(allowed_lateness, what="`allowed_lateness`", least_ms=0),
+            trigger=trigger,
+            accumulation=accumulation,
+            semantics=semantics or Semantics(),
+            name=checked_name(name or f"{self.stream.name}.window", "step"),
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class WindowedStream:
+    """A keyed stream in windows, waiting to be told what to compute."""
+
+    keyed: KeyedStream
+    window: Window
+    lateness_ms: int
+    trigger: Trigger
+    accumulation: Accumulation
+    semantics: Semantics
+    name: str
+
+    def aggregate(self, **aggregates: Aggregate) -> Results:
+        """Compute these aggregates per key and window: `aggregate(orders=count(), revenue=sum("amount"))`."""
+        if not aggregates:
+            raise refuse("AGGREGATE_EMPTY", step=self.name)
+        for alias, aggregate in aggregates.items():
+            if not isinstance(aggregate, Aggregate):
+                raise refuse("NOT_AN_AGGREGATE", step=self.name, alias=alias, got=repr(aggregate))
+        step = Step(windowed=self, aggregates=aggregates)
+        return Results(name=self.name, origin=step)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Step:
+    """One keyed step: a windowed aggregation."""
+
+    windowed: WindowedStream
+    aggregates: Mapping[str, Aggregate]
+
+    @property
+    def name(self) -> str:
+        """The step's stable name; its state is kept under it."""
+        return self.windowed.name
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Results(Stream):
+    """What a keyed step shows: a stream again, and the rows that came too late for it."""
+
+    @property
+    def late(self) -> Output:
+        """The rows that came after all their windows were forgotten."""
+        assert isinstance(self.origin, Step)
+        return Output(of=self.origin, kind="late")
+
+
+def _expressions(positional: tuple[Expression, ...], named: Mapping[str, Expression]) -> tuple[pl.Expr, ...]:
+    return (*map(as_expr, positional), *(as_expr(expr).alias(name) for name, expr in named.items()))
+
+
+def _check_fit(window: Window, trigger: Trigger, accumulation: Accumulation) -> None:
+    if isinstance(window, GlobalWindow) and trigger == after_watermark():
+        raise refuse("GLOBAL_NEEDS_TRIGGER")
+    if isinstance(window, SlidingWindow) and trigger != after_watermark():
+        raise refuse("SLIDING_TRIGGER", got=trigger)
+    if isinstance(window, SlidingWindow) and accumulation == "discarding":
+        raise refuse("SLIDING_DISCARDING")

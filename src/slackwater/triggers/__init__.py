@@ -1,0 +1,37 @@
+"""Triggers: when a window shows a pane."""
+
+from slackwater.triggers.definitions import (
+    AfterCount,
+    AfterWatermark,
+    AnyOf,
+    Every,
+    EveryEventTime,
+    Never,
+    Schedule,
+    Trigger,
+    after_count,
+    after_watermark,
+    any_of,
+    every,
+    every_event_time,
+    never,
+    schedule,
+)
+
+__all__ = [
+    "AfterCount",
+    "AfterWatermark",
+    "AnyOf",
+    "Every",
+    "EveryEventTime",
+    "Never",
+    "Schedule",
+    "Trigger",
+    "after_count",
+    "after_watermark",
+    "any_of",
+    "every",
+    "every_event_time",
+    "never",
+    "schedule",
+]

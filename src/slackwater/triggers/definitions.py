@@ -1,0 +1,181 @@
+"""What users write to say when a window shows a pane, and the flat `Schedule` the operator follows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from slackwater.errors import refuse
+from slackwater.eventtime.durations import Duration, duration_ms, render_ms
+
+
+@dataclass(frozen=True, kw_only=True)
+class AfterCount:
+    """A pane once at least `n` rows arrived since the last one; with `once`, only the first time."""
+
+    n: int
+    once: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Every:
+    """A pane every so much processing time, counted from the window's first row, if anything is new."""
+
+    interval_ms: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class EveryEventTime:
+    """A pane whenever the watermark passes a multiple of the interval, even if nothing is new."""
+
+    interval_ms: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Never:
+    """No pane at all."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnyOf:
+    """A pane whenever one of `parts` asks for one."""
+
+    parts: tuple[AfterCount | Every | EveryEventTime, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AfterWatermark:
+    """A pane when the watermark reaches the window's end, with panes before (`early`) and after (`late`).
+
+    `late=None` ends the window with its on-time pane: rows that come later, though within the
+    allowed lateness, are counted as ignored.
+    """
+
+    early: AfterCount | Every | EveryEventTime | AnyOf | Never | None = None
+    late: AfterCount | Never | None = AfterCount(n=1)
+    repeat_unchanged: bool = True
+
+
+Trigger = AfterWatermark | AfterCount | Every | EveryEventTime | AnyOf | Never
+
+
+def after_watermark(
+    *,
+    early: AfterCount | Every | EveryEventTime | AnyOf | Never | None = None,
+    late: AfterCount | Never | None = AfterCount(n=1),  # noqa: B008  frozen, so sharing it is safe
+    repeat_unchanged: bool = True,
+) -> AfterWatermark:
+    """A pane when the window is complete: `after_watermark(early=every("10s"), late=after_count(1))`.
+
+    With `repeat_unchanged=False` the on-time pane is left out when nothing came after the last early one.
+    """
+    if early is not None and not isinstance(early, AfterCount | Every | EveryEventTime | AnyOf | Never):
+        raise refuse("TRIGGER_EARLY", got=early)
+    if late is not None and not isinstance(late, AfterCount | Never):
+        raise refuse("TRIGGER_LATE", got=late)
+    if isinstance(early, AfterCount) and early.once:
+        raise refuse("TRIGGER_EARLY", got=early)
+    return AfterWatermark(early=early, late=late, repeat_unchanged=repeat_unchanged)
+
+
+def after_count(n: int, *, once: bool = False) -> AfterCount:
+    """A pane after every `n` rows of a window; with `once`, the window is finished after the first."""
+    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+        raise refuse("TRIGGER_COUNT", got=repr(n))
+    return AfterCount(n=n, once=once)
+
+
+def every(interval: Duration) -> Every:
+    """A pane every `interval` of processing time: `every("10s")`."""
+    return Every(interval_ms=duration_ms(interval, what="trigger `every`"))
+
+
+def every_event_time(interval: Duration) -> EveryEventTime:
+    """A pane whenever the watermark passes a multiple of `interval`, plus the on-time pane."""
+    return EveryEventTime(interval_ms=duration_ms(interval, what="trigger `every_event_time`"))
+
+
+def any_of(*parts: AfterCount | Every | EveryEventTime) -> AnyOf:
+    """A pane whenever one of `parts` asks for one; each kind may stand once."""
+    kinds = [type(part) for part in parts]
+    usable = all(isinstance(part, AfterCount | Every | EveryEventTime) for part in parts)
+    if len(parts) < 2 or not usable or len(set(kinds)) != len(kinds):  # noqa: PLR2004  any of one is no choice
+        raise refuse("TRIGGER_ANY_OF", got=list(parts))
+    if any(isinstance(part, AfterCount) and part.once for part in parts):
+        raise refuse("TRIGGER_ANY_OF", got=list(parts))
+    return AnyOf(parts=parts)
+
+
+def never() -> Never:
+    """No pane: `after_watermark(late=never())` keeps late rows for the window's last, closing pane."""
+    return Never()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schedule:
+    """A trigger taken apart into the questions the operator asks of each window, once a batch."""
+
+    early_count: int | None = None
+    early_every_ms: int | None = None
+    early_event_time_ms: int | None = None
+    on_time: bool = True
+    repeat_unchanged: bool = True
+    late_count: int | None = 1
+    finish_on_time: bool = False
+    """The on-time pane is the last: rows after it are ignored (and counted)."""
+    once: bool = False
+    """The first pane is the last."""
+
+    @property
+    def is_lazy(self) -> bool:
+        """Nothing can fire before the watermark reaches the window's end, so rows may just be appended."""
+        return self.early_count is None and self.early_every_ms is None and self.early_event_time_ms is None
+
+    def __str__(self) -> str:
+        early = [
+            f"every {self.early_count} rows" if self.early_count else "",
+            f"every {render_ms(self.early_every_ms)} of processing time" if self.early_every_ms else "",
+            f"every {render_ms(self.early_event_time_ms)} of event time" if self.early_event_time_ms else "",
+        ]
+        said = [f"early panes {part}" for part in early if part]
+        if self.on_time:
+            said.append("a pane at the window's end")
+        if self.late_count and self.on_time:
+            said.append("late panes " + ("at once" if self.late_count == 1 else f"every {self.late_count} rows"))
+        if self.finish_on_time or self.once:
+            said.append("then finished")
+        return ", ".join(said) or "no panes before the window closes"
+
+
+def schedule(trigger: Trigger) -> Schedule:
+    """Return the flat form of `trigger`."""
+    match trigger:
+        case AfterWatermark(early=early, late=late, repeat_unchanged=repeat):
+            base = schedule(early) if early is not None else schedule(Never())
+            late_count = late.n if isinstance(late, AfterCount) else None
+            return replace(
+                base,
+                on_time=True,
+                repeat_unchanged=repeat,
+                late_count=late_count,
+                finish_on_time=late is None,
+                once=False,
+            )
+        case AfterCount(n=n, once=once):
+            return Schedule(early_count=n, on_time=False, late_count=n, once=once)
+        case Every(interval_ms=interval):
+            return Schedule(early_every_ms=interval, on_time=False, late_count=None)
+        case EveryEventTime(interval_ms=interval):
+            return Schedule(early_event_time_ms=interval)
+        case AnyOf(parts=parts):
+            merged = schedule(parts[0])
+            for part in map(schedule, parts[1:]):
+                merged = Schedule(
+                    early_count=merged.early_count or part.early_count,
+                    early_every_ms=merged.early_every_ms or part.early_every_ms,
+                    early_event_time_ms=merged.early_event_time_ms or part.early_event_time_ms,
+                    on_time=merged.on_time or part.on_time,
+                    late_count=merged.late_count or part.late_count,
+                )
+            return merged
+        case Never():
+            return Schedule(on_time=False, late_count=None)

@@ -1,0 +1,100 @@
+"""What all tests share: UTC, one Spark session a worker, hypothesis profiles, and no silent skips on CI.
+
+The settings at the top stand before any import of Polars or PySpark, which read them once.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    # Not at run time: most tests need no Spark, and importing it costs each worker half a second.
+    from pyspark.sql import SparkSession
+
+ROOT = Path(__file__).resolve().parent.parent
+IS_CI = os.environ.get("CI") == "true"
+
+os.environ["TZ"] = "UTC"
+time.tzset()
+# Two threads, so that code which leans on an order that Polars does not promise is seen to.
+os.environ.setdefault("POLARS_MAX_THREADS", "2")
+# Spark's Python workers are this Python, and find `slackwater` and the functions of test modules by name.
+os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    [str(ROOT / "src"), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+)
+
+# No deadlines: a busy machine is no bug. Slow data generation is the machine's as well.
+settings.register_profile(
+    "quick", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow]
+)
+# On CI the same examples every time: a red run is the change's, not the dice's.
+settings.register_profile(
+    "ci", settings.get_profile("quick"), derandomize=True, database=None, print_blob=True
+)
+settings.register_profile("thorough", settings.get_profile("quick"), max_examples=2_000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if IS_CI else "quick"))
+
+
+class Needs(Protocol):
+    """Skips the test unless `part` is there; on CI a missing part fails it."""
+
+    def __call__(self, part: object, reason: str) -> None: ...
+
+
+@pytest.fixture(scope="session")
+def needs() -> Needs:
+    """Call `needs(part, reason)` before using a real part (Java, a broker) that a machine may lack."""
+
+    def check(part: object, reason: str) -> None:
+        if part:
+            return
+        if IS_CI:
+            pytest.fail(f"CI has every part, and this one is missing: {reason}")
+        pytest.skip(reason)
+
+    return check
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory, needs: Needs) -> Iterator[SparkSession]:
+    """Give this worker's one Spark session, made when the first test asks for it."""
+    java = Path(os.environ["JAVA_HOME"], "bin/java") if "JAVA_HOME" in os.environ else shutil.which("java")
+    needs(java and Path(java).exists(), "Spark needs Java 17 or newer (see scripts/preflight java)")
+
+    from pyspark.sql import SparkSession
+
+    folder = tmp_path_factory.mktemp("spark")
+    session = (
+        SparkSession.builder.master("local[2]")
+        .appName("slackwater-tests")
+        .config(
+            map={
+                "spark.driver.bindAddress": "127.0.0.1",
+                "spark.driver.extraJavaOptions": f"-Dderby.system.home={folder} -Duser.timezone=UTC",
+                "spark.driver.host": "127.0.0.1",
+                "spark.driver.memory": "2g",
+                "spark.executorEnv.POLARS_MAX_THREADS": "1",
+                "spark.local.dir": str(folder / "local"),
+                "spark.sql.catalogImplementation": "in-memory",
+                "spark.sql.session.timeZone": "UTC",
+                "spark.sql.shuffle.partitions": "2",
+                "spark.sql.warehouse.dir": str(folder / "warehouse"),
+                "spark.ui.enabled": "false",
+                "spark.ui.showConsoleProgress": "false",
+            }
+        )
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("ERROR")
+    yield session
+    session.stop()
