@@ -135,6 +135,10 @@ CATALOGUE: Final[dict[str, str]] = {
     "DECODE_TYPED": (
         "only a source of bytes can be decoded, and once; got `{step}` on typed rows; leave it out"
     ),
+    "DEMO_FOLDER": (
+        "the demo wipes its folder, and only one that a demo made; `{path}` holds other files; choose "
+        "another with --folder"
+    ),
     "DUPLICATE_COLUMN": (
         "two columns must not have one name (capitals make no difference); got `{name}` after "
         "`{other}`; rename one of them"
@@ -283,7 +287,10 @@ CATALOGUE: Final[dict[str, str]] = {
         "`aggregate` takes aggregates; got {got} for `{alias}` in step `{step}`; use sw.count(), "
         'sw.sum("x"), … or sw.accumulator(Class, "x")'
     ),
-    "NOT_A_SINK": "an output ends in a sink; got {got}; use sw.sinks.files(...), console(), memory(), … ",
+    "NOT_A_SINK": (
+        "an output ends in a sink; got {got}; use sw.sinks.files(...), console(), memory() or "
+        "foreach_batch(...)"
+    ),
     "NOT_A_TRIGGER": (
         "`trigger` takes a trigger; got {got}; use sw.after_watermark(...), after_count, every, "
         "every_event_time or any_of"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, is_dataclass
 from functools import cached_property
+from types import CodeType
 from typing import Literal
 
 import polars as pl
@@ -99,7 +101,7 @@ class Plan:
             step.name: {
                 "stage": str(step.stage),
                 "keys": str({key: str(step.spec.row_schema[key]) for key in step.spec.keys}),
-                "window": repr(step.spec.window),
+                "window": _text(step.spec.window),
                 "accumulation": step.spec.accumulation,
                 "aggregates": repr(step.spec.aggregates),
                 "state": str({name: str(dtype) for name, dtype in step.spec.state_types.items()}),
@@ -123,16 +125,39 @@ def _described(node: RowNode) -> list[str]:
 
 
 def _op_text(op: RowOp | None) -> str:
-    if op is None:
-        return ""
-    parts = []
-    for name, value in vars(op).items():
-        code = getattr(value, "__code__", None)
-        text = f"{code.co_code.hex()}{code.co_names}{_constants(code.co_consts)}" if code else str(value)
-        parts.append(f"{name}={text}")
-    return f"{type(op).__name__}({', '.join(parts)})"
+    return "" if op is None else f"{_text(op)} {[_digest(part) for part in _expressions(vars(op))]}"
 
 
-def _constants(constants: tuple[object, ...]) -> str:
-    # The repr of a nested function holds its address, which differs from run to run.
-    return str([item.co_code.hex() if hasattr(item, "co_code") else repr(item) for item in constants])
+def _expressions(value: object) -> list[pl.Expr]:
+    """Return the expressions inside `value`, however deep."""
+    if isinstance(value, Mapping):
+        value = tuple(value.values())
+    if isinstance(value, tuple | list):
+        return [found for item in value for found in _expressions(item)]
+    return [value] if isinstance(value, pl.Expr) else []
+
+
+def _digest(expression: pl.Expr) -> str:
+    """Return a hash of all of an expression; as text, long literals are cut short."""
+    try:
+        return hashlib.sha256(expression.meta.serialize()).hexdigest()[:16]
+    except pl.exceptions.PolarsError:
+        return ""  # it holds a Python function
+
+
+def _text(value: object) -> str:
+    """Return `value` as text that is the same in every process; a plain repr may hold an address."""
+    if isinstance(value, pl.Expr):
+        return str(value)
+    if isinstance(value, tuple | list):
+        return f"({', '.join(map(_text, value))})"
+    if isinstance(value, Mapping):
+        return f"({', '.join(f'{name}={_text(item)}' for name, item in value.items())})"
+    if is_dataclass(value) and not isinstance(value, type):
+        return f"{type(value).__name__}{_text(vars(value))}"
+    if isinstance(value, frozenset):
+        return f"({', '.join(sorted(map(_text, value)))})"
+    code = value if isinstance(value, CodeType) else getattr(value, "__code__", None)
+    if isinstance(code, CodeType):
+        return f"{code.co_code.hex()}{code.co_names}{_text(code.co_consts)}"
+    return str(value)

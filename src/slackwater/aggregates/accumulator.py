@@ -98,8 +98,8 @@ class Accumulated(ColumnAggregate):
         user = self._user()
         results = []
         for held in frame[part(alias, "acc")].to_list():
-            acc = self._call(user.create) if held is None else pickle.loads(held)  # noqa: S301  our own state
-            results.append(self._call(user.result, acc))
+            acc = self._call("create", user.create) if held is None else pickle.loads(held)  # noqa: S301  our own state
+            results.append(self._call("result", user.result, acc))
         try:
             return frame.with_columns(pl.Series(alias, results, dtype=self._output(), strict=True))
         except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
@@ -107,16 +107,16 @@ class Accumulated(ColumnAggregate):
             raise self._failed("result", cause) from error
 
     def _added(self, user: Accumulator, values: list[Any]) -> bytes:
-        acc = self._call(user.create)
+        acc = self._call("create", user.create)
         for value in values:
-            acc = self._call(user.add, acc, value)
+            acc = self._call("add", user.add, acc, value)
         return self._pickled(acc)
 
     def _merged(self, user: Accumulator, accs: list[bytes]) -> bytes:
         if len(accs) == 1:
             return accs[0]
         loaded = (pickle.loads(held) for held in accs)  # noqa: S301  our own state
-        return self._pickled(reduce(lambda a, b: self._call(user.merge, a, b), loaded))
+        return self._pickled(reduce(lambda a, b: self._call("merge", user.merge, a, b), loaded))
 
     def _pickled(self, acc: object) -> bytes:
         try:
@@ -130,11 +130,11 @@ class Accumulated(ColumnAggregate):
         except Exception as error:
             raise self._failed("__init__", f"{type(error).__name__}: {error}") from error
 
-    def _call(self, method: Callable[..., Any], *args: object) -> Any:  # noqa: ANN401
+    def _call(self, name: str, method: Callable[..., Any], *args: object) -> Any:  # noqa: ANN401
         try:
             return method(*args)
         except Exception as error:
-            raise self._failed(method.__name__, f"{type(error).__name__}: {error}") from error
+            raise self._failed(name, f"{type(error).__name__}: {error}") from error
 
     def _failed(self, method: str, cause: str) -> Exception:
         return fault("ACCUMULATOR_FAILED", cls=self.cls.__qualname__, method=method, cause=cause)

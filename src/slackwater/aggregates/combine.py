@@ -13,6 +13,8 @@ from slackwater.aggregates.base import Aggregate
 
 Aggregates = Mapping[str, Aggregate]
 
+STREAM_FROM: Final = 50_000
+"""Polars' streaming engine takes longer to start, and pays from about so many rows."""
 _HIDDEN: Final = {"__ts": pl.Int64(), "__part": pl.String(), "__off": pl.Int64()}
 
 
@@ -30,12 +32,13 @@ def combine_rows(
     """
     bound = bind(rows.schema, aggregates)
     partials = [expr for alias, aggregate in bound.items() for expr in aggregate.partial(alias)]
+    streams = rows.height >= STREAM_FROM and all(aggregate.may_stream for aggregate in bound.values())
     grouped = (
         rows.lazy()
         .with_columns(_prepared(bound))
         .group_by(by)
         .agg(*(extra or []), *partials)
-        .collect(engine="streaming" if all(agg.may_stream for agg in bound.values()) else "in-memory")
+        .collect(engine="streaming" if streams else "in-memory")
     )
     return compact(grouped, bound)
 
@@ -53,10 +56,15 @@ def merge_states(
 
 
 def compact(frame: pl.DataFrame, aggregates: Aggregates) -> pl.DataFrame:
-    """Return `frame` with the states tidied, as they must be after `partial` or `merge` expressions."""
+    """Return `frame` with the states tidied, as they must be after `partial` or `merge` expressions.
+
+    State columns come last and always in the same order, so that states can be put under each other.
+    """
     for alias, aggregate in aggregates.items():
         frame = aggregate.compact(frame, alias)
-    return frame
+    states = state_columns(frame, aggregates)
+    others = [name for name in frame.columns if name not in set(states)]
+    return frame.select(*others, *states)
 
 
 def finish(states: pl.DataFrame, aggregates: Aggregates) -> pl.DataFrame:
@@ -68,10 +76,9 @@ def finish(states: pl.DataFrame, aggregates: Aggregates) -> pl.DataFrame:
     return states.select(*others, *aggregates)
 
 
-def state_columns(states: pl.DataFrame, aggregates: Aggregates) -> list[str]:
-    """Return the names of the state columns of `aggregates` in `states`."""
-    prefixes = tuple(f"__{alias}." for alias in aggregates)
-    return [name for name in states.columns if name.startswith(prefixes)]
+def state_columns(frame: pl.DataFrame, aggregates: Aggregates) -> list[str]:
+    """Return the names of the state columns in `frame`, by alias in the order given, then by name."""
+    return [name for alias in aggregates for name in sorted(frame.columns) if name.startswith(f"__{alias}.")]
 
 
 def state_schema(schema: pl.Schema, aggregates: Aggregates) -> pl.Schema:
@@ -86,9 +93,7 @@ def empty_state(schema: pl.Schema, aggregates: Aggregates, n: int) -> pl.DataFra
 
 
 @lru_cache(maxsize=64)
-def _empty_state(
-    schema: tuple[tuple[str, pl.DataType], ...], pairs: tuple[tuple[str, Aggregate], ...]
-) -> pl.DataFrame:
+def _empty_state(schema: tuple[tuple[str, pl.DataType], ...], pairs: tuple[tuple[str, Aggregate], ...]) -> pl.DataFrame:
     rows = pl.DataFrame(schema=_HIDDEN | dict(schema))
     bound = bind(rows.schema, dict(pairs))
     partials = [expr for alias, aggregate in bound.items() for expr in aggregate.partial(alias)]

@@ -16,6 +16,7 @@ from slackwater.engine.key_groups import group_of, labels
 from slackwater.engine.packets import Kind, Packet, output, stats
 from slackwater.engine.rows import RowContext, RowFunctions
 from slackwater.eventtime.clock import MIN_MS, Clock, StepTime
+from slackwater.operators import pieces
 from slackwater.operators.packing import pack
 from slackwater.operators.window_front import WindowFront
 from slackwater.plan import Plan, RowNode, SourcePlan, StepPlan
@@ -101,19 +102,29 @@ class Arrivals:
         known = labels(self.plan.key_groups)
         parts = grouped.partition_by("__group", include_key=False, as_dict=True, maintain_order=True)
         for (group,), part in parts.items():
-            ends = part["__end"]
-            self.packets.append(
-                Packet(
-                    known[group],  # type: ignore[index]  # an Int32 column
-                    kind,
-                    step.name,
-                    f"{self.order}/{len(self.packets):06d}",
-                    part.height,
-                    int(ends.min()),  # type: ignore[arg-type]
-                    int(ends.max()),  # type: ignore[arg-type]
-                    pack(part, step.name),
-                )
+            self._pack(part, known[group], step.name, kind)  # type: ignore[index]  # an Int32 column
+
+    def _pack(self, rows: pl.DataFrame, label: int, step: str, kind: Kind) -> None:
+        payload = pack(rows, step)
+        if len(payload) > pieces.MOST_BYTES and rows.height > 1:
+            # A packet may become a piece of state as it is, so it has the same limit.
+            half = rows.height // 2
+            self._pack(rows[:half], label, step, kind)
+            self._pack(rows[half:], label, step, kind)
+            return
+        ends = rows["__end"]
+        self.packets.append(
+            Packet(
+                label,
+                kind,
+                step,
+                f"{self.order}/{len(self.packets):06d}",
+                rows.height,
+                int(ends.min()),  # type: ignore[arg-type]
+                int(ends.max()),  # type: ignore[arg-type]
+                payload,
             )
+        )
 
 
 @dataclass(kw_only=True)

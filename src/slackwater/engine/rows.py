@@ -80,7 +80,7 @@ class RowFunctions:
             return columns
         index = decoded.bad["index"]
         bury(frame[index], node.step, decoded.bad["reason"], decoded.bad["message"], context)
-        good = pl.repeat(value=True, n=frame.height, eager=True).scatter(index, value=False)
+        good = pl.repeat(value=True, n=frame.height, eager=True).scatter(index, values=False)
         return columns.filter(good)
 
     def _take_time(self, node: RowNode, op: TakeTime, frame: pl.DataFrame, context: RowContext) -> pl.DataFrame:

@@ -84,9 +84,7 @@ class _Parser:
             match = _TOKEN.match(self.text, at)
             if match is None:
                 at += len(self.text[at:]) - len(self.text[at:].lstrip())
-                raise _unreadable(
-                    self.text, at, f"`{self.text[at]}`", "put unusual names in backticks: `a name`"
-                )
+                raise _unreadable(self.text, at, f"`{self.text[at]}`", "put unusual names in backticks: `a name`")
             kind = str(match.lastgroup)
             tokens.append(_Token(kind=kind, text=match[kind], at=match.start(kind)))
             at = match.end()
@@ -129,18 +127,15 @@ class _Parser:
         if word in _NESTED:
             return self._nested(word, token)
         hint = near_miss(word, _KNOWN)
-        raise self._wrong(
-            f"unknown type `{token.text}` of `{name}`{hint}", f"use one of {', '.join(_KNOWN)}", token
-        )
+        raise self._wrong(f"unknown type `{token.text}` of `{name}`{hint}", f"use one of {', '.join(_KNOWN)}", token)
 
     def _decimal(self, token: _Token) -> pl.DataType:
-        precision, scale = (*self._numbers(), 10, 0)[:2] if self._peek().text == "(" else (10, 0)
-        if not 1 <= precision <= _MAX_DECIMAL_DIGITS or not 0 <= scale <= precision:
-            raise self._wrong(
-                f"decimal({precision},{scale})",
-                f"precision is 1 to {_MAX_DECIMAL_DIGITS}, scale 0 to the precision",
-                token,
-            )
+        given = self._numbers() if self._peek().text == "(" else (10, 0)
+        precision, scale, *more = (*given, 0) if len(given) == 1 else given
+        if more or not 1 <= precision <= _MAX_DECIMAL_DIGITS or not 0 <= scale <= precision:
+            problem = f"decimal({','.join(map(str, given))})"
+            remedy = f"precision is 1 to {_MAX_DECIMAL_DIGITS}, scale 0 to the precision"
+            raise self._wrong(problem, remedy, token)
         return pl.Decimal(precision, scale)
 
     def _numbers(self) -> tuple[int, ...]:
@@ -154,17 +149,13 @@ class _Parser:
     def _number(self) -> int:
         token = self._take()
         if not (token.text.isascii() and token.text.isdigit() and len(token.text) <= len("2147483647")):
-            raise self._wrong(
-                f"`{token.text}` where a number belongs", "write for example decimal(10,2)", token
-            )
+            raise self._wrong(f"`{token.text}` where a number belongs", "write for example decimal(10,2)", token)
         return int(token.text)
 
     def _nested(self, word: str, token: _Token) -> pl.DataType:
         self.depth += 1
         if self.depth > _MAX_NESTING:
-            raise self._wrong(
-                f"more than {_MAX_NESTING} types inside one another", "declare fewer levels", token
-            )
+            raise self._wrong(f"more than {_MAX_NESTING} types inside one another", "declare fewer levels", token)
         build: dict[str, Callable[[], pl.DataType]] = {
             "array": lambda: pl.List(self._type("an array's items")),
             "map": self._map,

@@ -59,9 +59,7 @@ def dead_letters(
         "message": message,
         "processed_at": processed_at_ms,
     }
-    return pl.DataFrame(
-        [_column(name, given[name], dtype, len(payload)) for name, dtype in DEAD_LETTER_SCHEMA.items()]
-    )
+    return pl.DataFrame([_column(name, given[name], dtype, len(payload)) for name, dtype in DEAD_LETTER_SCHEMA.items()])
 
 
 def _column(name: str, value: pl.Series | str | int | None, dtype: pl.DataType, height: int) -> pl.Series:

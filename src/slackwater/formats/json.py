@@ -1,41 +1,147 @@
-"""Temporary."""
+"""JSON records: the definition that users write, and the decoder that turns bytes into columns."""
+
+from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
+
+from slackwater.errors import refuse
+from slackwater.formats.json_kernel import Kernel
+from slackwater.formats.json_proof import Prover
+from slackwater.formats.json_records import RecordReader
 from slackwater.formats.schemas import SchemaSpec, as_schema
+from slackwater.formats.texts import Flaw, to_texts
+
+MAX_DEPTH: Final = 64
+MAX_BYTES: Final = 1 << 20
+
+_DEEPEST: Final = 256
+_LONGEST: Final = 64 << 20
+_BAD: Final = pl.Schema({"index": pl.UInt32(), "reason": pl.String(), "message": pl.String()})
 
 
 @dataclass(frozen=True, kw_only=True)
 class JsonFormat:
-    """Records that are JSON objects."""
+    """Records that are JSON objects, one a record, with the columns of `schema`.
+
+    A field that is missing is null; one that is not declared is passed over. Nothing is coerced: a
+    record whose field is not of the declared type is a dead letter.
+    """
 
     schema: pl.Schema
-    max_depth: int = 64
-    max_bytes: int = 1_048_576
+    max_depth: int = MAX_DEPTH
+    max_bytes: int = MAX_BYTES
 
 
 @dataclass(frozen=True, kw_only=True)
 class Decoded:
-    """Rows and what was bad."""
+    """What came of a column of records.
+
+    `frame` has one row per record, in order, with the declared columns; all null where the record is
+    bad. `bad` has a row (index, reason, message) for each bad record, in order.
+    """
 
     frame: pl.DataFrame
     bad: pl.DataFrame
 
 
+def json(schema: SchemaSpec, *, max_depth: int = MAX_DEPTH, max_bytes: int = MAX_BYTES) -> JsonFormat:
+    """Read records as JSON objects: `json("order_id string, amount double, placed_at timestamp")`.
+
+    Times are ISO 8601 strings, with an offset or in UTC; `binary` is base64; a `map` is an object.
+    Records nested deeper than `max_depth` or longer than `max_bytes` are dead letters.
+    """
+    for what, got, most, default in (
+        ("max_depth", max_depth, _DEEPEST, MAX_DEPTH),
+        ("max_bytes", max_bytes, _LONGEST, MAX_BYTES),
+    ):
+        if isinstance(got, bool) or not isinstance(got, int) or not 1 <= got <= most:
+            raise refuse("FORMAT_LIMIT", what=what, least=1, most=most, got=repr(got), default=default)
+    return JsonFormat(schema=as_schema(schema), max_depth=max_depth, max_bytes=max_bytes)
+
+
 class JsonDecoder:
-    """Temporary."""
+    """Decodes records of one format; never raises, whatever the bytes are.
+
+    1. What is no text, or too long, is put aside.
+    2. Records are proven right by patterns, all at once; the proven ones are read by DuckDB.
+    3. The others are read one by one, exactly.
+
+    Which way a record takes decides how long it takes, never what becomes of it. Made once per task;
+    it learns the shape of the records from those it has seen.
+    """
 
     def __init__(self, form: JsonFormat) -> None:
-        self.form = form
+        self._format = form
+        self._reader = RecordReader(form.schema, max_depth=form.max_depth)
+        self._prover = Prover(form.schema, self._reader, max_depth=form.max_depth)
+        self._kernel = Kernel(form.schema)
+
+    def __reduce__(self) -> tuple[type[JsonDecoder], tuple[JsonFormat]]:
+        return (type(self), (self._format,))
 
     def decode(self, payload: pl.Series) -> Decoded:
-        frame = payload.cast(pl.String).str.json_decode(pl.Struct(dict(self.form.schema))).struct.unnest()
-        return Decoded(
-            frame=frame,
-            bad=pl.DataFrame(schema={"index": pl.UInt32, "reason": pl.String, "message": pl.String}),
+        """Return the rows of a column of bytes, and what is wrong with the records that gave none."""
+        texts = to_texts(payload, max_bytes=self._format.max_bytes)
+        lines = texts.lines
+        proven = self._prover.prove(lines)
+        read = self._read_proven(lines, proven)
+        lost = self._prover.lost_maps(lines, read, proven)
+        if lost:
+            proven[lost] = False
+            read = self._read_proven(lines, proven)
+        return self._one_by_one(lines, read, np.flatnonzero(~proven), texts.flaws)
+
+    def _read_proven(self, lines: pl.Series, proven: NDArray[np.bool_]) -> pl.DataFrame:
+        """Return the rows of the proven lines, nulls for the others; unmark what cannot be read after all."""
+        if not proven.any():
+            return pl.DataFrame(schema=self._format.schema).clear(len(lines))
+        if not proven.all():
+            lines = pl.select(pl.when(pl.Series(proven)).then(lines)).to_series()
+        read, refused = self._kernel.read(lines)
+        proven[refused] = False
+        return read
+
+    def _one_by_one(
+        self, lines: pl.Series, read: pl.DataFrame, unproven: NDArray[np.intp], flaws: dict[int, Flaw]
+    ) -> Decoded:
+        good: dict[int, tuple[object, ...]] = {}
+        for at, line in zip(unproven.tolist(), lines.gather(unproven).to_list(), strict=True):
+            if line is None:
+                continue
+            record = self._reader.read(line)
+            if isinstance(record, Flaw):
+                flaws[at] = record
+            else:
+                good[at] = record
+        if good:
+            read = self._overlaid(read, good)
+        places = sorted(flaws)
+        bad = pl.DataFrame(
+            {
+                "index": places,
+                "reason": [flaws[at].reason for at in places],
+                "message": [flaws[at].message for at in places],
+            },
+            schema=_BAD,
         )
+        return Decoded(frame=read, bad=bad)
 
-
-def json(schema: SchemaSpec, *, max_depth: int = 64, max_bytes: int = 1_048_576) -> JsonFormat:
-    """Temporary."""
-    return JsonFormat(schema=as_schema(schema), max_depth=max_depth, max_bytes=max_bytes)
+    def _overlaid(self, read: pl.DataFrame, good: dict[int, tuple[object, ...]]) -> pl.DataFrame:
+        """Return `read` with the rows of `good` in their places."""
+        columns = zip(*good.values(), strict=True)
+        exact = pl.DataFrame(
+            [
+                pl.Series(name, values, dtype=dtype, strict=True)
+                for (name, dtype), values in zip(self._format.schema.items(), columns, strict=True)
+            ]
+        )
+        if len(good) == read.height:
+            return exact
+        source = np.arange(read.height)
+        source[list(good)] = read.height + np.arange(len(good))
+        return pl.concat([read, exact])[source]

@@ -60,7 +60,7 @@ def as_schema(spec: SchemaSpec) -> pl.Schema:
 
 def to_spark_ddl(schema: Mapping[str, pl.DataType]) -> str:
     """Return `schema` as Spark's DDL, with every name in backticks; wide enough for every value."""
-    return ", ".join(f"{_quoted(name)} {_spark_type(dtype, name)}" for name, dtype in schema.items())
+    return ", ".join(f"{_quoted(name)} {spark_type(dtype, name)}" for name, dtype in schema.items())
 
 
 def to_arrow(schema: Mapping[str, pl.DataType]) -> pa.Schema:
@@ -76,11 +76,11 @@ def normal_type(dtype: pl.DataType) -> pl.DataType:
     if isinstance(dtype, pl.Datetime):
         return TIMESTAMP
     if isinstance(dtype, pl.Map):
-        return map_type(normal_type(_whole(dtype.value)))
+        return map_type(normal_type(whole_type(dtype.value)))
     if isinstance(dtype, pl.List):
-        return pl.List(normal_type(_whole(dtype.inner)))
+        return pl.List(normal_type(whole_type(dtype.inner)))
     if isinstance(dtype, pl.Struct):
-        return pl.Struct({field.name: normal_type(_whole(field.dtype)) for field in dtype.fields})
+        return pl.Struct({field.name: normal_type(whole_type(field.dtype)) for field in dtype.fields})
     return pl.String() if isinstance(dtype, _UNDECLARABLE) else dtype
 
 
@@ -112,20 +112,21 @@ def _check_inner(name: object, dtype: pl.Map | pl.List | pl.Struct) -> None:
             raise _unusable(name, "a struct without fields", "name its fields")
     elif isinstance(dtype, pl.List):
         _declared(f"{name}[]", dtype.inner)
-    elif _whole(dtype.key) != pl.String:
+    elif whole_type(dtype.key) != pl.String:
         raise _unusable(name, str(dtype), "a map's keys are strings")
     else:
         _declared(f"{name}.value", dtype.value)
 
 
-def _spark_type(dtype: pl.DataType, name: str) -> str:
+def spark_type(dtype: pl.DataType, name: str = "") -> str:
+    """Return Spark's word for `dtype`; `name` is the column's, for the error when there is none."""
     if isinstance(dtype, pl.List):
-        return f"array<{_spark_type(_whole(dtype.inner), name)}>"
+        return f"array<{spark_type(whole_type(dtype.inner), name)}>"
     if isinstance(dtype, pl.Struct):
-        fields = (f"{_quoted(field.name)}:{_spark_type(_whole(field.dtype), name)}" for field in dtype.fields)
+        fields = (f"{_quoted(field.name)}:{spark_type(whole_type(field.dtype), name)}" for field in dtype.fields)
         return f"struct<{','.join(fields)}>"
     if isinstance(dtype, pl.Map):
-        return _spark_type(normal_type(dtype), name)
+        return spark_type(normal_type(dtype), name)
     if isinstance(dtype, pl.Decimal):
         return f"decimal({dtype.precision},{dtype.scale})"
     if isinstance(dtype, pl.Datetime):
@@ -135,11 +136,9 @@ def _spark_type(dtype: pl.DataType, name: str) -> str:
 
 def _arrow_type(dtype: pl.DataType, name: str) -> pa.DataType:
     if isinstance(dtype, pl.List):
-        return pa.list_(_arrow_type(_whole(dtype.inner), name))
+        return pa.list_(_arrow_type(whole_type(dtype.inner), name))
     if isinstance(dtype, pl.Struct):
-        return pa.struct(
-            [pa.field(field.name, _arrow_type(_whole(field.dtype), name)) for field in dtype.fields]
-        )
+        return pa.struct([pa.field(field.name, _arrow_type(whole_type(field.dtype), name)) for field in dtype.fields])
     if isinstance(dtype, pl.Map):
         return _arrow_type(normal_type(dtype), name)
     if isinstance(dtype, pl.Decimal):
@@ -156,7 +155,7 @@ def _plain(dtype: pl.DataType, name: str) -> tuple[str, pa.DataType]:
     return known
 
 
-def _whole(dtype: Any) -> pl.DataType:  # noqa: ANN401  Polars keeps inner types as classes or as instances
+def whole_type(dtype: Any) -> pl.DataType:  # noqa: ANN401  Polars keeps inner types as classes or as instances
     """Return `dtype` as an instance, so that `isinstance` tells types apart at every level."""
     whole: pl.DataType = dtype() if isinstance(dtype, type) else dtype
     return whole

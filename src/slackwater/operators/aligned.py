@@ -35,7 +35,7 @@ class AlignedWindows:
     def _advance(self, time: StepTime, state: StepState, out: Shown) -> None:
         watermark, lateness = time.watermark_ms, self.spec.lateness_ms
         state.drop([p for p in state.pieces if p.is_settled and p.max_end_ms + lateness <= watermark])
-        if not any(p.wake_ms <= watermark or p.due_ms <= time.now_ms for p in state.pieces if not p.is_settled):
+        if not state.wakes(time):
             return
         lazy = self.spec.schedule.is_lazy
         wanted = [p for p in state.pieces if not lazy or (not p.is_settled and p.min_end_ms <= watermark)]
@@ -49,7 +49,6 @@ class AlignedWindows:
         state.append(kept, self._describe(watermark))
 
     def _add(self, rows: GroupRows, time: StepTime, state: StepState, out: Shown) -> None:
-        watermark = time.judge_ms
         lazy = self.spec.schedule.is_lazy
         if lazy:
             for blob in rows.open:
@@ -60,9 +59,9 @@ class AlignedWindows:
             return
         first, last = int(eager["__end"].min()), int(eager["__end"].max())  # type: ignore[arg-type]
         touched = [p for p in state.pieces if p.min_end_ms <= last and p.max_end_ms >= first]
-        known = self._take(state, touched).with_columns(pl.lit(0, dtype=pl.Int64).alias("__fresh"))
-        merged = self.panes.merge(pl.concat([known, self.panes.start(eager, time.now_ms)]))
-        state.append(self.panes.after_rows(merged, watermark, out), self._describe(watermark))
+        known = self.panes.known(self._take(state, touched), time)
+        merged = self.panes.merge(pl.concat([known, self.panes.start(eager)]))
+        state.append(self.panes.after_rows(merged, time, out), self._describe(time.judge_ms))
 
     def _take(self, state: StepState, pieces: list[Piece]) -> pl.DataFrame:
         empty = pl.DataFrame(schema=self.spec.state_types)
@@ -84,8 +83,12 @@ def describe(rows: pl.DataFrame, spec: WindowSpec, watermark_ms: int) -> dict[st
     if "__tick" in rows.columns:
         # A tick fires when the watermark is past it; after the window's end there are none.
         wake = pl.when(open_).then(pl.min_horizontal(wake, pl.col("__tick") + 1)).otherwise(wake)
-    due = pl.col("__due") if "__due" in rows.columns else pl.lit(None, dtype=pl.Int64)
-    silent = ~open_ & (pl.col("__new") == 0) & due.is_null()
+    due = pl.lit(None, dtype=pl.Int64)
+    if "__due" in rows.columns:
+        # Where nothing is new, or the on-time pane was the last to ask the clock, no due pane can show anything.
+        waits = (pl.col("__new") > 0) & (open_ | pl.lit(not spec.schedule.on_time))
+        due = pl.when(waits).then("__due")
+    silent = ~open_ & (pl.col("__new") == 0)
     facts = rows.select(
         min_end=end.min(), max_end=end.max(), wake=wake.min(), due=due.min(), settled=silent.all()
     ).row(0, named=True)

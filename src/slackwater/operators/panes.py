@@ -52,26 +52,31 @@ class Panes:
         ]
         return rows.with_columns(missing).select(self.spec.state_types.names())
 
-    def start(self, fresh: pl.DataFrame, now_ms: int) -> pl.DataFrame:
-        """Return a batch's new rows as state rows: counted as `__fresh`, their early panes scheduled."""
-        dues = []
-        if self._schedule.early_every_ms is not None:
-            dues.append(pl.lit(now_ms + self._schedule.early_every_ms, dtype=pl.Int64).alias("__due"))
+    def start(self, fresh: pl.DataFrame) -> pl.DataFrame:
+        """Return a batch's new rows as state rows: counted as `__fresh`, and with their first event-time pane."""
         if (step := self._schedule.early_event_time_ms) is not None:
-            dues.append((pl.col("__first") - pl.col("__first").mod(step) + step).alias("__tick"))
-        return self.conform(fresh.with_columns(dues)).with_columns(pl.col("__new").alias("__fresh"))
+            first = pl.col("__first")
+            fresh = fresh.with_columns((first - first.mod(step) + step).alias("__tick"))
+        return self.conform(fresh).with_columns(pl.col("__new").alias("__fresh"))
+
+    def known(self, rows: pl.DataFrame, time: StepTime) -> pl.DataFrame:
+        """Return rows from the state as they are before a batch's rows join them."""
+        if self._schedule.early_every_ms is not None:
+            rows = self._catch_up(rows, time.now_ms, time.judge_ms)
+        return rows.with_columns(pl.lit(0, dtype=pl.Int64).alias("__fresh"))
 
     def merge(self, rows: pl.DataFrame, by: list[str] | None = None) -> pl.DataFrame:
         """Return one complete row per key and window; `rows` are in the order of their arrival.
 
         With `by` (the session a row was found to belong to), the bounds are merged as well.
         """
+        has_fresh = "__fresh" in rows.columns
         rules = {
             "__new": pl.col("__new").sum(),
             "__panes": pl.col("__panes").max(),
             "__done": pl.col("__done").any(),
             "__due": pl.col("__due").min(),
-            "__tick": pl.col("__tick").min(),
+            "__tick": _first_tick() if has_fresh else pl.col("__tick").min(),
             "__shown": pl.col("__shown").explode().drop_nulls(),
             "__fresh": pl.col("__fresh").sum(),
         }
@@ -81,14 +86,18 @@ class Panes:
         merged = merge_states(rows, by or self.spec.by, self.spec.aggregates, extra)
         return merged.select([*dict.fromkeys([*(by or []), *rows.columns])])
 
-    def after_rows(self, rows: pl.DataFrame, watermark_ms: int, out: Shown) -> pl.DataFrame:
+    def after_rows(self, rows: pl.DataFrame, time: StepTime, out: Shown) -> pl.DataFrame:
         """Fire what this batch's rows call for (count triggers), once per window; drops `__fresh`."""
+        watermark_ms = time.judge_ms
         if self.spec.can_finish:
             out.count("ignored", int(rows.filter("__done")["__fresh"].sum()))
         touched = (pl.col("__fresh") > 0) & self._unfinished
         passed = pl.col("__end") <= watermark_ms
         late = touched & passed & _at_least(self._schedule.late_count)
         early = touched & ~passed & _at_least(self._schedule.early_count)
+        if (step := self._schedule.early_every_ms) is not None:
+            begins = touched & self._may_show_early(watermark_ms) & pl.col("__due").is_null()
+            rows = rows.with_columns(pl.when(begins).then(time.now_ms + step).otherwise("__due").alias("__due"))
         rows = self.fire(rows, late, "late", watermark_ms, out)
         return self.fire(rows, early, "early", watermark_ms, out).drop("__fresh")
 
@@ -98,7 +107,7 @@ class Panes:
         open_before = pl.col("__end") > time.previous_ms
         if sched.early_every_ms is not None:
             rows = self._processing_time(rows, time, out)
-        if sched.early_event_time_ms is not None:
+        if sched.early_event_time_ms is not None and time.watermark_ms > time.previous_ms:
             rows = self._event_time(rows, time, out)
         if sched.on_time:
             complete = open_before & (pl.col("__end") <= time.watermark_ms) & self._unfinished
@@ -114,22 +123,32 @@ class Panes:
         return rows.filter(~forgotten)
 
     def _processing_time(self, rows: pl.DataFrame, time: StepTime, out: Shown) -> pl.DataFrame:
-        step = self._schedule.early_every_ms or 1
         passed = pl.col("__end") <= time.previous_ms
-        due = (pl.col("__due") <= time.now_ms).fill_null(value=False)
-        new = due & (pl.col("__new") > 0) & self._unfinished
+        new = (pl.col("__due") <= time.now_ms) & (pl.col("__new") > 0) & self._unfinished
         rows = self.fire(rows, new & ~passed, "early", time.previous_ms, out)
         if not self._schedule.on_time:
             rows = self.fire(rows, new & passed, "late", time.previous_ms, out)
-        moved = pl.col("__due") + ((time.now_ms - pl.col("__due")) // step + 1) * step
-        return rows.with_columns(pl.when(due).then(moved).otherwise(pl.col("__due")).alias("__due"))
+        return self._catch_up(rows, time.now_ms, time.previous_ms)
+
+    def _catch_up(self, rows: pl.DataFrame, now_ms: int, watermark_ms: int) -> pl.DataFrame:
+        """Move the dues that `now_ms` has reached on to the next one of their rhythm."""
+        step, due = self._schedule.early_every_ms or 1, pl.col("__due")
+        reached = (due <= now_ms) & self._may_show_early(watermark_ms)
+        moved = due + ((now_ms - due) // step + 1) * step
+        return rows.with_columns(pl.when(reached).then(moved).otherwise(due).alias("__due"))
+
+    def _may_show_early(self, watermark_ms: int) -> pl.Expr:
+        """Return whether panes by processing time are still to come: with an on-time pane, only before it."""
+        return pl.col("__end") > watermark_ms if self._schedule.on_time else _TRUE
 
     def _event_time(self, rows: pl.DataFrame, time: StepTime, out: Shown) -> pl.DataFrame:
         step = self._schedule.early_event_time_ms or 1
         # Panes stop before the window's last instant: the on-time pane shows what that one would.
         limit = pl.min_horizontal(pl.lit(time.watermark_ms), pl.col("__end") - 1)
         ticks = ((limit - 1 - pl.col("__tick")) // step + 1).clip(lower_bound=0)
-        ticks = pl.when(pl.col("__end") > time.previous_ms).then(ticks).otherwise(0)
+        # At the end of time a window without end would tick for ever.
+        ticking = (pl.col("__end") > time.previous_ms) & (limit < MAX_MS - 1)
+        ticks = pl.when(ticking).then(ticks).otherwise(0)
         rows = rows.with_columns(ticks.alias("__ticks"))
         most = int(rows["__ticks"].max() or 0)  # type: ignore[arg-type]  # an Int64 column
         for number in range(1, most + 1):
@@ -145,7 +164,7 @@ class Panes:
         if self.spec.accumulation == "discarding":
             if not (pane == "on_time" and self.spec.semantics.empty_on_time_pane == "emit"):
                 wanted &= pl.col("__new") > 0
-        hit = rows.with_columns(wanted.alias("__hit"))["__hit"]
+        hit = rows.with_columns(wanted.fill_null(value=False).alias("__hit"))["__hit"]
         if not hit.any():
             return rows
         quiet, fired = rows.filter(~hit), rows.filter(hit)
@@ -163,7 +182,9 @@ class Panes:
     def _after_pane(self, rows: pl.DataFrame, pane: str) -> pl.DataFrame:
         changes = [pl.lit(0, dtype=pl.Int64).alias("__new"), pl.col("__panes") + 1]
         if self.spec.can_finish and (self._schedule.once or pane != "early"):
-            changes.append(_TRUE.alias("__done"))
+            # An empty pane, shown only to say that nothing came, does not finish the window.
+            has_rows = pl.col("__new") > 0 if self.spec.accumulation == "discarding" else _TRUE
+            changes.append((pl.col("__done") | has_rows).alias("__done"))
         rows = rows.with_columns(changes)
         if self.spec.accumulation == "discarding":
             empty = empty_state(self.spec.row_schema, self.spec.aggregates, rows.height)
@@ -213,6 +234,12 @@ class Panes:
             pl.lit(retraction).alias("is_retraction"),
             timestamp_lit(watermark_ms).alias("watermark"),
         ).cast(dict(self.spec.result_types))
+
+
+def _first_tick() -> pl.Expr:
+    """Return the next event-time pane of a window: what it was, or else what its first row to arrive asks for."""
+    tick = pl.col("__tick")
+    return pl.coalesce(tick.filter(pl.col("__fresh") == 0).min(), tick.first()).alias("__tick")
 
 
 def _at_least(count: int | None) -> pl.Expr:

@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 
 import polars as pl
 
-from slackwater.eventtime.clock import MAX_MS
+from slackwater.eventtime.clock import MAX_MS, StepTime
 from slackwater.operators.packing import pack, unpack
 
 MOST_BYTES: Final = 4 << 20
@@ -123,6 +123,15 @@ class StepState:
             self.append_whole(rows[half:], describe, tier)
             return
         self.append_blob(blob, rows=rows.height, tier=tier, **describe(rows))
+
+    def wakes(self, time: StepTime) -> bool:
+        """Return whether the clock calls for anything: a pane, or a window to forget."""
+        moved = time.watermark_ms > time.previous_ms
+        return any(
+            (moved and piece.wake_ms <= time.watermark_ms) or piece.due_ms <= time.now_ms
+            for piece in self.pieces
+            if not piece.is_settled
+        )
 
     def crowded(self, stagger: int) -> list[Piece]:
         """Return pieces that should be merged into one, if there are too many; `stagger` spreads the work."""

@@ -42,7 +42,7 @@ class Sessions:
         return out
 
     def _advance(self, time: StepTime, state: StepState, out: Shown) -> None:
-        if not any(p.wake_ms <= time.watermark_ms or p.due_ms <= time.now_ms for p in state.pieces):
+        if not state.wakes(time):
             return
         merged, waiting = self._merge(self._take(state), time.watermark_ms)
         kept = self.panes.advance(merged, time, out)
@@ -59,14 +59,14 @@ class Sessions:
                 state.append_blob(blob.payload, rows=blob.rows, **facts)
             return
         opened = rows.frame(spec.name, rows.open)
-        fresh = [self.panes.start(frame, time.now_ms) for frame in (opened, behind) if frame is not None]
-        known = self._take(state).with_columns(pl.lit(0, dtype=pl.Int64).alias("__fresh"))
+        fresh = [self.panes.start(frame) for frame in (opened, behind) if frame is not None]
+        known = self.panes.known(self._take(state), time)
         if suspects is not None:
             accepted = self._judge(suspects, pl.concat([known, *fresh]), watermark, out)
-            fresh.append(self.panes.start(accepted, time.now_ms))
+            fresh.append(self.panes.start(accepted))
         out.count("refired", 0 if behind is None else int(behind["__new"].sum()))
         merged, waiting = self._merge(pl.concat([known, *fresh]), watermark)
-        merged = self.panes.after_rows(merged, watermark, out)
+        merged = self.panes.after_rows(merged, time, out)
         self._store(pl.concat([merged, waiting.drop("__fresh")]), state, watermark)
 
     def _judge(self, suspects: pl.DataFrame, others: pl.DataFrame, watermark_ms: int, out: Shown) -> pl.DataFrame:
@@ -88,13 +88,14 @@ class Sessions:
         return accepted
 
     def _sessions(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Return `rows` sorted by key and start, with `__session` numbering the sessions of each key."""
+        """Return `rows` in their order, with `__session` numbering the sessions of each key."""
         keys = list(self.spec.keys)
-        rows = rows.sort([*keys, "__start", "__end"], maintain_order=True)
+        rows = rows.with_row_index("__place").sort([*keys, "__start", "__end"], maintain_order=True)
         reach = pl.col("__end").cum_max().shift(1).over(keys)
         gap = pl.col("__start") > reach if self.window.touching == "merge" else pl.col("__start") >= reach
         rows = rows.with_columns(gap.fill_null(value=True).cum_sum().alias("__session"))
-        return rows if self.window.max_length_ms is None else _cut(rows, self.window.max_length_ms)
+        rows = rows if self.window.max_length_ms is None else _cut(rows, self.window.max_length_ms)
+        return rows.sort("__place").drop("__place")
 
     def _merge(self, rows: pl.DataFrame, watermark_ms: int) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Return the sessions in `rows`, one row each, and the rows that must wait unmerged.

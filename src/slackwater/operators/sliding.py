@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import polars as pl
 
 from slackwater.aggregates.combine import compact
-from slackwater.eventtime.clock import StepTime
+from slackwater.eventtime.clock import MAX_MS, StepTime
 from slackwater.operators.aligned import describe
 from slackwater.operators.inputs import GroupRows
 from slackwater.operators.panes import Panes, Shown
@@ -43,9 +45,13 @@ class SlidingWindows:
 
     def _advance(self, time: StepTime, state: StepState, out: Shown) -> None:
         watermark, kept_ms = time.watermark_ms, self.size_ms + self.spec.lateness_ms
-        state.drop([p for p in state.pieces if p.max_end_ms + kept_ms <= watermark])
-        if not any(p.wake_ms <= watermark for p in state.pieces if not p.is_settled):
-            return
+        if state.wakes(time):
+            self._fire(time, state, out)
+        # Only now: what fired may have looked back on instants that nothing needs any more.
+        state.drop([p for p in state.pieces if p.is_settled and p.max_end_ms + kept_ms <= watermark])
+
+    def _fire(self, time: StepTime, state: StepState, out: Shown) -> None:
+        watermark, kept_ms = time.watermark_ms, self.size_ms + self.spec.lateness_ms
         # To fire the instants in (previous, watermark], look back one size from the first of them.
         first = min(p.wake_ms for p in state.pieces if not p.is_settled)
         wanted = [p for p in state.pieces if first - self.size_ms < p.max_end_ms and p.min_end_ms <= watermark]
@@ -66,8 +72,8 @@ class SlidingWindows:
         near = [
             p for p in state.pieces if first - self.size_ms < p.max_end_ms and p.min_end_ms < last + self.size_ms
         ]
-        known = self._take(state, near).with_columns(pl.lit(0, dtype=pl.Int64).alias("__fresh"))
-        merged = self.panes.merge(pl.concat([known, self.panes.start(late, time.now_ms)]))
+        known = self.panes.known(self._take(state, near), time)
+        merged = self.panes.merge(pl.concat([known, self.panes.start(late)]))
         corrected = (pl.col("__touched") > 0) & (pl.col("__end") <= watermark)
         self._store(self._show(merged, corrected, "late", watermark, out), state, watermark)
 
@@ -99,4 +105,9 @@ class SlidingWindows:
 
     def _store(self, rows: pl.DataFrame, state: StepState, watermark_ms: int, tier: int = 0) -> None:
         if rows.height:
-            state.append_whole(rows, lambda part: describe(part, self.spec, watermark_ms), tier)
+            state.append_whole(rows, lambda part: self._describe(part, watermark_ms), tier)
+
+    def _describe(self, rows: pl.DataFrame, watermark_ms: int) -> dict[str, Any]:
+        # Only an instant that the watermark has not reached is waited for: none shows anything when it is forgotten.
+        waiting = rows.filter(pl.col("__end") > watermark_ms)["__end"].min()
+        return describe(rows, self.spec, watermark_ms) | {"wake_ms": MAX_MS if waiting is None else waiting}

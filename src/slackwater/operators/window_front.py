@@ -15,9 +15,19 @@ from slackwater.eventtime.clock import StepTime
 from slackwater.operators.late_rows import late_rows
 from slackwater.operators.spec import WindowSpec
 from slackwater.windows import SessionWindow, SlidingWindow
-from slackwater.windows.assign import AlignedWindow, cell_exprs, last_end_expr, spread
+from slackwater.windows.assign import (
+    CELL,
+    AlignedWindow,
+    cell_exprs,
+    cell_names,
+    implied_exprs,
+    last_end_expr,
+    spread,
+    windows_of,
+)
 
-_FIRST = pl.col("__ts").first().alias("__first")
+_ARRIVED = pl.col("__off").min().alias("__arrived")
+_FIRST = pl.col("__ts").sort_by("__off").first().alias("__first")
 
 
 @dataclass(kw_only=True)
@@ -39,7 +49,7 @@ class WindowFront:
         self._extra = [pl.len().cast(pl.Int64).alias("__new")]
         self._carry = [pl.col("__new").sum()]
         if spec.schedule.early_event_time_ms is not None:
-            self._extra.append(_FIRST)
+            self._extra += [_ARRIVED, _FIRST]
             self._carry.append(pl.col("__first").first())
 
     def combine(self, rows: pl.DataFrame, time: StepTime) -> Combined:
@@ -58,17 +68,18 @@ class WindowFront:
         return merge_states(pl.concat(parts), self.spec.by, self.spec.aggregates, self._carry)
 
     def _aligned(self, rows: pl.DataFrame, window: AlignedWindow, watermark_ms: int) -> Combined:
-        spec = self.spec
-        rows = rows.with_columns(cell_exprs(window, pl.col("__ts")))
-        is_late = rows.select(
-            ((last_end_expr(window) + spec.lateness_ms <= watermark_ms) & (pl.col("__many") > 0)).alias("late")
-        )["late"]
-        late = None
-        if is_late.any():
-            late = late_rows(rows.filter(is_late), spec, watermark_ms)
-            rows = rows.filter(~is_late)
-        by = [*spec.keys, "__start", "__end", "__many"]
-        cells = combine_rows(rows, by, spec.aggregates, self._extra)
+        spec, late = self.spec, None
+        oldest = rows["__ts"].min()
+        # Windows move with time: if the oldest row is not late for good, no row is.
+        if oldest is not None and _is_late(int(oldest), window, spec.lateness_ms, watermark_ms):  # type: ignore[call-overload]
+            cells = rows.with_columns(cell_exprs(window, pl.col("__ts")))
+            is_late = (last_end_expr(window) + spec.lateness_ms <= watermark_ms) & (pl.col("__many") > 0)
+            late = late_rows(cells.filter(is_late), spec, watermark_ms)
+            rows = cells.filter(~is_late).drop(CELL)
+        # Fewer columns to group by is faster, so what follows from the others is added afterwards.
+        names = cell_names(window)
+        exprs = [expr for expr in cell_exprs(window, pl.col("__ts")) if expr.meta.output_name() in names]
+        cells = self._combined(rows.with_columns(exprs), [*spec.keys, *names]).with_columns(implied_exprs(window))
         kept = cells.with_row_index("__cell").pipe(spread, window)
         kept = kept.filter(pl.col("__end") + spec.lateness_ms > watermark_ms)
         counts = _account(cells, kept, watermark_ms)
@@ -84,7 +95,7 @@ class WindowFront:
         )
         is_late = rows["__end"] + spec.lateness_ms <= watermark_ms
         late = late_rows(rows.filter(is_late), spec, watermark_ms) if is_late.any() else None
-        cells = combine_rows(rows.filter(~is_late), spec.by, spec.aggregates, self._extra)
+        cells = self._combined(rows.filter(~is_late), spec.by)
         refired = int(cells.filter(pl.col("__end") <= watermark_ms)["__new"].sum())
         counts = {"refired": refired, "on_time": int(cells["__new"].sum()) - refired}
         return Combined(combined=cells, late=late, counts=counts | {"late": 0 if late is None else late.height})
@@ -106,17 +117,20 @@ class WindowFront:
         whole = window.gap_ms is not None and window.max_length_ms is None
         cell = pl.col("__ts") // window.gap_ms if whole else pl.struct("__start", "__end")
         bounds = [pl.col("__start").min(), pl.col("__end").max()]
-        units = combine_rows(
-            rows.with_columns(cell.alias("__cell")), [*spec.keys, "__cell"], spec.aggregates, [*bounds, *self._extra]
-        ).drop("__cell")
+        units = self._combined(rows.with_columns(cell.alias("__cell")), [*spec.keys, "__cell"], bounds).drop("__cell")
         behind = int(units.filter(pl.col("__end") <= watermark_ms)["__new"].sum())
         counts = {"on_time": int(units["__new"].sum()) - behind, "late": 0 if late is None else late.height}
         return Combined(combined=units, suspect=suspect, late=late, counts=counts)
 
+    def _combined(self, rows: pl.DataFrame, by: list[str], bounds: list[pl.Expr] | None = None) -> pl.DataFrame:
+        """Combine `rows`; where the first row to arrive decides something, the result is in order of arrival."""
+        combined = combine_rows(rows, by, self.spec.aggregates, [*(bounds or []), *self._extra])
+        return combined.sort("__arrived").drop("__arrived") if "__arrived" in combined.columns else combined
+
     def _suspects(self, old: pl.DataFrame) -> pl.DataFrame:
         """Return whole rows, each with the state it would add, for KEYED to judge."""
         numbered = old.with_row_index("__row")
-        states = combine_rows(numbered, ["__row"], self.spec.aggregates, self._extra)
+        states = self._combined(numbered, ["__row"])
         return numbered.join(states, on="__row", how="left", maintain_order="left").drop("__row")
 
 
@@ -127,3 +141,9 @@ def _account(cells: pl.DataFrame, kept: pl.DataFrame, watermark_ms: int) -> dict
     no_window = int(cells.filter(pl.col("__many") == 0)["__new"].sum())
     on_time = int(cells["__new"].sum()) - refired - no_window
     return {"on_time": on_time, "refired": refired, "no_window": no_window}
+
+
+def _is_late(ts_ms: int, window: AlignedWindow, lateness_ms: int, watermark_ms: int) -> bool:
+    """Return whether a row at `ts_ms`, or between windows next to it, may be late for good."""
+    ends = [end for _, end in windows_of(window, ts_ms)]
+    return not ends or max(ends) + lateness_ms <= watermark_ms

@@ -48,6 +48,10 @@ class Checkpoint:
         begun, committed = _newest(self.path / "offsets"), _newest(self.path / "commits")
         return begun if begun > committed else committed + 1
 
+    def is_amid_batch(self) -> bool:
+        """Return whether a batch was begun and is not committed."""
+        return _newest(self.path / "offsets") > _newest(self.path / "commits")
+
     def clock(self, batch: int) -> Clock:
         """Read the clock of a batch."""
         path = self._clock_path(batch)

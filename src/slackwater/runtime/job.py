@@ -92,10 +92,12 @@ class Job:
 
     def _finish(self, writers: list[tuple[str, SinkWriter]]) -> None:
         """Run one more batch, under the final watermark, so that every open window fires."""
+        self._stopping.clear()
+        if self.checkpoint.is_amid_batch() and not self.checkpoint.candidates()[0].is_final:
+            self._query(writers, available_now=True)  # a batch that was begun keeps its own clock
         [clock, *_] = self.checkpoint.candidates()
         if not clock.is_final:
             self.checkpoint.write_clock(final_clock(clock))
-        self._stopping.clear()
         self._query(writers, available_now=True)
         self.checkpoint.mark_finished()
 
@@ -127,8 +129,9 @@ class Job:
     def _await(self, query: Any) -> None:  # noqa: ANN401  PySpark's StreamingQuery
         try:
             while not query.awaitTermination(0.2):
-                # Between two batches is the only safe moment: inside the callback Spark's stop overflows.
-                if self._stopping.is_set() and self._between.is_set():
+                # Between two batches is the only safe moment: inside the callback Spark's stop overflows,
+                # and right after it the batch is not committed yet and would be run again.
+                if self._stopping.is_set() and self._between.is_set() and not self.checkpoint.is_amid_batch():
                     query.stop()
         except StreamingQueryException:
             if not self._failure:
@@ -154,6 +157,7 @@ class Job:
         began = time.monotonic()
         clock = self.checkpoint.clock(number)
         batch = EvaluatedBatch.evaluate(frame, number)  # 1
+        evaluated = time.monotonic()
         try:
             crash_point("evaluated", number)
             if any(batch.rows.values()):
@@ -162,6 +166,7 @@ class Job:
             for name, writer in writers:  # 3
                 writer.write(batch.sink_batch(outputs[name], self.checkpoint.incarnation))
                 crash_point("delivering", number)
+            delivered = time.monotonic()
             crash_point("delivered", number)
             taken = {
                 name: {part: seen.modified_ms for part, seen in stream.partitions.items()}
@@ -176,13 +181,15 @@ class Job:
         finally:
             batch.release()
         self._clock = following
+        ended = time.monotonic()
         report = BatchReport(
             batch=number,
-            seconds=time.monotonic() - began,
+            seconds=ended - began,
             stats=batch.stats,
             clock=clock,
             next_clock=following,
             rows_out=batch.rows,
+            timings_s={"evaluate": evaluated - began, "sinks": delivered - evaluated, "clock": ended - delivered},
         )
         self.reports.append(report)
         del self.reports[:-1000]

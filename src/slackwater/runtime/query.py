@@ -42,10 +42,12 @@ def _front(spark: SparkSession, source: SourcePlan, handle: PlanHandle, *, bound
                 .option("recursiveFileLookup", "true")
                 # Spark silently skips files older than a week unless told otherwise.
                 .option("maxFileAge", _NEVER)
-                .option("maxBytesPerTrigger", log.max_bytes_per_batch)
             )
+            # Spark takes one limit, not both.
             if log.max_files_per_batch is not None:
                 reader = reader.option("maxFilesPerTrigger", log.max_files_per_batch)
+            else:
+                reader = reader.option("maxBytesPerTrigger", log.max_bytes_per_batch)
             modified = F.unix_millis("modificationTime").alias("modified_ms")
             # Without `content` the JVM lists the files and reads none of them.
             listed = reader.load(log.path).select("path", "length", modified, now.alias("now_ms"))

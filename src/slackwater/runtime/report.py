@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from slackwater.engine.batch_stats import BatchStats
 from slackwater.eventtime.clock import Clock
@@ -18,6 +18,8 @@ class BatchReport:
     clock: Clock
     next_clock: Clock
     rows_out: dict[str, int]
+    timings_s: dict[str, float] = field(default_factory=dict)
+    """What `seconds` is made of: "evaluate", "sinks", "clock"."""
 
     @property
     def rows(self) -> int:

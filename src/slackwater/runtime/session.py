@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from pyspark.sql import SparkSession
@@ -25,11 +28,24 @@ QUERY_CONF: Final = {
 
 _SESSION_CONF: Final = {
     "spark.executorEnv.POLARS_MAX_THREADS": "1",
+    "spark.python.daemon.module": "slackwater.runtime.daemon",
     "spark.speculation": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.streaming.metricsEnabled": "false",
 }
+
+
+_NOISE: Final = (
+    b"Streaming TransformWithState",
+    b"WARNING: Using incubator modules",
+    b"Using Spark's default log4j profile",
+    b"Setting default log level",
+    b"To adjust logging level",
+    b"NativeCodeLoader",
+    b" WARN ",
+)
+"""Lines of Spark's that say nothing to a user; warnings that matter are raised by Slackwater itself."""
 
 
 def spark_session(*, master: str | None, name: str, conf: dict[str, str] | None = None) -> SparkSession:
@@ -50,6 +66,32 @@ def spark_session(*, master: str | None, name: str, conf: dict[str, str] | None 
     }
     for key, value in settings.items():
         builder = builder.config(key, value)
-    session = builder.getOrCreate()
+    with _filtered_stderr():
+        session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+@contextmanager
+def _filtered_stderr() -> Iterator[None]:
+    """Let the JVM that is started inside write its standard error through a filter.
+
+    Spark greets with a dozen lines, and prints two more with every stateful query, before any log
+    level can be set. Errors and everything else come through.
+    """
+    reading, writing = os.pipe()
+    ours = os.dup(2)
+    os.dup2(writing, 2)
+    os.close(writing)
+    threading.Thread(target=_forward, args=(reading, ours), daemon=True, name="spark-stderr").start()
+    try:
+        yield
+    finally:
+        os.dup2(ours, 2)
+
+
+def _forward(reading: int, out: int) -> None:
+    with os.fdopen(reading, "rb") as lines:
+        for line in lines:
+            if line.strip() and not any(noise in line for noise in _NOISE):
+                os.write(out, line)

@@ -38,6 +38,11 @@ class MemorySink(Sink):
         frames = [frame for _, frame in sorted(self.kept.batches.items())]
         return pl.concat([pl.DataFrame(schema=self.kept.schema), *frames])
 
+    def batch(self, number: int) -> pl.DataFrame:
+        """Return the rows of one batch."""
+        frames = [frame for (_, batch), frame in self.kept.batches.items() if batch == number]
+        return pl.concat([pl.DataFrame(schema=self.kept.schema), *frames])
+
     def __str__(self) -> str:
         return "memory"
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import IO, Final, Literal
+from io import BufferedReader
+from typing import Final, Literal
 
 import numpy as np
 import polars as pl
@@ -43,7 +44,7 @@ MAX_RECORD_BYTES: Final = 64 << 20
 """A line longer than this is cut; every decoder finds it too long all the same."""
 
 _MAX_ROWS: Final = 1 << 20
-_COMPRESSION: Final = {".gz": "gzip", ".zst": "zstd"}
+_COMPRESSION: Final[dict[str, Literal["gzip", "zstd"]]] = {".gz": "gzip", ".zst": "zstd"}
 _NEWLINE, _RETURN = 10, 13
 
 
@@ -105,9 +106,11 @@ def _fault(code: str, **facts: object) -> LogFileError:
     return LogFileError(code, render(code, **facts))
 
 
-def _read_lines(file: IO[bytes], path: str, chunk_bytes: int) -> Iterator[Chunk]:
+def _read_lines(file: BufferedReader, path: str, chunk_bytes: int) -> Iterator[Chunk]:
     compression = _COMPRESSION.get(os.path.splitext(path)[1])  # noqa: PTH122
-    stream: IO[bytes] | pa.NativeFile = pa.CompressedInputStream(file, compression) if compression else file
+    stream: BufferedReader | pa.NativeFile = (
+        pa.CompressedInputStream(file, compression) if compression else file
+    )
     first_line = 0
     for block in _whole_lines(stream, chunk_bytes):
         for lines in _split(block):
@@ -115,7 +118,7 @@ def _read_lines(file: IO[bytes], path: str, chunk_bytes: int) -> Iterator[Chunk]
             first_line += len(lines)
 
 
-def _whole_lines(stream: IO[bytes] | pa.NativeFile, chunk_bytes: int) -> Iterator[bytes]:
+def _whole_lines(stream: BufferedReader | pa.NativeFile, chunk_bytes: int) -> Iterator[bytes]:
     """Yield blocks that end with a newline (added at the end of the file if it is missing there)."""
     rest: list[bytes] = []
     held = 0
@@ -136,7 +139,7 @@ def _whole_lines(stream: IO[bytes] | pa.NativeFile, chunk_bytes: int) -> Iterato
 
 
 def _split(block: bytes) -> Iterator[pl.Series]:
-    """Yield the lines of `block`, which ends with a newline, at most `_MAX_ROWS` a piece and without copies."""
+    """Yield the lines of `block`, which ends with a newline; at most `_MAX_ROWS` a piece, no bytes copied."""
     data = np.frombuffer(block, dtype=np.uint8)
     if len(data) > _MAX_ROWS and np.count_nonzero(data == _NEWLINE) > _MAX_ROWS:
         # Very short lines: their positions would need far more memory than the lines themselves.
@@ -153,12 +156,14 @@ def _split(block: bytes) -> Iterator[pl.Series]:
     offsets = np.empty(2 * len(ends) + 1, dtype=np.int64)
     offsets[0:-1:2], offsets[1::2], offsets[-1] = starts, stops, len(block)
     pieces = pa.Array.from_buffers(
-        pa.large_binary(), 2 * len(ends), [None, pa.py_buffer(offsets), pa.py_buffer(block)]
+        pa.large_binary(), 2 * len(ends), [None, pa.py_buffer(offsets.data), pa.py_buffer(block)]
     )
     yield pl.Series("__payload", pieces).gather_every(2)
 
 
-def _read_parquet(file: IO[bytes], path: str, chunk_bytes: int, columns: list[str] | None) -> Iterator[Chunk]:
+def _read_parquet(
+    file: BufferedReader, path: str, chunk_bytes: int, columns: list[str] | None
+) -> Iterator[Chunk]:
     with pq.ParquetFile(file) as parquet:
         schema = pl.read_parquet_schema(path)
         wanted = [name for name in schema if columns is None or name in columns] or list(schema)[:1]

@@ -48,6 +48,32 @@ def cell_exprs(window: AlignedWindow, ts: pl.Expr) -> list[pl.Expr]:
     ]
 
 
+def cell_names(window: AlignedWindow) -> tuple[str, ...]:
+    """Return the columns that tell the cells of `window` apart; the other ones follow from them."""
+    match window:
+        case TumblingWindow() | GlobalWindow():
+            return ("__start",)
+        case HoppingWindow(size_ms=size, every_ms=every):
+            return ("__start",) if size % every == 0 else ("__start", "__many")
+        case CumulativeWindow():
+            return ("__start", "__end")
+
+
+def implied_exprs(window: AlignedWindow) -> list[pl.Expr]:
+    """Return the expressions of the columns of `CELL` that `cell_names` leaves out."""
+    start, one = pl.col("__start"), pl.lit(1, dtype=pl.Int64)
+    match window:
+        case TumblingWindow(size_ms=size):
+            return [(start + size).alias("__end"), one.alias("__many")]
+        case HoppingWindow(size_ms=size, every_ms=every):
+            many = [pl.lit(size // every, dtype=pl.Int64).alias("__many")] if size % every == 0 else []
+            return [(start + size).alias("__end"), *many]
+        case CumulativeWindow(size_ms=size, every_ms=every):
+            return [((start + size - pl.col("__end")) // every + 1).alias("__many")]
+        case GlobalWindow():
+            return [pl.lit(MAX_MS, dtype=pl.Int64).alias("__end"), one.alias("__many")]
+
+
 def last_end_expr(window: AlignedWindow) -> pl.Expr:
     """Return the end of a cell's last window: once that is forgotten, so are all its windows."""
     if isinstance(window, CumulativeWindow):

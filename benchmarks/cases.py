@@ -1,0 +1,68 @@
+"""The cases: what both sides compute, on which events, and how much faster Slackwater must at least be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Literal
+
+from pyspark.sql import functions as F  # noqa: N812  PySpark's own convention
+
+import slackwater as sw
+from benchmarks.data import Events
+from slackwater.windows import Window
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One row of the table: counts and sums per key and window, by Slackwater and by Spark's own operators."""
+
+    name: str
+    least_ratio: float
+    events: Events
+    source: Literal["log", "dataframe"] = "log"
+    """How Slackwater reads: its own log, or a DataFrame that Spark's file source gives."""
+    window: Window = field(default_factory=lambda: sw.tumbling("1m"))
+    spark_window: Callable[[Column], Column] = lambda time: F.window(time, "1 minute")
+    warm_up: int = 3
+    """First batches that do not count."""
+    batches_factor: int = 1
+    """How many batches are measured for each one that the user asks for."""
+
+
+_JSON_1K: Final = Events(keys=1_000, format="json")
+_JSON_100K: Final = Events(keys=100_000, format="json")
+_PARQUET_1K: Final = Events(keys=1_000, format="parquet")
+_PARQUET_100K: Final = Events(keys=100_000, format="parquet")
+_VISITS: Final = Events(keys=100_000, format="json", visitors=2_000)
+_TINY: Final = Events(keys=1_000, format="json", rows_per_batch=1_000, files_per_batch=1, rows_per_s=100)
+
+CASES: Final = {
+    case.name: case
+    for case in (
+        Case(name="json-1k", least_ratio=2.5, events=_JSON_1K),
+        Case(name="json-100k", least_ratio=3.5, events=_JSON_100K),
+        Case(name="parquet-1k", least_ratio=1.0, events=_PARQUET_1K),
+        Case(name="parquet-100k", least_ratio=3.0, events=_PARQUET_100K),
+        Case(name="dataframe-1k", least_ratio=0.5, events=_PARQUET_1K, source="dataframe"),
+        Case(name="dataframe-100k", least_ratio=2.0, events=_PARQUET_100K, source="dataframe"),
+        Case(
+            name="hopping",
+            least_ratio=2.0,
+            events=_JSON_1K,
+            window=sw.hopping("10m", every="1m"),
+            spark_window=lambda time: F.window(time, "10 minutes", "1 minute"),
+        ),
+        Case(
+            name="session",
+            least_ratio=1.5,
+            events=_VISITS,
+            window=sw.session("10s"),
+            spark_window=lambda time: F.session_window(time, "10 seconds"),
+        ),
+        Case(name="tiny-batch", least_ratio=0.5, events=_TINY, warm_up=15, batches_factor=6),
+    )
+}

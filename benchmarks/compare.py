@@ -1,0 +1,114 @@
+"""One case, measured: a batch of Slackwater's, the same batch of Spark's, and so on in turn.
+
+A machine's speed drifts by a factor of two within minutes; alternating makes both sides drift alike,
+and medians of warm batches forget the outliers.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Final
+
+import polars as pl
+from pyspark.sql import SparkSession
+
+import slackwater as sw
+from benchmarks.cases import Case
+from benchmarks.data import batches
+from benchmarks.queries import frame_of, log_of, our_job, spark_query
+from benchmarks.sides import BatchTime, OurSide, SparkSide
+from benchmarks.worker_memory import WorkerMemory
+
+DATA: Final = Path("build/bench-data")
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What a case came to; only warm batches are kept."""
+
+    case: Case
+    ours: list[BatchTime]
+    sparks: list[BatchTime]
+    peak_worker_mb: float
+
+    @property
+    def ours_rows_per_s(self) -> float:
+        """Rows a second at Slackwater's median batch time."""
+        return self.case.events.rows_per_batch / median(batch.seconds for batch in self.ours)
+
+    @property
+    def spark_rows_per_s(self) -> float:
+        """Rows a second at Spark's median batch time."""
+        return self.case.events.rows_per_batch / median(batch.seconds for batch in self.sparks)
+
+    @property
+    def ratio(self) -> float:
+        """How many times as fast as Spark's own operator Slackwater is."""
+        return self.ours_rows_per_s / self.spark_rows_per_s
+
+
+def compare(spark: SparkSession, case: Case, *, measured: int, home: Path, say: Say) -> Outcome:
+    """Run both sides in turn over the same batches, and check that they give the same results."""
+    total = measured * case.batches_factor
+    say("writing events (once; they are kept)")
+    files_of = list(batches(case.events, DATA / data_name(case), case.warm_up + total))
+    shutil.rmtree(home, ignore_errors=True)
+    ours, sparks = _our_side(spark, case, home), _spark_side(spark, case, home)
+    memory = WorkerMemory()
+    times: list[BatchTime] = []
+    try:
+        for number, files in enumerate(files_of, 1 - case.warm_up):
+            with memory.sampled():
+                our_seconds = ours.batch(files).seconds
+            times.append(sparks.batch(files))
+            which = f"batch {number} of {total}" if number > 0 else f"warm-up {number + case.warm_up} of {case.warm_up}"
+            say(f"{which}: ours {our_seconds:.2f} s (without commit), Spark's {times[-1].seconds:.2f} s")
+        our_times = ours.finish()
+    finally:
+        ours.close()
+        sparks.close()
+    _check_results(home)
+    shutil.rmtree(home)
+    warm = slice(case.warm_up, None)
+    return Outcome(case=case, ours=our_times[warm], sparks=times[warm], peak_worker_mb=memory.peak_mb)
+
+
+def data_name(case: Case) -> str:
+    """Return the folder of the case's events; cases with the same events share it."""
+    events = case.events
+    return f"{events.format}-{events.keys}-{events.rows_per_batch}" + ("-visits" if events.visitors else "")
+
+
+def _our_side(spark: SparkSession, case: Case, home: Path) -> OurSide:
+    folder = home / "ours-in"
+    folder.mkdir(parents=True)
+    of_frame = case.source == "dataframe"
+    source = sw.sources.dataframe(frame_of(spark, case.events, folder)) if of_frame else log_of(case.events, folder)
+    job = our_job(spark, source, case.window, name=f"ours-{case.name}", home=home)
+    return OurSide(job=job, folder=folder, rows=case.events.rows_per_batch, nested=of_frame)
+
+
+def _spark_side(spark: SparkSession, case: Case, home: Path) -> SparkSide:
+    folder = home / "spark-in"
+    folder.mkdir(parents=True)
+    query = spark_query(spark, case, folder, home=home)
+    return SparkSide(query=query, folder=folder, checkpoint=home / "spark-checkpoint", rows=case.events.rows_per_batch)
+
+
+def _check_results(home: Path) -> None:
+    """Fail if Spark's side shows a window that Slackwater's does not show with the same count and sum."""
+    columns = ["key", "window_start", "n", "total"]
+    ours = pl.read_parquet(home / "ours-out" / "results" / "batch-*" / "*.parquet").select(columns)
+    sparks = pl.read_parquet(home / "spark-out" / "*.parquet").select(columns)
+    sparks = sparks.with_columns(pl.col("window_start").cast(ours.schema["window_start"]))
+    both = sparks.join(ours, on=["key", "window_start"], how="left", suffix="_ours")
+    is_same = (pl.col("n") == pl.col("n_ours")) & ((pl.col("total") - pl.col("total_ours")).abs() < 1e-6)
+    wrong = both.filter(~is_same.fill_null(value=False))
+    if wrong.height or sparks.is_empty():
+        message = f"{wrong.height} of {sparks.height} windows of Spark's differ from Slackwater's: {wrong.head(5)}"
+        raise RuntimeError(message)

@@ -1,0 +1,125 @@
+"""How Slackwater's own cost grows: with keys, with the size of a batch, and with the windows that are open."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any, Final
+
+from pyspark.sql import SparkSession
+from rich.table import Table
+
+import slackwater as sw
+from benchmarks.data import Events, batches
+from benchmarks.queries import OUT_OF_ORDERNESS_S, log_of, our_job
+from benchmarks.sides import OurSide
+from benchmarks.worker_memory import WorkerMemory
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """One row of the table: one-minute counts and sums over JSON lines, with one thing larger than before."""
+
+    axis: str
+    size: int
+    events: Events
+    out_of_orderness_s: int = OUT_OF_ORDERNESS_S
+    warm_up: int = 2
+    measured: int = 3
+
+    def __str__(self) -> str:
+        return f"{self.size:,} {self.axis}"
+
+
+def _points() -> Iterator[Point]:
+    for keys in (10_000, 100_000, 1_000_000):
+        yield Point(axis="keys", size=keys, events=Events(keys=keys, format="json"))
+    many = Events(keys=10_000_000, format="json")
+    yield Point(axis="keys", size=many.keys, events=many, warm_up=1, measured=2)
+    for rows in (1_000, 10_000, 100_000, 1_000_000):
+        files = 1 if rows < 1_000_000 else 2
+        events = Events(keys=100_000, format="json", rows_per_batch=rows, files_per_batch=files)
+        yield Point(axis="rows a batch", size=rows, events=events, measured=10 if rows < 1_000_000 else 3)
+    large = Events(keys=100_000, format="json", rows_per_batch=10_000_000)
+    yield Point(axis="rows a batch", size=large.rows_per_batch, events=large, warm_up=1, measured=2)
+    for windows in (1, 10, 100, 1_000):
+        # Each batch moves on by one window, and its rows are spread over all that are open.
+        open_s = max(OUT_OF_ORDERNESS_S, 60 * (windows - 1))
+        spread = Events(keys=1_000, format="json", rows_per_s=2_000_000 // 60, disorder_ms=open_s * 500)
+        yield Point(axis="open windows", size=windows, events=spread, out_of_orderness_s=open_s)
+
+
+POINTS: Final = tuple(_points())
+
+
+def grow(spark: SparkSession, point: Point, *, home: Path, say: Callable[[str], None]) -> dict[str, Any]:
+    """Run one point and return its row of the table; its events are thrown away afterwards."""
+    shutil.rmtree(home, ignore_errors=True)
+    folder = home / "ours-in"
+    folder.mkdir(parents=True)
+    name = f"growth-{point.axis.replace(' ', '-')}-{point.size}"
+    job = our_job(
+        spark,
+        log_of(point.events, folder),
+        sw.tumbling("1m"),
+        name=name,
+        home=home,
+        out_of_orderness_s=point.out_of_orderness_s,
+    )
+    side = OurSide(job=job, folder=folder, rows=point.events.rows_per_batch)
+    memory = WorkerMemory()
+    count = point.warm_up + point.measured
+    try:
+        for number, files in enumerate(batches(point.events, home / "data", count), 1):
+            with memory.sampled():
+                report = side.batch(files)
+            say(f"batch {number} of {count}: {report.seconds:.2f} s")
+        times = side.finish()[point.warm_up :]
+    finally:
+        side.close()
+    shutil.rmtree(home)
+    seconds = median(batch.seconds for batch in times)
+    held = report.stats.state["events.window"]
+    return {
+        "axis": point.axis,
+        "size": point.size,
+        "keys": point.events.keys,
+        "rows_per_batch": point.events.rows_per_batch,
+        "warm_batches": len(times),
+        "batch_seconds": round(seconds, 3),
+        "rows_per_s": round(point.events.rows_per_batch / seconds, 1),
+        "panes_per_batch": median(batch.report.total("panes") for batch in times if batch.report is not None),
+        "state_rows": held["rows"],
+        "state_mb": round(held["bytes"] / 1e6, 2),
+        "peak_worker_mb": round(memory.peak_mb, 1),
+    }
+
+
+def growth_table(entries: list[dict[str, Any]]) -> Table:
+    """Return the second table of `make bench`."""
+    table = Table(title="How cost grows (JSON lines, one-minute count and sum)", title_justify="left")
+    columns = {
+        "keys": "keys",
+        "rows_per_batch": "rows a batch",
+        "warm_batches": "batches",
+        "batch_seconds": "batch, s",
+        "rows_per_s": "rows/s",
+        "panes_per_batch": "panes a batch",
+        "state_rows": "state, rows",
+        "state_mb": "state, MB",
+        "peak_worker_mb": "peak worker, MB",
+    }
+    table.add_column("what grows")
+    for title in columns.values():
+        table.add_column(title, justify="right")
+    axis = None
+    for entry in entries:
+        if axis not in (None, entry["axis"]):
+            table.add_section()
+        axis = entry["axis"]
+        cells = [f"{entry[name]:,.2f}" if name == "batch_seconds" else f"{entry[name]:,.0f}" for name in columns]
+        table.add_row(f"{entry['size']:,} {axis}", *cells)
+    return table

@@ -1,0 +1,122 @@
+"""What the two sides run: the same counts and sums, into the same kind of files, over the same kind of state.
+
+Both keep their state in RocksDB with changelog checkpoints, shuffle into as many partitions, and write
+Parquet exactly once: Slackwater with its files sink, Spark with its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812  PySpark's own convention
+
+import slackwater as sw
+from benchmarks.cases import Case
+from benchmarks.data import DDL, Events
+from slackwater.runtime.job import Job, make_job
+from slackwater.runtime.session import QUERY_CONF, spark_session
+from slackwater.windows import Window
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming import StreamingQuery
+
+    from slackwater.sources.base import Source
+
+OUT_OF_ORDERNESS_S: Final = 10
+_PARTITIONS: Final = 2
+
+
+def bench_session() -> SparkSession:
+    """Return the session that both sides share."""
+    return spark_session(
+        master="local[2]",
+        name="bench",
+        conf={"spark.driver.memory": "4g", "spark.sql.streaming.numRecentProgressUpdates": "1000"},
+    )
+
+
+def log_of(events: Events, folder: Path) -> Source:
+    """Return the log in `folder` as Slackwater reads it; a batch takes whatever is there."""
+    schema = DDL if events.format == "parquet" else None
+    return sw.sources.log(folder, format=events.format, schema=schema, max_bytes_per_batch=1 << 40)
+
+
+def frame_of(spark: SparkSession, events: Events, folder: Path) -> DataFrame:
+    """Return the events in `folder` as Spark's own file source reads them."""
+    return (
+        spark.readStream.schema(DDL)
+        .option("maxFilesPerTrigger", events.files_per_batch)
+        .option("recursiveFileLookup", "true")
+        .format(events.format)
+        .load(str(folder))
+    )
+
+
+def our_job(
+    spark: SparkSession,
+    source: Source,
+    window: Window,
+    *,
+    name: str,
+    home: Path,
+    out_of_orderness_s: int = OUT_OF_ORDERNESS_S,
+) -> Job:
+    """Return the job that counts and sums per key and window and loses nothing, not started yet."""
+    events = sw.stream("events", source)
+    if source.schema is None:
+        events = events.decode(sw.formats.json(DDL))
+    events = events.event_time("ts", out_of_orderness=f"{out_of_orderness_s}s")
+    counted = events.key_by("key").window(window).aggregate(n=sw.count(), total=sw.sum("value"))
+    pipeline = sw.Pipeline(
+        name,
+        counted.to(sw.sinks.files(home / "ours-out" / "results")),
+        counted.late.to(sw.sinks.files(home / "ours-out" / "late")),
+        events.dead_letters.to(sw.sinks.files(home / "ours-out" / "dead")),
+    )
+    checkpoint = home / "ours-checkpoint"
+    return make_job(pipeline.plan(), spark=spark, checkpoint=checkpoint, trigger="0s", partitions=_PARTITIONS)
+
+
+def spark_query(spark: SparkSession, case: Case, folder: Path, *, home: Path) -> StreamingQuery:
+    """Start Spark's own window operator over the events in `folder`."""
+    counted = (
+        frame_of(spark, case.events, folder)
+        .withColumn("time", F.timestamp_millis("ts"))
+        .withWatermark("time", f"{OUT_OF_ORDERNESS_S} seconds")
+        .groupBy(case.spark_window(F.col("time")).alias("window"), "key")
+        .agg(F.count("*").alias("n"), F.sum("value").alias("total"))
+        .select("key", F.col("window.start").alias("window_start"), "window.end", "n", "total")
+    )
+    conf = {
+        **QUERY_CONF,
+        "spark.sql.shuffle.partitions": str(_PARTITIONS),
+        # While it waits it must not work: no batches without rows, and a look at the folder now and then.
+        "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+        "spark.sql.streaming.pollingDelay": "500ms",
+    }
+    with _conf(spark, conf):
+        return (
+            counted.writeStream.queryName(f"spark-{case.name}")
+            .outputMode("append")
+            .format("parquet")
+            .option("checkpointLocation", str(home / "spark-checkpoint"))
+            .start(str(home / "spark-out"))
+        )
+
+
+@contextmanager
+def _conf(spark: SparkSession, settings: dict[str, str]) -> Iterator[None]:
+    """Set `settings` while a query starts, which copies them."""
+    before = {key: spark.conf.get(key, None) for key in settings}
+    for key, value in settings.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, old in before.items():
+            spark.conf.unset(key) if old is None else spark.conf.set(key, old)

@@ -1,0 +1,163 @@
+"""`python -m benchmarks.run`: the tables of `make bench`.
+
+Compares with Spark's own windows case by case (`build/bench.json`), and shows how Slackwater's own cost grows
+(`build/growth.json`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.cases import CASES, Case
+from benchmarks.compare import Outcome, compare
+from benchmarks.growth import POINTS, grow, growth_table
+from benchmarks.queries import bench_session
+from benchmarks.step_profile import profile_table
+
+MOST_WORKER_MB: Final = 1024
+_SPEAK_EVERY_S: Final = 2.0
+
+
+class Speaker:
+    """Says how a run gets on: in one changing line on a terminal, elsewhere in a line now and then."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.about = ""
+        self._status = console.status("starting Spark") if console.is_terminal else None
+        self._spoke = 0.0
+
+    def __enter__(self) -> Speaker:
+        if self._status is not None:
+            self._status.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._status is not None:
+            self._status.stop()
+
+    def __call__(self, text: str) -> None:
+        """Say `text` about what is being done."""
+        if self._status is not None:
+            self._status.update(f"{self.about}: {text}")
+        elif time.monotonic() - self._spoke >= _SPEAK_EVERY_S:
+            self._spoke = time.monotonic()
+            self.console.print(f"{self.about}: {text}", highlight=False)
+
+
+def main() -> int:
+    """Run what the command line asks for; 1 if a case is below its floor, or could not be run."""
+    options = _options()
+    console, aside = Console(), Console(stderr=True)
+    failures: list[str] = []
+    with Speaker(aside) as speaker:
+        spark = bench_session()
+        home = options.out.parent / "bench-run"
+        if options.cases:
+            outcomes = []
+            for case in options.cases:
+                speaker.about = case.name
+                try:
+                    outcomes.append(compare(spark, case, measured=options.batches, home=home, say=speaker))
+                except Exception as error:  # noqa: BLE001  the other cases still have something to say
+                    failures.append(f"{case.name} could not be run: {type(error).__name__}: {error}")
+                    continue
+                _write(options.out, [_entry(outcome) for outcome in outcomes])
+                failures += _shortfalls(outcomes[-1])
+                if options.profile:
+                    console.print(profile_table(spark, outcomes[-1]))
+            console.print(_table(outcomes))
+        if options.growth:
+            entries = []
+            for point in POINTS:
+                speaker.about = f"growth, {point}"
+                try:
+                    entries.append(grow(spark, point, home=home, say=speaker))
+                except Exception as error:  # noqa: BLE001  as above
+                    failures.append(f"growth, {point} could not be run: {type(error).__name__}: {error}")
+            _write(options.out.parent / "growth.json", entries)
+            console.print(growth_table(entries))
+        spark.stop()
+    for failure in failures:
+        console.print(failure, style="red", highlight=False)
+    return 1 if failures else 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description=__doc__)
+    parser.add_argument("--only", metavar="CASE,CASE", help=f"only these cases, of: {', '.join(CASES)}")
+    parser.add_argument("--growth", action="store_true", help="only how cost grows (with --only: that as well)")
+    parser.add_argument("--batches", type=int, default=5, metavar="N", help="warm batches a side (default 5)")
+    parser.add_argument("--profile", action="store_true", help="show where each batch's time goes, by step")
+    parser.add_argument("--out", type=Path, default=Path("build/bench.json"), metavar="FILE")
+    options = parser.parse_args()
+    if options.batches < 1:
+        parser.error(f"--batches must be at least 1; got {options.batches}")
+    names = [name.strip() for name in (options.only or "").split(",") if name.strip()]
+    if unknown := [name for name in names if name not in CASES]:
+        parser.error(f"--only takes known cases; got {', '.join(unknown)}; known are: {', '.join(CASES)}")
+    everything = not names and not options.growth
+    options.cases = list(CASES.values()) if everything else [CASES[name] for name in names]
+    options.growth = options.growth or everything
+    return options
+
+
+def _entry(outcome: Outcome) -> dict[str, str | float]:
+    return {
+        "case": outcome.case.name,
+        "ours_rows_per_s": round(outcome.ours_rows_per_s, 1),
+        "spark_rows_per_s": round(outcome.spark_rows_per_s, 1),
+        "ratio": round(outcome.ratio, 3),
+        "peak_worker_mb": round(outcome.peak_worker_mb, 1),
+    }
+
+
+def _shortfalls(outcome: Outcome) -> list[str]:
+    case = outcome.case
+    found = []
+    if outcome.ratio < case.least_ratio:
+        found.append(
+            f"{case.name} is {outcome.ratio:.2f} times as fast as Spark; it must be at least {case.least_ratio}"
+        )
+    if outcome.peak_worker_mb >= MOST_WORKER_MB:
+        found.append(
+            f"{case.name}: a Python worker held {outcome.peak_worker_mb:,.0f} MB; it must stay under {MOST_WORKER_MB}"
+        )
+    return found
+
+
+def _table(outcomes: list[Outcome]) -> Table:
+    table = Table(title="Beside Spark's own withWatermark + groupBy(window)", title_justify="left")
+    table.add_column("case")
+    for column in ("ours, rows/s", "Spark's, rows/s", "ratio", "least ratio", "peak worker, MB"):
+        table.add_column(column, justify="right")
+    table.add_column("verdict")
+    for outcome in outcomes:
+        is_good = not _shortfalls(outcome)
+        table.add_row(
+            outcome.case.name,
+            f"{outcome.ours_rows_per_s:,.0f}",
+            f"{outcome.spark_rows_per_s:,.0f}",
+            f"{outcome.ratio:.2f}",
+            f"{outcome.case.least_ratio}",
+            f"{outcome.peak_worker_mb:,.0f}",
+            "[green]good[/green]" if is_good else "[red]below the floor[/red]",
+        )
+    return table
+
+
+def _write(path: Path, entries: list[dict[str, str | float]]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(entries, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

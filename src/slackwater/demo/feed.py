@@ -1,0 +1,97 @@
+"""The producer: writes what the phones send into the log, in real time, on a thread of its own."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from slackwater.demo.phones import PARTITIONS, Phones
+from slackwater.log_writer import LogWriter
+
+SPEED: Final = 10
+"""Seconds of the customers' time in one second on the wall: a minute shows ten minutes of events."""
+_TICK_S: Final = 0.1
+_TICKS_A_FILE: Final = 5
+
+
+@dataclass(kw_only=True)
+class Feed:
+    """A producer that writes for `seconds`, at `rate` purchases a second, into a log of four partitions.
+
+    The customers' time starts in the past and reaches the present at the end: it runs ten times as
+    fast, and no honest event is ahead of the clock on the wall.
+    """
+
+    folder: Path
+    seconds: float
+    rate: int
+    seed: int
+    phones: Phones = field(init=False)
+    written: int = 0
+    _began: float = 0.0
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _failure: list[BaseException] = field(default_factory=list)
+    _thread: threading.Thread = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.phones = Phones(seed=self.seed, now_ms=0)
+        self._thread = threading.Thread(target=self._run, name="demo-feed", daemon=True)
+
+    def start(self) -> None:
+        """Begin to write."""
+        now_ms = time.time_ns() // 1_000_000
+        self.phones.now_ms = now_ms - round((SPEED - 1) * self.seconds * 1_000)
+        self._began = time.monotonic()
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End early; every phone still sends what it holds."""
+        self._stop.set()
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether it was started."""
+        return self._began > 0
+
+    @property
+    def is_done(self) -> bool:
+        """Whether everything is written; raises what went wrong, if anything did."""
+        if self._failure:
+            raise self._failure[0]
+        return self.has_begun and not self._thread.is_alive()
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since the start, at most `seconds`."""
+        return min(self.seconds, time.monotonic() - self._began) if self._began else 0.0
+
+    def _run(self) -> None:
+        try:
+            self._write_all()
+        except BaseException as error:  # noqa: BLE001  handed to the demo's own thread
+            self._failure.append(error)
+
+    def _write_all(self) -> None:
+        writers = [LogWriter(self.folder, partition=str(number)) for number in range(PARTITIONS)]
+        start_ms = self.phones.now_ms
+        ticks = round(self.seconds / _TICK_S)
+        for tick in range(1, ticks + 1):
+            due = self._began + tick * _TICK_S
+            if self._stop.wait(max(0.0, due - time.monotonic())):
+                break
+            purchases = round(self.rate * tick * _TICK_S) - round(self.rate * (tick - 1) * _TICK_S)
+            self._append(writers, self.phones.tick(start_ms + round(tick * _TICK_S * SPEED * 1_000), purchases))
+            if tick % _TICKS_A_FILE == 0:
+                for writer in writers:
+                    writer.flush()
+        self._append(writers, self.phones.all_back())
+        for writer in writers:
+            writer.close()
+
+    def _append(self, writers: list[LogWriter], records: list[tuple[int, bytes]]) -> None:
+        for partition, record in records:
+            writers[partition].append(record)
+        self.written += len(records)

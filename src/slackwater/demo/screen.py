@@ -1,0 +1,157 @@
+"""What the demo shows while it runs: a panel on a terminal, a line every few seconds elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+from dataclasses import dataclass, field
+from typing import Final
+
+import polars as pl
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.panel import Panel
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from slackwater.demo.feed import SPEED, Feed
+from slackwater.eventtime.clock import MIN_MS
+from slackwater.eventtime.times import LAST_USABLE_MS, render_time
+from slackwater.runtime.report import BatchReport
+
+_RATE_OVER_S: Final = 10.0
+_LINE_EVERY_S: Final = 5.0
+_PANEL_WIDTH: Final = 92
+
+
+@dataclass(kw_only=True)
+class Screen:
+    """The demo's progress, fed with every batch's report; draws itself while it is open."""
+
+    console: Console
+    feed: Feed
+    reports: dict[int, BatchReport] = field(default_factory=dict)
+    """By batch: one that is run again takes the place of its first run."""
+    watermark_ms: int = MIN_MS
+    active: dict[str, int] = field(default_factory=dict)
+    """Active users by country in the newest window shown."""
+    phase: str = "starting Spark"
+    _recent: deque[tuple[float, int]] = field(default_factory=deque)
+    _printed: float = 0.0
+    _live: Live | None = None
+
+    def __enter__(self) -> Screen:
+        if self.console.is_terminal:
+            self._live = Live(
+                console=self.console, get_renderable=self.panel, refresh_per_second=8, transient=True
+            )
+            self._live.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def say(self, phase: str) -> None:
+        """Name what is going on now."""
+        self.phase = phase
+        if self._live is None:
+            self.console.print(f"{phase} …")
+
+    def batch(self, report: BatchReport) -> None:
+        """Take in a batch; called on the stream's thread, so it draws nothing itself."""
+        self.reports[report.batch] = report
+        if report.watermark_ms <= LAST_USABLE_MS:
+            self.watermark_ms = report.watermark_ms
+        now = time.monotonic()
+        self._recent.append((now, report.rows))
+        while len(self._recent) > 2 and now - self._recent[0][0] > _RATE_OVER_S:  # noqa: PLR2004
+            self._recent.popleft()
+        if self._live is None and now - self._printed >= _LINE_EVERY_S:
+            self._printed = now
+            self.console.print(self._line(), soft_wrap=True, highlight=False)
+
+    def show_active(self, rows: pl.DataFrame) -> None:
+        """Take in new rows of the active-users window."""
+        newest = rows.filter(pl.col("window_end") == pl.col("window_end").max())
+        self.active = dict(newest.select("country", "users").sort("users", descending=True).rows())
+
+    @property
+    def records(self) -> int:
+        """How many records the job has read."""
+        return sum(report.rows for report in list(self.reports.values()))
+
+    @property
+    def dead(self) -> int:
+        """How many of them are dead letters."""
+        return sum(report.dead_letters for report in list(self.reports.values()))
+
+    def total(self, what: str) -> int:
+        """Return a count summed over both steps."""
+        return sum(report.total(what) for report in list(self.reports.values()))
+
+    def counts(self) -> dict[str, Counter[str]]:
+        """Return what the job counted, per step."""
+        counted: dict[str, Counter[str]] = {}
+        for report in self.reports.values():
+            for name, numbers in report.stats.counts.items():
+                counted.setdefault(name, Counter()).update(numbers)
+        return counted
+
+    @property
+    def rate(self) -> float:
+        """Records a second, over the last seconds."""
+        if len(self._recent) < 2:  # noqa: PLR2004
+            return 0.0
+        (began, _), *rest = self._recent
+        return sum(rows for _, rows in rest) / max(rest[-1][0] - began, 0.001)
+
+    def panel(self) -> RenderableType:
+        """Return the panel as it is now."""
+        done = self.feed.elapsed_s
+        head = Table.grid(padding=(0, 2))
+        head.add_row(
+            Text(self.phase, style="bold"),
+            ProgressBar(total=self.feed.seconds, completed=done, width=40),
+            Text(f"{done:.0f} of {self.feed.seconds:.0f} s", style="dim"),
+        )
+        facts = Table.grid(padding=(0, 2))
+        for _ in range(2):
+            facts.add_column(style="dim")
+            facts.add_column(justify="right", min_width=10)
+            facts.add_column(style="dim", min_width=16)
+        facts.add_row("records", f"{self.records:,}", f"{self.rate:,.0f} rows/s", *self._watermark())
+        facts.add_row("panes", f"{self.total('panes'):,}", "", "late re-firings", f"{self.total('refired'):,}", "rows")
+        facts.add_row("late", f"{self.total('late'):,}", "rows", "dead letters", f"{self.dead:,}", "records")
+        active = Text("active users, last 5 minutes   ", style="dim")
+        for country, users in list(self.active.items())[:6]:
+            active.append(f"{country} ", style="cyan").append(f"{users:,}   ", style="default")
+        return Panel(
+            Group(head, Text(), facts, Text(), active),
+            title="slackwater demo",
+            subtitle=Text(f"one second here is {SPEED} seconds of the customers' time", style="dim"),
+            width=min(_PANEL_WIDTH, self.console.width),
+            padding=(1, 2),
+        )
+
+    def _watermark(self) -> tuple[str, str, str]:
+        if self.watermark_ms <= MIN_MS:
+            return "watermark", "none yet", ""
+        return "watermark", _clock(self.watermark_ms), f"{self._lag_s:,.0f} s behind"
+
+    @property
+    def _lag_s(self) -> float:
+        return max(0, self.feed.phones.now_ms - self.watermark_ms) / 1_000
+
+    def _line(self) -> str:
+        label, moment, lag = self._watermark()
+        behind = f" ({lag})" if lag else ""
+        return (
+            f"{self.feed.elapsed_s:3.0f} s  {self.records:,} records  {self.rate:,.0f} rows/s  {label} {moment}{behind}  "
+            f"panes {self.total('panes'):,}  late {self.total('late'):,}  dead letters {self.dead:,}"
+        )
+
+
+def _clock(milliseconds: int) -> str:
+    return render_time(milliseconds)[11:19]

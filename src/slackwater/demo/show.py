@@ -1,0 +1,142 @@
+"""The demo from start to end: produce, process live, drain, finish, account."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Final
+
+import polars as pl
+from rich.console import Console
+
+from slackwater.demo.account import Account, Outcome, settle
+from slackwater.demo.definition import ACTIVE, demo_pipeline
+from slackwater.demo.feed import Feed
+from slackwater.demo.screen import Screen
+from slackwater.demo.statement import print_statement
+from slackwater.errors import fault
+from slackwater.runtime.job import Job, make_job
+from slackwater.runtime.report import BatchReport
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_MARK: Final = ".slackwater-demo"
+_PATIENCE_S: Final = 60.0
+"""How long a batch may take before the demo ends without it, and says so."""
+
+
+def run_demo(
+    *,
+    folder: Path,
+    seconds: float,
+    rate: int,
+    seed: int,
+    spark: SparkSession | None = None,
+    console: Console | None = None,
+) -> Account:
+    """Run the demo in `folder` and print it; returns the account."""
+    began = time.monotonic()
+    console = console or Console(width=None if sys.stdout.isatty() else 100)
+    prepare_folder(folder)
+    feed = Feed(folder=folder / "log", seconds=seconds, rate=rate, seed=seed)
+    with _quiet_stderr(folder / "spark.log"), Screen(console=console, feed=feed) as screen:
+        screen.say("starting Spark")
+        _process(folder, feed, screen, spark)
+        screen.say("accounting for every record")
+        outcome = Outcome(folder=folder)
+        account = settle(outcome, screen.counts(), written=feed.written, damaged=feed.phones.damaged)
+    print_statement(console, account, outcome, took_s=time.monotonic() - began)
+    return account
+
+
+def prepare_folder(folder: Path) -> None:
+    """Make an empty folder; only one that an earlier demo made is wiped."""
+    if folder.exists() and any(folder.iterdir()):
+        if not (folder / _MARK).exists():
+            raise fault("DEMO_FOLDER", path=folder)
+        shutil.rmtree(folder)
+    (folder / "log").mkdir(parents=True)
+    (folder / _MARK).touch()
+
+
+def _process(folder: Path, feed: Feed, screen: Screen, spark: SparkSession | None) -> None:
+    def on_batch(report: BatchReport) -> None:
+        screen.batch(report)
+        if not feed.has_begun:
+            # The first batch is empty and slow: Spark and its workers start up. Then it can be live.
+            feed.start()
+            screen.say("live")
+        if report.rows_out.get(ACTIVE):
+            files = folder / "out" / ACTIVE / f"batch-{report.batch:012d}" / "part-*.parquet"
+            screen.show_active(pl.read_parquet(files))
+
+    job = make_job(
+        demo_pipeline(folder).plan(),
+        spark=spark,
+        checkpoint=folder / "checkpoint",
+        trigger="1s",
+        on_batch=on_batch,
+    )
+    watch = threading.Thread(target=_stop_when_drained, args=(job, feed, screen), daemon=True)
+    watch.start()
+    with _ended_by_signals(feed):
+        job.run(finish=True)
+    watch.join()
+
+
+def _stop_when_drained(job: Job, feed: Feed, screen: Screen) -> None:
+    """Wait until the producer is done and the job has read it all, then ask the job to stop."""
+    try:
+        while not feed.is_done:
+            time.sleep(0.1)
+        screen.say("draining what is left")
+        batches, seen_at = len(screen.reports), time.monotonic()
+        while screen.records < feed.written and time.monotonic() - seen_at < _PATIENCE_S:
+            time.sleep(0.1)
+            if len(screen.reports) > batches:
+                batches, seen_at = len(screen.reports), time.monotonic()
+        screen.say("the last windows fire")
+    finally:
+        job.stop()
+
+
+@contextmanager
+def _ended_by_signals(feed: Feed) -> Iterator[None]:
+    """Let Ctrl-C end the stream early; the account follows all the same."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(_signal: int, _frame: FrameType | None) -> None:
+        feed.stop()
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _quiet_stderr(log: Path) -> Iterator[None]:
+    """Send what Spark's processes say on stderr to a file: they inherit ours."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with log.open("ab") as out:
+        os.dup2(out.fileno(), 2)
+    try:
+        yield
+    finally:
+        sys.stderr.flush()
+        os.dup2(kept, 2)
+        os.close(kept)

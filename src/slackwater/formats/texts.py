@@ -1,0 +1,73 @@
+"""Records as text: the first look at a column of bytes, whatever the format."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+_LAST_ASCII: Final = 0x7F
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flaw:
+    """Why a record is a dead letter: a code, and words that name the field and what it held."""
+
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Texts:
+    """A column of records as text, null where there is none; `flaws` says why, by place."""
+
+    lines: pl.Series
+    flaws: dict[int, Flaw]
+
+
+def to_texts(payload: pl.Series, *, max_bytes: int) -> Texts:
+    """Return a column of bytes as text; what is null, longer than `max_bytes` or no UTF-8 is a flaw."""
+    flaws: dict[int, Flaw] = {}
+    sizes = payload.bin.size()
+    for at in sizes.is_null().arg_true() if sizes.null_count() else ():
+        flaws[at] = Flaw(reason="empty_record", message="the record has no payload")
+    for at in (sizes > max_bytes).arg_true():
+        words = f"a record may have {max_bytes} bytes; got {sizes[at]}"
+        flaws[at] = Flaw(reason="too_long", message=words)
+    if not flaws:
+        try:
+            return Texts(lines=payload.cast(pl.String), flaws=flaws)
+        except pl.exceptions.PolarsError:
+            pass
+    flaws = _not_utf8(payload) | flaws
+    if not flaws:
+        return Texts(lines=payload.cast(pl.String), flaws=flaws)
+    # Polars checks the whole buffer below a column, so the flawed records have to leave it.
+    keep = np.ones(len(payload), dtype=bool)
+    keep[list(flaws)] = False
+    good = payload.filter(pl.Series(keep)).to_arrow().cast(pa.large_string())
+    places = pl.Series(np.cumsum(keep) - 1).set(pl.Series(~keep), None)
+    return Texts(lines=pl.Series(payload.name, good, dtype=pl.String).gather(places), flaws=flaws)
+
+
+def _not_utf8(payload: pl.Series) -> dict[int, Flaw]:
+    """Return the records that are no UTF-8; only those with a byte beyond ASCII are looked at."""
+    flaws = {}
+    plain = payload.rechunk().to_arrow()
+    _, offsets, values = plain.buffers()
+    if offsets is None or values is None:
+        return {}
+    starts = np.frombuffer(memoryview(offsets), dtype=np.int64)[plain.offset : plain.offset + len(plain) + 1]
+    data = np.frombuffer(memoryview(values), dtype=np.uint8)
+    beyond = np.flatnonzero(data[starts[0] : starts[-1]] > _LAST_ASCII) + starts[0]
+    places = np.unique(np.searchsorted(starts, beyond, side="right") - 1)
+    for at, record in zip(places.tolist(), payload.gather(places).to_list(), strict=True):
+        try:
+            record.decode()
+        except UnicodeDecodeError as error:
+            words = f"{error.reason}: byte 0x{record[error.start]:02x} at position {error.start}"
+            flaws[at] = Flaw(reason="invalid_utf8", message=words)
+    return flaws

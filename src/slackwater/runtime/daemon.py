@@ -1,0 +1,12 @@
+"""Spark's Python daemon with Slackwater loaded before it forks, so that a new worker starts at once.
+
+A worker would otherwise spend its first second importing. Nothing is run here that starts threads:
+Polars and DuckDB begin theirs when first used, after the fork.
+"""
+
+from pyspark import daemon
+
+import slackwater.runtime.worker  # noqa: F401  loaded for the workers to come
+
+if __name__ == "__main__":
+    daemon.manager()

@@ -1,0 +1,287 @@
+"""Conformance cases: what a case file says about a window, as a pipeline, its input rows and its result rows.
+
+The form of a case is described in `tests/conformance/README.md`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import polars as pl
+
+from slackwater import aggregates, sinks
+from slackwater.aggregates.base import Aggregate
+from slackwater.eventtime.times import EPOCH
+from slackwater.operators.spec import Accumulation, Semantics
+from slackwater.pipeline import Pipeline
+from slackwater.streams import Results, stream
+from slackwater.sources import Source
+from slackwater.testing.harness import rows_source
+from slackwater.triggers import (
+    AfterCount,
+    Every,
+    EveryEventTime,
+    Never,
+    Trigger,
+    after_count,
+    after_watermark,
+    every,
+    every_event_time,
+    never,
+)
+from slackwater.windows import Window, cumulative, global_window, hopping, session, tumbling
+
+Case = Mapping[str, Any]
+Event = Mapping[str, Any]
+Row = dict[str, Any]
+
+STREAM: Final = "events"
+OPERATORS: Final = ("assign", "window_agg")
+"""The operators that are built; cases of the others are skipped."""
+DEFAULTS: Final = {
+    "session_touch": "merge",
+    "session_lateness": "after_merge",
+    "on_time_pane": "always",
+    "empty_on_time_pane": "skip",
+    "retract_unchanged": "skip",
+    "on_close": "discard",
+}
+"""What a case means by a switch that it does not pin; not in every point our own default."""
+_ACCUMULATION: Final[dict[str, Accumulation]] = {
+    "discarding": "discarding",
+    "accumulating": "accumulating",
+    "accumulating_retracting": "retracting",
+}
+_FORGETFUL: Final = timedelta(days=36_500)
+"""So far behind the rows, the watermark moves only where a step puts it."""
+
+
+class UnknownInCaseError(ValueError):
+    """A case asks for something that its format does not know."""
+
+
+def reason_to_skip(case: Case) -> str | None:
+    """Return why `case` cannot be replayed, or None."""
+    operator = case["operator"]
+    if operator not in OPERATORS:
+        return f"{operator} is not built yet"
+    if case["params"].get("window", {}).get("type") == "count":
+        return "count windows are optional, and not built"
+    return None
+
+
+@dataclass(frozen=True)
+class Column:
+    """The type of one column of a case's rows, chosen from its values."""
+
+    dtype: pl.DataType
+    is_text: bool = False
+    """Whether mixed values travel as JSON text."""
+
+    @classmethod
+    def of(cls, values: Iterable[object]) -> Column:
+        """Return the narrowest column that holds `values`."""
+        kinds = {type(value) for value in values if value is not None}
+        for known, dtype in (({bool}, pl.Boolean()), ({int}, pl.Int64()), ({int, float}, pl.Float64())):
+            if kinds and kinds <= known:
+                return cls(dtype)
+        if not kinds:
+            return cls(pl.Int64())
+        return cls(pl.String(), is_text=kinds != {str})
+
+    def encode(self, value: object) -> object:
+        """Return `value` as the column holds it."""
+        return json.dumps(value, sort_keys=True) if self.is_text and value is not None else value
+
+    def decode(self, value: Any) -> Any:  # noqa: ANN401  whatever the case file held
+        """Return what was encoded."""
+        return json.loads(value) if self.is_text and value is not None else value
+
+
+class CasePipeline:
+    """A windowed case as a pipeline: rows in as the case writes them, results and late rows out the same way."""
+
+    def __init__(self, case: Case, source: Callable[[pl.Schema], Source] = rows_source) -> None:
+        self._source = source
+        params = case["params"]
+        events = [event for step in case["steps"] for event in step["events"]]
+        self.default_gap_ms = params["window"].get("gap_ms")
+        self.key, self.value = (Column.of(event[name] for event in events) for name in ("key", "value"))
+        self.agg: str = params.get("agg", "count")
+        self.results = self._results(params, has_gaps=any("gap_ms" in event for event in events))
+        self.kept = (sinks.memory(), sinks.memory(), sinks.memory())
+        shown, late, dead = self.kept
+        self.pipeline = Pipeline(
+            "conformance",
+            self.results.to(shown),
+            self.results.late.to(late),
+            stream_of(self.results).dead_letters.to(dead),
+            key_groups=4,
+        )
+        self._arrived = 0
+
+    def _results(self, params: Mapping[str, Any], *, has_gaps: bool) -> Results:
+        switches = DEFAULTS | params.get("semantics", {})
+        columns = {"key": self.key.dtype, "ts_ms": pl.Int64(), "value": self.value.dtype}
+        columns |= {"gap_ms": pl.Int64(), "arrival": pl.Int64()}
+        window = window_of(params["window"], touching=switches["session_touch"], has_gaps=has_gaps)
+        is_global = params["window"]["type"] == "global"
+        has_early = bool((params.get("trigger") or {}).get("early"))
+        # The default trigger is refused for a global window, as a live job would never see a result.
+        # Without early panes nothing can be repeated, so the same trigger can be said in other words.
+        repeats = switches["on_time_pane"] == "always" and (has_early or not is_global)
+        return (
+            stream(STREAM, self._source(pl.Schema(columns)))
+            .event_time("ts_ms", out_of_orderness=_FORGETFUL)
+            .key_by("key")
+            .window(
+                window,
+                # Never forgotten, so an allowed lateness would say nothing, and is refused.
+                allowed_lateness=_ms(0 if is_global else params.get("allowed_lateness_ms", 0)),
+                trigger=trigger_of(params.get("trigger"), repeats=repeats),
+                accumulation=_ACCUMULATION[params.get("accumulation", "accumulating")],
+                semantics=Semantics(
+                    session_lateness=switches["session_lateness"],
+                    empty_on_time_pane=switches["empty_on_time_pane"],
+                    retract_unchanged=switches["retract_unchanged"],
+                    on_close=switches["on_close"],
+                ),
+            )
+            .aggregate(**aggregates_of(self.agg))
+        )
+
+    def rows(self, events: Sequence[Event]) -> list[Row]:
+        """Return `events` as rows of the source."""
+        rows = [
+            {
+                "key": self.key.encode(event["key"]),
+                "ts_ms": event["ts_ms"],
+                "value": self.value.encode(event["value"]),
+                "gap_ms": event.get("gap_ms", self.default_gap_ms),
+                "arrival": self._arrived + number,
+            }
+            for number, event in enumerate(events)
+        ]
+        self._arrived += len(rows)
+        return rows
+
+    def shown(self, results: pl.DataFrame) -> list[Row]:
+        """Return result rows as the case writes them."""
+        return [
+            {
+                "key": self.key.decode(row["key"]),
+                "window_start_ms": _epoch_ms(row["window_start"]),
+                "window_end_ms": _epoch_ms(row["window_end"]),
+                "value": self._value(row),
+                "pane": row["pane"],
+                "retract": row["is_retraction"],
+            }
+            for row in results.iter_rows(named=True)
+        ]
+
+    def late(self, rows: pl.DataFrame) -> list[Row]:
+        """Return rows of the late output as the case writes them."""
+        return [
+            {"key": self.key.decode(row["key"]), "ts_ms": row["ts_ms"], "value": self.value.decode(row["value"])}
+            for row in rows.iter_rows(named=True)
+        ]
+
+    def _value(self, row: Mapping[str, Any]) -> object:
+        match self.agg:
+            case "count_sum":
+                return {"count": row["count"], "sum": row["sum"]}
+            case "list":
+                return [self.value.decode(item["value"]) for item in row["value"]]
+            case "concat":
+                in_order = sorted(row["value"], key=lambda item: item["arrival"])
+                return "+".join(str(self.value.decode(item["value"])) for item in in_order)
+            case _:
+                return row["value"]
+
+
+def stream_of(results: Results) -> Any:  # noqa: ANN401  the stream before a keyed step
+    """Return the stream that a windowed step reads."""
+    return results.origin.windowed.keyed.stream  # type: ignore[union-attr]  # results come from a step
+
+
+def aggregates_of(name: str) -> dict[str, Aggregate]:
+    """Return the aggregates that compute a case's `agg`."""
+    # In a list, nulls are values like any other; inside a struct `collect_list` keeps them.
+    collected = aggregates.collect_list(pl.struct("value", "arrival"))
+    known: dict[str, dict[str, Aggregate]] = {
+        "count": {"value": aggregates.count()},
+        "list": {"value": collected},
+        "concat": {"value": collected},
+        "count_sum": {"count": aggregates.count(), "sum": aggregates.sum("value")},
+    }
+    columns = {"sum": aggregates.sum, "max": aggregates.max, "min": aggregates.min, "avg": aggregates.mean}
+    if name in columns:
+        return {"value": columns[name]("value")}
+    if name not in known:
+        raise UnknownInCaseError(f"aggregate {name!r}")
+    return known[name]
+
+
+def window_of(window: Mapping[str, Any], *, touching: Any = "merge", has_gaps: bool = False) -> Window:  # noqa: ANN401
+    """Return the window of a case, built by the public constructors; an invalid one raises `DefinitionError`."""
+    offset = _ms(window.get("offset_ms", 0))
+    match window["type"]:
+        case "tumbling":
+            return tumbling(_ms(window["size_ms"]), offset=offset)
+        case "hopping":
+            return hopping(_ms(window["size_ms"]), every=_ms(window["slide_ms"]), offset=offset)
+        case "cumulate":
+            return cumulative(_ms(window["size_ms"]), every=_ms(window["slide_ms"]), offset=offset)
+        case "session":
+            return session(pl.col("gap_ms") if has_gaps else _ms(window["gap_ms"]), touching=touching)
+        case "global":
+            return global_window()
+        case other:
+            raise UnknownInCaseError(f"window {other!r}")
+
+
+def trigger_of(trigger: Mapping[str, Any] | None, *, repeats: bool) -> Trigger:
+    """Return the trigger of a case; `repeats` says whether an unchanged on-time pane is shown again."""
+    trigger = trigger or {"type": "after_watermark"}
+    match trigger["type"]:
+        case "after_watermark":
+            # Without a word about late panes there is one for every late row; null means none.
+            late = _part(trigger["late"]) if "late" in trigger else after_count(1)
+            early = _part(trigger.get("early"))
+            if isinstance(late, Every | EveryEventTime):
+                raise UnknownInCaseError(f"late trigger {trigger['late']!r}")
+            return after_watermark(early=early, late=late, repeat_unchanged=repeats)
+        case "count":
+            return after_count(trigger["n"], once=not trigger.get("repeat", True))
+        case "continuous_event_time":
+            return after_watermark(early=every_event_time(_ms(trigger["interval_ms"])), repeat_unchanged=repeats)
+        case other:
+            raise UnknownInCaseError(f"trigger {other!r}")
+
+
+def _part(part: Mapping[str, Any] | None) -> AfterCount | Every | EveryEventTime | Never | None:
+    if part is None:
+        return None
+    match part["type"]:
+        case "count":
+            return after_count(part["n"])
+        case "processing_time":
+            return every(_ms(part["delay_ms"]))
+        case "continuous_event_time":
+            return every_event_time(_ms(part["interval_ms"]))
+        case "never":
+            return never()
+        case other:
+            raise UnknownInCaseError(f"trigger {other!r}")
+
+
+def _ms(milliseconds: int) -> timedelta:
+    return timedelta(milliseconds=milliseconds)
+
+
+def _epoch_ms(moment: datetime | None) -> int | None:
+    return None if moment is None else (moment - EPOCH) // timedelta(milliseconds=1)

@@ -1,0 +1,204 @@
+"""The conformance command: replays case files of any folder on an engine.
+
+    python -m slackwater.testing.conformance FOLDER_OR_FILE... --engine memory [--replay all] [-v]
+
+Prints every failing case with the step, the expected and the actual rows, and ends with a line
+`N passed, M failed, K skipped`. Exit code 0: nothing failed; 1: something did; 2: no cases could be read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from slackwater.errors import DefinitionError
+from slackwater.eventtime.clock import MAX_MS
+from slackwater.testing.cases import (
+    STREAM,
+    Case,
+    CasePipeline,
+    Event,
+    UnknownInCaseError,
+    reason_to_skip,
+    window_of,
+)
+from slackwater.testing.harness import Harness
+from slackwater.testing.replays import REPLAYS, Replay, Runner, StepOutput, depends_on_batches, replay
+from slackwater.windows import SessionWindow, SlidingWindow
+from slackwater.windows.assign import windows_of
+
+_END_OF_TIME_MS: Final = 10**18
+"""Where the cases' time ends; ours ends a little later."""
+
+
+class MemoryRunner:
+    """A case on the engine without Spark.
+
+    The engine fires by a batch's clock before it adds the batch's rows. A step moves its clocks after
+    its rows, so it is two batches: one with the rows, and one under the moved clocks.
+    """
+
+    def __init__(self, case: Case) -> None:
+        self.case = CasePipeline(case)
+        self.harness = Harness(self.case.pipeline)
+        first = case["params"].get("initial_watermark_ms")
+        if first is not None:
+            self.harness.advance_watermark(_watermark(first))
+
+    def step(
+        self, events: Sequence[Event], *, watermark_ms: int | None, processing_time_ms: int | None, restart: bool
+    ) -> StepOutput:
+        """Do one step, as `Runner` says."""
+        out = StepOutput()
+        if restart:
+            self.harness.restart()
+        if events:
+            self._collect(out, self.harness.send(STREAM, self.case.rows(events)).run_batch())
+        if processing_time_ms is not None:
+            self.harness.now_ms = max(self.harness.now_ms, processing_time_ms)
+        if watermark_ms is not None:
+            self._collect(out, self.harness.advance_watermark(_watermark(watermark_ms)))
+        elif processing_time_ms is not None:
+            self._collect(out, self.harness.run_batch())
+        return out
+
+    def _collect(self, out: StepOutput, outputs: Mapping[str, pl.DataFrame]) -> None:
+        out.rows += self.case.shown(outputs[self.case.results.name])
+        out.late += self.case.late(outputs[f"{self.case.results.name}.late"])
+
+
+def _on_spark(case: Case) -> Runner:
+    from slackwater.testing.spark_runner import SparkRunner  # noqa: PLC0415  in memory, no Spark is needed
+
+    return SparkRunner(case)
+
+
+RUNNERS: Final[dict[str, Callable[[Case], Runner]]] = {"memory": MemoryRunner, "spark": _on_spark}
+
+
+def check(case: Case, engine: str, replays: Iterable[Replay]) -> list[str]:
+    """Return what is wrong with `case` on `engine`, a paragraph for each finding; none if it passes."""
+    try:
+        if case["operator"] == "assign":
+            return _check_assignment(case)
+        start = RUNNERS[engine]
+        return [str(found) for how in replays for found in replay(case, lambda: start(case), how)]
+    except (DefinitionError, UnknownInCaseError) as error:
+        return [f"refused: {error}"]
+    except Exception as error:  # noqa: BLE001  a crash is a failure of this case, and no reason to stop
+        return [f"crashed: {type(error).__name__}: {error}"]
+
+
+def _check_assignment(case: Case) -> list[str]:
+    definition = case["params"]["window"]
+    try:
+        window = window_of(definition)
+    except DefinitionError as error:
+        return [] if case.get("expect_invalid") else [f"refused: {error}"]
+    if case.get("expect_invalid"):
+        return [f"the window must be refused, and was accepted: {window}"]
+    found = []
+    for number, step in enumerate(case["steps"]):
+        [event] = step["events"]
+        if isinstance(window, SessionWindow | SlidingWindow):
+            actual = [(event["ts_ms"], event["ts_ms"] + event.get("gap_ms", definition["gap_ms"]))]
+        else:
+            actual = windows_of(window, event["ts_ms"])
+        expected = sorted(map(tuple, step["expect_windows"]))
+        if actual != expected:
+            found.append(f"step {number}, windows\n  expected: {expected}\n  actual:   {actual}")
+    return found
+
+
+def load(paths: Iterable[Path]) -> Iterator[tuple[Path, Case]]:
+    """Yield the cases of files, and of all JSON files below folders, in the order of their names."""
+    for path in paths:
+        for file in [path] if path.is_file() else sorted(path.rglob("*.json")):
+            cases = json.loads(file.read_text(encoding="utf-8"))
+            for case in cases:
+                if missing := {"id", "operator", "params", "steps"} - set(case):
+                    raise ValueError(f"a case of {file} lacks {', '.join(sorted(missing))}")
+                yield file, case
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; returns its exit code."""
+    options = _options(arguments)
+    for path in options.paths:
+        if not path.exists():
+            return _unreadable(f"{path} does not exist")
+    try:
+        cases = list(load(options.paths))
+    except (OSError, ValueError, TypeError) as error:
+        return _unreadable(f"{type(error).__name__}: {error}")
+    if not cases:
+        return _unreadable(f"no cases in {', '.join(map(str, options.paths))}")
+    wanted: tuple[Replay, ...] = REPLAYS if options.replay == "all" else (options.replay,)
+    passed = failed = 0
+    skipped: Counter[str] = Counter()
+    for file, case in cases:
+        reason, replays = _plan(case, wanted)
+        if reason is not None:
+            skipped[reason] += 1
+            if options.verbose:
+                print(f"skipped  {case['id']}: {reason}")
+            continue
+        problems = check(case, options.engine, replays)
+        passed, failed = passed + (not problems), failed + bool(problems)
+        if problems:
+            print(f"FAILED   {case['id']} ({file})")
+            print("\n".join(f"    {line}" for problem in problems for line in problem.splitlines()))
+        elif options.verbose:
+            print(f"passed   {case['id']}" + ("" if case["operator"] == "assign" else f" ({', '.join(replays)})"))
+    if not options.verbose:
+        for reason, number in sorted(skipped.items()):
+            print(f"skipped  {number} cases: {reason}")
+    print(f"{passed} passed, {failed} failed, {skipped.total()} skipped")
+    return 1 if failed else 0
+
+
+def _plan(case: Case, wanted: tuple[Replay, ...]) -> tuple[str | None, tuple[Replay, ...]]:
+    """Return why `case` is not replayed at all, or how it is."""
+    if reason := reason_to_skip(case):
+        return reason, ()
+    if case["operator"] == "assign" or (reason := depends_on_batches(case)) is None:
+        return None, wanted
+    if "whole" not in wanted:
+        return f"cannot be cut into other batches: {reason}", ()
+    return None, ("whole",)
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m slackwater.testing.conformance", description="Replay conformance cases on an engine."
+    )
+    parser.add_argument("paths", nargs="+", type=Path, metavar="FOLDER_OR_FILE")
+    parser.add_argument("--engine", choices=sorted(RUNNERS), default="memory")
+    parser.add_argument(
+        "--replay",
+        choices=[*REPLAYS, "all"],
+        default="whole",
+        help="each step's rows as one batch, one by one, or in random batches",
+    )
+    parser.add_argument("-v", "--verbose", action="store_true", help="name the cases that pass or are skipped, too")
+    return parser.parse_args(arguments)
+
+
+def _unreadable(why: str) -> int:
+    print(f"cannot read the cases: {why}", file=sys.stderr)
+    return 2
+
+
+def _watermark(milliseconds: int) -> int:
+    return MAX_MS if milliseconds >= _END_OF_TIME_MS else milliseconds
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,39 @@
+"""The pipeline that is killed; run as users run theirs, by `slackwater run`, told its folders by the environment."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import slackwater as sw
+
+log, out = Path(os.environ["CRASH_LOG"]), Path(os.environ["CRASH_OUT"])
+
+events = (
+    sw.stream("events", sw.sources.log(log, max_files_per_batch=2))
+    .decode(sw.formats.json("id long, user string, ts long, amount long"))
+    .event_time("ts", out_of_orderness="10s", max_ahead="1h")
+    .validate(positive="amount > 0")
+)
+aggregates = {
+    "n": sw.count(),
+    "total": sw.sum("amount"),
+    "ids": sw.collect_list("id"),
+    "last_id": sw.last("id"),
+    "p90": sw.quantile("amount", 0.9),
+}
+by_user = events.key_by("user")
+per_minute = by_user.window(sw.tumbling("1m"), allowed_lateness="5m", name="per_minute").aggregate(**aggregates)
+visits = by_user.window(
+    sw.session("20s"), allowed_lateness="5m", accumulation="retracting", name="visits"
+).aggregate(**aggregates)
+
+pipeline = sw.Pipeline(
+    "crash",
+    per_minute.to(sw.sinks.files(out / "per_minute")),
+    per_minute.late.to(sw.sinks.files(out / "per_minute.late", format="json")),
+    visits.to(sw.sinks.files(out / "visits", changelog=True)),
+    visits.late.to(sw.sinks.files(out / "visits.late")),
+    events.dead_letters.to(sw.sinks.files(out / "dead_letters")),
+    key_groups=4,
+)

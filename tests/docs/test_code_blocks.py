@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import ROOT, blocks, pages, run
+
+WITH_CODE = [page for page in pages() if blocks(page)]
+NEEDS_SPARK = {"README.md", "docs/sources-and-sinks.md"}
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def check(page: Path) -> None:
+    for block, printed in run(page):
+        if block.prints is not None:
+            assert printed == block.prints, f"{name(page)}, the text below line {block.line}"
+
+
+@pytest.mark.parametrize("page", [page for page in WITH_CODE if name(page) not in NEEDS_SPARK], ids=name)
+def test_code_of_the_page_runs_and_prints_what_the_page_says(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    check(page)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("page", [page for page in WITH_CODE if name(page) in NEEDS_SPARK], ids=name)
+@pytest.mark.usefixtures("spark")
+def test_code_of_the_page_runs_on_spark_and_prints_what_the_page_says(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    check(page)
+
+
+@pytest.mark.parametrize("page", pages(), ids=name)
+def test_links_lead_to_files_that_exist(page: Path) -> None:
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    targets = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text)
+    assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+def test_example_of_the_readme_is_the_file_in_examples() -> None:
+    code = [block.code for block in blocks(ROOT / "README.md")]
+    assert (ROOT / "examples" / "purchases.py").read_text(encoding="utf-8") in code

@@ -1,0 +1,471 @@
+"""What becomes of one JSON record: the same alone as in company, where the fast way is taken."""
+
+from __future__ import annotations
+
+import json as stdlib_json
+import math
+import pickle
+from datetime import UTC, date, datetime
+from decimal import Decimal
+
+import polars as pl
+import pytest
+
+from slackwater.errors import DefinitionError
+from slackwater.formats.json import Decoded, JsonDecoder, json
+
+COMPANY = 150
+"""Enough records for patterns to be learned and tried."""
+
+
+def outcome(ddl: str, record: bytes | str, **limits: int) -> dict[str, object] | str:
+    """Return a record's row or its reason, after checking that company makes no difference."""
+    payload = record.encode() if isinstance(record, str) else record
+    form = json(ddl, **limits)
+    alone = single(JsonDecoder(form).decode(pl.Series([payload], dtype=pl.Binary)), 0)
+    among_equals = JsonDecoder(form).decode(pl.Series([payload] * COMPANY, dtype=pl.Binary))
+    assert single(among_equals, COMPANY - 1) == alone
+    empty = [b"{}"] * COMPANY
+    among_others = JsonDecoder(form).decode(pl.Series([*empty, payload, *empty], dtype=pl.Binary))
+    assert single(among_others, COMPANY) == alone
+    assert among_others.bad.height == (1 if isinstance(alone, str) else 0)
+    return alone
+
+
+def single(decoded: Decoded, at: int) -> dict[str, object] | str:
+    bad = dict(zip(decoded.bad["index"], decoded.bad["reason"], strict=True))
+    row = decoded.frame.row(at, named=True)
+    if at in bad:
+        assert all(value is None for value in row.values())
+        return str(bad[at])
+    return row
+
+
+def value(ddl_type: str, text: str) -> object:
+    """Return what field `a` of a type becomes, or the reason why not."""
+    found = outcome(f"a {ddl_type}", f'{{"a":{text}}}')
+    return found if isinstance(found, str) else found["a"]
+
+
+@pytest.mark.parametrize(
+    "ddl_type, text, expected",
+    [
+        ("bigint", "12", 12),
+        ("bigint", "-9223372036854775808", -(2**63)),
+        ("bigint", "9223372036854775807", 2**63 - 1),
+        ("bigint", "-0", 0),
+        ("int", "2147483647", 2147483647),
+        ("tinyint", "-128", -128),
+        ("double", "1", 1.0),
+        ("double", "9007199254740993", 9007199254740992.0),
+        ("double", "18446744073709551616", 18446744073709551616.0),
+        ("double", "0.1", 0.1),
+        ("double", "-1.5e-3", -0.0015),
+        ("double", "1E5", 100000.0),
+        ("double", "1e-400", 0.0),
+        ("double", "1.7976931348623157e308", 1.7976931348623157e308),
+        ("double", "0." + "3" * 60, 1 / 3),
+        ("float", "1.5", 1.5),
+        ("string", '"x"', "x"),
+        ("string", '""', ""),
+        ("string", r'"\"\\\/\b\f\n\r\t"', '"\\/\b\f\n\r\t'),
+        ("string", r'"\u0000"', "\x00"),
+        ("string", r'"\ud83d\ude00é😀"', "😀é😀"),
+        ("string", '"12"', "12"),
+        ("boolean", "true", True),
+        ("boolean", "false", False),
+        ("date", '"2024-02-29"', date(2024, 2, 29)),
+        ("binary", '"AQI="', b"\x01\x02"),
+        ("binary", '""', b""),
+        ("decimal(10,2)", "12.34", Decimal("12.34")),
+        ("decimal(10,2)", "12.340", Decimal("12.34")),
+        ("decimal(10,2)", "-1e3", Decimal("-1000.00")),
+        ("decimal(38,18)", "12345678901234567890.1234567890123", Decimal("12345678901234567890.1234567890123")),
+        ("decimal(3,3)", "0.125", Decimal("0.125")),
+        ("decimal(3,0)", "999", Decimal(999)),
+        ("array<int>", "[1,null,3]", [1, None, 3]),
+        ("array<int>", "[]", []),
+        ("array<array<string>>", '[["a"],[],null]', [["a"], [], None]),
+        ("struct<x:int,y:string>", '{"y":"b","x":1}', {"x": 1, "y": "b"}),
+        ("struct<x:int,y:string>", '{"z":[1,{}]}', {"x": None, "y": None}),
+        ("array<struct<x:int>>", '[{"x":1},{},{"x":null,"u":"v"}]', [{"x": 1}, {"x": None}, {"x": None}]),
+        ("map<string,int>", '{"k":1,"":2}', [{"key": "k", "value": 1}, {"key": "", "value": 2}]),
+        ("map<string,int>", "{}", []),
+        ("map<string,int>", '[{"key":"k","value":1}]', [{"key": "k", "value": 1}]),
+        ("array<map<string,int>>", '[{"k":1},null]', [[{"key": "k", "value": 1}], None]),
+        ("map<string,map<string,int>>", '{"a":{"b":1}}', [{"key": "a", "value": [{"key": "b", "value": 1}]}]),
+        ("array<binary>", '["AQI=",null]', [b"\x01\x02", None]),
+        ("bigint", "null", None),
+        ("array<int>", "null", None),
+        ("struct<x:int>", "null", None),
+        ("map<string,int>", "null", None),
+    ],
+)  # fmt: skip
+def test_a_value_of_the_declared_type_is_read_exactly(ddl_type: str, text: str, expected: object) -> None:
+    assert value(ddl_type, text) == expected
+
+
+@pytest.mark.parametrize(
+    "ddl_type, text",
+    [
+        ("bigint", '"12"'),
+        ("bigint", "1.5"),
+        ("bigint", "1.0"),
+        ("bigint", "1e2"),
+        ("bigint", "true"),
+        ("bigint", "[1]"),
+        ("bigint", "{}"),
+        ("bigint", '""'),
+        ("double", '"1.5"'),
+        ("double", "true"),
+        ("double", '"NaN"'),
+        ("double", "[]"),
+        ("string", "12"),
+        ("string", "true"),
+        ("string", '["a"]'),
+        ("string", '{"b":1}'),
+        ("boolean", "1"),
+        ("boolean", '"true"'),
+        ("timestamp", "1700000000"),
+        ("timestamp", '"yesterday"'),
+        ("timestamp", '"infinity"'),
+        ("timestamp", '"epoch"'),
+        ("timestamp", '"2024-01-31"'),
+        ("timestamp", '"2024-02-30T00:00:00Z"'),
+        ("timestamp", '"2023-02-29T00:00:00Z"'),
+        ("timestamp", '"1900-02-29T00:00:00Z"'),
+        ("timestamp", '"2024-1-1T0:0:0Z"'),
+        ("timestamp", '"2024-01-31T24:00:00Z"'),
+        ("timestamp", '"2024-01-31T12:00:60Z"'),
+        ("timestamp", '" 2024-01-31T12:00:00Z"'),
+        ("timestamp", '"2024-01-31T12:00:00 Europe/Paris"'),
+        ("timestamp", '"2024-01-31T12:00:00+24:00"'),
+        ("timestamp", '"0000-01-31T12:00:00Z"'),
+        ("timestamp", '"٢٠٢٤-01-31T12:00:00Z"'),
+        ("date", '"2024-01-31T00:00:00Z"'),
+        ("date", '"2024-02-30"'),
+        ("date", "20240131"),
+        ("binary", '"no base64!"'),
+        ("binary", '"AQI"'),
+        ("binary", "1"),
+        ("decimal(10,2)", '"12.34"'),
+        ("decimal(10,2)", "true"),
+        ("array<int>", "1"),
+        ("array<int>", '["1"]'),
+        ("array<int>", "[1.5]"),
+        ("array<int>", '{"0":1}'),
+        ("array<struct<x:int>>", '[{"x":1},{"x":"1"}]'),
+        ("struct<x:int>", "[1]"),
+        ("struct<x:int>", '{"x":"1"}'),
+        ("struct<x:struct<y:int>>", '{"x":{"y":false}}'),
+        ("map<string,int>", '{"k":"1"}'),
+        ("map<string,int>", "[1]"),
+        ("map<string,array<int>>", '{"k":[1.5]}'),
+    ],
+)
+def test_a_value_of_another_type_is_never_coerced(ddl_type: str, text: str) -> None:
+    assert value(ddl_type, text) == "wrong_type"
+
+
+@pytest.mark.parametrize(
+    "ddl_type, text",
+    [
+        ("bigint", "9223372036854775808"),
+        ("bigint", "-9223372036854775809"),
+        ("bigint", "1" * 5000),
+        ("int", "2147483648"),
+        ("smallint", "40000"),
+        ("tinyint", "128"),
+        ("double", "1e400"),
+        ("double", "-1e400"),
+        ("double", "1" * 400),
+        ("double", "1" * 5000),
+        ("float", "1e39"),
+        ("decimal(10,2)", "123456789"),
+        ("decimal(10,2)", "1.555"),
+        ("decimal(10,2)", "1e-9"),
+        ("decimal(10,2)", "1e999999999"),
+        ("decimal(3,3)", "1"),
+        ("timestamp", '"0001-01-01T00:00:00+02:00"'),
+        ("timestamp", '"9999-12-31T23:59:59-02:00"'),
+        ("array<tinyint>", "[127,128]"),
+    ],
+)
+def test_a_number_beyond_its_type_is_out_of_range(ddl_type: str, text: str) -> None:
+    assert value(ddl_type, text) == "out_of_range"
+
+
+@pytest.mark.parametrize("ddl_type", ["tinyint", "smallint", "int", "bigint"])
+def test_integers_on_either_side_of_every_bound_are_told_apart(ddl_type: str) -> None:
+    bits = {"tinyint": 7, "smallint": 15, "int": 31, "bigint": 63}[ddl_type]
+    for number in (-(2**bits), 2**bits - 1):
+        assert value(ddl_type, str(number)) == number
+    for number in (-(2**bits) - 1, 2**bits):
+        assert value(ddl_type, str(number)) == "out_of_range"
+
+
+@pytest.mark.parametrize("dtype, bits", [(pl.UInt8(), 8), (pl.UInt16(), 16), (pl.UInt32(), 32), (pl.UInt64(), 64)])
+def test_unsigned_types_have_their_own_bounds(dtype: pl.DataType, bits: int) -> None:
+    records = [f'{{"a":{number}}}'.encode() for number in (0, 2**bits - 1, 2**bits, -1)] * 50
+    decoded = JsonDecoder(json({"a": dtype})).decode(pl.Series(records))
+    assert decoded.frame["a"].to_list() == [0, 2**bits - 1, None, None] * 50
+    assert set(decoded.bad["reason"]) == {"out_of_range"}
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("2024-01-31T12:00:00Z", datetime(2024, 1, 31, 12, tzinfo=UTC)),
+        ("2024-01-31 12:00:00", datetime(2024, 1, 31, 12, tzinfo=UTC)),
+        ("2024-01-31T12:00", datetime(2024, 1, 31, 12, tzinfo=UTC)),
+        ("2024-01-31T12:00:00.5+02:00", datetime(2024, 1, 31, 10, 0, 0, 500_000, tzinfo=UTC)),
+        ("2024-01-31T12:00:00-0530", datetime(2024, 1, 31, 17, 30, tzinfo=UTC)),
+        ("2024-01-31T12:00:00+14", datetime(2024, 1, 30, 22, tzinfo=UTC)),
+        ("2024-01-31T12:00:00.123456789Z", datetime(2024, 1, 31, 12, 0, 0, 123_456, tzinfo=UTC)),
+        ("2024-02-29T23:59:59.999999+00:00", datetime(2024, 2, 29, 23, 59, 59, 999_999, tzinfo=UTC)),
+        ("2000-02-29T00:00:00Z", datetime(2000, 2, 29, tzinfo=UTC)),
+        ("1969-12-31T23:59:59.999Z", datetime(1969, 12, 31, 23, 59, 59, 999_000, tzinfo=UTC)),
+        ("0001-01-01T00:00:00Z", datetime(1, 1, 1, tzinfo=UTC)),
+        ("9999-12-31T23:59:59.999999Z", datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)),
+    ],
+)
+def test_iso_times_with_and_without_offset_are_read_in_utc(text: str, expected: datetime) -> None:
+    assert value("timestamp", f'"{text}"') == expected
+
+
+@pytest.mark.parametrize(
+    "record, reason",
+    [
+        (b"", "empty_record"),
+        (b" \t\r\n", "empty_record"),
+        (b"\xff\xfe", "invalid_utf8"),
+        (b'{"a":"\xc3"}', "invalid_utf8"),
+        (b'{"a":1', "malformed"),
+        (b'{"a":1}x', "malformed"),
+        (b'{"a":1}{"a":2}', "malformed"),
+        (b'{"a":1,}', "malformed"),
+        (b'{,"a":1}', "malformed"),
+        (b'{"a":1 "b":2}', "malformed"),
+        (b'{"b":[1,]}', "malformed"),
+        (b'{"b":[,1]}', "malformed"),
+        (b'{"b":[1 2]}', "malformed"),
+        (b'{"b":[1,,2]}', "malformed"),
+        (b'{"b":{"c":1,}}', "malformed"),
+        (b"{a:1}", "malformed"),
+        (b"{'a':1}", "malformed"),
+        (b'{"a":01}', "malformed"),
+        (b'{"a":+1}', "malformed"),
+        (b'{"a":.5}', "malformed"),
+        (b'{"a":1.}', "malformed"),
+        (b'{"a":NaN}', "malformed"),
+        (b'{"b":NaN}', "malformed"),
+        (b'{"b":-Infinity}', "malformed"),
+        (b'{"a":nan}', "malformed"),
+        (b'{"a":tru}', "malformed"),
+        (b'{"b":"\n"}', "malformed"),
+        (b'{"b":"\\x41"}', "malformed"),
+        (b'{"a":1}\x00', "malformed"),
+        (b'\x00{"a":1}', "malformed"),
+        (b'\xef\xbb\xbf{"a":1}', "malformed"),
+        (b'{"a":1}//c', "malformed"),
+        (b'{"a":1,"a":2}', "malformed"),
+        (b'{"a":1,"\\u0061":2}', "malformed"),
+        (b'{"a":1,"b":3,"a":null}', "malformed"),
+        (b"[]", "not_an_object"),
+        (b'[{"a":1}]', "not_an_object"),
+        (b"1", "not_an_object"),
+        (b'"x"', "not_an_object"),
+        (b"null", "not_an_object"),
+        (b"[" * 65, "too_deep"),
+        (b"[" * 1_000_000, "too_deep"),
+        (b'{"b":' * 200_000, "too_deep"),
+        (b'{"b":' + b"[" * 64 + b"]" * 64 + b"}", "too_deep"),
+        (b'{"b":"' + b"x" * (1 << 20) + b'"}', "too_long"),
+    ],
+)
+def test_bad_bytes_of_every_kind_have_their_reason(record: bytes, reason: str) -> None:
+    assert outcome("a bigint", record) == reason
+
+
+@pytest.mark.parametrize("text", [r'"\ud800"', r'"\ude00\ud83d"', r'"x\ud83d"', r'"\ud800é"'])
+def test_half_of_a_surrogate_pair_is_malformed(text: str) -> None:
+    assert value("string", text) == "malformed"
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        b'{"a":1,"b":[[[[[[1]]]]]]}',
+        b'{"b":{"a":"no number"},"a":1}',
+        b'{"b":"{\\"a\\":2}","a":1}',
+        b'{"b":"' + b"[" * 500 + b'","a":1}',
+        b'{"b":' + b"[" * 63 + b"]" * 63 + b',"a":1}',
+        b' {\t"a" :\r\n1 , "b" : [ 1 , 2 ] } ',
+        b'{"b":"\\ud800","a":1}',
+        b'{"\\ud800":0,"a":1}',
+        b'{"b":1,"b":2,"a":1}',
+        b'{"A":2,"a":1}',
+        b'{"a\\u0000":2,"a":1}',
+        b'{"\\u0061":1}',
+        b'{"":0,"a":1}',
+        b'{"x":"a","y":"\\"a\\":7","a":1}',
+        b'{"b":1e400,"c":' + b"9" * 5000 + b',"a":1}',
+    ],
+)
+def test_what_is_not_declared_is_passed_over(record: bytes) -> None:
+    assert outcome("a bigint", record) == {"a": 1}
+
+
+def test_a_key_of_a_map_given_twice_is_malformed_and_its_row_empty() -> None:
+    assert outcome("n int, a map<string,int>", b'{"n":1,"a":{"k":1,"k":2}}') == "malformed"
+
+
+def test_a_field_of_a_struct_given_twice_is_malformed() -> None:
+    assert value("struct<x:int,y:int>", '{"x":1,"y":2,"x":3}') == "malformed"
+
+
+def test_names_of_every_kind_are_found() -> None:
+    schema = dict.fromkeys(("a b", "x'y", 'q"q', "é", "back\\slash", "tab\t", "[.*]", "new\nline"), pl.Int64)
+    record = stdlib_json.dumps(dict.fromkeys(schema, 7)).encode()
+    plain = stdlib_json.dumps(dict.fromkeys(schema, 8), ensure_ascii=False).encode()
+    decoded = JsonDecoder(json(schema)).decode(pl.Series([record, plain] * COMPANY))
+    assert decoded.bad.is_empty()
+    assert set(decoded.frame.rows()) == {(7,) * 8, (8,) * 8}
+
+
+def test_one_name_within_another_is_told_apart() -> None:
+    assert outcome("a int, ab int, abc string", b'{"abc":"x","ab":2,"abcd":true,"a":1,"b":"y"}') == {
+        "a": 1,
+        "ab": 2,
+        "abc": "x",
+    }
+
+
+@pytest.mark.parametrize(
+    "record, words",
+    [
+        (b'{"s":{"zip":"X"}}', 'field `s.zip` is declared int; got string "X"'),
+        (b'{"l":[1,true]}', "field `l[1]` is declared double; got boolean true"),
+        (b'{"m":{"k":300}}', "field `m.k` is declared tinyint; got number 300"),
+        (b'{"s":[1,2]}', "field `s` is declared struct<`zip`:int>; got an array of 2 items"),
+        (b'{"l":{"x":1}}', "field `l` is declared array<double>; got an object of 1 fields"),
+        (b'{"t":"noon"}', 'field `t` is declared timestamp; got string "noon" (no ISO 8601 time'),
+        (b'{"t":"' + b"n" * 200 + b'"}', 'got string "' + "n" * 60 + "…"),
+        (b'{"t":', "Expecting value at character 5"),
+        (b"[1]", 'a record must be a JSON object; got "[1]"'),
+        (b"ab\xffc", "byte 0xff at position 2"),
+        (b"[" * 99, "nested deeper than 64 levels"),
+        (b" " * 2_000_000, "a record may have 1048576 bytes; got 2000000"),
+    ],
+)
+def test_messages_name_the_field_its_type_and_what_was_got(record: bytes, words: str) -> None:
+    form = json("s struct<zip:int>, l array<double>, m map<string,tinyint>, t timestamp")
+    decoded = JsonDecoder(form).decode(pl.Series([record]))
+    assert words in decoded.bad["message"][0]
+
+
+def test_rows_keep_their_order_among_bad_neighbours() -> None:
+    records = [b'{"n":%d}' % number if number % 3 else b"?" for number in range(1000)]
+    decoded = JsonDecoder(json("n bigint")).decode(pl.Series(records))
+    assert decoded.frame["n"].to_list() == [number if number % 3 else None for number in range(1000)]
+    assert decoded.bad["index"].to_list() == list(range(0, 1000, 3))
+    assert decoded.bad.schema == {"index": pl.UInt32, "reason": pl.String, "message": pl.String}
+
+
+def test_frame_has_exactly_the_declared_schema_when_all_none_or_some_are_bad() -> None:
+    form = json("a array<struct<t:timestamp>>, b map<string,double>, c decimal(9,3), d binary, e tinyint, f string")
+    good = b'{"a":[{"t":"2024-01-31T12:00:00Z"}],"b":{"x":1},"c":1.5,"d":"AQI=","e":1,"f":"x"}'
+    for records in (
+        [],
+        [good] * COMPANY,
+        [b""] * COMPANY,
+        [good, b""] * COMPANY,
+        [good],
+        [b""],
+        [None],
+        [None, good] * 99,
+    ):
+        decoded = JsonDecoder(form).decode(pl.Series(records, dtype=pl.Binary))
+        assert decoded.frame.schema == form.schema
+        assert decoded.frame.height == len(records)
+        assert decoded.bad.height == sum(record != good for record in records)
+
+
+def test_a_record_without_payload_is_empty() -> None:
+    assert outcome("a int", b"") == single(JsonDecoder(json("a int")).decode(pl.Series([None], dtype=pl.Binary)), 0)
+
+
+def test_records_cut_in_the_middle_of_a_character_are_no_text_although_together_they_are() -> None:
+    records = [b'{"a":"xxxxxxxxxxxxxxxxxxxx\xc3', b'\xa9yyyyyyyyyyyyyyyyyyyyyy"}'] * COMPANY
+    decoded = JsonDecoder(json("a string")).decode(pl.Series(records))
+    assert set(decoded.bad["reason"]) == {"invalid_utf8"}
+
+
+def test_keys_in_every_order_and_missing_ones_are_read_alike() -> None:
+    rows = [{"a": number, "b": str(number), "c": number / 4} for number in range(600)]
+    orders = ["abc", "acb", "bac", "bca", "cab", "cba", "ab", "c"]
+    records = [
+        stdlib_json.dumps({name: row[name] for name in orders[at % len(orders)]}).encode()
+        for at, row in enumerate(rows)
+    ]
+    decoded = JsonDecoder(json("a bigint, b string, c double")).decode(pl.Series(records))
+    assert decoded.bad.is_empty()
+    expected = [
+        {name: row[name] if name in orders[at % len(orders)] else None for name in "abc"} for at, row in enumerate(rows)
+    ]
+    assert decoded.frame.to_dicts() == expected
+
+
+def test_a_schema_of_very_many_columns_is_read_all_the_same() -> None:
+    names = [f"c{number}" for number in range(200)]
+    records = [stdlib_json.dumps(dict.fromkeys(names, number)).encode() for number in range(COMPANY)]
+    decoded = JsonDecoder(json(", ".join(f"{name} int" for name in names))).decode(pl.Series(records))
+    assert decoded.bad.is_empty()
+    assert decoded.frame["c199"].to_list() == list(range(COMPANY))
+
+
+def test_what_was_learned_from_one_chunk_changes_no_result_of_the_next() -> None:
+    form = json("a bigint, b string")
+    first = pl.Series([b'{"a":1,"b":"x"}'] * COMPANY)
+    other = pl.Series([b'{"b":"y","z":{"deep":[{}]},"a":2}', b'{"b":2,"a":"1"}'] * COMPANY)
+    decoder = JsonDecoder(form)
+    decoder.decode(first)
+    learned, fresh = decoder.decode(other), JsonDecoder(form).decode(other)
+    assert learned.frame.equals(fresh.frame)
+    assert learned.bad.equals(fresh.bad)
+
+
+def test_limits_on_depth_hold_however_shallow() -> None:
+    record = b'{"b":[1],"a":1}'
+    assert outcome("a bigint", record, max_depth=2) == {"a": 1}
+    assert outcome("a bigint", record, max_depth=1) == "too_deep"
+
+
+def test_limits_on_length_hold() -> None:
+    assert outcome("a bigint", b'{"a":1}', max_bytes=7) == {"a": 1}
+    assert outcome("a bigint", b'{"a":10}', max_bytes=7) == "too_long"
+
+
+@pytest.mark.parametrize("limits", [{"max_depth": 0}, {"max_depth": 1000}, {"max_bytes": True}, {"max_bytes": -1}])
+def test_unusable_limits_are_refused(limits: dict[str, int]) -> None:
+    with pytest.raises(DefinitionError, match="must be a whole number from 1") as caught:
+        json("a int", **limits)
+    assert caught.value.code == "FORMAT_LIMIT"
+
+
+def test_a_format_survives_pickling() -> None:
+    form = json("a int, t timestamp", max_depth=9)
+    assert pickle.loads(pickle.dumps(form)) == form  # noqa: S301
+
+
+def test_a_decoder_survives_pickling_and_decodes_on() -> None:
+    decoder = JsonDecoder(json("a int"))
+    decoder.decode(pl.Series([b'{"a":1}'] * COMPANY))
+    copy = pickle.loads(pickle.dumps(decoder))  # noqa: S301
+    assert copy.decode(pl.Series([b'{"a":2}'] * COMPANY)).frame["a"].to_list() == [2] * COMPANY
+
+
+def test_zero_keeps_its_sign_as_a_double() -> None:
+    found = value("double", "-0.0")
+    assert isinstance(found, float)
+    assert math.copysign(1, found) == -1

@@ -1,0 +1,135 @@
+"""The rules about state, as far as they show without Spark; the numbers are those of the design."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import slackwater as sw
+from slackwater.engine.key_groups import labels, spark_hash
+from slackwater.errors import RunError
+from slackwater.operators import pieces
+from slackwater.plan import Plan
+from slackwater.runtime.checkpoint import open_checkpoint
+from slackwater.testing import Harness
+from slackwater.windows import Window
+from tests.unit.rules.pipelines import built, events, row, send
+
+MINUTE = 60_000
+
+
+def plan(
+    window: Window | None = None, *, name: str = "per_minute", key_groups: int = 4, key: str = "k", pipeline: str = "p"
+) -> Plan:
+    windowed = events("k string, j string, ts long, v double").key_by(key).window(window or sw.tumbling("1m"), name=name)
+    return built(windowed.aggregate(n=sw.count()), key_groups=key_groups, name=pipeline).plan()
+
+
+@pytest.mark.parametrize(
+    "changed, code",
+    [
+        (plan(sw.tumbling("2m")), "CHECKPOINT_STEP_CHANGED"),
+        (plan(sw.session("1m")), "CHECKPOINT_STEP_CHANGED"),
+        (plan(key="j"), "CHECKPOINT_STEP_CHANGED"),
+        (plan(name="renamed"), "CHECKPOINT_STEP_GONE"),
+        (plan(key_groups=8), "CHECKPOINT_KEY_GROUPS"),
+        (plan(pipeline="other"), "CHECKPOINT_OF_ANOTHER"),
+    ],
+    ids=["window size", "window type", "key", "step name", "key groups", "pipeline"],
+)
+def test_rule_12_checkpoint_is_not_continued_by_what_does_not_fit_it(tmp_path: Path, changed: Plan, code: str) -> None:
+    open_checkpoint(tmp_path, plan(), partitions=2)
+    with pytest.raises(RunError, match=code):
+        open_checkpoint(tmp_path, changed, partitions=2)
+
+
+def test_rule_12_step_that_is_not_in_the_checkpoint_is_refused(tmp_path: Path) -> None:
+    open_checkpoint(tmp_path, plan(), partitions=2)
+    manifest = tmp_path / "slackwater" / "manifest.json"
+    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "steps": {}}))
+    with pytest.raises(RunError, match="CHECKPOINT_STEP_NEW"):
+        open_checkpoint(tmp_path, plan(), partitions=2)
+
+
+def test_rule_12_checkpoint_of_another_spark_query_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "offsets").mkdir()
+    with pytest.raises(RunError, match="CHECKPOINT_FOREIGN"):
+        open_checkpoint(tmp_path, plan(), partitions=2)
+
+
+def test_rule_12_state_of_another_step_is_never_read() -> None:
+    """Two steps change places, as Spark would let them: it numbers stateful operators by position."""
+    harness = Harness(built(events().key_by("k").window(sw.tumbling("1m"), name="a").aggregate(n=sw.count())))
+    send(harness, row("k", 0)).run_batch()
+    moved = {
+        place: {key.replace("a/", "b/"): blob.replace(b'"a"', b'"b"', 1) if key == "index" else blob for key, blob in blobs.items()}
+        for place, blobs in harness.engine.state.items()
+    }
+    other = Harness(built(events().key_by("k").window(sw.tumbling("1m"), name="b").aggregate(n=sw.count())))
+    other.engine.state = moved
+    with pytest.raises(RunError, match=r"STATE_OF_ANOTHER_STEP.*`b` found a blob of `a`"):
+        other.advance_watermark(MINUTE)
+
+
+def test_rule_12_layout_and_fingerprint_are_the_same_in_every_process() -> None:
+    """An expression's repr holds an address, a set's its order: either would make every restart look like a change."""
+    script = """
+import polars as pl, slackwater as sw
+from slackwater.testing import rows_source
+chosen = lambda frame: frame.filter(pl.lit("a" in {"a", "b", "c", "d"}))
+events = sw.stream("e", rows_source("k string, ts long")).event_time(pl.col("ts") + 1).where(pl.col("k").is_in(["a"]))
+events = events.validate(positive="ts > 0").with_columns(pl.col("ts") * 2).map(chosen)
+results = events.key_by("k").window(sw.session(pl.col("ts") % 5)).aggregate(n=sw.sum(pl.col("ts") + 1))
+plan = sw.Pipeline("p", results.to(sw.sinks.memory()), results.late.drop(), events.dead_letters.drop()).plan()
+print(plan.fingerprint, plan.layout)
+"""
+    said = set()
+    for seed in "12":
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+        said.add(done.stdout)
+    assert len(said) == 1
+
+
+def test_rule_13_no_piece_is_larger_than_state_calls_can_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pieces, "MOST_BYTES", 20_000)
+    results = events().key_by("k").window(sw.tumbling("1m"), allowed_lateness="1h").aggregate(n=sw.count())
+    harness = Harness(built(results, key_groups=1))
+    for batch in range(4):
+        send(harness, *[row(f"user-{batch}-{number}", number) for number in range(5_000)]).run_batch()
+    sizes = [len(blob) for blobs in harness.engine.state.values() for name, blob in blobs.items() if name != "index"]
+    assert max(sizes) <= 20_000
+    harness.advance_watermark(MINUTE)
+    assert harness.output(results)["n"].sum() == 20_000
+
+
+def test_rule_13_pieces_are_merged_before_there_are_too_many() -> None:
+    results = events().key_by("k").window(sw.tumbling("1d"), allowed_lateness="1h").aggregate(n=sw.count())
+    harness = Harness(built(results, key_groups=1))
+    most = 0
+    for batch in range(100):
+        send(harness, row("a", batch), row("b", batch)).run_batch()
+        most = max(most, harness.pieces)
+    assert most <= 2 * pieces.COMPACT_AT + 4
+    harness.finish()
+    assert sorted(harness.output(results)["n"]) == [100, 100]
+    assert harness.pieces == 0
+
+
+@pytest.mark.parametrize("groups", [1, 2, 8, 64, 256])
+def test_rule_15_labels_land_one_per_partition_and_evenly_on_fewer(groups: int) -> None:
+    partitions = groups
+    while partitions:
+        used = Counter(spark_hash(label) % partitions for label in labels(groups))
+        assert set(used.values()) == {groups // partitions}
+        partitions //= 2
+
+
+def test_rule_15_plain_numbers_would_leave_partitions_empty() -> None:
+    assert len({spark_hash(number) % 64 for number in range(64)}) == 37

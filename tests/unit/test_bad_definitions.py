@@ -1,0 +1,275 @@
+"""Every bad definition is refused when the pipeline is built, with its own code and words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import polars as pl
+import pytest
+
+import slackwater
+from slackwater.errors import DefinitionError
+from tests.unit.error_codes import uses
+
+sw: Any = slackwater  # untyped: half of these definitions are wrong in their types
+DDL = "user_id string, amount double, placed_at timestamp, tags array<string>"
+
+
+def purchases(name: str = "purchases") -> Any:  # noqa: ANN401  as above
+    """Return a stream of rows with an event time."""
+    return sw.stream(name, sw.testing.rows_source(DDL)).event_time("placed_at")
+
+
+def records() -> Any:  # noqa: ANN401
+    """Return a stream of bytes, not decoded."""
+    return sw.stream("purchases", sw.sources.log("data/purchases"))
+
+
+def windowed(window: Any = None, **options: Any) -> Any:  # noqa: ANN401
+    """Return a windowed stream of purchases."""
+    return purchases().key_by("user_id").window(sw.tumbling("1m") if window is None else window, **options)
+
+
+def built(results: Any, *more: Any, sink: Any = None) -> Any:  # noqa: ANN401
+    """Build a pipeline whose outputs all end somewhere."""
+    source = results
+    while isinstance(source.origin, slackwater.streams.Step):
+        source = source.origin.windowed.keyed.stream
+    late = [results.late.drop()] if isinstance(results, slackwater.streams.Results) else []
+    return sw.Pipeline("p", results.to(sink or sw.sinks.memory()), *late, source.dead_letters.drop(), *more)
+
+
+def chained(first: Any) -> Any:  # noqa: ANN401
+    """Build a pipeline with a second window on the results of `first`."""
+    second = first.key_by("user_id").window(sw.tumbling("1h"), name="hourly").aggregate(n=sw.count())
+    return built(second, first.late.drop())
+
+
+class Mean(slackwater.Accumulator):
+    """A complete accumulator class, but for its `output`."""
+
+    def create(self) -> Any:  # noqa: ANN401
+        return (0.0, 0)
+
+    def add(self, acc: Any, value: Any) -> Any:  # noqa: ANN401
+        return (acc[0] + value, acc[1] + 1)
+
+    def merge(self, a: Any, b: Any) -> Any:  # noqa: ANN401
+        return (a[0] + b[0], a[1] + b[1])
+
+    def result(self, acc: Any) -> Any:  # noqa: ANN401
+        return acc[0] / acc[1]
+
+
+class Half(slackwater.Accumulator):
+    """An accumulator class that lacks half its methods."""
+
+    output = pl.Float64
+
+    def create(self) -> Any:  # noqa: ANN401
+        return 0.0
+
+    def result(self, acc: Any) -> Any:  # noqa: ANN401
+        return acc
+
+
+def broken(frame: pl.DataFrame) -> pl.DataFrame:
+    """Fail on an empty frame."""
+    return frame.with_columns(first=pl.lit(frame["amount"][0]))
+
+
+@dataclass(frozen=True)
+class Bad:
+    """A definition that must be refused, in a sentence, with its code and some of its words."""
+
+    sentence: str
+    code: str
+    words: str
+    define: Callable[[], Any]
+
+
+TIME = [
+    Bad("a window of zero length", "DURATION_TOO_SHORT", "tumbling window `size` must be longer than zero; got 0s", lambda: sw.tumbling("0s")),
+    Bad("a window of negative length", "DURATION_TOO_SHORT", "`size` must be longer than zero; got -1m", lambda: sw.tumbling("-1m")),
+    Bad("a slide of zero", "DURATION_TOO_SHORT", "hopping window `every` must be longer than zero", lambda: sw.hopping("1m", every="0s")),
+    Bad("a negative slide", "DURATION_TOO_SHORT", "hopping window `every` must be longer than zero", lambda: sw.hopping("1m", every="-1s")),
+    Bad("a sliding window of zero", "DURATION_TOO_SHORT", "sliding window `size` must be longer than zero", lambda: sw.sliding("0s")),
+    Bad("a session without a gap", "DURATION_TOO_SHORT", "session window `gap` must be longer than zero", lambda: sw.session("0s")),
+    Bad("a session of no length", "DURATION_TOO_SHORT", "session window `max_length`", lambda: sw.session("1m", max_length="0s")),
+    Bad("negative allowed lateness", "DURATION_TOO_SHORT", "`allowed_lateness` must be zero or longer; got -5m", lambda: windowed(allowed_lateness="-5m")),
+    Bad("negative out-of-orderness", "DURATION_TOO_SHORT", "`out_of_orderness` must be zero or longer", lambda: records().event_time("t", out_of_orderness="-1s")),
+    Bad("a negative guard", "DURATION_TOO_SHORT", "`max_ahead` must be zero or longer", lambda: records().event_time("t", max_ahead=timedelta(seconds=-1))),
+    Bad("idle at once", "DURATION_TOO_SHORT", "`idle_after` must be longer than zero", lambda: records().event_time("t", idle_after="0s")),
+    Bad("a trigger every zero seconds", "DURATION_TOO_SHORT", "trigger `every`", lambda: sw.every("0s")),
+    Bad("a half-life of zero", "DURATION_TOO_SHORT", "half_life of ewma", lambda: sw.ewma("amount", half_life="0s")),
+    Bad("a duration without a unit", "DURATION_UNREADABLE", "got '90'; try \"30s\"", lambda: sw.tumbling("90")),
+    Bad("a duration in an unknown unit", "DURATION_UNREADABLE", "units (ms, s, m, h, d, w)", lambda: sw.tumbling("1 fortnight")),
+    Bad("a duration that is a number", "DURATION_UNREADABLE", "got 60", lambda: sw.tumbling(60)),
+    Bad("a duration of microseconds", "DURATION_TOO_FINE", "whole number of milliseconds", lambda: sw.tumbling(timedelta(microseconds=1500))),
+    Bad("a window of a thousand years", "DURATION_TOO_LONG", "shorter than a hundred years", lambda: sw.tumbling("365000d")),
+    Bad("an offset as long as the window", "WINDOW_OFFSET", "`offset` must be smaller than its `size` (1m); got 1m", lambda: sw.tumbling("1m", offset="1m")),
+    Bad("an offset longer than the slide", "WINDOW_OFFSET", "smaller than its `every` (1m); got 2m", lambda: sw.hopping("10m", every="1m", offset="2m")),
+    Bad("a negative offset as long as the window", "WINDOW_OFFSET", "got -1m", lambda: sw.tumbling("1m", offset="-1m")),
+    Bad("a cumulative window of uneven parts", "CUMULATIVE_UNEVEN", "multiple of `every`; got size 1h, every 7m", lambda: sw.cumulative("1h", every="7m")),
+    Bad("a session shorter than its gap", "SESSION_MAX_LENGTH", "got 10m with gap 30m", lambda: sw.session("30m", max_length="10m")),
+    Bad("an unknown word for touching sessions", "SESSION_TOUCHING", '"merge" or "separate"', lambda: sw.session("30m", touching="join")),
+    Bad("an event time of text", "EVENT_TIME_TYPE", "in `purchases.event_time`", lambda: built(sw.stream("purchases", sw.testing.rows_source("t string")).event_time("t"))),
+    Bad("two event times in one stream", "EVENT_TIME_TWICE", "got a second one in `purchases`", lambda: built(purchases().event_time("placed_at"))),
+    Bad("different event times in two branches", "EVENT_TIME_TWICE", "before the stream branches", lambda: two_times()),
+    Bad("a window on rows without a time", "EVENT_TIME_MISSING", "got step `purchases.window` on stream `purchases`", lambda: built(sw.stream("purchases", sw.testing.rows_source(DDL)).key_by("user_id").window(sw.tumbling("1m")).aggregate(n=sw.count()))),
+]  # fmt: skip
+
+ROWS = [
+    Bad("a stream without a proper name", "BAD_NAME", "a stream name must be made of letters", lambda: sw.stream("my orders", sw.testing.rows_source(DDL))),
+    Bad("a pipeline without a name", "BAD_NAME", "a pipeline name", lambda: sw.Pipeline("", purchases().to(sw.sinks.memory()))),
+    Bad("a step with a slash in its name", "BAD_NAME", "a step name", lambda: windowed(name="a/b")),
+    Bad("two streams of one name", "STREAM_NAME_TWICE", "got `purchases` for two sources", lambda: sw.Pipeline("p", purchases().to(sw.sinks.memory()), purchases().to(sw.sinks.memory()))),
+    Bad("bytes used without decoding", "DECODE_MISSING", "got stream `purchases` without", lambda: built(records().event_time("placed_at"))),
+    Bad("bytes sent to a sink", "DECODE_MISSING", ".decode(sw.formats.json(", lambda: built(records())),
+    Bad("rows decoded twice", "DECODE_TYPED", "got `purchases.decode` on typed rows", lambda: built(purchases().decode(sw.formats.json(DDL)))),
+    Bad("a column that does not exist", "UNKNOWN_COLUMN", "got `weight` in `purchases.where`; the rows there have user_id, amount", lambda: built(purchases().where("weight > 1"))),
+    Bad("a column with a typing error", "UNKNOWN_COLUMN", "got `amuont` in `purchases.where` (did you mean `amount`?)", lambda: built(purchases().where("amuont > 1"))),
+    Bad("a key that does not exist", "UNKNOWN_COLUMN", "(did you mean `user_id`?)", lambda: built(purchases().key_by("userid").window(sw.tumbling("1m")).aggregate(n=sw.count()))),
+    Bad("an aggregate of an unknown column", "UNKNOWN_COLUMN", "in `purchases.window, aggregate `total``", lambda: built(windowed().aggregate(total=sw.sum("amounts")))),
+    Bad("an expression that is a number", "EXPRESSION_KIND", "got 3", lambda: purchases().where(3)),
+    Bad("SQL that cannot be read", "EXPRESSION_SQL", "check quotes", lambda: purchases().where("amount > ")),
+    Bad("an expression of the wrong types", "EXPRESSION_TYPE", "in `purchases.with_columns`", lambda: built(purchases().with_columns(x=pl.col("user_id").dt.hour()))),
+    Bad("a condition that is no truth value", "PREDICATE_TYPE", "of type Float64 in `purchases.where`", lambda: built(purchases().where("amount"))),
+    Bad("a rule that is no truth value", "PREDICATE_TYPE", "in `purchases.validate, rule `paid``", lambda: built(purchases().validate(paid="amount"))),
+    Bad("a column with a hidden name", "RESERVED_COLUMN", "got `__mine`", lambda: built(purchases().with_columns(__mine="amount"))),
+    Bad("no rule to validate", "VALIDATE_EMPTY", "got none in `purchases.validate`", lambda: purchases().validate()),
+    Bad("map with something that is no function", "MAP_FUNCTION", "from Polars frame to Polars frame; got 'upper'", lambda: purchases().map("upper")),
+    Bad("map with a function that needs rows", "MAP_EMPTY", "in `purchases.map`", lambda: built(purchases().map(broken))),
+    Bad("map with a function that returns something else", "MAP_RESULT", "got LazyFrame in `purchases.map`", lambda: built(purchases().map(lambda frame: frame.lazy()))),
+    Bad("no key", "KEY_COLUMNS", "got [] on stream `purchases`", lambda: purchases().key_by()),
+    Bad("one key twice", "KEY_COLUMNS", "different column names", lambda: purchases().key_by("user_id", "user_id")),
+    Bad("a key that is an expression", "KEY_COLUMNS", ".with_columns(name=...)", lambda: purchases().key_by(pl.col("user_id"))),
+    Bad("a key that is a list", "KEY_TYPE", "got `tags` of type List", lambda: built(purchases().key_by("tags").window(sw.tumbling("1m")).aggregate(n=sw.count()))),
+    Bad("a key with the name of a result column", "KEY_TYPE", "got `pane`", lambda: built(purchases().with_columns(pane="user_id").key_by("pane").window(sw.tumbling("1m")).aggregate(n=sw.count()))),
+    Bad("a column with the name of a late column", "LATE_COLUMN_TAKEN", "got a column `event_time` at step `purchases.window`", lambda: built(purchases().with_columns(event_time="placed_at").key_by("user_id").window(sw.tumbling("1m")).aggregate(n=sw.count()))),
+    Bad("a schema of an unknown type", "BAD_SCHEMA", "unknown type `strnig` of `a` (did you mean `string`?)", lambda: sw.formats.json("a strnig")),
+    Bad("a schema without columns", "BAD_SCHEMA", "got no column", lambda: sw.formats.json({})),
+    Bad("a schema with a column twice", "DUPLICATE_COLUMN", "got `A` after `a`", lambda: sw.formats.json("a string, A int")),
+    Bad("a schema with a hidden name", "RESERVED_COLUMN", "got `__ts`", lambda: sw.formats.json("__ts long")),
+    Bad("a format limit of zero", "FORMAT_LIMIT", "`max_depth` of a format", lambda: sw.formats.json("a string", max_depth=0)),
+]  # fmt: skip
+
+WINDOWS = [
+    Bad("a window that is a string", "NOT_A_WINDOW", "got '1m'; use sw.tumbling", lambda: windowed("1m")),
+    Bad("a trigger that is a string", "NOT_A_TRIGGER", "got '10s'", lambda: windowed(trigger="10s")),
+    Bad("an unknown accumulation", "ACCUMULATION", "got 'summing'", lambda: windowed(accumulation="summing")),
+    Bad("a global window that never fires", "GLOBAL_NEEDS_TRIGGER", "add trigger=sw.after_count(100)", lambda: windowed(sw.global_window())),
+    Bad("lateness of a window without an end", "GLOBAL_LATENESS", "nothing is late for it", lambda: built(windowed(sw.global_window(), trigger=sw.after_count(3), allowed_lateness="1m").aggregate(n=sw.count()))),
+    Bad("a trigger on a sliding window", "SLIDING_TRIGGER", "leave `trigger` out", lambda: windowed(sw.sliding("1m"), trigger=sw.every("10s"))),
+    Bad("a sliding window that discards", "SLIDING_DISCARDING", 'use "accumulating" or "retracting"', lambda: windowed(sw.sliding("1m"), accumulation="discarding")),
+    Bad("a count of zero", "TRIGGER_COUNT", "got 0", lambda: sw.after_count(0)),
+    Bad("any of one trigger", "TRIGGER_ANY_OF", "two or more", lambda: sw.any_of(sw.after_count(1))),
+    Bad("any of two counts", "TRIGGER_ANY_OF", "each kind once", lambda: sw.any_of(sw.after_count(1), sw.after_count(2))),
+    Bad("any of a count that ends the window", "TRIGGER_ANY_OF", "any_of", lambda: sw.any_of(sw.after_count(1, once=True), sw.every("1s"))),
+    Bad("an early part that waits for the watermark", "TRIGGER_EARLY", "`early` takes after_count(n)", lambda: sw.after_watermark(early=sw.after_watermark())),
+    Bad("an early part that ends the window", "TRIGGER_EARLY", "once=True", lambda: sw.after_watermark(early=sw.after_count(2, once=True))),
+    Bad("a late part by processing time", "TRIGGER_LATE", "`late` takes after_count(n), never() or None", lambda: sw.after_watermark(late=sw.every("1s"))),
+    Bad("nothing to aggregate", "AGGREGATE_EMPTY", "got none in step `purchases.window`", lambda: windowed().aggregate()),
+    Bad("an aggregate that is a column name", "NOT_AN_AGGREGATE", "got 'amount' for `total`", lambda: windowed().aggregate(total="amount")),
+    Bad("an aggregate with the key's name", "AGGREGATE_NAME_TAKEN", "got `user_id`", lambda: built(windowed().aggregate(user_id=sw.count()))),
+    Bad("an aggregate with a result column's name", "AGGREGATE_NAME_TAKEN", "got `pane_index`", lambda: built(windowed().aggregate(pane_index=sw.count()))),
+    Bad("a sum of text", "AGGREGATE_INPUT_TYPE", "sum(user_id) needs numbers; got String", lambda: built(windowed().aggregate(total=sw.sum("user_id")))),
+    Bad("the top by something without an order", "AGGREGATE_INPUT_TYPE", "a `by` that has an order", lambda: built(windowed().aggregate(best=sw.top(3, by="tags")))),
+    Bad("a sum of a sum", "AGGREGATE_INPUT_NOT_A_ROW_VALUE", "leave summing to the aggregate", lambda: built(windowed().aggregate(total=sw.sum(pl.col("amount").sum())))),
+    Bad("the top zero", "TOP_N", "got 0", lambda: sw.top(0, by="amount")),
+    Bad("a quantile of 95", "QUANTILE_RANGE", "0.95 is the 95th percentile", lambda: sw.quantile("amount", 95)),
+    Bad("no quantiles", "QUANTILES_EMPTY", "try [0.5, 0.95]", lambda: sw.quantiles("amount", [])),
+    Bad("a quantile without error", "QUANTILE_ERROR", "0.01 means one percent", lambda: sw.quantile("amount", 0.5, relative_error=0)),
+    Bad("degrees of freedom below zero", "AGGREGATE_DDOF", "got -1", lambda: sw.variance("amount", ddof=-1)),
+    Bad("a sketch of one hash", "APPROX_DISTINCT_K", "got 1", lambda: sw.approx_distinct("user_id", k=1)),
+    Bad("an accumulator that is an object", "ACCUMULATOR_CLASS", "pass `Mine` itself", lambda: sw.accumulator(Mean(), "amount")),
+    Bad("an accumulator without a type", "ACCUMULATOR_OUTPUT", "Mean has `output` = nothing", lambda: sw.accumulator(Mean, "amount")),
+    Bad("an accumulator that lacks methods", "ACCUMULATOR_METHODS", "Half lacks add, merge", lambda: sw.accumulator(Half, "amount")),
+]  # fmt: skip
+
+OUTPUTS = [
+    Bad("no output", "PIPELINE_EMPTY", "got none in `p`", lambda: sw.Pipeline("p")),
+    Bad("an output that ends nowhere", "OUTPUT_NOT_ENDED", "got a Results in `p`", lambda: sw.Pipeline("p", windowed().aggregate(n=sw.count()))),
+    Bad("late rows left unhandled", "LATE_UNHANDLED", "got no end for those of step `purchases.window`; add results.late.to(sink)", lambda: without_late()),
+    Bad("dead letters left unhandled", "DEAD_LETTERS_UNHANDLED", "add purchases.dead_letters.to(sink)", lambda: sw.Pipeline("p", purchases().to(sw.sinks.memory()))),
+    Bad("dead letters of results left unhandled", "DEAD_LETTERS_UNHANDLED", "got none for `purchases.window`", lambda: built(windowed().aggregate(n=sw.count()).where("n > 1"))),
+    Bad("dead letters of a stream that is not there", "OUTPUT_UNKNOWN", "got `orders.window.dead_letters`", lambda: foreign_dead_letters()),
+    Bad("a sink that is a path", "NOT_A_SINK", "got 'out/results'", lambda: purchases().to("out/results")),
+    Bad("two steps of one name", "STEP_NAME_TWICE", 'got `purchases.window` twice; add name="…"', lambda: two_steps()),
+    Bad("retractions into files that only grow", "SINK_CANNOT_TAKE", "`purchases.window` sends retracts", lambda: built(windowed(accumulation="retracting", allowed_lateness="1m").aggregate(n=sw.count()), sink=sw.sinks.files("out"))),
+    Bad("a window on results that are shown twice", "CHAIN_UPDATES", 'give `purchases.window` accumulation="discarding"', lambda: chained(windowed(allowed_lateness="1m").aggregate(n=sw.count()))),
+    Bad("a window on the results of a global window", "CHAIN_GLOBAL", "use a window with an end", lambda: chained(windowed(sw.global_window(), trigger=sw.after_count(3), accumulation="discarding").aggregate(n=sw.count()))),
+    Bad("an odd number of key groups", "KEY_GROUPS", "power of two from 1 to 4096; got 12", lambda: sw.Pipeline("p", purchases().to(sw.sinks.memory()), key_groups=12)),
+    Bad("too many key groups", "KEY_GROUPS", "got 8192", lambda: sw.Pipeline("p", purchases().to(sw.sinks.memory()), key_groups=8192)),
+    Bad("a log of an unknown format", "LOG_FORMAT", "got 'csv'", lambda: sw.sources.log("data", format="csv")),
+    Bad("a log in the cloud", "LOG_PATH", "got `s3://bucket/orders`", lambda: sw.sources.log("s3://bucket/orders")),
+    Bad("a Parquet log without a schema", "LOG_SCHEMA_UNKNOWN", "has no file yet; give schema=", lambda: sw.sources.log("nowhere", format="parquet")),
+    Bad("a rate limit of zero", "RATE_LIMIT", "`max_bytes_per_batch` must be a whole number of 1 or more; got 0", lambda: sw.sources.log("data", max_bytes_per_batch=0)),
+    Bad("a source that is no streaming DataFrame", "DATAFRAME_NOT_STREAMING", "got DataFrame; make it with spark.readStream", lambda: sw.sources.dataframe(pl.DataFrame())),
+    Bad("files of an unknown format", "FILES_FORMAT", "got 'csv'", lambda: sw.sinks.files("out", format="csv")),
+    Bad("files in the cloud", "FILES_PATH", "got `s3://bucket/out`", lambda: sw.sinks.files("s3://bucket/out")),
+    Bad("a console of no rows", "CONSOLE_LIMIT", "got 0", lambda: sw.sinks.console(limit=0)),
+    Bad("a batch function that is none", "FOREACH_BATCH_FUNCTION", "got 'write'", lambda: sw.sinks.foreach_batch("write")),
+    Bad("rows sent to a stream that is not there", "STREAM_UNKNOWN", "got `purchase` (did you mean `purchases`?)", lambda: sw.testing.run(built(windowed().aggregate(n=sw.count())), {"purchase": []})),
+]  # fmt: skip
+
+BAD = [*TIME, *ROWS, *WINDOWS, *OUTPUTS]
+
+
+def two_times() -> Any:  # noqa: ANN401
+    """Build a stream that branches before it takes its time."""
+    bare = sw.stream("purchases", sw.testing.rows_source("a timestamp, b timestamp"))
+    by_a, by_b = bare.event_time("a"), bare.event_time("b")
+    return sw.Pipeline("p", by_a.to(sw.sinks.memory()), by_b.to(sw.sinks.memory()), bare.dead_letters.drop())
+
+
+def two_steps() -> Any:  # noqa: ANN401
+    """Build two windows on one stream, neither of which is given a name."""
+    stream = purchases()
+    minutes, hours = (
+        stream.key_by("user_id").window(sw.tumbling(size)).aggregate(n=sw.count()) for size in ("1m", "1h")
+    )
+    return sw.Pipeline(
+        "p",
+        minutes.to(sw.sinks.memory()),
+        hours.to(sw.sinks.memory()),
+        minutes.late.drop(),
+        hours.late.drop(),
+        stream.dead_letters.drop(),
+    )
+
+
+def without_late() -> Any:  # noqa: ANN401
+    """Build a pipeline that says nothing about its late rows."""
+    stream = purchases()
+    results = stream.key_by("user_id").window(sw.tumbling("1m")).aggregate(n=sw.count())
+    return sw.Pipeline("p", results.to(sw.sinks.memory()), stream.dead_letters.drop())
+
+
+def foreign_dead_letters() -> Any:  # noqa: ANN401
+    """End the dead letters of a step that has no row functions, and so none."""
+    stream = purchases("orders")
+    results = stream.key_by("user_id").window(sw.tumbling("1m")).aggregate(n=sw.count())
+    return built(results, results.dead_letters.drop())
+
+
+@pytest.mark.parametrize("bad", BAD, ids=lambda bad: bad.sentence)
+def test_bad_definition_is_refused_with_its_code_and_words(bad: Bad) -> None:
+    with pytest.raises(DefinitionError) as caught:
+        bad.define()
+    assert caught.value.code == bad.code
+    assert bad.words in str(caught.value)
+
+
+def test_every_code_for_bad_definitions_is_tried_here() -> None:
+    # The log writer's options are tried with the log writer.
+    elsewhere = {"LOG_RECORD", "LOG_WRITER_OPTION"}
+    tried = {bad.code for bad in BAD}
+    assert sorted({use.code for use in uses() if use.is_refusal} - tried - elsewhere) == []
+
+
+def test_the_same_definition_without_the_mistake_is_built() -> None:
+    assert built(windowed(allowed_lateness="5m").aggregate(n=sw.count(), total=sw.sum("amount"))).name == "p"

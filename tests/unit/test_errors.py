@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import pickle
+import re
+
+import pytest
+
+from slackwater.catalogue import CATALOGUE
+from slackwater.errors import DefinitionError, RunError, fault, near_miss, refuse, render
+from tests.unit.error_codes import Use, placeholders, uses
+
+USES = uses()
+
+
+def test_catalogue_is_sorted() -> None:
+    assert list(CATALOGUE) == sorted(CATALOGUE)
+
+
+@pytest.mark.parametrize("code", CATALOGUE)
+def test_code_is_made_of_capital_words(code: str) -> None:
+    assert re.fullmatch(r"[A-Z]+(_[A-Z]+)*", code)
+
+
+@pytest.mark.parametrize("code", CATALOGUE)
+def test_message_renders_with_its_facts_filled_in(code: str) -> None:
+    facts = {name: f"<{name}>" for name in placeholders(CATALOGUE[code])}
+    message = render(code, **facts)
+    assert all(fact in message for fact in facts.values())
+    assert "{" not in message
+
+
+@pytest.mark.parametrize("code", CATALOGUE)
+def test_message_says_rule_then_what_was_got_then_what_to_do(code: str) -> None:
+    rule, *_, remedy = parts = CATALOGUE[code].split("; ")
+    assert len(parts) >= 3, "a message has three parts, with semicolons between them"
+    assert all(part.strip() == part and part for part in parts)
+    assert rule[0] in "`{" or rule[0].islower() or rule.split()[0] in {"Spark", "Slackwater"}
+    assert not remedy.endswith((".", "!"))
+
+
+@pytest.mark.parametrize("use", USES, ids=lambda use: f"{use.place} {use.code}")
+def test_code_that_is_raised_is_in_the_catalogue_and_gets_its_facts(use: Use) -> None:
+    assert use.code in CATALOGUE
+    if use.facts is not None:
+        assert placeholders(CATALOGUE[use.code]) <= use.facts
+
+
+def test_every_code_of_the_catalogue_is_raised_somewhere() -> None:
+    assert sorted(set(CATALOGUE) - {use.code for use in USES}) == []
+
+
+def test_a_code_is_either_refused_or_a_fault_never_both() -> None:
+    refused = {use.code for use in USES if use.is_refusal}
+    faults = {use.code for use in USES if not use.is_refusal}
+    assert sorted(refused & faults) == []
+
+
+def test_error_shows_its_code_before_its_words() -> None:
+    error = refuse("PIPELINE_EMPTY", pipeline="orders")
+    assert isinstance(error, DefinitionError)
+    assert str(error).startswith("[PIPELINE_EMPTY] a pipeline needs at least one output; got none in `orders`;")
+    assert error.code == "PIPELINE_EMPTY"
+
+
+def test_error_survives_the_way_from_a_worker_to_the_driver() -> None:
+    error = fault("CHECKPOINT_FINISHED", path="/tmp/somewhere")  # noqa: S108  words, not a file
+    again = pickle.loads(pickle.dumps(error))
+    assert isinstance(again, RunError)
+    assert (again.code, str(again)) == (error.code, str(error))
+
+
+def test_near_miss_offers_the_closest_known_name() -> None:
+    assert near_miss("usr_id", ["amount", "user_id"]) == " (did you mean `user_id`?)"
+
+
+def test_near_miss_is_silent_when_nothing_is_close() -> None:
+    assert near_miss("weight", ["amount", "user_id"]) == ""
