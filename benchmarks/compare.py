@@ -19,9 +19,9 @@ from pyspark.sql import SparkSession
 import slackwater as sw
 from benchmarks.cases import Case
 from benchmarks.data import batches
+from benchmarks.processes import CpuTime, WorkerMemory
 from benchmarks.queries import frame_of, log_of, our_job, spark_query
 from benchmarks.sides import BatchTime, OurSide, SparkSide
-from benchmarks.worker_memory import WorkerMemory
 
 DATA: Final = Path("build/bench-data")
 Say = Callable[[str], None]
@@ -35,6 +35,8 @@ class Outcome:
     ours: list[BatchTime]
     sparks: list[BatchTime]
     peak_worker_mb: float
+    ours_cpu_ms: list[dict[str, float]]
+    sparks_cpu_ms: list[dict[str, float]]
 
     @property
     def ours_rows_per_s(self) -> float:
@@ -59,13 +61,17 @@ def compare(spark: SparkSession, case: Case, *, measured: int, home: Path, say: 
     files_of = list(batches(case.events, DATA / data_name(case), case.warm_up + total))
     shutil.rmtree(home, ignore_errors=True)
     ours, sparks = _our_side(spark, case, home), _spark_side(spark, case, home)
-    memory = WorkerMemory()
+    memory, cpu = WorkerMemory(), CpuTime()
     times: list[BatchTime] = []
+    our_cpu, spark_cpu = [], []
     try:
         for number, files in enumerate(files_of, 1 - case.warm_up):
+            cpu.lap()
             with memory.sampled():
                 our_seconds = ours.batch(files).seconds
+            our_cpu.append(cpu.lap())
             times.append(sparks.batch(files))
+            spark_cpu.append(cpu.lap())
             which = f"batch {number} of {total}" if number > 0 else f"warm-up {number + case.warm_up} of {case.warm_up}"
             say(f"{which}: ours {our_seconds:.2f} s (without commit), Spark's {times[-1].seconds:.2f} s")
         our_times = ours.finish()
@@ -75,7 +81,14 @@ def compare(spark: SparkSession, case: Case, *, measured: int, home: Path, say: 
     _check_results(home)
     shutil.rmtree(home)
     warm = slice(case.warm_up, None)
-    return Outcome(case=case, ours=our_times[warm], sparks=times[warm], peak_worker_mb=memory.peak_mb)
+    return Outcome(
+        case=case,
+        ours=our_times[warm],
+        sparks=times[warm],
+        peak_worker_mb=memory.peak_mb,
+        ours_cpu_ms=our_cpu[warm],
+        sparks_cpu_ms=spark_cpu[warm],
+    )
 
 
 def data_name(case: Case) -> str:

@@ -84,8 +84,7 @@ def _frame(events: Events, number: int) -> pl.DataFrame:
     if events.visitors is not None:
         key = (key + turn_ms // _VISIT_MS * events.visitors) % events.keys
     late_ms = dice.integers(-events.disorder_ms, events.disorder_ms, rows) if events.disorder_ms else 0
-    return pl.DataFrame(
-        {"event_id": ids, "key": key, "ts": _EPOCH_MS + turn_ms + late_ms, "value": dice.random(rows) * 100}
-    ).with_columns(
-        pl.format("user-{}", pl.col("key").cast(pl.String).str.zfill(6)).alias("key"), pl.col("value").round(2)
-    )
+    times = _EPOCH_MS + turn_ms + late_ms
+    frame = pl.DataFrame({"event_id": ids, "key": key, "ts": times, "value": dice.random(rows) * 100})
+    name = pl.format("user-{}", pl.col("key").cast(pl.String).str.zfill(6))
+    return frame.with_columns(name.alias("key"), pl.col("value").round(2))

@@ -14,9 +14,9 @@ from rich.table import Table
 
 import slackwater as sw
 from benchmarks.data import Events, batches
+from benchmarks.processes import WorkerMemory
 from benchmarks.queries import OUT_OF_ORDERNESS_S, log_of, our_job
 from benchmarks.sides import OurSide
-from benchmarks.worker_memory import WorkerMemory
 
 
 @dataclass(frozen=True, kw_only=True)

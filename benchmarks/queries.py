@@ -23,7 +23,7 @@ from slackwater.windows import Window
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
 
     from slackwater.sources.base import Source
 

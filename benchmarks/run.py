@@ -11,12 +11,12 @@ import json
 import sys
 import time
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.cases import CASES, Case
+from benchmarks.cases import CASES
 from benchmarks.compare import Outcome, compare
 from benchmarks.growth import POINTS, grow, growth_table
 from benchmarks.queries import bench_session
@@ -24,6 +24,8 @@ from benchmarks.step_profile import profile_table
 
 MOST_WORKER_MB: Final = 1024
 _SPEAK_EVERY_S: Final = 2.0
+_WIDTH: Final = 140
+"""Columns of the tables in a file or a pipe, where there is no terminal to say."""
 
 
 class Speaker:
@@ -35,7 +37,7 @@ class Speaker:
         self._status = console.status("starting Spark") if console.is_terminal else None
         self._spoke = 0.0
 
-    def __enter__(self) -> Speaker:
+    def __enter__(self) -> Self:
         if self._status is not None:
             self._status.start()
         return self
@@ -57,6 +59,8 @@ def main() -> int:
     """Run what the command line asks for; 1 if a case is below its floor, or could not be run."""
     options = _options()
     console, aside = Console(), Console(stderr=True)
+    if not console.is_terminal:
+        console.width = _WIDTH
     failures: list[str] = []
     with Speaker(aside) as speaker:
         spark = bench_session()

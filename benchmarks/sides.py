@@ -21,7 +21,7 @@ from slackwater.runtime.job import Job
 from slackwater.runtime.report import BatchReport
 
 if TYPE_CHECKING:
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
 
 _PATIENCE_S: Final = 300
 _LOOK_EVERY_S: Final = 0.02

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from statistics import median
 from typing import Any, Final
 
@@ -19,15 +18,17 @@ _TREE: Final = (
     ("queryPlanning", "plan"),
     ("addBatch", "run the batch"),
     ("evaluate", "  evaluate (ours)"),
-    ("stage.write", "    stages that read input and shuffle"),
-    ("stage.read", "    stages that read the shuffle: state and output"),
+    ("stage.write", "    stages that read input"),
+    ("stage.read", "    stages with state"),
     ("stage.other", "    other stages"),
     ("sinks", "  sinks (ours)"),
     ("clock", "  clock (ours)"),
     ("commitOffsets", "write the commit log"),
     ("commitBatch", "tell the sources"),
     ("triggerExecution", "all of it"),
-    ("stage.cpu", "executor time, both cores"),
+    ("cpu.workers", "CPU time of Python workers"),
+    ("cpu.driver", "CPU time of the JVM and the driver"),
+    ("stage.tasks", "time of all tasks"),
     ("stage.gc", "  of it JVM garbage collection"),
     ("jobs", "Spark jobs"),
 )
@@ -35,10 +36,10 @@ _TREE: Final = (
 
 def profile_table(spark: SparkSession, outcome: Outcome) -> Table:
     """Return each of our warm batches by step, and the medians of both sides, in milliseconds."""
-    ours = [_steps(spark, batch) for batch in outcome.ours]
-    sparks = [_steps(spark, batch) for batch in outcome.sparks]
+    ours = [{**_steps(spark, batch), **cpu} for batch, cpu in zip(outcome.ours, outcome.ours_cpu_ms, strict=True)]
+    sparks = [{**_steps(spark, batch), **cpu} for batch, cpu in zip(outcome.sparks, outcome.sparks_cpu_ms, strict=True)]
     table = Table(title=f"{outcome.case.name}: milliseconds a batch, by step", title_justify="left")
-    table.add_column("step")
+    table.add_column("step", no_wrap=True)
     for name in ("ours", "Spark's"):
         table.add_column(f"{name}, median", justify="right", style="bold")
     shown = outcome.ours[:8]
@@ -65,7 +66,7 @@ def _steps(spark: SparkSession, batch: BatchTime) -> dict[str, float]:
     return steps | _stages(spark, batch)
 
 
-def _stages(spark: SparkSession, batch: BatchTime) -> Mapping[str, float]:
+def _stages(spark: SparkSession, batch: BatchTime) -> dict[str, float]:
     """Return what Spark's status store says of the batch's stages: wall time by kind, and executor time."""
     store = spark.sparkContext._jsc.sc().statusStore()  # noqa: SLF001  the only way to Spark's own figures
     jobs = store.jobsList(None)
@@ -80,7 +81,7 @@ def _stages(spark: SparkSession, batch: BatchTime) -> Mapping[str, float]:
                 continue  # skipped: its shuffle files were there already
             took = stage.completionTime().get().getTime() - stage.submissionTime().get().getTime()
             kind = "write" if stage.shuffleWriteBytes() else "read" if stage.shuffleReadBytes() else "other"
-            for name, value in ((kind, took), ("cpu", stage.executorRunTime()), ("gc", stage.jvmGcTime())):
+            for name, value in ((kind, took), ("tasks", stage.executorRunTime()), ("gc", stage.jvmGcTime())):
                 found[f"stage.{name}"] = found.get(f"stage.{name}", 0) + value
     return found
 

@@ -9,7 +9,7 @@ import polars as pl
 from slackwater.eventtime.clock import MAX_MS, StepTime
 from slackwater.operators.inputs import GroupRows
 from slackwater.operators.panes import Panes, Shown
-from slackwater.operators.pieces import Piece, StepState
+from slackwater.operators.pieces import StepState
 from slackwater.operators.spec import WindowSpec
 
 
@@ -39,14 +39,16 @@ class AlignedWindows:
             return
         lazy = self.spec.schedule.is_lazy
         wanted = [p for p in state.pieces if not lazy or (not p.is_settled and p.min_end_ms <= watermark)]
-        rows = self._take(state, wanted)
-        # Only complete rows may fire; of a lazy step that is what has reached its end, and the rest
-        # is put back as it is.
-        waiting = rows.filter(pl.col("__end") > watermark) if lazy else rows.clear()
-        rows = rows.filter(pl.col("__end") <= watermark) if lazy else rows
-        kept = self.panes.advance(self.panes.merge(rows), time, out)
-        state.append(waiting, self._describe(watermark))
-        state.append(kept, self._describe(watermark))
+        rows = state.take_rows(wanted, self.spec)
+        if lazy and any(p.max_end_ms > watermark for p in wanted):
+            # Only complete rows may fire: of a lazy step that is what has reached its end. The rest goes back.
+            state.append(rows.filter(pl.col("__end") > watermark), self._describe(watermark))
+            rows = rows.filter(pl.col("__end") <= watermark)
+        rows = self.panes.merge(rows)
+        if self.spec.is_shown_once:
+            self.panes.show_last(rows, watermark, out)
+        else:
+            state.append(self.panes.advance(rows, time, out), self._describe(watermark))
 
     def _add(self, rows: GroupRows, time: StepTime, state: StepState, out: Shown) -> None:
         lazy = self.spec.schedule.is_lazy
@@ -59,17 +61,13 @@ class AlignedWindows:
             return
         first, last = int(eager["__end"].min()), int(eager["__end"].max())  # type: ignore[arg-type]
         touched = [p for p in state.pieces if p.min_end_ms <= last and p.max_end_ms >= first]
-        known = self.panes.known(self._take(state, touched), time)
+        known = self.panes.known(state.take_rows(touched, self.spec), time)
         merged = self.panes.merge(pl.concat([known, self.panes.start(eager)]))
         state.append(self.panes.after_rows(merged, time, out), self._describe(time.judge_ms))
 
-    def _take(self, state: StepState, pieces: list[Piece]) -> pl.DataFrame:
-        empty = pl.DataFrame(schema=self.spec.state_types)
-        return pl.concat([empty, *map(self.panes.conform, state.take(pieces))])
-
     def _compact(self, state: StepState, time: StepTime, stagger: int) -> None:
         if crowd := state.crowded(stagger):
-            merged = self.panes.merge(self._take(state, crowd))
+            merged = self.panes.merge(state.take_rows(crowd, self.spec))
             state.append(merged, self._describe(time.watermark_ms), tier=crowd[0].tier + 1)
 
     def _describe(self, watermark_ms: int) -> Any:  # noqa: ANN401  a function from frame to facts

@@ -42,22 +42,12 @@ class Panes:
         self.forgotten_at = pl.col("__end") + spec.lateness_ms
         """The watermark at which a window is forgotten."""
 
-    def conform(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Return `rows` with exactly the state's columns; what FRONT did not send gets its first value."""
-        first: dict[str, object] = {"__panes": 0, "__done": False, "__shown": []}
-        missing = [
-            pl.lit(first.get(name), dtype=dtype).alias(name)
-            for name, dtype in self.spec.state_types.items()
-            if name not in rows.columns
-        ]
-        return rows.with_columns(missing).select(self.spec.state_types.names())
-
     def start(self, fresh: pl.DataFrame) -> pl.DataFrame:
         """Return a batch's new rows as state rows: counted as `__fresh`, and with their first event-time pane."""
         if (step := self._schedule.early_event_time_ms) is not None:
             first = pl.col("__first")
             fresh = fresh.with_columns((first - first.mod(step) + step).alias("__tick"))
-        return self.conform(fresh).with_columns(pl.col("__new").alias("__fresh"))
+        return self.spec.conform(fresh).with_columns(pl.col("__new").alias("__fresh"))
 
     def known(self, rows: pl.DataFrame, time: StepTime) -> pl.DataFrame:
         """Return rows from the state as they are before a batch's rows join them."""
@@ -84,7 +74,8 @@ class Panes:
             rules |= {"__start": pl.col("__start").min(), "__end": pl.col("__end").max()}
         extra = [rule for name, rule in rules.items() if name in rows.columns]
         merged = merge_states(rows, by or self.spec.by, self.spec.aggregates, extra)
-        return merged.select([*dict.fromkeys([*(by or []), *rows.columns])])
+        wanted = [*dict.fromkeys([*(by or []), *rows.columns])]
+        return merged if merged.columns == wanted else merged.select(wanted)
 
     def after_rows(self, rows: pl.DataFrame, time: StepTime, out: Shown) -> pl.DataFrame:
         """Fire what this batch's rows call for (count triggers), once per window; drops `__fresh`."""
@@ -114,6 +105,8 @@ class Panes:
             if not sched.repeat_unchanged and self.spec.accumulation != "discarding":
                 complete &= pl.col("__new") > 0
             rows = self.fire(rows, complete, "on_time", time.watermark_ms, out)
+        if rows.is_empty() or int(rows["__end"].min()) + self.spec.lateness_ms > time.watermark_ms:  # type: ignore[arg-type]
+            return rows  # nothing is forgotten yet
         forgotten = self.forgotten_at <= time.watermark_ms
         unshown = forgotten & (pl.col("__new") > 0) & self._unfinished
         if self.spec.semantics.on_close == "flush":
@@ -121,6 +114,12 @@ class Panes:
         else:
             out.count("ignored", int(rows.filter(unshown)["__new"].sum()))
         return rows.filter(~forgotten)
+
+    def show_last(self, rows: pl.DataFrame, watermark_ms: int, out: Shown) -> None:
+        """Show the only pane of windows that are complete and forgotten at once."""
+        results = finish(rows, self.spec.aggregates)
+        out.results.append(self._result(results, "on_time", watermark_ms, retraction=False))
+        out.count("panes", results.height)
 
     def _processing_time(self, rows: pl.DataFrame, time: StepTime, out: Shown) -> pl.DataFrame:
         passed = pl.col("__end") <= time.previous_ms
@@ -167,7 +166,7 @@ class Panes:
         hit = rows.with_columns(wanted.fill_null(value=False).alias("__hit"))["__hit"]
         if not hit.any():
             return rows
-        quiet, fired = rows.filter(~hit), rows.filter(hit)
+        quiet, fired = (rows.clear(), rows) if hit.all() else (rows.filter(~hit), rows.filter(hit))
         results = finish(fired, self.spec.aggregates)
         if self.spec.accumulation == "retracting":
             changed = self._changed(results)
@@ -177,7 +176,8 @@ class Panes:
         if results.height:
             out.results.append(self._result(results, pane, watermark_ms, retraction=False))
             out.count("panes", results.height)
-        return pl.concat([quiet, self._after_pane(fired, pane)])
+        fired = self._after_pane(fired, pane)
+        return pl.concat([quiet, fired]) if quiet.height else fired
 
     def _after_pane(self, rows: pl.DataFrame, pane: str) -> pl.DataFrame:
         changes = [pl.lit(0, dtype=pl.Int64).alias("__new"), pl.col("__panes") + 1]
@@ -224,7 +224,7 @@ class Panes:
 
     def _result(self, rows: pl.DataFrame, pane: str, watermark_ms: int, *, retraction: bool) -> pl.DataFrame:
         end = pl.col("__end")
-        return rows.select(
+        shown = rows.select(
             *self.spec.keys,
             to_timestamp(pl.col("__start")).alias("window_start"),
             pl.when(end < MAX_MS).then(to_timestamp(end)).alias("window_end"),
@@ -233,7 +233,8 @@ class Panes:
             pl.col("__panes").cast(pl.Int32).alias("pane_index"),
             pl.lit(retraction).alias("is_retraction"),
             timestamp_lit(watermark_ms).alias("watermark"),
-        ).cast(dict(self.spec.result_types))
+        )
+        return shown if shown.schema == self.spec.result_types else shown.cast(dict(self.spec.result_types))
 
 
 def _first_tick() -> pl.Expr:

@@ -15,6 +15,7 @@ import polars as pl
 
 from slackwater.eventtime.clock import MAX_MS, StepTime
 from slackwater.operators.packing import pack, unpack
+from slackwater.operators.spec import WindowSpec
 
 MOST_BYTES: Final = 4 << 20
 """A piece's size limit: Spark's state calls slow down sharply above a few megabytes."""
@@ -76,6 +77,11 @@ class StepState:
         """Return the step's part of the group's index."""
         return {"next": self.next_seq, "pieces": [list(vars(piece).values()) for piece in self.pieces]}
 
+    def take_rows(self, pieces: Iterable[Piece], spec: WindowSpec) -> pl.DataFrame:
+        """Remove `pieces` and return their rows as one frame, in the order they were stored."""
+        frames = [spec.conform(frame) for frame in self.take(pieces)]
+        return pl.concat(frames) if frames else pl.DataFrame(schema=spec.state_types)
+
     def append_blob(self, blob: bytes, **facts: Any) -> None:  # noqa: ANN401  a Piece's own fields
         """Store a piece that is packed already."""
         self.store.put(f"{self.step}/{self.next_seq}", blob)
@@ -108,6 +114,9 @@ class StepState:
     def append(self, rows: pl.DataFrame, describe: Describe, tier: int = 0) -> None:
         """Store `rows`, split by window end so that what fires sooner is in smaller pieces."""
         if rows.is_empty():
+            return
+        if rows["__end"].min() == rows["__end"].max():
+            self.append_whole(rows, describe, tier)
             return
         rank = pl.col("__end").rank("dense")
         slices = rows.with_columns(rank.log(_GROWTH).floor().cast(pl.Int32).alias("__slice"))

@@ -44,7 +44,7 @@ class Sessions:
     def _advance(self, time: StepTime, state: StepState, out: Shown) -> None:
         if not state.wakes(time):
             return
-        merged, waiting = self._merge(self._take(state), time.watermark_ms)
+        merged, waiting = self._merge(state.take_rows(list(state.pieces), self.spec), time.watermark_ms)
         kept = self.panes.advance(merged, time, out)
         self._store(pl.concat([kept, waiting]), state, time.watermark_ms)
 
@@ -60,7 +60,7 @@ class Sessions:
             return
         opened = rows.frame(spec.name, rows.open)
         fresh = [self.panes.start(frame) for frame in (opened, behind) if frame is not None]
-        known = self.panes.known(self._take(state), time)
+        known = self.panes.known(state.take_rows(list(state.pieces), self.spec), time)
         if suspects is not None:
             accepted = self._judge(suspects, pl.concat([known, *fresh]), watermark, out)
             fresh.append(self.panes.start(accepted))
@@ -113,10 +113,6 @@ class Sessions:
             # What is merged already knows where its session ends, so that it does not fire too soon.
             rows = rows.with_columns(end.alias("__end")).filter(~waits)
         return self.panes.merge(rows, by).select(waiting.columns), waiting
-
-    def _take(self, state: StepState) -> pl.DataFrame:
-        empty = pl.DataFrame(schema=self.spec.state_types)
-        return pl.concat([empty, *map(self.panes.conform, state.take(list(state.pieces)))])
 
     def _store(self, rows: pl.DataFrame, state: StepState, watermark_ms: int) -> None:
         if rows.height:

@@ -11,7 +11,7 @@ from slackwater.eventtime.clock import MAX_MS, StepTime
 from slackwater.operators.aligned import describe
 from slackwater.operators.inputs import GroupRows
 from slackwater.operators.panes import Panes, Shown
-from slackwater.operators.pieces import Piece, StepState
+from slackwater.operators.pieces import StepState
 from slackwater.operators.spec import WindowSpec
 from slackwater.windows import SlidingWindow
 
@@ -40,7 +40,7 @@ class SlidingWindows:
             self._add(rows, time, state, out)
             self._advance(time, state, out)
         if crowd := state.crowded(stagger):
-            self._store(self.panes.merge(self._take(state, crowd)), state, time.watermark_ms, crowd[0].tier + 1)
+            self._store(self.panes.merge(state.take_rows(crowd, self.spec)), state, time.watermark_ms, crowd[0].tier + 1)
         return out
 
     def _advance(self, time: StepTime, state: StepState, out: Shown) -> None:
@@ -55,7 +55,7 @@ class SlidingWindows:
         # To fire the instants in (previous, watermark], look back one size from the first of them.
         first = min(p.wake_ms for p in state.pieces if not p.is_settled)
         wanted = [p for p in state.pieces if first - self.size_ms < p.max_end_ms and p.min_end_ms <= watermark]
-        instants = self.panes.merge(self._take(state, wanted))
+        instants = self.panes.merge(state.take_rows(wanted, self.spec))
         fires = (pl.col("__end") > time.previous_ms) & (pl.col("__end") <= watermark)
         kept = self._show(instants, fires, "on_time", watermark, out)
         self._store(kept.filter(pl.col("__end") + kept_ms > watermark), state, watermark)
@@ -72,7 +72,7 @@ class SlidingWindows:
         near = [
             p for p in state.pieces if first - self.size_ms < p.max_end_ms and p.min_end_ms < last + self.size_ms
         ]
-        known = self.panes.known(self._take(state, near), time)
+        known = self.panes.known(state.take_rows(near, self.spec), time)
         merged = self.panes.merge(pl.concat([known, self.panes.start(late)]))
         corrected = (pl.col("__touched") > 0) & (pl.col("__end") <= watermark)
         self._store(self._show(merged, corrected, "late", watermark, out), state, watermark)
@@ -98,10 +98,6 @@ class SlidingWindows:
         # The rolling sums were only for show: an instant keeps its own events, and what became of its panes.
         done = instants.filter(hit).with_columns(fired.sort("__row").select(own).get_columns())
         return pl.concat([instants.filter(~hit), done]).drop("__row")
-
-    def _take(self, state: StepState, pieces: list[Piece]) -> pl.DataFrame:
-        empty = pl.DataFrame(schema=self.spec.state_types)
-        return pl.concat([empty, *map(self.panes.conform, state.take(pieces))])
 
     def _store(self, rows: pl.DataFrame, state: StepState, watermark_ms: int, tier: int = 0) -> None:
         if rows.height:

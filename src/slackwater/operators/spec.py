@@ -71,6 +71,18 @@ class WindowSpec:
             types["__shown"] = pl.List(pl.Struct(self.shown_types))
         return pl.Schema(types | dict(state_schema(self.row_schema, self.aggregates)))
 
+    def conform(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Return `rows` with exactly the state's columns; what is missing gets its first value."""
+        if rows.columns == self.state_types.names():
+            return rows
+        first: dict[str, object] = {"__panes": 0, "__done": False, "__shown": []}
+        missing = [
+            pl.lit(first.get(name), dtype=dtype).alias(name)
+            for name, dtype in self.state_types.items()
+            if name not in rows.columns
+        ]
+        return rows.with_columns(missing).select(self.state_types.names())
+
     @cached_property
     def shown_types(self) -> pl.Schema:
         """What is remembered of a shown row, so that a retraction repeats it to the letter."""
@@ -98,6 +110,12 @@ class WindowSpec:
     def can_finish(self) -> bool:
         """Whether a window may be finished before it is forgotten."""
         return self.schedule.once or self.schedule.finish_on_time
+
+    @property
+    def is_shown_once(self) -> bool:
+        """Whether a window shows exactly one pane, when it is complete, and is forgotten then."""
+        sched = self.schedule
+        return sched.is_lazy and sched.on_time and self.lateness_ms == 0 and not self.can_finish
 
     @property
     def may_update(self) -> bool:

@@ -63,9 +63,11 @@ class WindowFront:
 
     def merge(self, parts: list[pl.DataFrame]) -> pl.DataFrame:
         """Merge the combined rows of a file's chunks, which are in order."""
-        if len(parts) == 1:
-            return parts[0]
-        return merge_states(pl.concat(parts), self.spec.by, self.spec.aggregates, self._carry)
+        rows = parts[0]
+        if len(parts) > 1:
+            rows = merge_states(pl.concat(parts), self.spec.by, self.spec.aggregates, self._carry)
+        # A lazy step stores what comes as it is, so it comes as the state has it.
+        return self.spec.conform(rows) if self.spec.schedule.is_lazy else rows
 
     def _aligned(self, rows: pl.DataFrame, window: AlignedWindow, watermark_ms: int) -> Combined:
         spec, late = self.spec, None

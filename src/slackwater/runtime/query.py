@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -50,7 +51,7 @@ def _front(spark: SparkSession, source: SourcePlan, handle: PlanHandle, *, bound
                 reader = reader.option("maxBytesPerTrigger", log.max_bytes_per_batch)
             modified = F.unix_millis("modificationTime").alias("modified_ms")
             # Without `content` the JVM lists the files and reads none of them.
-            listed = reader.load(log.path).select("path", "length", modified, now.alias("now_ms"))
+            listed = reader.load(_literal(log.path)).select("path", "length", modified, now.alias("now_ms"))
             # Bounded batches have no heartbeat after the first, so FRONT ticks as well.
             return listed.mapInArrow(log_front(handle, source.name, ticks=bounded), DDL)
         case DataFrameSource(frame=frame):
@@ -58,6 +59,11 @@ def _front(spark: SparkSession, source: SourcePlan, handle: PlanHandle, *, bound
             return timed.mapInArrow(frame_front(handle, source.name, ticks=bounded), DDL)
     message = f"{source.source} cannot run on Spark"
     raise TypeError(message)
+
+
+def _literal(path: str) -> str:
+    """Return `path` such that Spark, which takes it for a pattern, finds this very folder."""
+    return re.sub(r"([\\\[\]{}*?^])", r"\\\1", path)
 
 
 def heartbeat(spark: SparkSession, plan: Plan) -> DataFrame:

@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
-from urllib.parse import unquote
 
 import pandas as pd
 import polars as pl
@@ -85,7 +84,8 @@ def log_front(handle: PlanHandle, stream: str, *, ticks: bool) -> Callable[[Iter
 
 
 def _log_chunks(source: LogSource, file: dict[str, Any]) -> Iterator[Chunk]:
-    path = unquote(file["path"].removeprefix("file://").removeprefix("file:"))
+    # Spark gives the path as it is, nothing in it is encoded.
+    path = file["path"].removeprefix("file://").removeprefix("file:")
     modified = file["modified_ms"]
     partition, base = partition_of(path, source.path), base_offset(path, modified)
     columns = None if source.schema is None else source.schema.names()

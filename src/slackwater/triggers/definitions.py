@@ -72,6 +72,8 @@ def after_watermark(
         raise refuse("TRIGGER_EARLY", got=early)
     if late is not None and not isinstance(late, AfterCount | Never):
         raise refuse("TRIGGER_LATE", got=late)
+    if isinstance(late, AfterCount) and late.once:
+        raise refuse("TRIGGER_LATE", got=late)
     if isinstance(early, AfterCount) and early.once:
         raise refuse("TRIGGER_EARLY", got=early)
     return AfterWatermark(early=early, late=late, repeat_unchanged=repeat_unchanged)

@@ -77,7 +77,8 @@ def test_a_schedule_says_its_panes_in_words() -> None:
         (lambda: sw.any_of(sw.every("1s"), sw.every("2s")), "TRIGGER_ANY_OF"),
         (lambda: sw.any_of(sw.every("1s"), sw.after_count(1, once=True)), "TRIGGER_ANY_OF"),
         (lambda: sw.after_watermark(early=sw.after_count(1, once=True)), "TRIGGER_EARLY"),
-        (lambda: sw.after_watermark(late=sw.every("1s")), "TRIGGER_LATE"),
+        (lambda: sw.after_watermark(late=sw.every("1s")), "TRIGGER_LATE"),  # type: ignore[arg-type]
+        (lambda: sw.after_watermark(late=sw.after_count(1, once=True)), "TRIGGER_LATE"),
     ],
 )
 def test_a_trigger_that_makes_no_sense_is_refused(build: object, code: str) -> None:
