@@ -79,11 +79,13 @@ class CpuTime:
 
 
 def _children() -> list[psutil.Process]:
-    return psutil.Process(os.getpid()).children(recursive=True)
+    found: list[psutil.Process] = psutil.Process(os.getpid()).children(recursive=True)
+    return found
 
 
 def _is_worker(process: psutil.Process) -> bool:
     try:
-        return "pyspark.daemon" in process.cmdline()
+        # The daemon, and what it forks, which keeps its name: `python -m pyspark.daemon`, or Slackwater's own.
+        return any(part.endswith(".daemon") for part in process.cmdline())
     except psutil.Error:
         return False

@@ -59,6 +59,11 @@ CATALOGUE: Final[dict[str, str]] = {
         "`{path}` was begun by a different version of this pipeline; run that version once more, or "
         "accept that its rows may differ with --accept-changes"
     ),
+    "BATCH_INPUT_CHANGED": (
+        "a batch whose delivery was begun must read the same files again; files of stream `{stream}` "
+        "in batch {batch} are not those that were read before; put them back as they were, or accept "
+        "that rows may be lost or doubled with --accept-changes"
+    ),
     "CHAIN_GLOBAL": (
         "a chained step needs results with an event time; got `{before}`, a global window, before "
         "step `{step}`; use a window with an end"
@@ -103,6 +108,10 @@ CATALOGUE: Final[dict[str, str]] = {
     "CHECKPOINT_STEP_NEW": (
         "a checkpoint's steps cannot change; `{step}` is not in `{path}`; give a renamed step its old "
         "name, or start with a new checkpoint"
+    ),
+    "CHECKPOINT_UNSHARED": (
+        "driver and executors must see the same checkpoint; some executors do not see `{path}`; put "
+        "it on a shared file system"
     ),
     "CLOCK_MISSING": (
         "every batch needs its clock; `{path}` for batch {batch} is missing; restore the checkpoint "
@@ -265,7 +274,20 @@ CATALOGUE: Final[dict[str, str]] = {
         "a Parquet log's columns must be known when the pipeline is built; `{path}` has no file yet; "
         'give schema="id string, ts timestamp"'
     ),
+    "LOG_STRAYS": (
+        "every file of a log must be read; {count} of `{path}` never will be: {files}; Spark passes "
+        "over names that begin with `_` and over files that changed after they were read; write new "
+        "records to new files, with other names"
+    ),
+    "LOG_WRITER_NEWLINE": (
+        "a record of a JSON-lines log is one line; got a newline in {got}; write compact JSON"
+    ),
     "LOG_WRITER_OPTION": "`{what}` of a log writer must be {rule}; got {got}; {remedy}",
+    "LOG_WRITER_PARTITION": (
+        "a partition is a sub-folder of the log whose name begins with neither `.` nor `_`; got "
+        '{got}; use for example "0"'
+    ),
+    "LOG_WRITER_RECORD": "a Parquet log is written frame by frame; got a {got}; use append_frame",
     "MAP_EMPTY": (
         "a map function must work on an empty frame, or say its columns; got {cause} in `{step}`; "
         'make it work with no rows, or add output="column type, …"'
@@ -315,6 +337,10 @@ CATALOGUE: Final[dict[str, str]] = {
         "a file must define one pipeline, or call one `pipeline`; `{file}` defines {found}; name the "
         "one to run `pipeline`"
     ),
+    "PIPELINE_FILE_FAILED": (
+        "the file with the pipeline must run without an error; `{file}`, line {line}: {cause}; "
+        "correct the file"
+    ),
     "PIPELINE_FILE_MISSING": "the file with the pipeline must exist; `{file}` does not; check the path",
     "PREDICATE_TYPE": (
         "a condition must be true or false; got {got} of type {dtype} in `{step}`; compare it with "
@@ -350,6 +376,10 @@ CATALOGUE: Final[dict[str, str]] = {
     "SLIDING_TRIGGER": (
         "a sliding window fires once per event, when the watermark passes it; got {got}; leave "
         "`trigger` out"
+    ),
+    "SPECULATION": (
+        "a batch must be computed once at a time; the Spark session has spark.speculation switched "
+        "on; start it with spark.speculation=false"
     ),
     "STATE_OF_ANOTHER_STEP": (
         "state must belong to the step that reads it; step `{step}` found a blob of `{got}`; start "

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from slackwater.plan import Plan
     from slackwater.runtime.job import Job
 
-DEFAULT_KEY_GROUPS: Final = 64
+DEFAULT_KEY_GROUPS: Final = 16
 _MOST_KEY_GROUPS: Final = 4096
 
 

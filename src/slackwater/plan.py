@@ -147,17 +147,14 @@ def _digest(expression: pl.Expr) -> str:
 
 def _text(value: object) -> str:
     """Return `value` as text that is the same in every process; a plain repr may hold an address."""
-    if isinstance(value, pl.Expr):
-        return str(value)
-    if isinstance(value, tuple | list):
-        return f"({', '.join(map(_text, value))})"
-    if isinstance(value, Mapping):
-        return f"({', '.join(f'{name}={_text(item)}' for name, item in value.items())})"
-    if is_dataclass(value) and not isinstance(value, type):
-        return f"{type(value).__name__}{_text(vars(value))}"
-    if isinstance(value, frozenset):
-        return f"({', '.join(sorted(map(_text, value)))})"
     code = value if isinstance(value, CodeType) else getattr(value, "__code__", None)
     if isinstance(code, CodeType):
         return f"{code.co_code.hex()}{code.co_names}{_text(code.co_consts)}"
+    if isinstance(value, Mapping):
+        return f"({', '.join(f'{name}={_text(item)}' for name, item in value.items())})"
+    if isinstance(value, tuple | list | frozenset):
+        texts = map(_text, value)
+        return f"({', '.join(sorted(texts) if isinstance(value, frozenset) else texts)})"
+    if is_dataclass(value) and not isinstance(value, type):
+        return f"{type(value).__name__}{_text(vars(value))}"
     return str(value)

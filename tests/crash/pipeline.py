@@ -24,9 +24,9 @@ aggregates = {
 }
 by_user = events.key_by("user")
 per_minute = by_user.window(sw.tumbling("1m"), allowed_lateness="5m", name="per_minute").aggregate(**aggregates)
-visits = by_user.window(
-    sw.session("20s"), allowed_lateness="5m", accumulation="retracting", name="visits"
-).aggregate(**aggregates)
+visits = by_user.window(sw.session("20s"), allowed_lateness="5m", accumulation="retracting", name="visits").aggregate(
+    **aggregates
+)
 
 pipeline = sw.Pipeline(
     "crash",

@@ -2,29 +2,52 @@
 
 from __future__ import annotations
 
+import os
 import runpy
 import sys
+import traceback
 from pathlib import Path
+from typing import Any, Final
 
-from slackwater.errors import fault
+from slackwater.errors import SlackwaterError, fault
 from slackwater.pipeline import Pipeline
+
+_NAME: Final = "__pipeline__"
+"""What the file is called while it runs.
+
+No module of that name can be imported, so its functions and classes travel to the workers by value;
+and it is not `__main__`, so that `if __name__ == "__main__":` still means started by hand.
+"""
 
 
 def load_pipeline(file: Path) -> Pipeline:
-    """Return the pipeline in `file`: the variable `pipeline`, or the only one there is.
-
-    The file runs as `__main__`, so that its functions and classes travel to the workers by value.
-    """
+    """Return the pipeline in `file`: the variable `pipeline`, or the only one there is."""
     if not file.is_file():
         raise fault("PIPELINE_FILE_MISSING", file=file)
-    sys.path.insert(0, str(file.resolve().parent))
-    main = sys.modules["__main__"]
-    # Names that stand in `__main__` are pickled by value, and looked up there when they refer to each other.
-    defined = runpy.run_path(str(file), run_name="__main__")
-    vars(main).update({name: value for name, value in defined.items() if not name.startswith("__")})
-    found = {name: value for name, value in defined.items() if isinstance(value, Pipeline)}
+    _add_to_path(str(file.resolve().parent))
+    found = {name: value for name, value in _run(file).items() if isinstance(value, Pipeline)}
     if isinstance(found.get("pipeline"), Pipeline):
         return found["pipeline"]
     if len(found) != 1:
-        raise fault("PIPELINE_FILE_CHOICE", file=file, found=sorted(found) or "none")
+        raise fault("PIPELINE_FILE_CHOICE", file=file, found=", ".join(sorted(found)) or "none")
     return next(iter(found.values()))
+
+
+def _run(file: Path) -> dict[str, Any]:
+    try:
+        return runpy.run_path(str(file), run_name=_NAME)
+    except SlackwaterError:
+        raise
+    except SyntaxError as error:
+        raise fault("PIPELINE_FILE_FAILED", file=file, line=error.lineno, cause=f"SyntaxError: {error.msg}") from error
+    except Exception as error:
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
+        cause = f"{type(error).__name__}: {error}"
+        raise fault("PIPELINE_FILE_FAILED", file=file, line=lines[-1] if lines else "?", cause=cause) from error
+
+
+def _add_to_path(folder: str) -> None:
+    """Let the file, here and in Spark's local workers, import what stands beside it."""
+    sys.path.insert(0, folder)
+    known = [part for part in os.environ.get("PYTHONPATH", "").split(os.pathsep) if part]
+    os.environ["PYTHONPATH"] = os.pathsep.join([folder, *known])

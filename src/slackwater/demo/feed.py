@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from slackwater.demo.phones import PARTITIONS, Phones
+from slackwater.demo.phones import Phones
 from slackwater.log_writer import LogWriter
 
 SPEED: Final = 10
 """Seconds of the customers' time in one second on the wall: a minute shows ten minutes of events."""
 _TICK_S: Final = 0.1
-_TICKS_A_FILE: Final = 5
+_ROLL_AFTER: Final = "500ms"
 
 
 @dataclass(kw_only=True)
@@ -75,23 +75,18 @@ class Feed:
             self._failure.append(error)
 
     def _write_all(self) -> None:
-        writers = [LogWriter(self.folder, partition=str(number)) for number in range(PARTITIONS)]
         start_ms = self.phones.now_ms
         ticks = round(self.seconds / _TICK_S)
-        for tick in range(1, ticks + 1):
-            due = self._began + tick * _TICK_S
-            if self._stop.wait(max(0.0, due - time.monotonic())):
-                break
-            purchases = round(self.rate * tick * _TICK_S) - round(self.rate * (tick - 1) * _TICK_S)
-            self._append(writers, self.phones.tick(start_ms + round(tick * _TICK_S * SPEED * 1_000), purchases))
-            if tick % _TICKS_A_FILE == 0:
-                for writer in writers:
-                    writer.flush()
-        self._append(writers, self.phones.all_back())
-        for writer in writers:
-            writer.close()
+        with LogWriter(self.folder, roll_after=_ROLL_AFTER) as log:
+            for tick in range(1, ticks + 1):
+                if self._stop.wait(max(0.0, self._began + tick * _TICK_S - time.monotonic())):
+                    break
+                purchases = round(self.rate * tick * _TICK_S) - round(self.rate * (tick - 1) * _TICK_S)
+                until_ms = start_ms + round(tick * _TICK_S * SPEED * 1_000)
+                self._append(log, self.phones.tick(until_ms, purchases))
+            self._append(log, self.phones.all_back())
 
-    def _append(self, writers: list[LogWriter], records: list[tuple[int, bytes]]) -> None:
+    def _append(self, log: LogWriter, records: list[tuple[int, bytes]]) -> None:
         for partition, record in records:
-            writers[partition].append(record)
+            log.append(record, partition=str(partition))
         self.written += len(records)

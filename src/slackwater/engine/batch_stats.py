@@ -17,6 +17,8 @@ class PartitionStats:
     rows: int = 0
     max_ts_ms: int = MIN_MS
     modified_ms: int = MIN_MS
+    files: int = 0
+    """A checksum over the names and times of the files read, in whatever order."""
 
 
 @dataclass(kw_only=True)
@@ -39,6 +41,11 @@ class BatchStats:
     """Per step or output: rows on time, refired, late, panes, …"""
     state: dict[str, Counter[str]] = field(default_factory=dict)
     """Per step: pieces, rows and bytes held."""
+
+    @property
+    def files(self) -> dict[str, int]:
+        """Per stream, a checksum over the files that the batch read."""
+        return {name: sum(part.files for part in seen.partitions.values()) for name, seen in self.streams.items()}
 
     @classmethod
     def merged(cls, payloads: Iterable[bytes]) -> BatchStats:
@@ -65,3 +72,4 @@ class BatchStats:
             known.rows += seen["rows"]
             known.max_ts_ms = max(known.max_ts_ms, seen["max_ts_ms"])
             known.modified_ms = max(known.modified_ms, seen["modified_ms"])
+            known.files += seen["files"]

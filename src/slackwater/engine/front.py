@@ -7,6 +7,7 @@ must not depend on which task read which file.
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -102,7 +103,7 @@ class Arrivals:
         known = labels(self.plan.key_groups)
         parts = grouped.partition_by("__group", include_key=False, as_dict=True, maintain_order=True)
         for (group,), part in parts.items():
-            self._pack(part, known[group], step.name, kind)  # type: ignore[index]  # an Int32 column
+            self._pack(part, known[group], step.name, kind)
 
     def _pack(self, rows: pl.DataFrame, label: int, step: str, kind: Kind) -> None:
         payload = pack(rows, step)
@@ -157,8 +158,9 @@ class Front:
 
     def process(self, chunk: Chunk) -> list[Packet]:
         """Process one chunk; returns the packets of the file before, when a new file begins."""
-        packets = [] if chunk.file == self._file else self._flush()
-        if chunk.file != self._file:
+        is_new = chunk.file != self._file
+        packets = self._flush() if is_new else []
+        if is_new:
             self._file = chunk.file
             self.arrivals.order = f"{chunk.partition}\x00{chunk.first_offset:020d}"
         height = chunk.frame.height
@@ -175,11 +177,13 @@ class Front:
         for what, number in (("rows", height), ("filtered", context.filtered), ("dead", dead)):
             self._totals[what] += number
         known = self._partitions.setdefault(
-            chunk.partition, {"rows": 0, "max_ts_ms": MIN_MS, "modified_ms": MIN_MS}
+            chunk.partition, {"rows": 0, "max_ts_ms": MIN_MS, "modified_ms": MIN_MS, "files": 0}
         )
         known["rows"] += height
         known["max_ts_ms"] = max(known["max_ts_ms"], context.max_ts_ms)
         known["modified_ms"] = max(known["modified_ms"], chunk.modified_ms)
+        if is_new and chunk.modified_ms > MIN_MS:
+            known["files"] += zlib.crc32(f"{chunk.file}@{chunk.modified_ms}".encode())
         return packets
 
     def finish(self, task: str) -> list[Packet]:

@@ -93,12 +93,14 @@ class Stage:
             return
         results = pl.concat(shown.results)
         if step.results.steps or step.results.children:
-            # A result's event time is the last instant of its window.
+            # A result's event time is the last instant of its window. Its place (group, batch, number) breaks ties
+            # of time, so it is its own, and the same when the batch is run again; the order as shown is not.
             event_time = pl.col("window_end").dt.epoch("ms") - 1
+            results = results.sort([*step.spec.keys, "window_start", "window_end"], maintain_order=True)
             results = results.with_columns(
                 event_time.alias("__ts"),
-                pl.lit(step.name).alias("__part"),
-                pl.int_range(pl.len(), dtype=pl.Int64).alias("__off"),
+                pl.lit(f"{step.name}/{key_group:06d}").alias("__part"),
+                ((arrivals.clock.batch << 32) + pl.int_range(pl.len(), dtype=pl.Int64)).alias("__off"),
             )
         context = RowContext(source=step.name, partition=step.name, ingestion_ms=arrivals.now_ms, now_ms=arrivals.now_ms)
         self.functions[step.name].run(results, context, arrivals.arrive)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -32,7 +32,7 @@ class JsonFormat:
     record whose field is not of the declared type is a dead letter.
     """
 
-    schema: pl.Schema
+    schema: pl.Schema = field(hash=False)
     max_depth: int = MAX_DEPTH
     max_bytes: int = MAX_BYTES
 

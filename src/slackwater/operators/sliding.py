@@ -82,17 +82,20 @@ class SlidingWindows:
     ) -> pl.DataFrame:
         """Show the instants that `fires` picks; return all instants as they are afterwards."""
         spec, fresh = self.spec, "__fresh" in instants.columns
-        instants = instants.sort([*spec.keys, "__end"], maintain_order=True).with_columns(
-            (pl.col("__fresh") if fresh else pl.lit(0, dtype=pl.Int64)).alias("__fresh")
+        instants = (
+            instants.sort([*spec.keys, "__end"], maintain_order=True)
+            .with_columns((pl.col("__fresh") if fresh else pl.lit(0, dtype=pl.Int64)).alias("__fresh"))
+            .with_row_index("__row")
         )
         merges = [merge for alias, aggregate in spec.aggregates.items() for merge in aggregate.merge(alias)]
-        windows = instants.rolling(
+        rolling = instants.rolling(
             index_column="__end", period=f"{self.size_ms}i", group_by=list(spec.keys), closed="right"
-        ).agg(pl.col("__fresh").sum().alias("__touched"), *merges)
+        )
+        # A window ends with its own instant, whose number puts the windows back in the order of the instants.
+        windows = rolling.agg(pl.col("__fresh").sum().alias("__touched"), pl.col("__row").last(), *merges).sort("__row")
         own = ["__start", "__new", "__panes", *(["__shown"] if "__shown" in instants.columns else [])]
         windows = compact(windows.with_columns(instants.select(own).get_columns()), spec.aggregates)
-        instants = instants.drop("__fresh").with_row_index("__row")
-        windows = windows.with_columns(instants["__row"])
+        instants = instants.drop("__fresh")
         hit = windows.with_columns(fires.alias("__hit"))["__hit"]
         fired = self.panes.fire(windows.filter(hit), pl.lit(value=True), pane, watermark_ms, out)
         # The rolling sums were only for show: an instant keeps its own events, and what became of its panes.

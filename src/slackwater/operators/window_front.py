@@ -7,6 +7,7 @@ key and window, so a hot key crosses the shuffle as one row.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 
 import polars as pl
 
@@ -14,7 +15,7 @@ from slackwater.aggregates.combine import combine_rows, merge_states
 from slackwater.eventtime.clock import StepTime
 from slackwater.operators.late_rows import late_rows
 from slackwater.operators.spec import WindowSpec
-from slackwater.windows import SessionWindow, SlidingWindow
+from slackwater.windows import CumulativeWindow, HoppingWindow, SessionWindow, SlidingWindow
 from slackwater.windows.assign import (
     CELL,
     AlignedWindow,
@@ -26,6 +27,7 @@ from slackwater.windows.assign import (
     windows_of,
 )
 
+_WORTH_MERGING: Final = 4
 _ARRIVED = pl.col("__off").min().alias("__arrived")
 _FIRST = pl.col("__ts").sort_by("__off").first().alias("__first")
 
@@ -63,9 +65,10 @@ class WindowFront:
 
     def merge(self, parts: list[pl.DataFrame]) -> pl.DataFrame:
         """Merge the combined rows of a file's chunks, which are in order."""
-        rows = parts[0]
-        if len(parts) > 1:
-            rows = merge_states(pl.concat(parts), self.spec.by, self.spec.aggregates, self._carry)
+        rows = pl.concat(parts)
+        # Where combining found few rows of a kind, merging would find few again: KEYED merges what fires anyway.
+        if len(parts) > 1 and rows.height * _WORTH_MERGING < int(rows["__new"].sum()):
+            rows = merge_states(rows, self.spec.by, self.spec.aggregates, self._carry)
         # A lazy step stores what comes as it is, so it comes as the state has it.
         return self.spec.conform(rows) if self.spec.schedule.is_lazy else rows
 
@@ -125,9 +128,17 @@ class WindowFront:
         return Combined(combined=units, suspect=suspect, late=late, counts=counts)
 
     def _combined(self, rows: pl.DataFrame, by: list[str], bounds: list[pl.Expr] | None = None) -> pl.DataFrame:
-        """Combine `rows`; where the first row to arrive decides something, the result is in order of arrival."""
+        """Combine `rows`, in an order that a re-run repeats where several results meet in one window.
+
+        Groups come in random order, and sums of floats, and users' own accumulators, depend on the order
+        in which they are merged. Where the first row to arrive decides something, that order is arrival.
+        """
         combined = combine_rows(rows, by, self.spec.aggregates, [*(bounds or []), *self._extra])
-        return combined.sort("__arrived").drop("__arrived") if "__arrived" in combined.columns else combined
+        if "__arrived" in combined.columns:
+            return combined.sort("__arrived").drop("__arrived")
+        if isinstance(self.spec.window, HoppingWindow | CumulativeWindow | SessionWindow):
+            return combined.sort([name for name in CELL if name in combined.columns])
+        return combined
 
     def _suspects(self, old: pl.DataFrame) -> pl.DataFrame:
         """Return whole rows, each with the state it would add, for KEYED to judge."""

@@ -37,6 +37,8 @@ class Checkpoint:
     incarnation: str
     partitions: int
     """Spark's shuffle partitions, fixed when the checkpoint was made."""
+    accepts_changes: bool = False
+    """Whether the user has said that a half-delivered batch may be finished from other code or files."""
 
     @property
     def home(self) -> Path:
@@ -78,10 +80,29 @@ class Checkpoint:
             clocks.append(self.clock(first + 1))
         return clocks
 
-    def begin_delivery(self, batch: int, fingerprint: str) -> None:
-        """Note, before the first sink is asked, which code delivers the batch."""
-        note = {"batch": batch, "fingerprint": fingerprint}
+    def begin_delivery(self, batch: int, fingerprint: str, files: Mapping[str, int] | None = None) -> None:
+        """Note, before the first sink is asked, which code delivers the batch, and of which files, by stream.
+
+        A batch that was begun before must have read the same files again.
+        """
+        note = {"batch": batch, "fingerprint": fingerprint, "files": dict(files or {})}
+        before = self._delivering()
+        if before["batch"] == batch and not self.accepts_changes:
+            for stream, checksum in note["files"].items():
+                if before["files"].get(stream) != checksum:
+                    raise fault("BATCH_INPUT_CHANGED", batch=batch, stream=stream)
         write_durably(self.home / "delivering.json", json.dumps(note))
+
+    def check_half_delivered(self, fingerprint: str) -> None:
+        """Refuse to finish a half-delivered batch by other code than began it."""
+        before = self._delivering()
+        if before["batch"] == self.next_batch() and before["fingerprint"] != fingerprint:
+            raise fault("BATCH_HALF_DELIVERED", batch=before["batch"], path=self.path)
+
+    def _delivering(self) -> dict[str, Any]:
+        path = self.home / "delivering.json"
+        none: dict[str, Any] = {"batch": -1, "fingerprint": "", "files": {}}
+        return none | json.loads(path.read_text()) if path.exists() else none
 
     def mark_finished(self) -> None:
         """Note that a bounded run has ended: its watermark is the end of time."""
@@ -98,9 +119,14 @@ def open_checkpoint(path: Path, plan: Plan, *, partitions: int, accept_changes: 
     if manifest_path.exists():
         manifest = json.loads(manifest_path.read_text())
         _check(manifest, plan, path)
-        checkpoint = Checkpoint(path=path, incarnation=manifest["incarnation"], partitions=manifest["partitions"])
+        checkpoint = Checkpoint(
+            path=path,
+            incarnation=manifest["incarnation"],
+            partitions=manifest["partitions"],
+            accepts_changes=accept_changes,
+        )
         if not accept_changes:
-            _check_half_delivered(checkpoint, plan)
+            checkpoint.check_half_delivered(plan.fingerprint)
         write_durably(manifest_path, json.dumps({**manifest, **_code(plan)}, indent=1))
         return checkpoint
     if (path / "offsets").exists():
@@ -151,15 +177,6 @@ def _check(manifest: Mapping[str, Any], plan: Plan, path: Path) -> None:
                 raise fault(
                     "CHECKPOINT_STEP_CHANGED", path=path, step=name, part=part, found=found[name][part], mine=value
                 )
-
-
-def _check_half_delivered(checkpoint: Checkpoint, plan: Plan) -> None:
-    note_path = checkpoint.home / "delivering.json"
-    if not note_path.exists():
-        return
-    note = json.loads(note_path.read_text())
-    if note["batch"] == checkpoint.next_batch() and note["fingerprint"] != plan.fingerprint:
-        raise fault("BATCH_HALF_DELIVERED", batch=note["batch"], path=checkpoint.path)
 
 
 def _newest(folder: Path) -> int:

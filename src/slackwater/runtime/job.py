@@ -27,15 +27,16 @@ from slackwater.engine.ticking import final_clock, next_clock
 from slackwater.errors import fault
 from slackwater.eventtime.clock import Clock
 from slackwater.eventtime.durations import Duration, duration_ms
-from slackwater.runtime.backlog import backlog
+from slackwater.runtime.backlog import report_strays, unread
 from slackwater.runtime.checkpoint import RETAIN, Checkpoint, open_checkpoint
 from slackwater.runtime.crash_points import crash_point
+from slackwater.runtime.folders import check_folders
 from slackwater.runtime.outputs import EvaluatedBatch
 from slackwater.runtime.query import packets
 from slackwater.runtime.report import BatchReport
 from slackwater.runtime.session import QUERY_CONF, spark_session
 from slackwater.runtime.worker import CLOCK_PROPERTY, PlanHandle
-from slackwater.sources.log import LogSource
+from slackwater.runtime.worker_errors import unwrapped
 
 if TYPE_CHECKING:
     from slackwater.plan import Plan
@@ -61,15 +62,18 @@ class Job:
     clock_hook: ClockHook | None = None
     """For tests: sees, and may replace, every clock before it is written."""
     reports: list[BatchReport] = field(default_factory=list)
+    query: Any = None
+    """PySpark's StreamingQuery, once it was started."""
     _stopping: threading.Event = field(default_factory=threading.Event)
     _between: threading.Event = field(default_factory=threading.Event)
     _failure: list[BaseException] = field(default_factory=list)
     _clock: Clock | None = None
     _backlog: dict[str, frozenset[str]] = field(default_factory=dict)
+    _strays: set[str] = field(default_factory=set)
 
     def run(self, *, finish: bool = False) -> None:
         """Run until stopped; a bounded run, or one told to `finish`, ends with the final watermark."""
-        self._check_folders()
+        check_folders(self.plan, self.checkpoint.home, self.spark.sparkContext)
         writers = self._open_sinks()
         try:
             clock = self.checkpoint.candidates()[0]
@@ -99,7 +103,9 @@ class Job:
         if not clock.is_final:
             self.checkpoint.write_clock(final_clock(clock))
         self._query(writers, available_now=True)
-        self.checkpoint.mark_finished()
+        # A stop may have come before the batch did; then it is still to be run.
+        if self.checkpoint.next_batch() > clock.batch:
+            self.checkpoint.mark_finished()
 
     def _query(self, writers: list[tuple[str, SinkWriter]], *, available_now: bool) -> None:
         handle = PlanHandle.of(self.plan, f"{self.checkpoint.incarnation}/{id(self)}")
@@ -109,8 +115,9 @@ class Job:
             "spark.sql.streaming.minBatchesToRetain": str(RETAIN),
         }
         with _conf(self.spark, conf):
-            for clock in self.checkpoint.candidates():
-                self._hand_over(clock)
+            clocks = self.checkpoint.candidates()
+            for clock in clocks:
+                self._hand_over(clock.batch, clock.to_property())
             stream = packets(self.spark, self.plan, handle, bounded=available_now)
             writer = (
                 stream.writeStream.queryName(self.plan.name)
@@ -123,22 +130,24 @@ class Job:
                 if available_now
                 else writer.trigger(processingTime=f"{self.trigger_ms} milliseconds")
             )
-            query = writer.start()
-        self._await(query)
+            self.query = writer.start()
+            # The stream's thread has inherited them; left here, another job's tasks could find them.
+            for clock in clocks:
+                self._hand_over(clock.batch, None)
+        self._await()
 
-    def _await(self, query: Any) -> None:  # noqa: ANN401  PySpark's StreamingQuery
+    def _await(self) -> None:
         try:
-            while not query.awaitTermination(0.2):
+            while not self.query.awaitTermination(0.2):
                 # Between two batches is the only safe moment: inside the callback Spark's stop overflows,
                 # and right after it the batch is not committed yet and would be run again.
                 if self._stopping.is_set() and self._between.is_set() and not self.checkpoint.is_amid_batch():
-                    query.stop()
+                    self.query.stop()
         except StreamingQueryException:
             if not self._failure:
                 raise
         if self._failure and not isinstance(self._failure[0], _Stopped):
-            failure = self._failure.pop()
-            raise failure
+            raise unwrapped(self._failure.pop())
         self._failure.clear()
 
     def _on_batch(self, frame: DataFrame, number: int, writers: list[tuple[str, SinkWriter]]) -> None:
@@ -161,7 +170,7 @@ class Job:
         try:
             crash_point("evaluated", number)
             if any(batch.rows.values()):
-                self.checkpoint.begin_delivery(number, self.plan.fingerprint)  # 2
+                self.checkpoint.begin_delivery(number, self.plan.fingerprint, batch.stats.files)  # 2
             outputs = {output.name: output for output in self.plan.outputs}
             for name, writer in writers:  # 3
                 writer.write(batch.sink_batch(outputs[name], self.checkpoint.incarnation))
@@ -172,7 +181,8 @@ class Job:
                 name: {part: seen.modified_ms for part, seen in stream.partitions.items()}
                 for name, stream in batch.stats.streams.items()
             }
-            self._backlog = backlog(self.plan, clock, taken)
+            found = unread(self.plan, clock, taken, batch.stats.now_ms)
+            self._backlog = found.backlog
             following = next_clock(self.plan, clock, batch.stats, backlog=self._backlog, may_idle=not self.bounded)
             if self.clock_hook is not None:
                 following = self.clock_hook(following)
@@ -195,12 +205,12 @@ class Job:
         del self.reports[:-1000]
         if self.on_batch is not None:
             self.on_batch(report)
-        self._hand_over(following)  # 5, last: nothing after it may start a Spark job
+        report_strays(self.plan, found, self._strays)
+        self._hand_over(number - 2, None)
+        self._hand_over(following.batch, following.to_property())  # 5, last: nothing after it may start a Spark job
 
-    def _hand_over(self, clock: Clock) -> None:
-        context = self.spark.sparkContext
-        context.setLocalProperty(f"{CLOCK_PROPERTY}{clock.batch}", clock.to_property())
-        context.setLocalProperty(f"{CLOCK_PROPERTY}{clock.batch - 3}", None)  # type: ignore[arg-type]  # None unsets
+    def _hand_over(self, batch: int, text: str | None) -> None:
+        self.spark.sparkContext.setLocalProperty(f"{CLOCK_PROPERTY}{batch}", text)  # type: ignore[arg-type]  # None unsets
 
     def _open_sinks(self) -> list[tuple[str, SinkWriter]]:
         return [
@@ -216,21 +226,6 @@ class Job:
             for output in self.plan.outputs
             for sink in output.sinks
         ]
-
-    def _check_folders(self) -> None:
-        """Refuse a log that is not there, or that executors on other machines cannot see."""
-        for source in self.plan.sources:
-            if not isinstance(source.source, LogSource):
-                continue
-            path = source.source.path
-            if not Path(path).is_dir():
-                raise fault("LOG_FOLDER_MISSING", path=path, stream=source.name)
-            context = self.spark.sparkContext
-            if not str(context.master).startswith("local"):
-                slots = max(2, context.defaultParallelism)
-                seen = context.parallelize(range(slots), slots).map(lambda _, path=path: Path(path).is_dir()).collect()
-                if not all(seen):
-                    raise fault("LOG_FOLDER_UNSHARED", path=path, stream=source.name)
 
 
 @contextmanager
@@ -262,6 +257,8 @@ def make_job(
     """Prepare a plan to run on Spark, with all that can be checked before the first batch."""
     trigger_ms = duration_ms(trigger, what="`trigger`", least_ms=0)
     session = spark or spark_session(master=master, name=plan.name)
+    if session.sparkContext.getConf().get("spark.speculation", "false") == "true":
+        raise fault("SPECULATION")
     if partitions is None:
         partitions = _power_of_two_at_most(min(plan.key_groups, max(1, session.sparkContext.defaultParallelism)))
     elif partitions < 1 or plan.key_groups % partitions:
@@ -309,5 +306,3 @@ def _signals(job: Job) -> Iterator[None]:
 
 def _power_of_two_at_most(number: int) -> int:
     return 1 << (number.bit_length() - 1)
-
-

@@ -52,8 +52,13 @@ class EvaluatedBatch:
         size = F.length("payload")
         inline = F.when((F.col("kind") == "stats") | (size <= INLINE_BYTES), F.col("payload"))
         wanted = frame.where(F.col("kind").isin("output", "stats"))
-        table = wanted.select("kind", "target", "order", "rows", size.alias("size"), inline.alias("payload")).toArrow()
         batch = cls(number=number, stats=BatchStats(), frame=frame)
+        try:
+            home = wanted.select("kind", "target", "order", "rows", size.alias("size"), inline.alias("payload"))
+            table = home.toArrow()
+        except BaseException:
+            batch.release()
+            raise
         batch._sort(table)
         return batch
 

@@ -20,9 +20,9 @@ QUERY_CONF: Final = {
     ),
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
-    # Large Arrow batches: the cost of a batch of rows is mostly per batch, not per row.
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "200000",
-    "spark.sql.execution.arrow.maxBytesPerBatch": str(64 << 20),
+    # Large Arrow batches: the more rows FRONT sees at once, the better it combines them.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "1000000",
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(128 << 20),
 }
 """Settings of a query, made on the session while it is started and taken back afterwards."""
 

@@ -27,8 +27,8 @@ class LogFile:
 def list_log(root: str | os.PathLike[str]) -> list[LogFile]:
     """Return the files below `root` that Spark's file stream reads, by partition and name.
 
-    Names that begin with `.` (temporary) or `_` (see `strays`) are left out, folders likewise. A file
-    that vanishes in between is left out, too.
+    Names that begin with `.` (temporary) or `_` (see `strays`) are left out, folders likewise, by
+    Spark's own rule. A file that vanishes in between is left out, too.
     """
     files = [
         LogFile(
@@ -81,13 +81,17 @@ def _walk(folder: str, *, is_stray: bool) -> Iterator[tuple[os.DirEntry[str], bo
         return
     with os.scandir(folder) as entries:
         for entry in sorted(entries, key=lambda entry: entry.name):
-            if entry.name.startswith("."):
+            if entry.name.startswith(".") or entry.name.endswith("._COPYING_"):
                 continue
-            below = is_stray or entry.name.startswith("_")
+            below = is_stray or _is_passed_over(entry.name)
             if entry.is_dir():
                 yield from _walk(entry.path, is_stray=below)
             elif entry.is_file():
                 yield entry, below
+
+
+def _is_passed_over(name: str) -> bool:
+    return name.startswith("_") and "=" not in name and not name.startswith(("_metadata", "_common_metadata"))
 
 
 def _status(entry: os.DirEntry[str]) -> os.stat_result | None:

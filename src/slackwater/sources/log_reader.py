@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from slackwater.errors import RunError, render
 from slackwater.formats.schemas import normal_type
@@ -46,6 +47,9 @@ MAX_RECORD_BYTES: Final = 64 << 20
 _MAX_ROWS: Final = 1 << 20
 _COMPRESSION: Final[dict[str, Literal["gzip", "zstd"]]] = {".gz": "gzip", ".zst": "zstd"}
 _NEWLINE, _RETURN = 10, 13
+_WINDOW: Final = 1 << 16
+
+Bytes = NDArray[np.uint8]
 
 
 class LogFileError(RunError):
@@ -82,7 +86,7 @@ def read_chunks(
                 yield from _read_lines(file, path, chunk_bytes)
             else:
                 yield from _read_parquet(file, path, chunk_bytes, columns)
-            _check_unchanged(path, os.fstat(file.fileno()), length, modified_ms)
+        _check_unchanged(path, os.stat(path), length, modified_ms)  # noqa: PTH116
     except FileNotFoundError as error:
         listed, found = _facts(length, modified_ms), "no such file"
         raise _fault("LOG_FILE_CHANGED", path=path, listed=listed, found=found) from error
@@ -108,9 +112,7 @@ def _fault(code: str, **facts: object) -> LogFileError:
 
 def _read_lines(file: BufferedReader, path: str, chunk_bytes: int) -> Iterator[Chunk]:
     compression = _COMPRESSION.get(os.path.splitext(path)[1])  # noqa: PTH122
-    stream: BufferedReader | pa.NativeFile = (
-        pa.CompressedInputStream(file, compression) if compression else file
-    )
+    stream: BufferedReader | pa.NativeFile = pa.CompressedInputStream(file, compression) if compression else file
     first_line = 0
     for block in _whole_lines(stream, chunk_bytes):
         for lines in _split(block):
@@ -118,52 +120,63 @@ def _read_lines(file: BufferedReader, path: str, chunk_bytes: int) -> Iterator[C
             first_line += len(lines)
 
 
-def _whole_lines(stream: BufferedReader | pa.NativeFile, chunk_bytes: int) -> Iterator[bytes]:
+def _whole_lines(stream: BufferedReader | pa.NativeFile, chunk_bytes: int) -> Iterator[Bytes]:
     """Yield blocks that end with a newline (added at the end of the file if it is missing there)."""
-    rest: list[bytes] = []
-    held = 0
-    while block := stream.read(chunk_bytes):
-        end = block.rfind(b"\n") + 1
-        if end == 0:
+    rest: Bytes = np.empty(0, dtype=np.uint8)
+    while True:
+        block = np.empty(len(rest) + chunk_bytes, dtype=np.uint8)
+        block[: len(rest)] = rest
+        count = stream.readinto(block.data[len(rest) :])
+        if not count:
+            break
+        block = block[: len(rest) + count]
+        end = _after_last_newline(block, len(rest))
+        if end:
+            yield block[:end]
+            rest = block[end:].copy()
+        else:
             # A line that goes on and on is cut, so that memory stays bounded.
-            room = MAX_RECORD_BYTES + 1 - held
-            if room > 0:
-                rest.append(block[:room])
-                held += len(rest[-1])
-            continue
-        yield b"".join([*rest, block if end == len(block) else memoryview(block)[:end]])
-        rest = [block[end:]] if end < len(block) else []
-        held = len(block) - end
-    if held:
-        yield b"".join([*rest, b"\n"])
+            rest = block[: MAX_RECORD_BYTES + 1]
+    if len(rest):
+        yield np.append(rest, np.uint8(_NEWLINE))
 
 
-def _split(block: bytes) -> Iterator[pl.Series]:
+def _after_last_newline(block: Bytes, start: int) -> int:
+    """Return where the last line of `block` begins that is not complete; there is no newline before `start`."""
+    stop = len(block)
+    while stop > start:
+        begin = max(start, stop - _WINDOW)
+        found = np.flatnonzero(block[begin:stop] == _NEWLINE)
+        if len(found):
+            return begin + int(found[-1]) + 1
+        stop = begin
+    return 0
+
+
+def _split(block: Bytes) -> Iterator[pl.Series]:
     """Yield the lines of `block`, which ends with a newline; at most `_MAX_ROWS` a piece, no bytes copied."""
-    data = np.frombuffer(block, dtype=np.uint8)
-    if len(data) > _MAX_ROWS and np.count_nonzero(data == _NEWLINE) > _MAX_ROWS:
+    is_end = block == _NEWLINE
+    if len(block) > _MAX_ROWS and np.count_nonzero(is_end) > _MAX_ROWS:
         # Very short lines: their positions would need far more memory than the lines themselves.
-        middle = block.find(b"\n", len(block) // 2) + 1
-        if 0 < middle < len(block):
+        middle = _after_last_newline(block[: len(block) // 2], 0)
+        if middle:
             yield from _split(block[:middle])
             yield from _split(block[middle:])
             return
-    ends = np.flatnonzero(data == _NEWLINE)
+    ends = np.flatnonzero(is_end)
     starts = np.concatenate(([0], ends[:-1] + 1))
-    stops = ends - ((ends > starts) & (data[ends - 1] == _RETURN))
+    stops = ends - ((ends > starts) & (block[ends - 1] == _RETURN))
     # Arrow wants each value to begin where the one before ends: so the line breaks are values as well,
     # and every other value is a line.
     offsets = np.empty(2 * len(ends) + 1, dtype=np.int64)
     offsets[0:-1:2], offsets[1::2], offsets[-1] = starts, stops, len(block)
     pieces = pa.Array.from_buffers(
-        pa.large_binary(), 2 * len(ends), [None, pa.py_buffer(offsets.data), pa.py_buffer(block)]
+        pa.large_binary(), 2 * len(ends), [None, pa.py_buffer(offsets.data), pa.py_buffer(block.data)]
     )
     yield pl.Series("__payload", pieces).gather_every(2)
 
 
-def _read_parquet(
-    file: BufferedReader, path: str, chunk_bytes: int, columns: list[str] | None
-) -> Iterator[Chunk]:
+def _read_parquet(file: BufferedReader, path: str, chunk_bytes: int, columns: list[str] | None) -> Iterator[Chunk]:
     with pq.ParquetFile(file) as parquet:
         schema = pl.read_parquet_schema(path)
         wanted = [name for name in schema if columns is None or name in columns] or list(schema)[:1]
@@ -174,9 +187,7 @@ def _read_parquet(
             first_line += frame.height
 
 
-def _row_groups(
-    parquet: pq.ParquetFile, path: str, columns: list[str], chunk_bytes: int
-) -> Iterator[pl.DataFrame]:
+def _row_groups(parquet: pq.ParquetFile, path: str, columns: list[str], chunk_bytes: int) -> Iterator[pl.DataFrame]:
     """Yield frames of whole row groups, or slices of a row group that is too large for one frame."""
     metadata = parquet.metadata
     groups = [metadata.row_group(index) for index in range(metadata.num_row_groups)]

@@ -13,6 +13,8 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
@@ -30,10 +32,11 @@ from slackwater.testing.cases import (
     window_of,
 )
 from slackwater.testing.harness import Harness
-from slackwater.testing.replays import REPLAYS, Replay, Runner, StepOutput, depends_on_batches, replay
+from slackwater.testing.replays import REPLAYS, Mismatch, Replay, Runner, StepOutput, depends_on_batches, replay
 from slackwater.windows import SessionWindow, SlidingWindow
 from slackwater.windows.assign import windows_of
 
+_AT_ONCE: Final = 3
 _END_OF_TIME_MS: Final = 10**18
 """Where the cases' time ends; ours ends a little later."""
 
@@ -69,6 +72,9 @@ class MemoryRunner:
             self._collect(out, self.harness.run_batch())
         return out
 
+    def close(self) -> None:
+        """Nothing is held."""
+
     def _collect(self, out: StepOutput, outputs: Mapping[str, pl.DataFrame]) -> None:
         out.rows += self.case.shown(outputs[self.case.results.name])
         out.late += self.case.late(outputs[f"{self.case.results.name}.late"])
@@ -88,12 +94,23 @@ def check(case: Case, engine: str, replays: Iterable[Replay]) -> list[str]:
     try:
         if case["operator"] == "assign":
             return _check_assignment(case)
-        start = RUNNERS[engine]
-        return [str(found) for how in replays for found in replay(case, lambda: start(case), how)]
+        return [str(found) for how in replays for found in _replayed(case, RUNNERS[engine], how)]
     except (DefinitionError, UnknownInCaseError) as error:
         return [f"refused: {error}"]
     except Exception as error:  # noqa: BLE001  a crash is a failure of this case, and no reason to stop
         return [f"crashed: {type(error).__name__}: {error}"]
+
+
+def _replayed(case: Case, make: Callable[[Case], Runner], how: Replay) -> list[Mismatch]:
+    """Replay `case`, and close every runner it took."""
+    with ExitStack() as opened:
+
+        def start() -> Runner:
+            runner = make(case)
+            opened.callback(runner.close)
+            return runner
+
+        return replay(case, start, how)
 
 
 def _check_assignment(case: Case) -> list[str]:
@@ -143,14 +160,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     wanted: tuple[Replay, ...] = REPLAYS if options.replay == "all" else (options.replay,)
     passed = failed = 0
     skipped: Counter[str] = Counter()
-    for file, case in cases:
-        reason, replays = _plan(case, wanted)
-        if reason is not None:
+    # A case on Spark mostly waits for Spark, so several are under way at once.
+    pool = ThreadPoolExecutor(max_workers=_AT_ONCE if options.engine == "spark" else 1)
+    plans = [(file, case, *_plan(case, wanted)) for file, case in cases]
+    checks = [None if reason else pool.submit(check, case, options.engine, how) for _, case, reason, how in plans]
+    for (file, case, reason, replays), checked in zip(plans, checks, strict=True):
+        if checked is None:
+            assert reason is not None
             skipped[reason] += 1
             if options.verbose:
                 print(f"skipped  {case['id']}: {reason}")
             continue
-        problems = check(case, options.engine, replays)
+        problems = checked.result()
         passed, failed = passed + (not problems), failed + bool(problems)
         if problems:
             print(f"FAILED   {case['id']} ({file})")

@@ -29,6 +29,9 @@ class Runner(Protocol):
     ) -> StepOutput:
         """Do one step: restart if asked, take the rows, move processing time, move the watermark."""
 
+    def close(self) -> None:
+        """Let go of what the engine holds."""
+
 
 @dataclass
 class StepOutput:

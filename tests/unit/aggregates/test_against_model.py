@@ -87,6 +87,20 @@ def decayed(rows: list[Row]) -> float | None:
     return sum(i * w for i, w in found) / sum(w for _, w in found) if found else None
 
 
+def bucketed(value: float) -> float:
+    """The middle of a value's bucket in a sketch with a relative error of 1 %."""
+    log = math.log(1.01 / 0.99)
+    return math.copysign(math.exp(math.ceil(math.log(abs(value)) / log) * log) * 0.99, value) if value else 0.0
+
+
+NOTHING: list[None] = [None]
+
+
+def quartiles(rows: list[Row]) -> list[float] | None:
+    found = sorted(values(rows, "i"))
+    return [bucketed(found[math.floor(q * (len(found) - 1))]) for q in (0.25, 0.75)] if found else None
+
+
 Model = Callable[[list[Row]], Any]
 
 STREAMED: dict[str, tuple[agg.Aggregate, Model]] = {
@@ -115,6 +129,8 @@ GATHERED: dict[str, tuple[agg.Aggregate, Model]] = {
     "collect_set": (agg.collect_set("s"), lambda rows: sorted(set(values(rows, "s")))),
     "top_rows": (agg.top(2, by="x"), top_two),
     "top_column": (agg.top(3, by="i", column="s"), top_strings),
+    "quantile": (agg.quantile("i", 0.75), lambda rows: (quartiles(rows) or NOTHING)[-1]),
+    "quantiles": (agg.quantiles("i", [0.25, 0.75]), quartiles),
     "median": (agg.median("x"), lambda rows: statistics.median(numbers(rows)) if numbers(rows) else None),
     "ewma": (agg.ewma("i", half_life="2s"), decayed),
     "accumulator": (agg.accumulator(Spread, "i"), of_some(lambda i: max(i) - min(i), "i")),

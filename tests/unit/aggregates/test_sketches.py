@@ -41,7 +41,11 @@ def test_quantile_is_within_its_relative_error(error: float, values: list[float]
     assert found == wanted or abs(found - wanted) <= error * abs(wanted) * (1 + 1e-9)
 
 
-@given(st.lists(ordinary, min_size=1), st.lists(quantile, min_size=1, max_size=4), st.randoms())
+@given(
+    st.lists(ordinary | st.sampled_from([1.0, 2.0]), min_size=1),
+    st.lists(quantile, min_size=1, max_size=4),
+    st.randoms(),
+)
 def test_quantiles_are_the_same_to_the_bit_in_any_pieces(
     values: list[float], qs: list[float], dice: random.Random
 ) -> None:
@@ -84,9 +88,9 @@ def test_sketch_of_many_values_stays_small() -> None:
     assert len(codes) < 700
 
 
-@given(st.sets(st.integers(), max_size=40), st.integers(1, 3))
+@given(st.sets(st.integers(-(2**63), 2**63 - 1), max_size=40), st.integers(1, 3))
 def test_distinct_count_below_k_is_exact(values: set[int], times: int) -> None:
-    assert result(agg.approx_distinct("x", k=64), [[*values, None]] * times, pl.Int128) == len(values)
+    assert result(agg.approx_distinct("x", k=64), [[*values, None]] * times, pl.Int64) == len(values)
 
 
 @pytest.mark.parametrize("k, count", [(256, 5_000), (4096, 100_000), (4096, 4_096)])

@@ -114,7 +114,10 @@ def fit_text(kind: type[pl.DataType], value: str) -> Any:  # noqa: ANN401
 
 
 def utf8(text: str) -> str:
-    text.encode()
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise BadError from None
     return text
 
 

@@ -135,8 +135,10 @@ def test_rule_04_chained_stage_adds_before_it_fires() -> None:
 def test_rule_05_windows_in_a_row_give_what_a_batch_computation_gives(
     batches: list[list[tuple[str, int]]], lateness: str
 ) -> None:
-    first = events().key_by("k").window(
-        sw.tumbling("1m"), allowed_lateness=lateness, accumulation="discarding", name="minutes"
+    first = (
+        events()
+        .key_by("k")
+        .window(sw.tumbling("1m"), allowed_lateness=lateness, accumulation="discarding", name="minutes")
     )
     minutes = first.aggregate(n=sw.count())
     second = minutes.key_by("k").window(sw.tumbling("5m"), name="fives").aggregate(total=sw.sum("n"))

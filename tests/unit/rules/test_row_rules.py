@@ -38,8 +38,13 @@ class ShuffledEngine(MemoryEngine):
 
 
 def everything_that_depends_on_order() -> sw.Pipeline:
-    results = events().key_by("k").window(sw.tumbling("1h")).aggregate(
-        first=sw.first("v"), last=sw.last("v"), total=sw.sum("v"), all=sw.collect_list("v"), spread=sw.stddev("v")
+    results = (
+        events()
+        .key_by("k")
+        .window(sw.tumbling("1h"))
+        .aggregate(
+            first=sw.first("v"), last=sw.last("v"), total=sw.sum("v"), all=sw.collect_list("v"), spread=sw.stddev("v")
+        )
     )
     return built(results, key_groups=2)
 
@@ -76,8 +81,13 @@ def test_rule_07_ties_in_time_are_broken_by_partition_and_offset() -> None:
     seed=st.integers(0, 1_000),
 )
 def test_rule_08_sketches_are_the_same_in_any_order(values: list[float], seed: int) -> None:
-    results = events().key_by("k").window(sw.tumbling("1h")).aggregate(
-        p95=sw.quantile("v", 0.95), many=sw.quantiles("v", [0.1, 0.5]), distinct=sw.approx_distinct("v", k=16)
+    results = (
+        events()
+        .key_by("k")
+        .window(sw.tumbling("1h"))
+        .aggregate(
+            p95=sw.quantile("v", 0.95), many=sw.quantiles("v", [0.1, 0.5]), distinct=sw.approx_distinct("v", k=16)
+        )
     )
     shuffled = random.Random(seed).sample(values, len(values))
     in_order, in_disorder = ([row("k", 1_000, value) for value in order] for order in (values, shuffled))
@@ -109,9 +119,12 @@ class Fickle(sw.Accumulator):
 
 
 def test_rule_09_retraction_repeats_the_stored_row() -> None:
-    results = events().key_by("k").window(
-        sw.tumbling("1m"), allowed_lateness="10m", accumulation="retracting"
-    ).aggregate(fickle=sw.accumulator(Fickle, "v"), total=sw.sum("v"))
+    results = (
+        events()
+        .key_by("k")
+        .window(sw.tumbling("1m"), allowed_lateness="10m", accumulation="retracting")
+        .aggregate(fickle=sw.accumulator(Fickle, "v"), total=sw.sum("v"))
+    )
     harness = Harness(built(results))
     send(harness, row("k", 1_000, 0.1), row("k", 2_000, 0.2), row("k", MINUTE, 1.0)).run_batch()
     [shown] = harness.run_batch()[results.name].to_dicts()

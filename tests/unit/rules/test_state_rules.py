@@ -27,7 +27,9 @@ MINUTE = 60_000
 def plan(
     window: Window | None = None, *, name: str = "per_minute", key_groups: int = 4, key: str = "k", pipeline: str = "p"
 ) -> Plan:
-    windowed = events("k string, j string, ts long, v double").key_by(key).window(window or sw.tumbling("1m"), name=name)
+    windowed = (
+        events("k string, j string, ts long, v double").key_by(key).window(window or sw.tumbling("1m"), name=name)
+    )
     return built(windowed.aggregate(n=sw.count()), key_groups=key_groups, name=pipeline).plan()
 
 
@@ -68,7 +70,10 @@ def test_rule_12_state_of_another_step_is_never_read() -> None:
     harness = Harness(built(events().key_by("k").window(sw.tumbling("1m"), name="a").aggregate(n=sw.count())))
     send(harness, row("k", 0)).run_batch()
     moved = {
-        place: {key.replace("a/", "b/"): blob.replace(b'"a"', b'"b"', 1) if key == "index" else blob for key, blob in blobs.items()}
+        place: {
+            key.replace("a/", "b/"): blob.replace(b'"a"', b'"b"', 1) if key == "index" else blob
+            for key, blob in blobs.items()
+        }
         for place, blobs in harness.engine.state.items()
     }
     other = Harness(built(events().key_by("k").window(sw.tumbling("1m"), name="b").aggregate(n=sw.count())))
@@ -92,7 +97,9 @@ print(plan.fingerprint, plan.layout)
     said = set()
     for seed in "12":
         environment = {**os.environ, "PYTHONHASHSEED": seed}
-        done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
+        )
         said.add(done.stdout)
     assert len(said) == 1
 

@@ -1,0 +1,87 @@
+"""Records as lines of JSON, so that `formats.json` reads back exactly what was given."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from io import BytesIO
+from typing import Any
+
+import polars as pl
+
+from slackwater.errors import refuse
+
+Record = Mapping[str, Any] | str | bytes
+"""One record: fields to be written as JSON, or a line that is written as it is."""
+
+
+def to_line(record: Record) -> bytes:
+    """Return a record as one line, with its newline; a line that is given is not looked into."""
+    if isinstance(record, str | bytes):
+        line = record.encode() if isinstance(record, str) else bytes(record)
+        if b"\n" in line:
+            raise refuse(
+                "LOG_RECORD",
+                rule="a line of a log must not contain a newline",
+                got=repr(line[:60]),
+                remedy="append its lines one by one",
+            )
+        return line + b"\n"
+    if not isinstance(record, Mapping):
+        raise refuse(
+            "LOG_RECORD",
+            rule="a record must be a mapping, a string or bytes",
+            got=type(record).__name__,
+            remedy="append_frame takes whole frames",
+        )
+    try:
+        return json.dumps(dict(record), separators=(",", ":"), default=_plain, allow_nan=False).encode() + b"\n"
+    except (TypeError, ValueError) as error:
+        raise refuse(
+            "LOG_RECORD",
+            rule="a record must consist of values that JSON can hold",
+            got=f"{error} in {record!r:.100}",
+            remedy="convert them, or write the line yourself and append it as a string",
+        ) from error
+
+
+def to_lines(frame: pl.DataFrame) -> bytes:
+    """Return a frame's rows as lines; vectorised, unless a column needs care value by value."""
+    if frame.width == 0:
+        return b"{}\n" * frame.height
+    if not all(_is_plain(column) for column in frame.get_columns()):
+        return b"".join(map(to_line, frame.iter_rows(named=True)))
+    binary = pl.selectors.binary()
+    lines = BytesIO()
+    frame.with_columns(binary.bin.encode("base64")).write_ndjson(lines)
+    return lines.getvalue()
+
+
+def _is_plain(column: pl.Series, *, is_nested: bool = False) -> bool:
+    """Return whether Polars writes a column as `formats.json` reads it (it writes NaN as null)."""
+    dtype = column.dtype
+    if isinstance(dtype, pl.List):
+        return _is_plain(column.explode(empty_as_null=False), is_nested=True)
+    if isinstance(dtype, pl.Struct):
+        return all(_is_plain(field, is_nested=True) for field in column.struct.unnest().get_columns())
+    if dtype.is_float():
+        return bool(column.is_finite().all())
+    if isinstance(dtype, pl.Binary):
+        return not is_nested
+    return dtype.is_integer() or isinstance(dtype, pl.String | pl.Boolean | pl.Date | pl.Datetime)
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, datetime):
+        aware = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+        return aware.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, bytes | bytearray):
+        return base64.b64encode(value).decode()
+    if isinstance(value, Decimal) and Decimal(repr(float(value))) == value:
+        return float(value)
+    raise TypeError(f"{type(value).__name__} {value!r:.40} has no exact JSON")

@@ -1,0 +1,101 @@
+"""A batch that is run again gives the same rows and leaves the same state, in whatever order its packets come."""
+
+from __future__ import annotations
+
+import random
+
+from hypothesis import given
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+
+import slackwater as sw
+from slackwater.engine.keyed import Stage
+from slackwater.engine.memory import MemoryBatch, MemoryEngine
+from slackwater.engine.packets import Packet
+from slackwater.eventtime.clock import Clock
+from slackwater.operators.packing import unpack
+from slackwater.testing import Harness, rows_source, run
+from tests.property.streams import T0, Batch, Setup, batches, send, setups
+
+
+class ShufflingEngine(MemoryEngine):
+    """Delivers the packets of every stage in random order, as shuffles do."""
+
+    dice = random.Random(0)
+
+    def _stage(self, stage: Stage, packets: list[Packet], clock: Clock) -> list[Packet]:
+        shuffled = list(packets)
+        self.dice.shuffle(shuffled)
+        return super()._stage(stage, shuffled, clock)
+
+
+def copied(state: dict[tuple[int, int], dict[str, bytes]]) -> dict[tuple[int, int], dict[str, bytes]]:
+    return {place: dict(blobs) for place, blobs in state.items()}
+
+
+def told(state: dict[tuple[int, int], dict[str, bytes]]) -> dict[tuple[int, int, str], list[str]]:
+    """Return the state in words: the rows of every piece, whose order means nothing."""
+    return {
+        (*place, name): sorted(str(row) for row in unpack(blob, "events.window").rows(named=True))
+        for place, blobs in state.items()
+        for name, blob in blobs.items()
+        if name != "index"
+    }
+
+
+def assert_same(one: MemoryBatch, other: MemoryBatch) -> None:
+    assert one.outputs.keys() == other.outputs.keys()
+    for name, frame in one.outputs.items():
+        assert_frame_equal(frame, other.outputs[name], check_row_order=False, check_exact=True)
+    assert one.stats.counts == other.stats.counts
+    assert one.stats.streams == other.stats.streams
+
+
+@given(setups(), batches(most=5), st.randoms(use_true_random=False))
+def test_a_batch_run_again_gives_the_same_rows_and_state(
+    setup: Setup, stream: list[Batch], dice: random.Random
+) -> None:
+    pipeline, _, _ = setup.pipeline()
+    harness = Harness(pipeline, now=T0)
+    for batch in stream:
+        harness.now_ms += batch.later_ms
+        send(harness, batch)
+        chunks = {name: list(sent) for name, sent in harness._sent.items()}
+        before, clock = copied(harness.engine.state), harness.clock
+        again = ShufflingEngine(plan=pipeline.plan(), state=copied(before))
+        again.dice = dice
+        for sent in chunks.values():
+            # Each partition was sent as one chunk; tasks of their own read them, in any order.
+            dice.shuffle(sent)
+        first = harness.engine.run(harness._sent, clock, harness.now_ms)
+        second = again.run(chunks, clock, harness.now_ms)
+        assert_same(first, second)
+        assert told(harness.engine.state) == told(again.state)
+        harness.engine.state = before
+        harness.run_batch()
+
+
+def test_a_chain_sees_the_same_to_the_last_bit_in_every_run() -> None:
+    """Polars groups in random order, so the same input is run several times in one process."""
+    events = sw.stream("events", rows_source("key string, ts long, x double")).event_time("ts")
+    first = (
+        events.key_by("key")
+        .window(sw.hopping("30ms", every="10ms"), name="first")
+        .aggregate(total=sw.sum("x"), n=sw.count())
+    )
+    second = (
+        first.key_by("n")
+        .window(sw.session("40ms"), name="second")
+        .aggregate(keys=sw.collect_list("key"), totals=sw.collect_list("total"), total=sw.sum("total"))
+    )
+    ended = [first, first.late, second, second.late, events.dead_letters]
+    pipeline = sw.Pipeline("chain", *(output.to(sw.sinks.memory()) for output in ended), key_groups=4)
+    dice = random.Random(1)
+    rows = [{"key": dice.choice("abcdef"), "ts": dice.randint(0, 99), "x": dice.random()} for _ in range(200)]
+    runs = []
+    for _ in range(5):
+        done = run(pipeline, {"events": rows})
+        runs.append((done[first].sort("key", "window_start"), done[second].sort("n", "window_start")))
+    for again in runs[1:]:
+        for frame, same in zip(runs[0], again, strict=True):
+            assert_frame_equal(frame, same, check_exact=True)
