@@ -359,6 +359,10 @@ CATALOGUE: Final[dict[str, str]] = {
     "RESERVED_COLUMN": (
         "column names that begin with `__` belong to Slackwater; got `{name}`; rename the column"
     ),
+    "SESSION_GAP_TYPE": (
+        "a session's gap of its own must be a whole number of milliseconds; got {got} of type {dtype} "
+        'in `{step}`; cast it, as in pl.col("gap_s").cast(pl.Int64) * 1000'
+    ),
     "SESSION_MAX_LENGTH": (
         "a session's `max_length` must not be shorter than its gap; got {got} with gap {gap}; try "
         'max_length="24h"'

@@ -7,18 +7,19 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
+from slackwater.aggregates.base import Aggregate
 from slackwater.errors import near_miss, refuse
-from slackwater.expressions import unknown_column
+from slackwater.expressions import result_schema, unknown_column
 from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA
 from slackwater.operators.spec import WindowSpec
-from slackwater.streams import Ended, Step, Stream
 from slackwater.plan import OutputPlan, Plan, RowNode, SourcePlan, StepPlan
 from slackwater.row_schemas import schema_after
 from slackwater.rowops import RowOp, TakeTime
 from slackwater.sinks.base import Sink
 from slackwater.sources.base import Source
+from slackwater.streams import Ended, Step, Stream
 from slackwater.triggers import schedule
-from slackwater.windows import GlobalWindow
+from slackwater.windows import GlobalWindow, SessionWindow
 
 RESERVED_RESULTS = ("window_start", "window_end", "pane", "pane_index", "is_retraction", "watermark")
 RESERVED_LATE = ("event_time", "late_by_ms", "watermark", "windows", "step")
@@ -81,7 +82,9 @@ class _Planner:
             else:
                 name = of.name if isinstance(of.origin, Step) and not of.ops else self._rows_name(of)
                 self.origins[of.name].add(of.ops, "output", name)
-        self.kinds[name] = "results" if kind == "rows" and isinstance(of, Stream) and isinstance(of.origin, Step) else kind
+        self.kinds[name] = (
+            "results" if kind == "rows" and isinstance(of, Stream) and isinstance(of.origin, Step) else kind
+        )
         self.sinks.setdefault(name, []).append(ended.sink)
 
     def _rows_name(self, stream: Stream) -> str:
@@ -165,23 +168,7 @@ class _Planner:
         """Check a keyed step against the rows it gets, then everything that hangs on its results."""
         step = self.steps[name]
         windowed = step.windowed
-        for key in windowed.keyed.keys:
-            if key not in schema:
-                raise unknown_column(key, schema, step=name)
-            if schema[key].is_nested() or key in RESERVED_RESULTS:
-                raise refuse("KEY_TYPE", step=name, key=key, dtype=schema[key])
-        for column in schema:
-            # Results carry the watermark that made them; as late rows they show the one that judged them.
-            if column in RESERVED_LATE and not isinstance(windowed.keyed.stream.origin, Step):
-                raise refuse("LATE_COLUMN_TAKEN", step=name, column=column)
-        for alias, aggregate in step.aggregates.items():
-            taken = alias in RESERVED_RESULTS or alias in windowed.keyed.keys or alias.startswith("__")
-            if taken:
-                raise refuse("AGGREGATE_NAME_TAKEN", step=name, alias=alias)
-            for expression in aggregate.inputs():
-                for column in expression.meta.root_names():
-                    if column not in schema:
-                        raise unknown_column(column, schema, step=f"{name}, aggregate `{alias}`")
+        _check_columns(step, schema)
         spec = WindowSpec(
             name=name,
             keys=windowed.keyed.keys,
@@ -197,7 +184,8 @@ class _Planner:
             raise refuse("GLOBAL_LATENESS", step=name)
         results = spec.result_types  # types of all aggregates are checked here
         before = windowed.keyed.stream.origin
-        stage, delay, sources = 0, 0, (windowed.keyed.stream.name,)
+        sources: tuple[str, ...] = (windowed.keyed.stream.name,)
+        stage, delay = 0, 0
         if isinstance(before, Step):
             upstream = self._upstream(before.name, name)
             stage, sources = upstream.stage + 1, upstream.sources
@@ -257,6 +245,35 @@ class _Planner:
         for sink in output.sinks:
             if need not in sink.takes:
                 raise refuse("SINK_CANNOT_TAKE", output=output.name, sink=sink, need=need, takes=sorted(sink.takes))
+
+
+def _check_columns(step: Step, schema: pl.Schema) -> None:
+    """Refuse a keyed step whose keys, gap or aggregates do not fit the rows it gets."""
+    name, keyed, window = step.name, step.windowed.keyed, step.windowed.window
+    for key in keyed.keys:
+        if key not in schema:
+            raise unknown_column(key, schema, step=name)
+        if schema[key].is_nested() or key in RESERVED_RESULTS:
+            raise refuse("KEY_TYPE", step=name, key=key, dtype=schema[key])
+    for column in schema:
+        # Results carry the watermark that made them; as late rows they show the one that judged them.
+        if column in RESERVED_LATE and not isinstance(keyed.stream.origin, Step):
+            raise refuse("LATE_COLUMN_TAKEN", step=name, column=column)
+    if isinstance(window, SessionWindow) and window.gap_expr is not None:
+        [dtype] = result_schema(schema, [window.gap_expr.alias("gap")], step=name).dtypes()
+        if not dtype.is_integer():
+            raise refuse("SESSION_GAP_TYPE", step=name, got=window.gap_expr, dtype=dtype)
+    for alias, aggregate in step.aggregates.items():
+        _check_aggregate(step, alias, aggregate, schema)
+
+
+def _check_aggregate(step: Step, alias: str, aggregate: Aggregate, schema: pl.Schema) -> None:
+    if alias in RESERVED_RESULTS or alias in step.windowed.keyed.keys or alias.startswith("__"):
+        raise refuse("AGGREGATE_NAME_TAKEN", step=step.name, alias=alias)
+    for expression in aggregate.inputs():
+        for column in expression.meta.root_names():
+            if column not in schema:
+                raise unknown_column(column, schema, step=f"{step.name}, aggregate `{alias}`")
 
 
 def _outputs_below(node: RowNode) -> list[str]:

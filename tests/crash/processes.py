@@ -83,7 +83,7 @@ class Started:
             "worker": [dice.choice(workers).pid] if workers else [],
             "everything": [self.process.pid, *(child.pid for child in children)],
         }
-        return any([_killed(pid) for pid in victims[victim]])
+        return sum(_killed(pid) for pid in victims[victim]) > 0
 
     def batch_begun(self) -> int:
         """Return the newest batch that Spark has begun, -1 if there is none."""

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import get_args
 
 import polars as pl
 from hypothesis import given
 
 from slackwater.eventtime.times import EPOCH
-from slackwater.streams import Results
 from slackwater.testing import Harness
 from slackwater.windows import SessionWindow
 from tests.property.model import Model, Place
-from tests.property.streams import ALIGNED, SESSIONS, SLIDING, T0, Batch, Setup, batches, send, setups
+from tests.property.streams import ALIGNED, SESSIONS, SLIDING, T0, Batch, Fate, Setup, batches, send, setups
 
 
 @dataclass
@@ -75,7 +75,7 @@ def place(row: dict[str, object]) -> Place:
 def test_every_record_ends_in_exactly_one_account(setup: Setup, stream: list[Batch]) -> None:
     done = run(setup, stream)
     records = [record for batch in stream for record in batch.records]
-    by_fate = {fate: [r for r in records if r.fate == fate] for fate in ("good", "broken", "no_time", "ahead", "filtered")}
+    by_fate = {fate: [record for record in records if record.fate == fate] for fate in get_args(Fate)}
     buried = by_fate["broken"] + by_fate["no_time"] + by_fate["ahead"]
     late, shown = done.late["id"].to_list(), set(ids(done.results))
     reasons = Counter(done.dead["reason"].to_list())

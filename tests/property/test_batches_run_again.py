@@ -14,6 +14,7 @@ from slackwater.engine.memory import MemoryBatch, MemoryEngine
 from slackwater.engine.packets import Packet
 from slackwater.eventtime.clock import Clock
 from slackwater.operators.packing import unpack
+from slackwater.streams import Output, Stream
 from slackwater.testing import Harness, rows_source, run
 from tests.property.streams import T0, Batch, Setup, batches, send, setups
 
@@ -88,7 +89,7 @@ def test_a_chain_sees_the_same_to_the_last_bit_in_every_run() -> None:
         .window(sw.session("40ms"), name="second")
         .aggregate(keys=sw.collect_list("key"), totals=sw.collect_list("total"), total=sw.sum("total"))
     )
-    ended = [first, first.late, second, second.late, events.dead_letters]
+    ended: list[Stream | Output] = [first, first.late, second, second.late, events.dead_letters]
     pipeline = sw.Pipeline("chain", *(output.to(sw.sinks.memory()) for output in ended), key_groups=4)
     dice = random.Random(1)
     rows = [{"key": dice.choice("abcdef"), "ts": dice.randint(0, 99), "x": dice.random()} for _ in range(200)]

@@ -78,7 +78,12 @@ class Kept:
 
 
 def run(
-    spark: SparkSession, pipeline: Pipeline, checkpoint: Path, *, bounded: bool = True, **options: Any  # noqa: ANN401
+    spark: SparkSession,
+    pipeline: Pipeline,
+    checkpoint: Path,
+    *,
+    bounded: bool = True,
+    **options: Any,  # noqa: ANN401
 ) -> Job:
     """Run a pipeline in the tests' session, on two partitions."""
     made = make_job(

@@ -1,8 +1,8 @@
 """A batch that is run again: delivered, its next clock written, but never committed.
 
-    file 0   a@10 s  a@20 s                       watermark then 20 s
-    file 1   a@30 s  a@70 s  one ahead of its time            70 s      run twice
-    file 2   a@75 s  a@5 s (late)                             75 s
+file 0   a@10 s  a@20 s                            watermark then 20 s
+file 1   a@30 s  a@70 s  one far ahead of the clock               70 s    run twice
+file 2   a@75 s  a@5 s (late)                                     75 s
 """
 
 from __future__ import annotations
@@ -45,13 +45,12 @@ class Rerun:
 @pytest.fixture(scope="module")
 def rerun(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Rerun:
     folder = tmp_path_factory.mktemp("rerun")
-    # Ahead of its time when batch 1 runs first; when it runs again, some seconds later, not any more.
-    soon = int(time.time() * 1000) + 60_000 * 60
+    ahead = int(time.time() * 1000) + 3_600_000
     write_log(
         folder / "log",
         [
             [record(0, 10_000), record(1, 20_000)],
-            [record(2, 30_000), record(3, 70_000), record(4, soon)],
+            [record(2, 30_000), record(3, 70_000), record(4, ahead)],
             [record(5, 75_000), record(6, 5_000)],
         ],
     )

@@ -12,8 +12,8 @@ PACKAGE = Path(__file__).resolve().parents[2] / "src" / "slackwater"
 
 REFUSALS = frozenset({"refuse"})
 """Functions that make a `DefinitionError`."""
-FAULTS = frozenset({"fault", "_fault"})
-"""Functions that make a `RunError`."""
+FAULTS = frozenset({"fault", "_fault", "render"})
+"""Functions that make a `RunError`, or the words of a warning."""
 
 
 @dataclass(frozen=True, kw_only=True)

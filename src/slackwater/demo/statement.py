@@ -15,6 +15,7 @@ from slackwater.demo.account import Account, Outcome, last_panes
 from slackwater.demo.definition import ACTIVE, PURCHASES
 
 _TITLES: Final = {PURCHASES: "purchases per\nuser per minute", ACTIVE: "active users,\nlast 5 minutes"}
+_WIDE: Final = 62
 _ROWS: Final = (
     ("counted on time", "on_time"),
     ("counted by a late re-firing", "refired"),
@@ -77,7 +78,9 @@ def _print_samples(console: Console, outcome: Outcome) -> None:
     if not outcome.dead.is_empty():
         each = outcome.dead.unique("reason", keep="first", maintain_order=True).sort("reason")
         place = pl.col("partition") + "/" + pl.col("offset").cast(pl.String)
-        message = pl.col("message").str.slice(0, 64)
+        message = pl.when(pl.col("message").str.len_chars() > _WIDE).then(
+            pl.col("message").str.slice(0, _WIDE - 1) + "…"
+        ).otherwise("message").alias("message")
         _print_sample(console, "Dead letters, one of each kind", each.select(place.alias("position"), "reason", message))
 
 
@@ -112,7 +115,7 @@ def _print_places(console: Console, folder: Path) -> None:
         ("", out / f"{ACTIVE}.late"),
         ("dead letters", out / "dead_letters"),
         ("the log itself", folder / "log"),
-        ("Spark's own log", folder / "spark.log"),
+        ("Spark's own words", folder / "spark.log"),
     ):
         grid.add_row(f"  {what}", str(path))
     console.print(Text("Where it all is", style="bold"))

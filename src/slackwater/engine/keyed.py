@@ -102,7 +102,8 @@ class Stage:
                 pl.lit(f"{step.name}/{key_group:06d}").alias("__part"),
                 ((arrivals.clock.batch << 32) + pl.int_range(pl.len(), dtype=pl.Int64)).alias("__off"),
             )
-        context = RowContext(source=step.name, partition=step.name, ingestion_ms=arrivals.now_ms, now_ms=arrivals.now_ms)
+        now_ms = arrivals.now_ms
+        context = RowContext(source=step.name, partition=step.name, ingestion_ms=now_ms, now_ms=now_ms)
         self.functions[step.name].run(results, context, arrivals.arrive)
         arrivals.bury(context.dead, step.dead_letters)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 import polars as pl
 
@@ -37,7 +38,6 @@ class RowFunctions:
 
     def __init__(self, root: RowNode) -> None:
         self.root = root
-        self._decoders: dict[int, JsonDecoder] = {}
 
     def run(self, frame: pl.DataFrame, context: RowContext, arrive: Arrive) -> None:
         """Send `frame` through the tree; `arrive` is called wherever rows leave it."""
@@ -51,7 +51,9 @@ class RowFunctions:
         for child in node.children:
             self._visit(child, frame, context, arrive)
 
-    def _apply(self, node: RowNode, op: RowOp, frame: pl.DataFrame, context: RowContext) -> pl.DataFrame:
+    def _apply(  # noqa: PLR0911  one answer per kind of row function
+        self, node: RowNode, op: RowOp, frame: pl.DataFrame, context: RowContext
+    ) -> pl.DataFrame:
         match op:
             case Decode(format=form):
                 assert isinstance(form, JsonFormat)
@@ -73,8 +75,7 @@ class RowFunctions:
                 return self._validate(node, rules, frame, context)
 
     def _decode(self, node: RowNode, form: JsonFormat, frame: pl.DataFrame, context: RowContext) -> pl.DataFrame:
-        decoder = self._decoders.setdefault(id(form), JsonDecoder(form))
-        decoded = decoder.decode(frame["__payload"])
+        decoded = _decoder(form).decode(frame["__payload"])
         columns = decoded.frame.hstack(frame.get_columns())
         if decoded.bad.is_empty():
             return columns
@@ -103,8 +104,8 @@ class RowFunctions:
             if ahead.any():
                 lost = frame.filter(ahead)
                 by = (lost["__ts"] - context.now_ms).cast(pl.String)
-                words = "event time is " + by + f" ms ahead of processing time {render_time(context.now_ms)}"
-                bury(lost, node.step, pl.Series(["ahead_of_clock"]), words, context)
+                message = "event time is " + by + f" ms ahead of processing time {render_time(context.now_ms)}"
+                bury(lost, node.step, pl.Series(["ahead_of_clock"]), message, context)
                 frame = frame.filter(~ahead)
         _note_times(frame, context)
         return frame
@@ -113,7 +114,7 @@ class RowFunctions:
         self, node: RowNode, rules: tuple[tuple[str, pl.Expr], ...], frame: pl.DataFrame, context: RowContext
     ) -> pl.DataFrame:
         for name, rule in rules:
-            checked = _guarded(frame, lambda rows, rule=rule: rows.with_columns(rule.alias("__ok")), node, context)
+            checked = _guarded(frame, partial(_judged, rule=rule), node, context)
             broken = ~checked["__ok"].fill_null(value=False)
             frame = checked.drop("__ok")
             if broken.any():
@@ -121,6 +122,17 @@ class RowFunctions:
                 bury(frame.filter(broken), node.step, pl.Series(["invalid"]), words, context)
                 frame = frame.filter(~broken)
         return frame
+
+
+_decoders: dict[int, tuple[JsonFormat, JsonDecoder]] = {}
+
+
+def _decoder(form: JsonFormat) -> JsonDecoder:
+    """Return the process's decoder for `form`; a decoder learns, so it outlives the task."""
+    if id(form) not in _decoders:
+        # The format is kept with its decoder, so that its id stays its own.
+        _decoders[id(form)] = (form, JsonDecoder(form))
+    return _decoders[id(form)][1]
 
 
 def bury(rows: pl.DataFrame, step: str, reason: pl.Series, message: pl.Series, context: RowContext) -> None:
@@ -155,7 +167,7 @@ def _guarded(
         return function(frame)
     except (MemoryError, SlackwaterError):
         raise
-    except Exception as error:  # a user's function may raise anything; the row is kept as a dead letter
+    except Exception as error:  # noqa: BLE001  a user's function may raise anything; the row is kept as a dead letter
         if frame.height <= 1:
             empty = function(frame.clear())
             words = pl.Series([f"{type(error).__name__}: {error}"[:1000]])
@@ -163,6 +175,10 @@ def _guarded(
             return empty
     half = frame.height // 2
     return pl.concat([_guarded(part, function, node, context) for part in (frame[:half], frame[half:])])
+
+
+def _judged(rows: pl.DataFrame, rule: pl.Expr) -> pl.DataFrame:
+    return rows.with_columns(rule.alias("__ok"))
 
 
 def _mapped(op: Map, node: RowNode, rows: pl.DataFrame) -> pl.DataFrame:
@@ -174,7 +190,7 @@ def _mapped(op: Map, node: RowNode, rows: pl.DataFrame) -> pl.DataFrame:
             lost = sorted(set(carried) - set(kept))
             raise fault("MAP_LOST_ROWS", step=node.step, before=rows.height, after=made.height, lost=lost)
         made = made.drop(kept).hstack(rows.select(carried).get_columns())
-    return made.select(*node.schema.names(), *carried).cast(dict(node.schema))
+    return made.select(*node.schema.names(), *carried).cast(node.schema)
 
 
 def _epoch_ms(expression: pl.Expr, dtype: pl.DataType) -> pl.Expr:

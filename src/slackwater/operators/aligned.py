@@ -87,9 +87,9 @@ def describe(rows: pl.DataFrame, spec: WindowSpec, watermark_ms: int) -> dict[st
         waits = (pl.col("__new") > 0) & (open_ | pl.lit(not spec.schedule.on_time))
         due = pl.when(waits).then("__due")
     silent = ~open_ & (pl.col("__new") == 0)
-    facts = rows.select(
-        min_end=end.min(), max_end=end.max(), wake=wake.min(), due=due.min(), settled=silent.all()
-    ).row(0, named=True)
+    facts = rows.select(min_end=end.min(), max_end=end.max(), wake=wake.min(), due=due.min(), settled=silent.all()).row(
+        0, named=True
+    )
     return {
         "min_end_ms": facts["min_end"],
         "max_end_ms": facts["max_end"],

@@ -38,4 +38,4 @@ def late_rows(rows: pl.DataFrame, spec: WindowSpec, watermark_ms: int) -> pl.Dat
         .agg(pl.col("windows"))
     )
     found = numbered.join(windows, on="__row", how="left", maintain_order="left")
-    return found.select(spec.late_types.names()).cast(dict(spec.late_types))
+    return found.select(spec.late_types.names()).cast(spec.late_types)

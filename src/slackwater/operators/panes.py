@@ -160,9 +160,9 @@ class Panes:
 
     def fire(self, rows: pl.DataFrame, wanted: pl.Expr, pane: str, watermark_ms: int, out: Shown) -> pl.DataFrame:
         """Show a pane of each row that is `wanted` and has something to show; return all rows afterwards."""
-        if self.spec.accumulation == "discarding":
-            if not (pane == "on_time" and self.spec.semantics.empty_on_time_pane == "emit"):
-                wanted &= pl.col("__new") > 0
+        may_be_empty = pane == "on_time" and self.spec.semantics.empty_on_time_pane == "emit"
+        if self.spec.accumulation == "discarding" and not may_be_empty:
+            wanted &= pl.col("__new") > 0
         hit = rows.with_columns(wanted.fill_null(value=False).alias("__hit"))["__hit"]
         if not hit.any():
             return rows
@@ -234,7 +234,7 @@ class Panes:
             pl.lit(retraction).alias("is_retraction"),
             timestamp_lit(watermark_ms).alias("watermark"),
         )
-        return shown if shown.schema == self.spec.result_types else shown.cast(dict(self.spec.result_types))
+        return shown if shown.schema == self.spec.result_types else shown.cast(self.spec.result_types)
 
 
 def _first_tick() -> pl.Expr:

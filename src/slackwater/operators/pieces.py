@@ -32,9 +32,14 @@ Describe = Callable[[pl.DataFrame], dict[str, Any]]
 class Store(Protocol):
     """Where a key group keeps its blobs: Spark's map state, or a dictionary in memory."""
 
-    def get(self, key: str) -> bytes | None: ...
-    def put(self, key: str, blob: bytes) -> None: ...
-    def remove(self, key: str) -> None: ...
+    def get(self, key: str) -> bytes | None:
+        """Return a blob, or None."""
+
+    def put(self, key: str, blob: bytes) -> None:
+        """Store a blob."""
+
+    def remove(self, key: str) -> None:
+        """Remove a blob; one that is not there is no mistake."""
 
 
 @dataclass

@@ -75,9 +75,7 @@ class Sessions:
         columns = [*spec.keys, "__start", "__end"]
         every = pl.concat([suspects.select(columns), others.select(columns)]).with_row_index("__row")
         sessions = self._sessions(every)
-        alive = sessions.filter(
-            pl.col("__end").max().over([*spec.keys, "__session"]) + spec.lateness_ms > watermark_ms
-        )
+        alive = sessions.filter(pl.col("__end").max().over([*spec.keys, "__session"]) + spec.lateness_ms > watermark_ms)
         is_alive = pl.int_range(suspects.height, eager=True).is_in(alive["__row"].cast(pl.Int64).implode())
         late = suspects.filter(~is_alive)
         accepted = suspects.filter(is_alive)

@@ -40,7 +40,8 @@ class SlidingWindows:
             self._add(rows, time, state, out)
             self._advance(time, state, out)
         if crowd := state.crowded(stagger):
-            self._store(self.panes.merge(state.take_rows(crowd, self.spec)), state, time.watermark_ms, crowd[0].tier + 1)
+            merged = self.panes.merge(state.take_rows(crowd, self.spec))
+            self._store(merged, state, time.watermark_ms, crowd[0].tier + 1)
         return out
 
     def _advance(self, time: StepTime, state: StepState, out: Shown) -> None:
@@ -69,17 +70,13 @@ class SlidingWindows:
         if late is None:
             return
         first, last = int(late["__end"].min()), int(late["__end"].max())  # type: ignore[arg-type]
-        near = [
-            p for p in state.pieces if first - self.size_ms < p.max_end_ms and p.min_end_ms < last + self.size_ms
-        ]
+        near = [p for p in state.pieces if first - self.size_ms < p.max_end_ms and p.min_end_ms < last + self.size_ms]
         known = self.panes.known(state.take_rows(near, self.spec), time)
         merged = self.panes.merge(pl.concat([known, self.panes.start(late)]))
         corrected = (pl.col("__touched") > 0) & (pl.col("__end") <= watermark)
         self._store(self._show(merged, corrected, "late", watermark, out), state, watermark)
 
-    def _show(
-        self, instants: pl.DataFrame, fires: pl.Expr, pane: str, watermark_ms: int, out: Shown
-    ) -> pl.DataFrame:
+    def _show(self, instants: pl.DataFrame, fires: pl.Expr, pane: str, watermark_ms: int, out: Shown) -> pl.DataFrame:
         """Show the instants that `fires` picks; return all instants as they are afterwards."""
         spec, fresh = self.spec, "__fresh" in instants.columns
         instants = (

@@ -12,7 +12,7 @@ from slackwater.aggregates.base import Aggregate
 from slackwater.aggregates.combine import state_schema
 from slackwater.eventtime.times import TIMESTAMP
 from slackwater.triggers import Schedule
-from slackwater.windows import SessionWindow, SlidingWindow, Window
+from slackwater.windows import SlidingWindow, Window
 
 Accumulation = Literal["discarding", "accumulating", "retracting"]
 
@@ -126,7 +126,7 @@ class WindowSpec:
         if sched.once:
             return False
         refires = self.lateness_ms > 0 and not sched.finish_on_time
-        return not sched.is_lazy or refires or isinstance(self.window, SessionWindow) and refires
+        return not sched.is_lazy or refires
 
     @property
     def emission_delay_ms(self) -> int:

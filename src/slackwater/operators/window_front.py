@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Final
+from typing import Final
 
 import polars as pl
 
@@ -28,6 +29,7 @@ from slackwater.windows.assign import (
 )
 
 _WORTH_MERGING: Final = 4
+LONGEST_GAP_MS: Final = 100 * 365 * 86_400_000
 _ARRIVED = pl.col("__off").min().alias("__arrived")
 _FIRST = pl.col("__ts").sort_by("__off").first().alias("__first")
 
@@ -76,7 +78,7 @@ class WindowFront:
         spec, late = self.spec, None
         oldest = rows["__ts"].min()
         # Windows move with time: if the oldest row is not late for good, no row is.
-        if oldest is not None and _is_late(int(oldest), window, spec.lateness_ms, watermark_ms):  # type: ignore[call-overload]
+        if oldest is not None and _is_late(int(oldest), window, spec.lateness_ms, watermark_ms):  # type: ignore[arg-type]
             cells = rows.with_columns(cell_exprs(window, pl.col("__ts")))
             is_late = (last_end_expr(window) + spec.lateness_ms <= watermark_ms) & (pl.col("__many") > 0)
             late = late_rows(cells.filter(is_late), spec, watermark_ms)
@@ -107,7 +109,10 @@ class WindowFront:
 
     def _sessions(self, rows: pl.DataFrame, window: SessionWindow, watermark_ms: int) -> Combined:
         spec = self.spec
-        gap = pl.lit(window.gap_ms, dtype=pl.Int64) if window.gap_expr is None else window.gap_expr.cast(pl.Int64)
+        gap = pl.lit(window.gap_ms, dtype=pl.Int64)
+        if window.gap_expr is not None:
+            # A null would make the row vanish: neither old nor new, in no session.
+            gap = window.gap_expr.cast(pl.Int64).fill_null(1).clip(1, LONGEST_GAP_MS)
         rows = rows.with_columns(pl.col("__ts").alias("__start"), (pl.col("__ts") + gap).alias("__end"))
         is_old = rows["__end"] + spec.lateness_ms <= watermark_ms
         late = suspect = None

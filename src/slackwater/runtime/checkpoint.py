@@ -1,9 +1,9 @@
 """The checkpoint: Spark's own logs, and beside them Slackwater's manifest, clocks and delivery marks.
 
-    <checkpoint>/offsets, commits, state, sources     Spark's
-    <checkpoint>/slackwater/manifest.json             what this checkpoint belongs to
-    <checkpoint>/slackwater/clock/<batch>             the clock of each batch
-    <checkpoint>/slackwater/delivering.json           the batch whose delivery was begun, and by which code
+- `<checkpoint>/offsets`, `commits`, `state`, `sources`: Spark's
+- `<checkpoint>/slackwater/manifest.json`: what this checkpoint belongs to
+- `<checkpoint>/slackwater/clock/<batch>`: the clock of each batch
+- `<checkpoint>/slackwater/delivering.json`: the batch whose delivery was begun, by which code and of which files
 """
 
 from __future__ import annotations
@@ -85,12 +85,13 @@ class Checkpoint:
 
         A batch that was begun before must have read the same files again.
         """
-        note = {"batch": batch, "fingerprint": fingerprint, "files": dict(files or {})}
+        files = dict(files or {})
         before = self._delivering()
         if before["batch"] == batch and not self.accepts_changes:
-            for stream, checksum in note["files"].items():
+            for stream, checksum in files.items():
                 if before["files"].get(stream) != checksum:
                     raise fault("BATCH_INPUT_CHANGED", batch=batch, stream=stream)
+        note = {"batch": batch, "fingerprint": fingerprint, "files": files}
         write_durably(self.home / "delivering.json", json.dumps(note))
 
     def check_half_delivered(self, fingerprint: str) -> None:
@@ -166,7 +167,10 @@ def _check(manifest: Mapping[str, Any], plan: Plan, path: Path) -> None:
         raise fault("CHECKPOINT_SOURCES", path=path, found=manifest["sources"], mine=sources)
     if manifest["key_groups"] != plan.key_groups:
         raise fault("CHECKPOINT_KEY_GROUPS", path=path, found=manifest["key_groups"], mine=plan.key_groups)
-    found: dict[str, Any] = manifest["steps"]
+    _check_steps(manifest["steps"], plan, path)
+
+
+def _check_steps(found: Mapping[str, Any], plan: Plan, path: Path) -> None:
     for name in sorted({*found, *plan.layout}):
         if name not in plan.layout:
             raise fault("CHECKPOINT_STEP_GONE", path=path, step=name)

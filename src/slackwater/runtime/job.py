@@ -108,7 +108,7 @@ class Job:
             self.checkpoint.mark_finished()
 
     def _query(self, writers: list[tuple[str, SinkWriter]], *, available_now: bool) -> None:
-        handle = PlanHandle.of(self.plan, f"{self.checkpoint.incarnation}/{id(self)}")
+        handle = PlanHandle.of(self.plan)
         conf = {
             **QUERY_CONF,
             "spark.sql.shuffle.partitions": str(self.checkpoint.partitions),

@@ -32,7 +32,7 @@ class BatchReport:
         return sum(stream.dead for stream in self.stats.streams.values())
 
     def total(self, what: str) -> int:
-        """Return a count summed over all steps: "panes", "late", "on_time", "refired", …"""
+        """Return a count summed over all steps: "panes", "late", "on_time", "refired" and so on."""
         return sum(counts[what] for counts in self.stats.counts.values())
 
     @property

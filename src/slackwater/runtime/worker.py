@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 import pandas as pd
@@ -26,28 +27,28 @@ from slackwater.sources.log import LogSource
 from slackwater.sources.log_reader import base_offset, partition_of, read_chunks
 
 CLOCK_PROPERTY: Final = "slackwater.clock."
-_CHUNK_ROWS: Final = 1_000_000
-_loaded: dict[str, Plan] = {}
 
 
 @dataclass(frozen=True)
 class PlanHandle:
     """A plan on its way to the workers, which unpack it once per process and not once per task."""
 
-    key: str
     blob: bytes
 
     @classmethod
-    def of(cls, plan: Plan, key: str) -> PlanHandle:
+    def of(cls, plan: Plan) -> PlanHandle:
         """Pack `plan`; the user's own functions travel with it."""
-        return cls(key, cloudpickle.dumps(plan))
+        return cls(cloudpickle.dumps(plan))
 
     def load(self) -> Plan:
         """Return the plan."""
-        if self.key not in _loaded:
-            _loaded.clear()
-            _loaded[self.key] = cloudpickle.loads(self.blob)
-        return _loaded[self.key]
+        return _unpacked(self.blob)
+
+
+@lru_cache(maxsize=8)
+def _unpacked(blob: bytes) -> Plan:
+    plan: Plan = cloudpickle.loads(blob)
+    return plan
 
 
 def task_clock() -> Clock:

@@ -18,8 +18,8 @@ from slackwater.aggregates.base import Aggregate
 from slackwater.eventtime.times import EPOCH
 from slackwater.operators.spec import Accumulation, Semantics
 from slackwater.pipeline import Pipeline
-from slackwater.streams import Results, stream
 from slackwater.sources import Source
+from slackwater.streams import Results, stream
 from slackwater.testing.harness import rows_source
 from slackwater.triggers import (
     AfterCount,

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -158,42 +159,65 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not cases:
         return _unreadable(f"no cases in {', '.join(map(str, options.paths))}")
     wanted: tuple[Replay, ...] = REPLAYS if options.replay == "all" else (options.replay,)
-    passed = failed = 0
-    skipped: Counter[str] = Counter()
+    report = _Report(is_verbose=options.verbose)
     # A case on Spark mostly waits for Spark, so several are under way at once.
     pool = ThreadPoolExecutor(max_workers=_AT_ONCE if options.engine == "spark" else 1)
-    plans = [(file, case, *_plan(case, wanted)) for file, case in cases]
-    checks = [None if reason else pool.submit(check, case, options.engine, how) for _, case, reason, how in plans]
-    for (file, case, reason, replays), checked in zip(plans, checks, strict=True):
+    plans = [_plan(case, wanted) for _, case in cases]
+    checks = [
+        None if isinstance(plan, str) else pool.submit(check, case, options.engine, plan)
+        for (_, case), plan in zip(cases, plans, strict=True)
+    ]
+    for (file, case), plan, checked in zip(cases, plans, checks, strict=True):
         if checked is None:
-            assert reason is not None
-            skipped[reason] += 1
-            if options.verbose:
-                print(f"skipped  {case['id']}: {reason}")
-            continue
-        problems = checked.result()
-        passed, failed = passed + (not problems), failed + bool(problems)
-        if problems:
-            print(f"FAILED   {case['id']} ({file})")
-            print("\n".join(f"    {line}" for problem in problems for line in problem.splitlines()))
-        elif options.verbose:
-            print(f"passed   {case['id']}" + ("" if case["operator"] == "assign" else f" ({', '.join(replays)})"))
-    if not options.verbose:
-        for reason, number in sorted(skipped.items()):
-            print(f"skipped  {number} cases: {reason}")
-    print(f"{passed} passed, {failed} failed, {skipped.total()} skipped")
-    return 1 if failed else 0
+            report.skip(case, str(plan))
+        elif problems := checked.result():
+            report.fail(case, file, problems)
+        else:
+            report.passes(case)
+    report.end()
+    return 1 if report.failed else 0
 
 
-def _plan(case: Case, wanted: tuple[Replay, ...]) -> tuple[str | None, tuple[Replay, ...]]:
-    """Return why `case` is not replayed at all, or how it is."""
+@dataclass(kw_only=True)
+class _Report:
+    """What is printed, and what is counted for the last line."""
+
+    is_verbose: bool
+    passed: int = 0
+    failed: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
+
+    def skip(self, case: Case, reason: str) -> None:
+        self.skipped[reason] += 1
+        if self.is_verbose:
+            print(f"skipped  {case['id']}: {reason}")
+
+    def fail(self, case: Case, file: Path, problems: list[str]) -> None:
+        self.failed += 1
+        print(f"FAILED   {case['id']} ({file})")
+        print("\n".join(f"    {line}" for problem in problems for line in problem.splitlines()))
+
+    def passes(self, case: Case) -> None:
+        self.passed += 1
+        if self.is_verbose:
+            print(f"passed   {case['id']}")
+
+    def end(self) -> None:
+        if not self.is_verbose:
+            for reason, number in sorted(self.skipped.items()):
+                print(f"skipped  {number} cases: {reason}")
+        print(f"{self.passed} passed, {self.failed} failed, {self.skipped.total()} skipped")
+
+
+def _plan(case: Case, wanted: tuple[Replay, ...]) -> tuple[Replay, ...] | str:
+    """Return how `case` is replayed, or why it is not."""
     if reason := reason_to_skip(case):
-        return reason, ()
+        return reason
     if case["operator"] == "assign" or (reason := depends_on_batches(case)) is None:
-        return None, wanted
+        return wanted
     if "whole" not in wanted:
-        return f"cannot be cut into other batches: {reason}", ()
-    return None, ("whole",)
+        return f"cannot be cut into other batches: {reason}"
+    return ("whole",)
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -156,9 +156,7 @@ class Outcome:
         return self.harness.output(of)
 
 
-def run(
-    pipeline: Pipeline, inputs: Mapping[str, Iterable[Row] | pl.DataFrame], *, now: datetime | int = 0
-) -> Outcome:
+def run(pipeline: Pipeline, inputs: Mapping[str, Iterable[Row] | pl.DataFrame], *, now: datetime | int = 0) -> Outcome:
     """Run `pipeline` in memory over `inputs`, to the end: `run(pipeline, {"orders": [...]})[results]`."""
     harness = Harness(pipeline, now=now)
     for stream, rows in inputs.items():
@@ -186,7 +184,7 @@ def _payloads(rows: Sequence[Row] | pl.DataFrame) -> pl.DataFrame:
 
 def _typed(rows: Sequence[Row] | pl.DataFrame, schema: pl.Schema) -> pl.DataFrame:
     if isinstance(rows, pl.DataFrame):
-        return rows.select(schema.names()).cast(dict(schema))
+        return rows.select(schema.names()).cast(schema)
     return pl.DataFrame(list(rows), schema=schema, orient="row")
 
 
@@ -200,5 +198,3 @@ def _milliseconds(moment: datetime | int) -> int:
     if isinstance(moment, int):
         return moment
     return round((moment - EPOCH).total_seconds() * 1000)
-
-

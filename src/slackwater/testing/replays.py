@@ -12,6 +12,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, Literal, Protocol
 
 from slackwater.testing.cases import Case, Event, Row
@@ -54,7 +55,7 @@ class Mismatch:
     def __str__(self) -> str:
         lines = [f"step {self.step}, {self.what} ({self.replay} replay)"]
         for title, rows in (("expected", self.expected), ("actual", self.actual)):
-            lines += [f"  {title}:", *(f"    {json.dumps(row)}" for row in rows or ["nothing"])]
+            lines += [f"  {title}:", *(f"    {json.dumps(row)}" for row in rows)] if rows else [f"  {title}: nothing"]
         return "\n".join(lines)
 
 
@@ -81,7 +82,7 @@ def replay(case: Case, start: Callable[[], Runner], how: Replay) -> list[Mismatc
     mismatches: list[Mismatch] = []
     for number in range(_RANDOM_REPLAYS):
         dice = random.Random(f"{case['id']}/{number}")  # noqa: S311  the same cuts in every run
-        mismatches += _replay(case, start(), how, lambda events, dice=dice: _cut(events, dice))
+        mismatches += _replay(case, start(), how, partial(_cut, dice=dice))
     return mismatches
 
 

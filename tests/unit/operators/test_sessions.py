@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import random
-from typing import Any
+from itertools import pairwise
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import slackwater as sw
+from slackwater.streams import Output, Stream
+from slackwater.testing import rows_source, run
+from slackwater.triggers import Trigger
 from tests.unit.operators.windowed import Windowed, panes
 
 LONGEST = 30
@@ -60,28 +64,21 @@ def test_old_events_are_judged_as_a_batch_whatever_their_order() -> None:
 
 
 def test_each_row_may_bring_its_own_gap() -> None:
-    from slackwater.testing import run, rows_source
-
     events = sw.stream("events", rows_source("key string, ts long, gap long")).event_time("ts")
-    results = events.key_by("key").window(sw.session(sw_col("gap"))).aggregate(n=sw.count())
-    pipeline = sw.Pipeline("gaps", *(o.to(sw.sinks.memory()) for o in (results, results.late, events.dead_letters)))
+    results = events.key_by("key").window(sw.session(pl.col("gap"))).aggregate(n=sw.count())
+    ended: list[Stream | Output] = [results, results.late, events.dead_letters]
+    pipeline = sw.Pipeline("gaps", *(output.to(sw.sinks.memory()) for output in ended))
     rows = [{"key": "a", "ts": ts, "gap": gap} for ts, gap in ((0, 5), (4, 50), (40, 5), (60, 5))]
     assert run(pipeline, {"events": rows})[results]["n"].to_list() == [3, 1]
 
 
-def sw_col(name: str) -> Any:
-    import polars as pl
-
-    return pl.col(name)
-
-
-def on_time(times: list[int], cuts: list[int], *, seed: int, **options: Any) -> Windowed:
+def on_time(times: list[int], cuts: list[int], *, seed: int) -> Windowed:
     """Feed rows in batches such that none is behind the watermark, moving it as far as that allows."""
-    step = Windowed(sw.session(f"{GAP}ms", max_length=f"{LONGEST}ms"), **options)
+    step = Windowed(sw.session(f"{GAP}ms", max_length=f"{LONGEST}ms"))
     rows = [("a", ts, number) for number, ts in enumerate(times)]
     edges = sorted({0, *(cut % (len(rows) + 1) for cut in cuts), len(rows)})
     dice = random.Random(seed)
-    for start, end in zip(edges, edges[1:], strict=False):
+    for start, end in pairwise(edges):
         step.add(*rows[start:end])
         if rest := times[end:]:
             step.advance(min(rest) - dice.randint(0, 5))
@@ -138,7 +135,7 @@ TRIGGERS = [
     st.sampled_from(TRIGGERS),
     st.sampled_from(["accumulating", "retracting", "discarding"]),
 )
-def test_no_session_is_longer_than_its_maximum(batches: list[list[int]], trigger: Any, accumulation: str) -> None:
+def test_no_session_is_longer_than_its_maximum(batches: list[list[int]], trigger: Trigger, accumulation: str) -> None:
     window = sw.session(f"{GAP}ms", max_length=f"{LONGEST}ms")
     step = Windowed(window, trigger=trigger, accumulation=accumulation, allowed_lateness="40ms")
     number, shown = 0, []

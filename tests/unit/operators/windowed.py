@@ -9,7 +9,9 @@ from typing import Any
 import polars as pl
 
 import slackwater as sw
+from slackwater.aggregates import Aggregate
 from slackwater.eventtime.times import EPOCH
+from slackwater.streams import Output, Stream
 from slackwater.testing import Harness, rows_source
 from slackwater.windows import Window
 
@@ -22,13 +24,20 @@ FAR_BEHIND = "3650d"
 class Windowed:
     """A harness around one step; rows go in by `add`, the watermark moves by `advance`."""
 
-    def __init__(self, window: Window, *, key_groups: int = 1, aggregates: dict[str, Any] | None = None, **options: Any) -> None:
+    def __init__(
+        self,
+        window: Window,
+        *,
+        key_groups: int = 1,
+        aggregates: dict[str, Aggregate] | None = None,
+        **options: Any,  # noqa: ANN401  as `window` takes them
+    ) -> None:
         stream = sw.stream("events", rows_source("key string, ts long, id long")).event_time(
             "ts", out_of_orderness=FAR_BEHIND
         )
         aggregates = {"ids": sw.collect_list("id")} if aggregates is None else aggregates
         self.results = stream.key_by("key").window(window, **options).aggregate(**aggregates)
-        ended = [self.results, self.results.late, stream.dead_letters]
+        ended: list[Stream | Output] = [self.results, self.results.late, stream.dead_letters]
         self.pipeline = sw.Pipeline("test", *(out.to(sw.sinks.memory()) for out in ended), key_groups=key_groups)
         self.harness = Harness(self.pipeline)
 

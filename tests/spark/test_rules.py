@@ -1,0 +1,163 @@
+"""The rules that only Spark can break; the numbers are those of the design. More of them in `test_rerun.py`."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812  PySpark's own convention
+
+import slackwater as sw
+from slackwater.engine.key_groups import labels, spark_hash
+from slackwater.errors import RunError
+from slackwater.runtime.backlog import StrayFilesWarning
+from slackwater.runtime.job import make_job
+from tests.spark.jobs import (
+    MINUTE,
+    WRITTEN_S,
+    CrashError,
+    Kept,
+    crash_after,
+    record,
+    rows,
+    run,
+    stream,
+    write_file,
+    write_log,
+)
+
+pytestmark = pytest.mark.spark
+
+
+def counted(log: Path, **options: str) -> Kept:
+    """Count and collect per minute, with no slack and no lateness."""
+    events = stream(log)
+    return Kept(
+        events=events,
+        results=events.key_by("k")
+        .window(sw.tumbling("1m"), **options)
+        .aggregate(n=sw.count(), ids=sw.collect_list("id")),
+    )
+
+
+def test_rule_05_windows_in_a_row_give_what_a_batch_computation_gives(spark: SparkSession, tmp_path: Path) -> None:
+    files = [
+        [record(number, minute * MINUTE + number * 1_000, k) for number in range(3) for k in "ab"]
+        for minute in (0, 1, 4, 7)
+    ]
+    write_log(tmp_path / "log", files)
+    events = stream(tmp_path / "log")
+    minutes = (
+        events.key_by("k")
+        .window(sw.tumbling("1m"), allowed_lateness="1m", accumulation="discarding", name="minutes")
+        .aggregate(n=sw.count())
+    )
+    fives = minutes.key_by("k").window(sw.tumbling("5m"), name="fives").aggregate(total=sw.sum("n"))
+    kept = Kept(events=events, results=fives, more=(minutes,))
+    run(spark, kept.pipeline, tmp_path / "checkpoint")
+    shown = kept.shown.rows().with_columns(pl.col("window_start").dt.epoch("ms"))
+    assert rows(shown, "k", "window_start", "total") == [
+        ("a", 0, 9), ("a", 5 * MINUTE, 3), ("b", 0, 9), ("b", 5 * MINUTE, 3),
+    ]  # fmt: skip
+    assert kept.late.rows().is_empty()
+
+
+def test_rule_06_backlog_read_one_partition_after_the_other_makes_no_honest_row_late(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    for number, partition in enumerate("01"):
+        files = [[record(10 * number + minute, minute * MINUTE)] for minute in range(2)]
+        write_log(tmp_path / "log", files, partition=partition, first_s=100 * number)
+    kept = counted(tmp_path / "log")
+    run(spark, kept.pipeline, tmp_path / "checkpoint")
+    assert kept.late.rows().is_empty()
+    assert kept.shown.rows().sort("window_start")["ids"].list.sort().to_list() == [[0, 10], [1, 11]]
+
+
+def test_rule_15_hash_of_labels_is_sparks_own(spark: SparkSession) -> None:
+    numbers = [-(2**31), -1, 0, 1, 42, 2**31 - 1, *labels(64)]
+    frame = spark.createDataFrame([(number,) for number in numbers], "key_group int")
+    found = frame.select(F.hash("key_group")).collect()
+    assert [value for (value,) in found] == [spark_hash(number) for number in numbers]
+    used = (
+        spark.createDataFrame([(label,) for label in labels(64)], "key_group int")
+        .repartition(64, "key_group")
+        .select(F.spark_partition_id())
+        .distinct()
+        .count()
+    )
+    assert used == 64
+
+
+def test_rule_16_session_that_speculates_is_refused(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conf = spark.sparkContext.getConf().set("spark.speculation", "true")
+    monkeypatch.setattr(spark.sparkContext, "getConf", lambda: conf)
+    (tmp_path / "log").mkdir()
+    with pytest.raises(RunError, match=r"SPECULATION.*spark\.speculation=false"):
+        make_job(counted(tmp_path / "log").pipeline.plan(), spark=spark, checkpoint=tmp_path / "checkpoint")
+
+
+def test_rule_17_old_files_are_read_whatever_they_are_called_and_strays_are_reported(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Spark by itself drops files older than a week, takes paths for patterns, and passes over `_` names."""
+    log = tmp_path / "a log, 100%41 {ünï} [x]*"
+    now_s = int(time.time())
+    write_file(log, "0", "new", [record(0, 0)], written_s=now_s)
+    write_file(log, "0", "eight days old", [record(1, 1)], written_s=now_s - 8 * 86_400)
+    write_file(log, "part %20 ü", "per%20cent [1] {x}?*", [record(2, 2)], written_s=now_s - 1)
+    stray = write_file(log, "0", "_stray", [record(3, 3)], written_s=now_s - 1)
+    kept = counted(log)
+    with pytest.warns(StrayFilesWarning, match=r"LOG_STRAYS.*_stray") as told:
+        run(spark, kept.pipeline, tmp_path / "checkpoint")
+    assert len(told) == 1, "each stray is reported once, not with every batch"
+    assert str(stray) in str(told[0].message)
+    assert kept.shown.rows()["ids"].list.sort().to_list() == [[0, 1, 2]]
+
+
+def test_rule_17_half_delivered_batch_is_not_finished_from_other_files(spark: SparkSession, tmp_path: Path) -> None:
+    write_log(tmp_path / "log", [[record(0, 0)], [record(1, 2 * MINUTE)], [record(2, 4 * MINUTE)]])
+    with pytest.raises(CrashError):
+        run(spark, counted(tmp_path / "log").pipeline, tmp_path / "checkpoint", on_batch=crash_after(2))
+    write_file(tmp_path / "log", "0", f"{2:020d}", [record(9, 4 * MINUTE)], written_s=WRITTEN_S + 500)
+    with pytest.raises(RunError, match=r"BATCH_INPUT_CHANGED.*batch 2"):
+        run(spark, counted(tmp_path / "log").pipeline, tmp_path / "checkpoint")
+
+
+def test_rule_17_file_that_changes_under_the_reader_stops_the_job_in_plain_words(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """A worker's error comes back wrapped in Spark's; users read the sentence that is in it."""
+    write_log(tmp_path / "log", [[record(0, 0)]])
+
+    def appended(frame: pl.DataFrame) -> pl.DataFrame:
+        if frame.height:
+            with (tmp_path / "log" / "0" / f"{0:020d}.jsonl").open("a") as file:
+                file.write("{}\n")
+        return frame
+
+    events = stream(tmp_path / "log").map(appended)
+    results = events.key_by("k").window(sw.tumbling("1m")).aggregate(n=sw.count())
+    with pytest.raises(RunError, match=r"^\[LOG_FILE_CHANGED\].*must never change.*put the file back"):
+        run(spark, Kept(events=events, results=results).pipeline, tmp_path / "checkpoint")
+
+
+def test_rule_18_windows_fire_without_new_rows(spark: SparkSession, tmp_path: Path) -> None:
+    write_log(tmp_path / "log", [[record(0, 0), record(1, 2 * MINUTE)]])
+    kept = counted(tmp_path / "log")
+    job = make_job(
+        kept.pipeline.plan(),
+        spark=spark,
+        checkpoint=tmp_path / "checkpoint",
+        partitions=2,
+        trigger="0s",
+        on_batch=lambda report: job.stop() if report.batch >= 1 else None,
+    )
+    job.run()
+    assert [report.rows for report in job.reports[:2]] == [2, 0]
+    assert kept.shown.rows()["ids"].to_list() == [[0]]

@@ -1,0 +1,112 @@
+"""When panes by the clocks are shown: their rhythm, what starts it, and what ends it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import slackwater as sw
+from tests.unit.operators.windowed import Windowed, panes
+
+
+def test_the_first_row_to_arrive_starts_the_event_time_panes() -> None:
+    #   rows 5, then 1; panes every 3: the first multiple after 5 is 6, and 3 is never a pane
+    step = Windowed(sw.tumbling("100ms"), trigger=sw.every_event_time("3ms"))
+    step.add(("a", 5, 0))
+    step.add(("a", 1, 1))
+    assert step.advance(4) == []
+    assert panes(step.advance(7)) == [(0, 100, [1, 0], "early")]
+
+
+def test_event_time_panes_wait_for_the_watermark_to_move() -> None:
+    step = Windowed(sw.tumbling("100ms"), trigger=sw.every_event_time("10ms"))
+    step.advance(25)
+    step.add(("a", 3, 0))
+    assert step.add(("b", 30, 1)) == []
+    assert panes(step.advance(26)) == [(0, 100, [0], "early")] * 2
+
+
+def test_event_time_panes_come_even_if_nothing_is_new() -> None:
+    step = Windowed(sw.tumbling("100ms"), trigger=sw.every_event_time("10ms"))
+    step.add(("a", 3, 0))
+    assert panes(step.advance(31)) == [(0, 100, [0], "early")] * 3
+
+
+@pytest.mark.parametrize("accumulation", ["discarding", "retracting"])
+def test_event_time_panes_with_nothing_to_say_are_left_out(accumulation: str) -> None:
+    step = Windowed(sw.tumbling("100ms"), trigger=sw.every_event_time("10ms"), accumulation=accumulation)
+    step.add(("a", 3, 0))
+    assert panes(step.advance(31)) == [(0, 100, [0], "early")]
+
+
+def test_a_global_window_stops_ticking_at_the_end_of_time() -> None:
+    step = Windowed(sw.global_window(), trigger=sw.every_event_time("10ms"))
+    step.add(("a", 3, 0))
+    assert panes(step.finish()) == [(None, None, [0], "on_time")]
+
+
+def test_panes_by_processing_time_keep_the_rhythm_of_the_first_row() -> None:
+    step = Windowed(sw.tumbling("1s"), trigger=sw.after_watermark(early=sw.every("10ms")))
+    step.wait("4ms")
+    step.add(("a", 1, 0))
+    assert step.wait("9ms") == []
+    assert panes(step.wait("1ms")) == [(0, 1000, [0], "early")]
+    assert step.wait("25ms") == [], "nothing is new"
+    step.add(("a", 2, 1))
+    assert step.wait("4ms") == []
+    assert panes(step.wait("1ms")) == [(0, 1000, [0, 1], "early")]
+
+
+def test_no_pane_by_processing_time_comes_after_the_on_time_pane() -> None:
+    trigger = sw.after_watermark(early=sw.every("10ms"), late=sw.never())
+    step = Windowed(sw.tumbling("100ms"), trigger=trigger, allowed_lateness="1s")
+    step.add(("a", 1, 0))
+    step.advance(100)
+    step.add(("a", 2, 1))
+    assert step.wait("1m") == []
+    assert panes(step.advance(1100)) == [(0, 100, [0, 1], "late")]
+
+
+def test_without_an_on_time_pane_processing_time_shows_late_rows_too() -> None:
+    step = Windowed(sw.tumbling("100ms"), trigger=sw.every("10ms"), allowed_lateness="1s")
+    step.add(("a", 1, 0))
+    assert step.advance(100) == []
+    assert panes(step.wait("10ms")) == [(0, 100, [0], "late")]
+    step.add(("a", 2, 1))
+    assert panes(step.wait("10ms")) == [(0, 100, [0, 1], "late")]
+
+
+def test_a_window_with_nothing_new_is_not_read_when_its_pane_is_due(monkeypatch: pytest.MonkeyPatch) -> None:
+    step = Windowed(sw.tumbling("1s"), trigger=sw.after_watermark(early=sw.every("10ms")))
+    step.add(("a", 1, 0))
+    step.wait("10ms")
+    reads: list[Any] = []
+    monkeypatch.setattr("slackwater.operators.pieces.unpack", lambda *args: reads.append(args))
+    assert step.wait("10ms") == []
+    assert reads == []
+
+
+def test_rows_after_the_last_pane_are_ignored_and_counted() -> None:
+    step = Windowed(sw.tumbling("100ms"), trigger=sw.after_watermark(late=None), allowed_lateness="1s")
+    step.add(("a", 1, 0))
+    step.advance(100)
+    assert step.add(("a", 2, 1)) == []
+    assert step.harness.last.counts["events.window"]["ignored"] == 1
+    assert step.advance(1100) == []
+    assert step.late_ids() == []
+
+
+def test_rows_that_no_trigger_has_shown_are_shown_when_the_window_is_forgotten() -> None:
+    step = Windowed(sw.tumbling("100ms"), trigger=sw.after_count(2), accumulation="discarding")
+    assert panes(step.add(("a", 1, 0), ("a", 2, 1))) == [(0, 100, [0, 1], "early")]
+    step.add(("a", 3, 2))
+    assert panes(step.advance(100)) == [(0, 100, [2], "late")]
+
+
+def test_rows_that_no_trigger_has_shown_are_counted_where_they_are_discarded() -> None:
+    keeps = sw.Semantics(on_close="discard")
+    step = Windowed(sw.tumbling("100ms"), trigger=sw.after_count(2), semantics=keeps)
+    step.add(("a", 3, 2))
+    assert step.advance(100) == []
+    assert step.harness.last.counts["events.window"]["ignored"] == 1

@@ -1,0 +1,144 @@
+"""The command line as a user meets it: another process, its exit code, and what it says where."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+GOOD = """
+import slackwater as sw
+
+rows = sw.stream("rows", sw.sources.log("data")).decode(sw.formats.json("k string, t timestamp")).event_time("t")
+counts = rows.key_by("k").window(sw.tumbling("1m")).aggregate(n=sw.count())
+{name} = sw.Pipeline("p", counts.to(sw.sinks.console()), counts.late.drop(), rows.dead_letters.drop())
+
+if __name__ == "__main__":
+    raise SystemExit("started by hand")
+"""
+
+
+def slackwater(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
+    command = [sys.executable, "-m", "slackwater", *arguments]
+    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False, timeout=120)
+
+
+def assert_one_sentence(done: subprocess.CompletedProcess[str], code: str) -> None:
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert re.fullmatch(rf"\[{code}\] .+\n", done.stderr)
+
+
+def test_help_names_every_verb(tmp_path: Path) -> None:
+    done = slackwater("--help", cwd=tmp_path)
+    assert done.returncode == 0
+    assert all(verb in done.stdout for verb in ("run", "explain", "demo"))
+
+
+def test_no_arguments_show_the_help(tmp_path: Path) -> None:
+    done = slackwater(cwd=tmp_path)
+    assert "Usage: " in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    "verb, options",
+    [
+        ("run", ["--bounded", "--master", "--checkpoint", "--trigger"]),
+        ("demo", ["--seconds", "--rate", "--folder", "--seed"]),
+        ("explain", []),
+    ],
+)
+def test_help_of_a_verb_names_its_options(verb: str, options: list[str], tmp_path: Path) -> None:
+    done = slackwater(verb, "--help", cwd=tmp_path)
+    assert done.returncode == 0
+    assert all(option in done.stdout for option in options)
+
+
+def test_explain_prints_the_plan_of_the_example(tmp_path: Path) -> None:
+    done = slackwater("explain", str(ROOT / "examples" / "purchases.py"), cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    for words in (
+        "pipeline purchases   64 key groups",
+        f"source purchases: log {tmp_path}/data/purchases (JSON lines)",
+        "watermark: largest event time - 10s",
+        "step per_minute",
+        "window    tumbling 1m, allowed lateness 5m",
+        f"late per_minute.late: files {tmp_path}/out/late (Parquet)   exactly once",
+        "dead letters purchases.dead_letters",
+    ):
+        assert words in done.stdout
+
+
+@pytest.mark.parametrize("example", ["purchases.py", "sessions.py"])
+def test_example_defines_a_pipeline(example: str, tmp_path: Path) -> None:
+    assert slackwater("explain", str(ROOT / "examples" / example), cwd=tmp_path).returncode == 0
+
+
+@pytest.mark.parametrize("name", ["pipeline", "whatever"])
+def test_only_pipeline_of_a_file_is_found_whatever_its_name(name: str, tmp_path: Path) -> None:
+    (tmp_path / "p.py").write_text(GOOD.format(name=name))
+    assert slackwater("explain", "p.py", cwd=tmp_path).returncode == 0
+
+
+def test_file_is_not_started_by_hand_when_it_is_loaded(tmp_path: Path) -> None:
+    (tmp_path / "p.py").write_text(GOOD.format(name="pipeline"))
+    assert "started by hand" not in slackwater("explain", "p.py", cwd=tmp_path).stderr
+
+
+def test_file_may_import_what_stands_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "beside.py").write_text("NAME = 'p'")
+    (tmp_path / "p.py").write_text("import beside\n" + GOOD.format(name="pipeline"))
+    assert slackwater("explain", "p.py", cwd=tmp_path).returncode == 0
+
+
+@pytest.mark.parametrize("verb", ["run", "explain"])
+def test_file_that_is_missing_is_one_sentence(verb: str, tmp_path: Path) -> None:
+    assert_one_sentence(slackwater(verb, "nowhere.py", cwd=tmp_path), "PIPELINE_FILE_MISSING")
+
+
+def test_file_without_a_pipeline_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "p.py").write_text("x = 1\n")
+    done = slackwater("explain", "p.py", cwd=tmp_path)
+    assert_one_sentence(done, "PIPELINE_FILE_CHOICE")
+    assert "`p.py` defines none" in done.stderr
+
+
+def test_file_with_two_pipelines_is_one_sentence_that_names_them(tmp_path: Path) -> None:
+    (tmp_path / "p.py").write_text(GOOD.format(name="first") + "second = first\n")
+    done = slackwater("explain", "p.py", cwd=tmp_path)
+    assert_one_sentence(done, "PIPELINE_FILE_CHOICE")
+    assert "defines first, second" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("x = (\n", "line 1: SyntaxError"),
+        ("import nosuchmodule\n", "line 1: ModuleNotFoundError: No module named 'nosuchmodule'"),
+        ("\n\nx = y\n", "line 3: NameError: name 'y' is not defined"),
+    ],
+)
+def test_file_that_fails_is_one_sentence_with_the_line(text: str, words: str, tmp_path: Path) -> None:
+    (tmp_path / "p.py").write_text(text)
+    done = slackwater("explain", "p.py", cwd=tmp_path)
+    assert_one_sentence(done, "PIPELINE_FILE_FAILED")
+    assert words in done.stderr
+
+
+def test_bad_definition_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "p.py").write_text(GOOD.format(name="pipeline").replace('tumbling("1m")', 'tumbling("0s")'))
+    assert_one_sentence(slackwater("explain", "p.py", cwd=tmp_path), "DURATION_TOO_SHORT")
+
+
+def test_demo_wipes_no_folder_that_is_not_its_own(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("years of work")
+    done = slackwater("demo", "--folder", "mine", cwd=tmp_path)
+    assert_one_sentence(done, "DEMO_FOLDER")
+    assert (tmp_path / "mine" / "thesis.txt").read_text() == "years of work"
