@@ -145,7 +145,6 @@ def _table(outcomes: list[Outcome]) -> Table:
         table.add_column(column, justify="right")
     table.add_column("verdict")
     for outcome in outcomes:
-        is_good = not _shortfalls(outcome)
         table.add_row(
             outcome.case.name,
             f"{outcome.ours_rows_per_s:,.0f}",
@@ -153,9 +152,15 @@ def _table(outcomes: list[Outcome]) -> Table:
             f"{outcome.ratio:.2f}",
             f"{outcome.case.least_ratio}",
             f"{outcome.peak_worker_mb:,.0f}",
-            "[green]good[/green]" if is_good else "[red]below the floor[/red]",
+            _verdict(outcome),
         )
     return table
+
+
+def _verdict(outcome: Outcome) -> str:
+    if outcome.ratio < outcome.case.least_ratio:
+        return "[red]too slow[/red]"
+    return "[red]too much memory[/red]" if outcome.peak_worker_mb >= MOST_WORKER_MB else "[green]good[/green]"
 
 
 def _write(path: Path, entries: list[dict[str, str | float]]) -> None:

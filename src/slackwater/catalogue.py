@@ -279,15 +279,7 @@ CATALOGUE: Final[dict[str, str]] = {
         "over names that begin with `_` and over files that changed after they were read; write new "
         "records to new files, with other names"
     ),
-    "LOG_WRITER_NEWLINE": (
-        "a record of a JSON-lines log is one line; got a newline in {got}; write compact JSON"
-    ),
     "LOG_WRITER_OPTION": "`{what}` of a log writer must be {rule}; got {got}; {remedy}",
-    "LOG_WRITER_PARTITION": (
-        "a partition is a sub-folder of the log whose name begins with neither `.` nor `_`; got "
-        '{got}; use for example "0"'
-    ),
-    "LOG_WRITER_RECORD": "a Parquet log is written frame by frame; got a {got}; use append_frame",
     "MAP_EMPTY": (
         "a map function must work on an empty frame, or say its columns; got {cause} in `{step}`; "
         'make it work with no rows, or add output="column type, …"'

@@ -14,7 +14,9 @@ FrameFunction = Callable[[pl.DataFrame], pl.DataFrame]
 class Format(Protocol):
     """How the bytes of a record become columns."""
 
-    schema: pl.Schema
+    @property
+    def schema(self) -> pl.Schema:
+        """The columns."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

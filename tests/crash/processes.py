@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
@@ -57,10 +56,10 @@ class Started:
             )
         return cls(process=process, folder=folder)
 
-    def ended(self, wanted: Callable[[], bool] = lambda: False) -> int | None:
-        """Wait until the process has ended and return its code, or until `wanted()` and return None."""
+    def ended(self, *, until_batch: int | None = None) -> int | None:
+        """Wait until the process has ended and return its code, or until Spark begins a batch and return None."""
         until = time.monotonic() + _MOST_SECONDS
-        while not wanted():
+        while until_batch is None or self.batch_begun() < until_batch:
             try:
                 return self.process.wait(timeout=0.02)
             except subprocess.TimeoutExpired:

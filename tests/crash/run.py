@@ -88,7 +88,7 @@ class Ground:
             point = None if kill.point is None else f"{kill.point}@{kill.batch}"
             started = Started.start(job, self.log, master=kill.master, point=point, once=once)
             struck = False
-            if kill.point is None and started.ended(lambda s=started, k=kill: s.batch_begun() >= k.batch) is None:
+            if kill.point is None and started.ended(until_batch=kill.batch) is None:
                 time.sleep(kill.after_s)
                 struck = started.kill(kill.victim, random.Random(number))
             code = started.ended()

@@ -13,10 +13,10 @@ _HEAD = """\
 
 Every error that Slackwater raises on purpose has a stable code and says three things: the rule that was broken; what
 was got; what to do. `except sw.SlackwaterError as error` catches them all, and `error.code` is the code. Words in
-‹angle quotes› are filled in. (This page is written from the catalogue by `python -m tests.docs.errors_page`; a test
+⟨angle brackets⟩ are filled in. (This page is written from the catalogue by `python -m tests.docs.errors_page`; a test
 checks that it is current.)
 
-What is wrong with single *records* never raises anything: they end as [dead letters](sources-and-sinks.md#dead-letters).
+What is wrong with single *records* raises nothing: they end as [dead letters](sources-and-sinks.md#dead-letters).
 """
 _BUILT = """\
 ## Refused when the pipeline is built
@@ -40,7 +40,7 @@ def page() -> str:
 
 
 def _entry(code: str) -> str:
-    words = CATALOGUE[code].format(**{name: f"‹{name}›" for name in placeholders(CATALOGUE[code])})
+    words = CATALOGUE[code].format(**{name: f"⟨{name}⟩" for name in placeholders(CATALOGUE[code])})
     return f"### {code}\n{words.replace('<', '&lt;')}\n"
 
 

@@ -20,9 +20,7 @@ import polars as pl
 
 ROOT = Path(__file__).resolve().parents[2]
 
-_FENCE = re.compile(
-    r"^```python\n(?P<code>.*?)^```\n(?:\n?^```text\n(?P<prints>.*?)^```\n)?", re.MULTILINE | re.DOTALL
-)
+_FENCE = re.compile(r"^```python\n(?P<code>.*?)^```\n(?:\n?^```text\n(?P<prints>.*?)^```\n)?", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,9 +17,10 @@ PAGE = ROOT / "docs" / "reference.md"
 _HEAD = """\
 # Reference
 
-Every public name, with its signature and what it does. `import slackwater as sw`. Durations are strings (`"30s"`, `"1h30m"`)
-or `timedelta`; schemas are Spark DDL strings or mappings of names to Polars types; expressions are column names, SQL strings or
-Polars expressions. (This page is written by `python -m tests.docs.reference_page`; a test checks that it is current.)
+Every public name, with its signature and what it does. `import slackwater as sw`. Durations are strings (`"30s"`,
+`"1h30m"`) or `timedelta`; schemas are Spark DDL strings or mappings of names to Polars types; expressions are column
+names, SQL strings or Polars expressions. (This page is written by `python -m tests.docs.reference_page`; a test checks
+that it is current.)
 """
 
 _STREAM = ("decode", "event_time", "ingestion_time", "processing_time", "where", "with_columns", "select", "map")
@@ -138,7 +139,7 @@ def _fields(definition: type) -> list[str]:
     lines = []
     for field in dataclasses.fields(definition):
         at = next(number for number, line in enumerate(source) if line.strip().startswith(f"{field.name}:"))
-        lines.append(f'- `{field.name}={_quoted(field.default)}`: {source[at + 1].strip().strip(chr(34))}')
+        lines.append(f"- `{field.name}={_quoted(field.default)}`: {source[at + 1].strip().strip(chr(34))}")
     return ["\n".join(lines) + "\n"]
 
 

@@ -32,14 +32,12 @@ from tests.spark.jobs import (
 pytestmark = pytest.mark.spark
 
 
-def counted(log: Path, **options: str) -> Kept:
+def counted(log: Path) -> Kept:
     """Count and collect per minute, with no slack and no lateness."""
     events = stream(log)
     return Kept(
         events=events,
-        results=events.key_by("k")
-        .window(sw.tumbling("1m"), **options)
-        .aggregate(n=sw.count(), ids=sw.collect_list("id")),
+        results=events.key_by("k").window(sw.tumbling("1m")).aggregate(n=sw.count(), ids=sw.collect_list("id")),
     )
 
 

@@ -1,5 +1,7 @@
 """Every bad definition is refused when the pipeline is built, with its own code and words."""
 
+# ruff: noqa: E501  one definition a line, with its code and words
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -81,6 +83,43 @@ def broken(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(first=pl.lit(frame["amount"][0]))
 
 
+def two_times() -> Any:  # noqa: ANN401
+    """Build a stream that branches before it takes its time."""
+    bare = sw.stream("purchases", sw.testing.rows_source("a timestamp, b timestamp"))
+    by_a, by_b = bare.event_time("a"), bare.event_time("b")
+    return sw.Pipeline("p", by_a.to(sw.sinks.memory()), by_b.to(sw.sinks.memory()), bare.dead_letters.drop())
+
+
+def two_steps() -> Any:  # noqa: ANN401
+    """Build two windows on one stream, neither of which is given a name."""
+    stream = purchases()
+    minutes, hours = (
+        stream.key_by("user_id").window(sw.tumbling(size)).aggregate(n=sw.count()) for size in ("1m", "1h")
+    )
+    return sw.Pipeline(
+        "p",
+        minutes.to(sw.sinks.memory()),
+        hours.to(sw.sinks.memory()),
+        minutes.late.drop(),
+        hours.late.drop(),
+        stream.dead_letters.drop(),
+    )
+
+
+def without_late() -> Any:  # noqa: ANN401
+    """Build a pipeline that says nothing about its late rows."""
+    stream = purchases()
+    results = stream.key_by("user_id").window(sw.tumbling("1m")).aggregate(n=sw.count())
+    return sw.Pipeline("p", results.to(sw.sinks.memory()), stream.dead_letters.drop())
+
+
+def foreign_dead_letters() -> Any:  # noqa: ANN401
+    """End the dead letters of a step that has no row functions, and so none."""
+    stream = purchases("orders")
+    results = stream.key_by("user_id").window(sw.tumbling("1m")).aggregate(n=sw.count())
+    return built(results, results.dead_letters.drop())
+
+
 @dataclass(frozen=True)
 class Bad:
     """A definition that must be refused, in a sentence, with its code and some of its words."""
@@ -115,10 +154,11 @@ TIME = [
     Bad("a negative offset as long as the window", "WINDOW_OFFSET", "got -1m", lambda: sw.tumbling("1m", offset="-1m")),
     Bad("a cumulative window of uneven parts", "CUMULATIVE_UNEVEN", "multiple of `every`; got size 1h, every 7m", lambda: sw.cumulative("1h", every="7m")),
     Bad("a session shorter than its gap", "SESSION_MAX_LENGTH", "got 10m with gap 30m", lambda: sw.session("30m", max_length="10m")),
+    Bad("a gap by row that is text", "SESSION_GAP_TYPE", 'got col("user_id") of type String', lambda: built(windowed(sw.session(pl.col("user_id"))).aggregate(n=sw.count()))),
     Bad("an unknown word for touching sessions", "SESSION_TOUCHING", '"merge" or "separate"', lambda: sw.session("30m", touching="join")),
     Bad("an event time of text", "EVENT_TIME_TYPE", "in `purchases.event_time`", lambda: built(sw.stream("purchases", sw.testing.rows_source("t string")).event_time("t"))),
     Bad("two event times in one stream", "EVENT_TIME_TWICE", "got a second one in `purchases`", lambda: built(purchases().event_time("placed_at"))),
-    Bad("different event times in two branches", "EVENT_TIME_TWICE", "before the stream branches", lambda: two_times()),
+    Bad("different event times in two branches", "EVENT_TIME_TWICE", "before the stream branches", two_times),
     Bad("a window on rows without a time", "EVENT_TIME_MISSING", "got step `purchases.window` on stream `purchases`", lambda: built(sw.stream("purchases", sw.testing.rows_source(DDL)).key_by("user_id").window(sw.tumbling("1m")).aggregate(n=sw.count()))),
 ]  # fmt: skip
 
@@ -162,6 +202,7 @@ WINDOWS = [
     Bad("a trigger that is a string", "NOT_A_TRIGGER", "got '10s'", lambda: windowed(trigger="10s")),
     Bad("an unknown accumulation", "ACCUMULATION", "got 'summing'", lambda: windowed(accumulation="summing")),
     Bad("a global window that never fires", "GLOBAL_NEEDS_TRIGGER", "add trigger=sw.after_count(100)", lambda: windowed(sw.global_window())),
+    Bad("a session gap that is no whole number", "SESSION_GAP_TYPE", "of type Float64", lambda: built(windowed(sw.session(pl.col("amount"))).aggregate(n=sw.count()))),
     Bad("lateness of a window without an end", "GLOBAL_LATENESS", "nothing is late for it", lambda: built(windowed(sw.global_window(), trigger=sw.after_count(3), allowed_lateness="1m").aggregate(n=sw.count()))),
     Bad("a trigger on a sliding window", "SLIDING_TRIGGER", "leave `trigger` out", lambda: windowed(sw.sliding("1m"), trigger=sw.every("10s"))),
     Bad("a sliding window that discards", "SLIDING_DISCARDING", 'use "accumulating" or "retracting"', lambda: windowed(sw.sliding("1m"), accumulation="discarding")),
@@ -193,12 +234,12 @@ WINDOWS = [
 OUTPUTS = [
     Bad("no output", "PIPELINE_EMPTY", "got none in `p`", lambda: sw.Pipeline("p")),
     Bad("an output that ends nowhere", "OUTPUT_NOT_ENDED", "got a Results in `p`", lambda: sw.Pipeline("p", windowed().aggregate(n=sw.count()))),
-    Bad("late rows left unhandled", "LATE_UNHANDLED", "got no end for those of step `purchases.window`; add results.late.to(sink)", lambda: without_late()),
+    Bad("late rows left unhandled", "LATE_UNHANDLED", "got no end for those of step `purchases.window`; add results.late.to(sink)", without_late),
     Bad("dead letters left unhandled", "DEAD_LETTERS_UNHANDLED", "add purchases.dead_letters.to(sink)", lambda: sw.Pipeline("p", purchases().to(sw.sinks.memory()))),
     Bad("dead letters of results left unhandled", "DEAD_LETTERS_UNHANDLED", "got none for `purchases.window`", lambda: built(windowed().aggregate(n=sw.count()).where("n > 1"))),
-    Bad("dead letters of a stream that is not there", "OUTPUT_UNKNOWN", "got `orders.window.dead_letters`", lambda: foreign_dead_letters()),
+    Bad("dead letters of a stream that is not there", "OUTPUT_UNKNOWN", "got `orders.window.dead_letters`", foreign_dead_letters),
     Bad("a sink that is a path", "NOT_A_SINK", "got 'out/results'", lambda: purchases().to("out/results")),
-    Bad("two steps of one name", "STEP_NAME_TWICE", 'got `purchases.window` twice; add name="…"', lambda: two_steps()),
+    Bad("two steps of one name", "STEP_NAME_TWICE", 'got `purchases.window` twice; add name="…"', two_steps),
     Bad("retractions into files that only grow", "SINK_CANNOT_TAKE", "`purchases.window` sends retracts", lambda: built(windowed(accumulation="retracting", allowed_lateness="1m").aggregate(n=sw.count()), sink=sw.sinks.files("out"))),
     Bad("a window on results that are shown twice", "CHAIN_UPDATES", 'give `purchases.window` accumulation="discarding"', lambda: chained(windowed(allowed_lateness="1m").aggregate(n=sw.count()))),
     Bad("a window on the results of a global window", "CHAIN_GLOBAL", "use a window with an end", lambda: chained(windowed(sw.global_window(), trigger=sw.after_count(3), accumulation="discarding").aggregate(n=sw.count()))),
@@ -217,43 +258,6 @@ OUTPUTS = [
 ]  # fmt: skip
 
 BAD = [*TIME, *ROWS, *WINDOWS, *OUTPUTS]
-
-
-def two_times() -> Any:  # noqa: ANN401
-    """Build a stream that branches before it takes its time."""
-    bare = sw.stream("purchases", sw.testing.rows_source("a timestamp, b timestamp"))
-    by_a, by_b = bare.event_time("a"), bare.event_time("b")
-    return sw.Pipeline("p", by_a.to(sw.sinks.memory()), by_b.to(sw.sinks.memory()), bare.dead_letters.drop())
-
-
-def two_steps() -> Any:  # noqa: ANN401
-    """Build two windows on one stream, neither of which is given a name."""
-    stream = purchases()
-    minutes, hours = (
-        stream.key_by("user_id").window(sw.tumbling(size)).aggregate(n=sw.count()) for size in ("1m", "1h")
-    )
-    return sw.Pipeline(
-        "p",
-        minutes.to(sw.sinks.memory()),
-        hours.to(sw.sinks.memory()),
-        minutes.late.drop(),
-        hours.late.drop(),
-        stream.dead_letters.drop(),
-    )
-
-
-def without_late() -> Any:  # noqa: ANN401
-    """Build a pipeline that says nothing about its late rows."""
-    stream = purchases()
-    results = stream.key_by("user_id").window(sw.tumbling("1m")).aggregate(n=sw.count())
-    return sw.Pipeline("p", results.to(sw.sinks.memory()), stream.dead_letters.drop())
-
-
-def foreign_dead_letters() -> Any:  # noqa: ANN401
-    """End the dead letters of a step that has no row functions, and so none."""
-    stream = purchases("orders")
-    results = stream.key_by("user_id").window(sw.tumbling("1m")).aggregate(n=sw.count())
-    return built(results, results.dead_letters.drop())
 
 
 @pytest.mark.parametrize("bad", BAD, ids=lambda bad: bad.sentence)

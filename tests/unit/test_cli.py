@@ -64,7 +64,7 @@ def test_explain_prints_the_plan_of_the_example(tmp_path: Path) -> None:
     done = slackwater("explain", str(ROOT / "examples" / "purchases.py"), cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     for words in (
-        "pipeline purchases   64 key groups",
+        "pipeline purchases   16 key groups",
         f"source purchases: log {tmp_path}/data/purchases (JSON lines)",
         "watermark: largest event time - 10s",
         "step per_minute",

@@ -11,7 +11,7 @@ from slackwater.cli.loading import load_pipeline
 from slackwater.cli.progress import Progress
 
 
-def run(  # noqa: PLR0913  one parameter an option
+def run(
     file: Annotated[Path, typer.Argument(help="A Python file that defines a Pipeline.")],
     *,
     bounded: Annotated[

@@ -196,7 +196,8 @@ def _check_step(outcome: Outcome, account: StepAccount, shown: pl.DataFrame, *, 
     if account.total != records:
         complaints.append(f"{step}: {records:,} records came in, {account.total:,} are accounted for")
     if account.differences:
-        complaints.append(f"{step}: {account.differences:,} of {account.windows:,} windows differ from the recomputation")
+        differ = f"{account.differences:,} of {account.windows:,} windows differ"
+        complaints.append(f"{step}: {differ} from the recomputation")
     late = outcome.output(f"{step}.late")["event_id"]
     if late.is_duplicated().any() or not late.is_in(outcome.good["event_id"].implode()).all():
         complaints.append(f"{step}: a late row is there twice, or is no record of the log")

@@ -16,9 +16,7 @@ def demo_pipeline(folder: Path) -> sw.Pipeline:
     """Return purchases per user per minute, and active users per country, over the log in `folder`."""
     purchases = (
         sw.stream("purchases", sw.sources.log(folder / "log"))
-        .decode(
-            sw.formats.json("event_id string, user_id string, country string, cents long, placed_at timestamp")
-        )
+        .decode(sw.formats.json("event_id string, user_id string, country string, cents long, placed_at timestamp"))
         .event_time("placed_at", out_of_orderness="20s", idle_after="30s", max_ahead="1m")
     )
     per_minute = (

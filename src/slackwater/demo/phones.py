@@ -96,8 +96,7 @@ class Phones:
         elif fate < OUTAGE + RETURN:
             off_ms = dice.randint(*RETURN_MS)
             arrived += [
-                self._record(user, self.now_ms - off_ms - dice.randrange(_MINUTE))
-                for _ in range(dice.randint(1, 10))
+                self._record(user, self.now_ms - off_ms - dice.randrange(_MINUTE)) for _ in range(dice.randint(1, 10))
             ]
         return arrived
 
@@ -134,7 +133,8 @@ class Phones:
             case "truncated":
                 return partition, record[: self._dice.randrange(2, len(record) - 1)]
             case "wrong type":
-                return partition, record.replace(b'"cents":', b'"cents":"about ', 1).replace(b',"placed', b'","placed', 1)
+                quoted = record.replace(b'"cents":', b'"cents":"about ', 1)
+                return partition, quoted.replace(b',"placed', b'","placed', 1)
             case "invalid UTF-8":
                 return partition, record.replace(b'"user_id":"u', b'"user_id":"\xff\xfe', 1)
             case "no time":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter, deque
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Self
 
 import polars as pl
 from rich.console import Console, Group, RenderableType
@@ -42,11 +42,9 @@ class Screen:
     _printed: float = 0.0
     _live: Live | None = None
 
-    def __enter__(self) -> Screen:
+    def __enter__(self) -> Self:
         if self.console.is_terminal:
-            self._live = Live(
-                console=self.console, get_renderable=self.panel, refresh_per_second=8, transient=True
-            )
+            self._live = Live(console=self.console, get_renderable=self.panel, refresh_per_second=8, transient=True)
             self._live.__enter__()
         return self
 
@@ -118,6 +116,7 @@ class Screen:
         """Return the panel as it is now."""
         done = self.feed.elapsed_s
         head = Table.grid(padding=(0, 2))
+        head.add_column(min_width=28)
         head.add_row(
             Text(self.phase, style="bold"),
             ProgressBar(total=self.feed.seconds, completed=done, width=40),
@@ -129,8 +128,9 @@ class Screen:
             facts.add_column(justify="right", min_width=10)
             facts.add_column(style="dim", min_width=16)
         facts.add_row("records", f"{self.records:,}", f"{self.rate:,.0f} rows/s", *self._watermark())
-        facts.add_row("panes fired", f"{self.panes:,}", "", "counted late", f"{self.purchases('refired'):,}", "re-fired")
-        facts.add_row("late", f"{self.purchases('late'):,}", "late output", "dead letters", f"{self.dead:,}", "")
+        refired, late = self.purchases("refired"), self.purchases("late")
+        facts.add_row("panes fired", f"{self.panes:,}", "", "late re-firings", f"{refired:,}", "rows")
+        facts.add_row("late output", f"{late:,}", "rows", "dead letters", f"{self.dead:,}", "records")
         active = Text("active users, last 5 minutes   ", style="dim")
         for country, users in list(self.active.items())[:6]:
             active.append(f"{country} ", style="cyan").append(f"{users:,}   ", style="default")
@@ -153,11 +153,16 @@ class Screen:
 
     def _line(self) -> str:
         label, moment, lag = self._watermark()
-        behind = f" ({lag})" if lag else ""
-        return (
-            f"{self.feed.elapsed_s:3.0f} s  {self.records:,} records  {self.rate:,.0f} rows/s  {label} {moment}{behind}  "
-            f"panes {self.panes:,}  late {self.purchases('late'):,}  dead letters {self.dead:,}"
-        )
+        said = [
+            f"{self.feed.elapsed_s:3.0f} s",
+            f"{self.records:,} records",
+            f"{self.rate:,.0f} rows/s",
+            f"{label} {moment}" + (f" ({lag})" if lag else ""),
+            f"panes {self.panes:,}",
+            f"late {self.purchases('late'):,}",
+            f"dead letters {self.dead:,}",
+        ]
+        return "  ".join(said)
 
 
 def _clock(milliseconds: int) -> str:

@@ -78,10 +78,14 @@ def _print_samples(console: Console, outcome: Outcome) -> None:
     if not outcome.dead.is_empty():
         each = outcome.dead.unique("reason", keep="first", maintain_order=True).sort("reason")
         place = pl.col("partition") + "/" + pl.col("offset").cast(pl.String)
-        message = pl.when(pl.col("message").str.len_chars() > _WIDE).then(
-            pl.col("message").str.slice(0, _WIDE - 1) + "…"
-        ).otherwise("message").alias("message")
-        _print_sample(console, "Dead letters, one of each kind", each.select(place.alias("position"), "reason", message))
+        message = (
+            pl.when(pl.col("message").str.len_chars() > _WIDE)
+            .then(pl.col("message").str.slice(0, _WIDE - 1) + "…")
+            .otherwise("message")
+            .alias("message")
+        )
+        rows = each.select(place.alias("position"), "reason", message)
+        _print_sample(console, "Dead letters, one of each kind", rows)
 
 
 def _span() -> list[pl.Expr]:

@@ -126,7 +126,8 @@ def session(
     """Windows that end after a pause of `gap`: `session("30m", max_length="24h")`.
 
     `gap` may be an expression that gives each row its own gap in whole milliseconds; a null, or what is
-    less than one, counts as one, and more than a hundred years as that. `touching` says whether events exactly one gap apart share a session ("merge") or not ("separate").
+    less than one, counts as one, and more than a hundred years as that. `touching` says whether events
+    exactly one gap apart share a session ("merge") or not ("separate").
     """
     if touching not in ("merge", "separate"):
         raise refuse("SESSION_TOUCHING", got=repr(touching))

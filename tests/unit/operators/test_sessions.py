@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import slackwater as sw
+from slackwater.errors import DefinitionError
+from slackwater.operators.window_front import LONGEST_GAP_MS
 from slackwater.streams import Output, Stream
 from slackwater.testing import rows_source, run
 from slackwater.triggers import Trigger
@@ -61,15 +63,6 @@ def test_old_events_are_judged_as_a_batch_whatever_their_order() -> None:
         late.append(step.late_ids())
         assert panes(step.advance(108)) == [(82, 108, [0, 1, 2], "on_time")]
     assert late == [[], [], []]
-
-
-def test_each_row_may_bring_its_own_gap() -> None:
-    events = sw.stream("events", rows_source("key string, ts long, gap long")).event_time("ts")
-    results = events.key_by("key").window(sw.session(pl.col("gap"))).aggregate(n=sw.count())
-    ended: list[Stream | Output] = [results, results.late, events.dead_letters]
-    pipeline = sw.Pipeline("gaps", *(output.to(sw.sinks.memory()) for output in ended))
-    rows = [{"key": "a", "ts": ts, "gap": gap} for ts, gap in ((0, 5), (4, 50), (40, 5), (60, 5))]
-    assert run(pipeline, {"events": rows})[results]["n"].to_list() == [3, 1]
 
 
 def on_time(times: list[int], cuts: list[int], *, seed: int) -> Windowed:
@@ -157,3 +150,28 @@ def test_sessions_that_keep_growing_hold_few_pieces(many: int) -> None:
         step.add(("a", number * 5, number))
     assert step.harness.pieces <= 17
     assert panes(step.finish()) == [(0, (many - 1) * 5 + 10, list(range(many)), "on_time")]
+
+
+def gaps(gap: str, rows: list[tuple[int, int | None]]) -> list[tuple[int, int]]:
+    """Return (rows, length in milliseconds) of the sessions of rows (time, gap)."""
+    events = sw.stream("events", rows_source(f"key string, ts long, gap {gap}")).event_time("ts")
+    results = events.key_by("key").window(sw.session(pl.col("gap"))).aggregate(n=sw.count())
+    ended: list[Stream | Output] = [results, results.late, events.dead_letters]
+    pipeline = sw.Pipeline("gaps", *(output.to(sw.sinks.memory()) for output in ended))
+    shown = run(pipeline, {"events": [{"key": "a", "ts": ts, "gap": own} for ts, own in rows]})[results]
+    length = (shown["window_end"] - shown["window_start"]).dt.total_milliseconds()
+    return list(zip(shown["n"].to_list(), length.to_list(), strict=True))
+
+
+def test_each_row_may_bring_its_own_gap() -> None:
+    assert gaps("long", [(0, 5), (4, 50), (40, 5), (60, 5)]) == [(3, 54), (1, 5)]
+
+
+def test_a_row_without_a_usable_gap_is_a_session_of_its_own_instant() -> None:
+    assert gaps("long", [(0, None), (10, -3), (20, 0), (30, 10**18)]) == [(1, 1)] * 3 + [(1, LONGEST_GAP_MS)]
+
+
+def test_a_gap_that_is_no_whole_number_is_refused_when_the_pipeline_is_built() -> None:
+    with pytest.raises(DefinitionError, match="whole number of milliseconds") as refused:
+        gaps("double", [])
+    assert refused.value.code == "SESSION_GAP_TYPE"

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyspark import TaskContext
 
 import slackwater as sw
 from slackwater.engine.ticking import first_clock
@@ -84,12 +85,12 @@ def test_rule_03_task_picks_the_clock_of_its_own_batch(monkeypatch: pytest.Monke
     clocks = [replace(first_clock(counted().plan()), batch=batch) for batch in (3, 4)]
     handed = {f"{worker.CLOCK_PROPERTY}{clock.batch}": clock.to_property() for clock in clocks}
     task = _Task({**handed, "streaming.sql.batchId": "3"})
-    monkeypatch.setattr(worker.TaskContext, "get", lambda: task)
+    monkeypatch.setattr(TaskContext, "get", lambda: task)
     assert worker.task_clock().batch == 3
 
 
 def test_rule_03_task_without_a_clock_fails_loudly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker.TaskContext, "get", lambda: _Task({"streaming.sql.batchId": "3"}))
+    monkeypatch.setattr(TaskContext, "get", lambda: _Task({"streaming.sql.batchId": "3"}))
     with pytest.raises(RunError, match=r"CLOCK_NOT_HANDED_OVER.*batch 3"):
         worker.task_clock()
 

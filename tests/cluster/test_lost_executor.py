@@ -1,0 +1,58 @@
+"""On a real cluster of two workers, an executor that dies in mid-batch changes nothing."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tests.cluster.standalone import ROOT, standalone
+from tests.conftest import Needs
+from tests.spark.jobs import MINUTE, record, write_log
+
+pytestmark = [pytest.mark.cluster, pytest.mark.slow]
+
+
+def test_rule_16_lost_executor_with_cached_blocks_does_not_change_the_results(tmp_path: Path, needs: Needs) -> None:
+    needs(shutil.which("java") or "JAVA_HOME" in os.environ, "Spark needs Java 17 or newer")
+    wanted: dict[tuple[str, int], list[int]] = defaultdict(list)
+    for part, partition in enumerate("01"):
+        files = []
+        for minute in range(3):
+            made = [(1_000 * part + 100 * minute + n, minute * MINUTE + n, f"user-{n % 10}") for n in range(50)]
+            files.append([record(id_, ts, k, 0.5) for id_, ts, k in made])
+            for id_, _, k in made:
+                wanted[k, minute].append(id_)
+        write_log(tmp_path / "log", files, partition=partition)
+    with standalone(tmp_path / "cluster") as master:
+        driver = subprocess.run(
+            [sys.executable, str(ROOT / "tests" / "cluster" / "driver.py"), master, tmp_path / "log", tmp_path / "out"],
+            env={
+                **os.environ,
+                "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+                "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
+                "SPARK_LOCAL_IP": "127.0.0.1",
+            },
+            capture_output=True,
+            text=True,
+            timeout=600,
+            check=False,
+        )
+    assert driver.returncode == 0, driver.stderr[-6_000:]
+    [killed] = (tmp_path / "out" / "killed").read_text().splitlines()
+    assert re.fullmatch(r"executor \d+ with [12] blocks and 10 rows wanted", killed)
+    shown = pl.read_parquet(tmp_path / "out" / "results.parquet")
+    found = {
+        (k, round(start.timestamp() * 1_000) // MINUTE): (n, total, sorted(ids))
+        for k, start, n, total, ids in shown.select("k", "window_start", "n", "total", "ids").iter_rows()
+    }
+    assert found == {place: (len(ids), 0.5 * len(ids), sorted(ids)) for place, ids in wanted.items()}
+    assert shown.height == len(wanted)
+    assert not list((tmp_path / "out" / "late").glob("batch-*"))
