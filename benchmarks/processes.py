@@ -86,6 +86,8 @@ def _children() -> list[psutil.Process]:
 def _is_worker(process: psutil.Process) -> bool:
     try:
         # The daemon, and what it forks, which keeps its name: `python -m pyspark.daemon`, or Slackwater's own.
-        return any(part.endswith(".daemon") for part in process.cmdline())
+        # (The JVM has the daemon's name among its settings.)
+        words = process.cmdline()
+        return words[1:2] == ["-m"] and words[2].endswith(".daemon")
     except psutil.Error:
         return False

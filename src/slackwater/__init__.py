@@ -12,14 +12,14 @@ from slackwater.aggregates import (
     ewma,
     first,
     last,
-    max,  # noqa: A004  the public name is sw.max
+    max,
     mean,
     median,
-    min,  # noqa: A004  the public name is sw.min
+    min,
     quantile,
     quantiles,
     stddev,
-    sum,  # noqa: A004  the public name is sw.sum
+    sum,
     top,
     variance,
 )

@@ -1,4 +1,4 @@
-"""The words of every error, by its stable code, sorted. *Rule broken; got X; do Y.*"""
+"""The words of every error, by its stable code, sorted: rule broken; got X; do Y."""
 
 from __future__ import annotations
 
@@ -18,16 +18,14 @@ CATALOGUE: Final[dict[str, str]] = {
         "start again, the state before this batch is unharmed"
     ),
     "ACCUMULATOR_METHODS": (
-        "an accumulator class must define create, add, merge and result; {cls} lacks {missing}; add "
-        "what is missing"
+        "an accumulator class must define create, add, merge and result; {cls} lacks {missing}; add what is missing"
     ),
     "ACCUMULATOR_OUTPUT": (
         "an accumulator class must say its result's type; {cls} has `output` = {got}; write for "
         'example output = pl.Float64 or output = "double"'
     ),
     "AGGREGATE_DDOF": (
-        "`ddof` of {aggregate} must be a whole number of 0 or more; got {got}; use 1 for a sample, 0 "
-        "for all there is"
+        "`ddof` of {aggregate} must be a whole number of 0 or more; got {got}; use 1 for a sample, 0 for all there is"
     ),
     "AGGREGATE_EMPTY": (
         "`aggregate` needs at least one aggregate; got none in step `{step}`; write for example "
@@ -90,8 +88,7 @@ CATALOGUE: Final[dict[str, str]] = {
         "pipeline says {mine}; keep key_groups={found}, or start with a new checkpoint"
     ),
     "CHECKPOINT_OF_ANOTHER": (
-        "a checkpoint belongs to one pipeline; `{path}` belongs to `{found}`, this is `{mine}`; "
-        "choose another folder"
+        "a checkpoint belongs to one pipeline; `{path}` belongs to `{found}`, this is `{mine}`; choose another folder"
     ),
     "CHECKPOINT_SOURCES": (
         "a checkpoint's sources cannot change; `{path}` has {found}, the pipeline has {mine}; start "
@@ -122,16 +119,14 @@ CATALOGUE: Final[dict[str, str]] = {
         "of a pipeline must be started on the stream's own thread"
     ),
     "CONSOLE_LIMIT": (
-        "`limit` of the console sink must be a whole number of 1 or more; got {got}; leave it out for "
-        "20"
+        "`limit` of the console sink must be a whole number of 1 or more; got {got}; leave it out for 20"
     ),
     "CUMULATIVE_UNEVEN": (
         "a cumulative window's `size` must be a multiple of `every`; got size {size}, every {every}; "
         'choose for example every="1h" in size "1d"'
     ),
     "DATAFRAME_NOT_STREAMING": (
-        "`sources.dataframe` takes a streaming PySpark DataFrame; got {got}; make it with "
-        "spark.readStream"
+        "`sources.dataframe` takes a streaming PySpark DataFrame; got {got}; make it with spark.readStream"
     ),
     "DEAD_LETTERS_UNHANDLED": (
         "the dead letters of a stream must go somewhere; got none for `{stream}`; add "
@@ -141,9 +136,7 @@ CATALOGUE: Final[dict[str, str]] = {
         "a source of bytes must be decoded before its rows are used; got stream `{stream}` without; "
         'add .decode(sw.formats.json("id string, ts timestamp"))'
     ),
-    "DECODE_TYPED": (
-        "only a source of bytes can be decoded, and once; got `{step}` on typed rows; leave it out"
-    ),
+    "DECODE_TYPED": ("only a source of bytes can be decoded, and once; got `{step}` on typed rows; leave it out"),
     "DEMO_FOLDER": (
         "the demo wipes its folder, and only one that a demo made; `{path}` holds other files; choose "
         "another with --folder"
@@ -177,8 +170,7 @@ CATALOGUE: Final[dict[str, str]] = {
         '"amount > 0" or pl.col("amount") > 0'
     ),
     "EXPRESSION_SQL": (
-        "a SQL expression must be readable; got `{got}`: {cause}; check quotes (text in single "
-        "quotes) and parentheses"
+        "a SQL expression must be readable; got `{got}`: {cause}; check quotes (text in single quotes) and parentheses"
     ),
     "EXPRESSION_TYPE": (
         "an expression must fit its columns' types; got {got} in `{step}`: {cause}; cast a column or "
@@ -188,32 +180,25 @@ CATALOGUE: Final[dict[str, str]] = {
         "a folder holds the output of one run; `{path}` belongs to {found}, this run is {mine}; "
         "choose another folder, delete this one, or start from the checkpoint that wrote it"
     ),
-    "FILES_FORMAT": (
-        '`format` of the files sink must be "parquet" or "json"; got {got}; leave it out for Parquet'
-    ),
+    "FILES_FORMAT": ('`format` of the files sink must be "parquet" or "json"; got {got}; leave it out for Parquet'),
     "FILES_PATH": (
-        "the files sink writes to a folder that driver and executors share; got `{got}`; give a local "
-        "or mounted path"
+        "the files sink writes to a folder that driver and executors share; got `{got}`; give a local or mounted path"
     ),
     "FILES_UNMARKED": (
         "a folder with batches must say whose they are; `{path}` has batches but no owner's mark; "
         "choose another folder or delete this one"
     ),
     "FOREACH_BATCH_FUNCTION": (
-        "`foreach_batch` takes a function of (DataFrame, batch number); got {got}; pass the function "
-        "itself"
+        "`foreach_batch` takes a function of (DataFrame, batch number); got {got}; pass the function itself"
     ),
     "FOREACH_BATCH_NEEDS_SPARK": (
-        "`foreach_batch` hands over PySpark DataFrames; output `{output}` runs in memory; use "
-        "sinks.memory() in tests"
+        "`foreach_batch` hands over PySpark DataFrames; output `{output}` runs in memory; use sinks.memory() in tests"
     ),
     "FORMAT_LIMIT": (
-        "`{what}` of a format must be a whole number from {least} to {most}; got {got}; leave it out "
-        "for {default}"
+        "`{what}` of a format must be a whole number from {least} to {most}; got {got}; leave it out for {default}"
     ),
     "GLOBAL_LATENESS": (
-        "a global window never ends, so nothing is late for it; got `allowed_lateness` in step "
-        "`{step}`; leave it out"
+        "a global window never ends, so nothing is late for it; got `allowed_lateness` in step `{step}`; leave it out"
     ),
     "GLOBAL_NEEDS_TRIGGER": (
         "a global window never ends, so a live job would never see a result; got the default trigger; "
@@ -261,10 +246,7 @@ CATALOGUE: Final[dict[str, str]] = {
         "driver and executors must see the same log; some executors do not see `{path}` of stream "
         "`{stream}`; put it on a shared file system"
     ),
-    "LOG_FORMAT": (
-        '`format` of a log must be "json" (lines) or "parquet"; got {got}; leave it out for JSON '
-        "lines"
-    ),
+    "LOG_FORMAT": ('`format` of a log must be "json" (lines) or "parquet"; got {got}; leave it out for JSON lines'),
     "LOG_PATH": (
         "a log is a folder that driver and executors share; got `{got}`; give a local or mounted "
         "path, or read it with spark.readStream and sources.dataframe"
@@ -284,26 +266,21 @@ CATALOGUE: Final[dict[str, str]] = {
         "a map function must work on an empty frame, or say its columns; got {cause} in `{step}`; "
         'make it work with no rows, or add output="column type, …"'
     ),
-    "MAP_FUNCTION": (
-        "`map` takes a function from Polars frame to Polars frame; got {got}; pass the function "
-        "itself"
-    ),
+    "MAP_FUNCTION": ("`map` takes a function from Polars frame to Polars frame; got {got}; pass the function itself"),
     "MAP_LOST_ROWS": (
         "a map function that adds or removes rows must keep the columns that begin with `__`; in "
         "`{step}` {before} rows became {after} and {lost} are gone; use filter, explode or "
         "with_columns rather than select or a new frame"
     ),
     "MAP_RESULT": (
-        "a map function must return a Polars DataFrame; got {got} in `{step}`; collect a LazyFrame "
-        "before returning it"
+        "a map function must return a Polars DataFrame; got {got} in `{step}`; collect a LazyFrame before returning it"
     ),
     "NOT_AN_AGGREGATE": (
         "`aggregate` takes aggregates; got {got} for `{alias}` in step `{step}`; use sw.count(), "
         'sw.sum("x"), … or sw.accumulator(Class, "x")'
     ),
     "NOT_A_SINK": (
-        "an output ends in a sink; got {got}; use sw.sinks.files(...), console(), memory() or "
-        "foreach_batch(...)"
+        "an output ends in a sink; got {got}; use sw.sinks.files(...), console(), memory() or foreach_batch(...)"
     ),
     "NOT_A_TRIGGER": (
         "`trigger` takes a trigger; got {got}; use sw.after_watermark(...), after_count, every, "
@@ -314,24 +291,19 @@ CATALOGUE: Final[dict[str, str]] = {
         "cumulative or global_window"
     ),
     "OUTPUT_NOT_ENDED": (
-        "a pipeline is made of ended outputs; got a {got} in `{pipeline}`; end it with .to(sink) or "
-        ".drop()"
+        "a pipeline is made of ended outputs; got a {got} in `{pipeline}`; end it with .to(sink) or .drop()"
     ),
     "OUTPUT_UNKNOWN": "an output must exist; got `{name}`{hint}; `explain` lists the outputs of a pipeline",
     "PARTITIONS": (
-        "`partitions` must divide the number of key groups ({key_groups}); got {got}; take a smaller "
-        "power of two"
+        "`partitions` must divide the number of key groups ({key_groups}); got {got}; take a smaller power of two"
     ),
-    "PIPELINE_EMPTY": (
-        "a pipeline needs at least one output; got none in `{pipeline}`; add results.to(sink)"
-    ),
+    "PIPELINE_EMPTY": ("a pipeline needs at least one output; got none in `{pipeline}`; add results.to(sink)"),
     "PIPELINE_FILE_CHOICE": (
         "a file must define one pipeline, or call one `pipeline`; `{file}` defines {found}; name the "
         "one to run `pipeline`"
     ),
     "PIPELINE_FILE_FAILED": (
-        "the file with the pipeline must run without an error; `{file}`, line {line}: {cause}; "
-        "correct the file"
+        "the file with the pipeline must run without an error; `{file}`, line {line}: {cause}; correct the file"
     ),
     "PIPELINE_FILE_MISSING": "the file with the pipeline must exist; `{file}` does not; check the path",
     "PREDICATE_TYPE": (
@@ -340,24 +312,19 @@ CATALOGUE: Final[dict[str, str]] = {
     ),
     "QUANTILES_EMPTY": "{aggregate} needs at least one quantile; got none; try [0.5, 0.95]",
     "QUANTILE_ERROR": (
-        "`relative_error` of a quantile must be at least {least} and below 1; got {got}; 0.01 means "
-        "one percent"
+        "`relative_error` of a quantile must be at least {least} and below 1; got {got}; 0.01 means one percent"
     ),
     "QUANTILE_RANGE": (
-        "a quantile must be a number from 0 to 1; got {got} in {aggregate}; 0.95 is the 95th "
-        "percentile"
+        "a quantile must be a number from 0 to 1; got {got} in {aggregate}; 0.95 is the 95th percentile"
     ),
     "RATE_LIMIT": "`{what}` must be a whole number of 1 or more; got {got}; leave it out for the default",
-    "RESERVED_COLUMN": (
-        "column names that begin with `__` belong to Slackwater; got `{name}`; rename the column"
-    ),
+    "RESERVED_COLUMN": ("column names that begin with `__` belong to Slackwater; got `{name}`; rename the column"),
     "SESSION_GAP_TYPE": (
         "a session's gap of its own must be a whole number of milliseconds; got {got} of type {dtype} "
         'in `{step}`; cast it, as in pl.col("gap_s").cast(pl.Int64) * 1000'
     ),
     "SESSION_MAX_LENGTH": (
-        "a session's `max_length` must not be shorter than its gap; got {got} with gap {gap}; try "
-        'max_length="24h"'
+        'a session\'s `max_length` must not be shorter than its gap; got {got} with gap {gap}; try max_length="24h"'
     ),
     "SESSION_TOUCHING": '`touching` must be "merge" or "separate"; got {got}; leave it out for "merge"',
     "SINK_CANNOT_TAKE": (
@@ -370,8 +337,7 @@ CATALOGUE: Final[dict[str, str]] = {
         'accumulation="discarding"; use "accumulating" or "retracting"'
     ),
     "SLIDING_TRIGGER": (
-        "a sliding window fires once per event, when the watermark passes it; got {got}; leave "
-        "`trigger` out"
+        "a sliding window fires once per event, when the watermark passes it; got {got}; leave `trigger` out"
     ),
     "SPECULATION": (
         "a batch must be computed once at a time; the Spark session has spark.speculation switched "
@@ -382,21 +348,15 @@ CATALOGUE: Final[dict[str, str]] = {
         "from the checkpoint of this pipeline, or from a new one"
     ),
     "STEP_NAME_TWICE": (
-        'every keyed step needs a name of its own; got `{name}` twice; add name="…" to one '
-        ".window(...)"
+        'every keyed step needs a name of its own; got `{name}` twice; add name="…" to one .window(...)'
     ),
-    "STREAM_NAME_TWICE": (
-        "every source stream needs a name of its own; got `{name}` for two sources; rename one"
-    ),
+    "STREAM_NAME_TWICE": ("every source stream needs a name of its own; got `{name}` for two sources; rename one"),
     "STREAM_UNKNOWN": "rows are sent to a source stream; got `{name}`{hint}; the pipeline has {known}",
     "SUM_OVERFLOW": (
         "a sum must fit its type {dtype}; got {got} for `{alias}` = {aggregate}; sum a cast of the "
         "column, to decimal or double, instead"
     ),
-    "TOP_N": (
-        '`n` of top must be a whole number of 1 or more; got {got}; top(10, by="amount") keeps ten '
-        "rows"
-    ),
+    "TOP_N": ('`n` of top must be a whole number of 1 or more; got {got}; top(10, by="amount") keeps ten rows'),
     "TRIGGER_ANY_OF": (
         "`any_of` takes two or more of after_count(n), every and every_event_time, each kind once; "
         "got {got}; drop the repetition"
@@ -410,19 +370,15 @@ CATALOGUE: Final[dict[str, str]] = {
         "out for no early panes"
     ),
     "TRIGGER_LATE": (
-        "`late` takes after_count(n), never() or None; got {got}; leave it out for a pane with every "
-        "late row"
+        "`late` takes after_count(n), never() or None; got {got}; leave it out for a pane with every late row"
     ),
     "UNKNOWN_COLUMN": (
-        "a column must exist where it is used; got `{name}` in `{step}`{hint}; the rows there have "
-        "{known}"
+        "a column must exist where it is used; got `{name}` in `{step}`{hint}; the rows there have {known}"
     ),
     "VALIDATE_EMPTY": (
-        '`validate` needs at least one rule; got none in `{step}`; write .validate(positive="amount > '
-        '0")'
+        '`validate` needs at least one rule; got none in `{step}`; write .validate(positive="amount > 0")'
     ),
     "WINDOW_OFFSET": (
-        "a {kind} window's `offset` must be smaller than its `{period}` ({length}); got {got}; take "
-        "the remainder"
+        "a {kind} window's `offset` must be smaller than its `{period}` ({length}); got {got}; take the remainder"
     ),
 }

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 from slackwater.catalogue import CATALOGUE
 
+
 class SlackwaterError(Exception):
     """Any error that Slackwater raises on purpose; `code` names its entry in the catalogue."""
 

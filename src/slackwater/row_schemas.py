@@ -12,7 +12,9 @@ HIDDEN = pl.Schema({"__ts": pl.Int64(), "__part": pl.String(), "__off": pl.Int64
 """Columns that travel with every row: its time, its source partition, and its place in it."""
 
 
-def schema_after(op: RowOp, schema: pl.Schema, *, step: str, is_bytes: bool, has_time: bool) -> pl.Schema:
+def schema_after(  # noqa: C901, PLR0911, PLR0912  one answer per kind of row function
+    op: RowOp, schema: pl.Schema, *, step: str, is_bytes: bool, has_time: bool
+) -> pl.Schema:
     """Return the columns after `op`, or refuse it."""
     if isinstance(op, Decode):
         if not is_bytes:

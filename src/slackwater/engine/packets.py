@@ -41,8 +41,8 @@ DDL: Final = (
     "key_group int, kind string, target string, `order` string, rows long, min_end_ms long, max_end_ms long, "
     "payload binary"
 )
-ARROW: Final = pa.schema(
-    [
+ARROW: Final[pa.Schema] = pa.schema(
+    [  # type: ignore[arg-type]  # the stubs lose the types of mixed tuples
         ("key_group", pa.int32()),
         ("kind", pa.string()),
         ("target", pa.string()),

@@ -55,7 +55,7 @@ def _front(spark: SparkSession, source: SourcePlan, handle: PlanHandle, *, bound
             # Bounded batches have no heartbeat after the first, so FRONT ticks as well.
             return listed.mapInArrow(log_front(handle, source.name, ticks=bounded), DDL)
         case DataFrameSource(frame=frame):
-            timed = frame.withColumn("__now_ms", now)
+            timed: DataFrame = frame.withColumn("__now_ms", now)
             return timed.mapInArrow(frame_front(handle, source.name, ticks=bounded), DDL)
     message = f"{source.source} cannot run on Spark"
     raise TypeError(message)

@@ -12,7 +12,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 from pyspark import TaskContext, cloudpickle
-from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from slackwater.engine.front import Chunk, Front
 from slackwater.engine.key_groups import labels
@@ -38,7 +38,7 @@ class PlanHandle:
     @classmethod
     def of(cls, plan: Plan) -> PlanHandle:
         """Pack `plan`; the user's own functions travel with it."""
-        return cls(cloudpickle.dumps(plan))
+        return cls(cloudpickle.dumps(plan))  # type: ignore[no-untyped-call]  # has no types
 
     def load(self) -> Plan:
         """Return the plan."""
@@ -141,7 +141,7 @@ def conform(frame: pl.DataFrame, schema: pl.Schema) -> pl.DataFrame:
     """Return a typed source's frame with exactly the declared columns; a missing one is null."""
     missing = [pl.lit(None, dtype=dtype).alias(name) for name, dtype in schema.items() if name not in frame.columns]
     frame = frame.with_columns(missing).select(schema.names())
-    return frame if frame.schema == schema else frame.cast(dict(schema))
+    return frame if frame.schema == schema else frame.cast(schema)
 
 
 def _ticks(plan: Plan, now_ms: int, *, wanted: bool) -> list[Packet]:
@@ -181,7 +181,7 @@ class KeyedProcessor(StatefulProcessor):
         # Spark also calls this outside any task, to learn the state's schema; there is no clock then.
         self._task: tuple[Stage, Clock] | None = None
 
-    def handleInputRows(  # noqa: N802  Spark's name
+    def handleInputRows(  # type: ignore[override]  # noqa: N802  Spark's name; of its two kinds of rows, ours
         self,
         key: Any,  # noqa: ANN401
         rows: Iterator[pd.DataFrame],

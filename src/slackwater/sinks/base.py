@@ -43,7 +43,7 @@ class SinkWriter(ABC):
     def write(self, batch: SinkBatch) -> None:
         """Deliver one batch as the sink promises; called once per batch, and again if it is run again."""
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027  most sinks hold nothing
         """Let go of connections. Called when the job stops."""
 
 

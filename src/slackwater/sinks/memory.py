@@ -51,5 +51,5 @@ class MemorySink(Sink):
 
 
 def memory() -> MemorySink:
-    """Keep rows in memory: `kept = memory()`, later `kept.rows()`."""
+    """Return a sink that keeps its rows; read them with its method `rows`."""
     return MemorySink()
