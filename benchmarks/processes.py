@@ -88,6 +88,6 @@ def _is_worker(process: psutil.Process) -> bool:
         # The daemon, and what it forks, which keeps its name: `python -m pyspark.daemon`, or Slackwater's own.
         # (The JVM has the daemon's name among its settings.)
         words = process.cmdline()
-        return words[1:2] == ["-m"] and words[2].endswith(".daemon")
+        return words[1:2] == ["-m"] and str(words[2]).endswith(".daemon")
     except psutil.Error:
         return False

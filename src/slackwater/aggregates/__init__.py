@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slackwater.aggregates.accumulator import Accumulated, Accumulator
-from slackwater.aggregates.approx_distinct import ApproxDistinct
 from slackwater.aggregates.base import Aggregate
 from slackwater.aggregates.by_time import Ewma, First, Last
 from slackwater.aggregates.collected import CollectList, CollectSet, CountDistinct, Median
+from slackwater.aggregates.ddsketch import Quantile, Quantiles
 from slackwater.aggregates.inputs import Expression
-from slackwater.aggregates.quantiles import Quantile, Quantiles
 from slackwater.aggregates.simple import Count, Max, Min
 from slackwater.aggregates.spread import StdDev, Variance
 from slackwater.aggregates.sums import Mean, Sum
-from slackwater.aggregates.top import Top
+from slackwater.aggregates.theta import ApproxDistinct
+from slackwater.aggregates.top_rows import Top
 from slackwater.eventtime.durations import Duration, duration_ms
 
 __all__ = [
