@@ -15,6 +15,7 @@ from slackwater.formats.dead_letters import dead_letters
 from slackwater.formats.json import JsonDecoder, JsonFormat
 from slackwater.plan import RowNode
 from slackwater.rowops import Decode, Map, RowOp, Select, TakeTime, Validate, Where, WithColumns
+from slackwater.sources.log_records import to_lines
 
 Arrive = Callable[[RowNode, pl.DataFrame], None]
 
@@ -143,7 +144,8 @@ def bury(rows: pl.DataFrame, step: str, reason: pl.Series, message: pl.Series, c
         payload = rows["__payload"]
     else:
         shown = [name for name in rows.columns if not name.startswith("__")]
-        payload = rows.select(pl.struct(shown).struct.json_encode().cast(pl.Binary)).to_series()
+        # As lines, each with its newline: one writer for what a record looks like, whatever its types.
+        payload = pl.Series([line for line in to_lines(rows.select(shown)).split(b"\n") if line], dtype=pl.Binary)
     context.dead.append(
         dead_letters(
             payload=payload,

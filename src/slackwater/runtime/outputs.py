@@ -12,7 +12,7 @@ from pyspark import StorageLevel, TaskContext
 from pyspark.sql import functions as F  # noqa: N812  PySpark's own convention
 
 from slackwater.engine.batch_stats import BatchStats
-from slackwater.formats.schemas import to_spark_ddl
+from slackwater.formats.schemas import to_arrow, to_spark_ddl
 from slackwater.operators.packing import unpack
 from slackwater.runtime.worker import unpack_rows
 from slackwater.sinks.base import SinkBatch
@@ -88,7 +88,9 @@ class EvaluatedBatch:
             rows=self.rows.get(name, 0),
             frames=lambda: self._frames(name),
             in_parallel=(lambda write: self._in_parallel(name, write)) if is_large else None,
-            spark_frame=lambda: self._packets(name).mapInArrow(unpack_rows(name), to_spark_ddl(output.schema)),
+            spark_frame=lambda: self._packets(name).mapInArrow(
+                unpack_rows(name, to_arrow(output.schema)), to_spark_ddl(output.schema)
+            ),
         )
 
     def release(self) -> None:

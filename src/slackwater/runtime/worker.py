@@ -202,13 +202,13 @@ class KeyedProcessor(StatefulProcessor):
         """Nothing is held open."""
 
 
-def unpack_rows(target: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return a function that turns packets of one output into its rows, for `mapInArrow`."""
+def unpack_rows(target: str, schema: pa.Schema) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return a function that turns packets of one output into its rows, of types that Spark takes."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for payload in batch.column("payload"):
                 table = unpack(payload.as_py(), target).to_arrow(compat_level=pl.CompatLevel.oldest())
-                yield from table.to_batches()
+                yield from table.cast(schema).to_batches()
 
     return run

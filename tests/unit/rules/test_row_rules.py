@@ -25,7 +25,6 @@ from slackwater.testing import Harness, run
 from tests.unit.rules.pipelines import built, events, row, send
 
 MINUTE = 60_000
-loose: Any = sw  # these two functions share their names with modules, which mypy takes them for
 
 
 class ShuffledEngine(MemoryEngine):
@@ -87,7 +86,7 @@ def test_rule_08_sketches_are_the_same_in_any_order(values: list[float], seed: i
         .key_by("k")
         .window(sw.tumbling("1h"))
         .aggregate(
-            p95=sw.quantile("v", 0.95), many=sw.quantiles("v", [0.1, 0.5]), distinct=loose.approx_distinct("v", k=16)
+            p95=sw.quantile("v", 0.95), many=sw.quantiles("v", [0.1, 0.5]), distinct=sw.approx_distinct("v", k=16)
         )
     )
     shuffled = random.Random(seed).sample(values, len(values))
@@ -124,7 +123,7 @@ def test_rule_09_retraction_repeats_the_stored_row() -> None:
         events()
         .key_by("k")
         .window(sw.tumbling("1m"), allowed_lateness="10m", accumulation="retracting")
-        .aggregate(fickle=loose.accumulator(Fickle, "v"), total=sw.sum("v"))
+        .aggregate(fickle=sw.accumulator(Fickle, "v"), total=sw.sum("v"))
     )
     harness = Harness(built(results))
     send(harness, row("k", 1_000, 0.1), row("k", 2_000, 0.2), row("k", MINUTE, 1.0)).run_batch()

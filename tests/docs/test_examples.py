@@ -1,0 +1,66 @@
+"""The examples on the data that `examples/make_data.py` writes, in memory, one file a batch."""
+
+from __future__ import annotations
+
+import runpy
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import slackwater as sw
+from slackwater.demo.account import read_log
+from tests.docs.pages import ROOT
+
+EXAMPLES = ROOT / "examples"
+
+
+def replay(example: str, stream: str, data: str) -> sw.testing.Harness:
+    """Run an example over its data to the end."""
+    files = runpy.run_path(str(EXAMPLES / "make_data.py"))[data]
+    pipeline = runpy.run_path(str(EXAMPLES / example))["pipeline"]
+    harness = sw.testing.Harness(pipeline, now=datetime(2026, 3, 2, tzinfo=UTC))
+    for records in files:
+        harness.send(stream, records)
+        harness.run_batch()
+    harness.finish()
+    return harness
+
+
+def rows(frame: pl.DataFrame, *columns: str) -> list[tuple[Any, ...]]:
+    return frame.select(columns).rows()
+
+
+def test_purchase_that_was_offline_for_minutes_corrects_its_window() -> None:
+    results = replay("purchases.py", "purchases", "PURCHASES").output("per_minute")
+    ada = results.filter(pl.col("user") == "ada").sort("window_start", "pane_index")
+    assert rows(ada, "purchases", "cents", "pane") == [(1, 500, "on_time"), (2, 600, "late"), (1, 250, "on_time")]
+
+
+def test_purchase_from_the_plane_is_in_the_late_output() -> None:
+    late = replay("purchases.py", "purchases", "PURCHASES").output("per_minute.late")
+    assert rows(late, "id", "user", "cents") == [("h", "bob", 650)]
+
+
+def test_broken_purchase_and_the_one_from_the_future_are_dead_letters() -> None:
+    dead = replay("purchases.py", "purchases", "PURCHASES").output("purchases.dead_letters")
+    assert sorted(dead["reason"]) == ["ahead_of_clock", "malformed"]
+
+
+def test_late_click_joins_two_visits_and_withdraws_them() -> None:
+    visits = replay("sessions.py", "clicks", "CLICKS").output("visits")
+    corrected = visits.filter((pl.col("visitor") == "v1") & (pl.col("pane") == "late"))
+    assert sorted(rows(corrected, "is_retraction", "clicks", "entry", "exit")) == [
+        (False, 4, "home", "checkout"),
+        (True, 1, "checkout", "checkout"),
+        (True, 2, "home", "shoes"),
+    ]
+
+
+def test_data_is_written_one_file_a_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = runpy.run_path(str(EXAMPLES / "make_data.py"), run_name="__main__")
+    assert len(list(tmp_path.glob("data/purchases/0/*.jsonl"))) == len(made["PURCHASES"])
+    assert read_log(tmp_path / "data" / "clicks").height == sum(map(len, made["CLICKS"]))
