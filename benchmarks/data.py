@@ -63,7 +63,7 @@ def _file(events: Events, folder: Path, number: int) -> Path:
     path = folder / f"{number * events.rows_per_file:020d}.{suffix}"
     if path.exists():
         return path
-    temporary = path.with_name(f".{path.name}")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     frame = _frame(events, number)
     if events.format == "json":
         frame.write_ndjson(temporary)

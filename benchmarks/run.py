@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import shutil
 import sys
 import time
 from pathlib import Path
-from typing import Final, Self
+from typing import Any, Final, Self
 
+from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.table import Table
 
@@ -58,41 +61,59 @@ class Speaker:
 def main() -> int:
     """Run what the command line asks for; 1 if a case is below its floor, or could not be run."""
     options = _options()
-    console, aside = Console(), Console(stderr=True)
+    console = Console()
     if not console.is_terminal:
         console.width = _WIDTH
+    home = options.out.parent / f"bench-run-{os.getpid()}"
     failures: list[str] = []
-    with Speaker(aside) as speaker:
+    with Speaker(Console(stderr=True)) as speaker:
         spark = bench_session()
-        home = options.out.parent / "bench-run"
-        if options.cases:
-            outcomes = []
-            for case in options.cases:
-                speaker.about = case.name
-                try:
-                    outcomes.append(compare(spark, case, measured=options.batches, home=home, say=speaker))
-                except Exception as error:  # noqa: BLE001  the other cases still have something to say
-                    failures.append(f"{case.name} could not be run: {type(error).__name__}: {error}")
-                    continue
-                _write(options.out, [_entry(outcome) for outcome in outcomes])
-                failures += _shortfalls(outcomes[-1])
-                if options.profile:
-                    console.print(profile_table(spark, outcomes[-1]))
-            console.print(_table(outcomes))
-        if options.growth:
-            entries = []
-            for point in POINTS:
-                speaker.about = f"growth, {point}"
-                try:
-                    entries.append(grow(spark, point, home=home, say=speaker))
-                except Exception as error:  # noqa: BLE001  as above
-                    failures.append(f"growth, {point} could not be run: {type(error).__name__}: {error}")
-            _write(options.out.parent / "growth.json", entries)
-            console.print(growth_table(entries))
-        spark.stop()
+        try:
+            if options.cases:
+                failures += _compare_all(spark, options, home, console, speaker)
+            if options.growth:
+                failures += _grow_all(spark, options, home, console, speaker)
+        finally:
+            spark.stop()
+            shutil.rmtree(home, ignore_errors=True)
     for failure in failures:
-        console.print(failure, style="red", highlight=False)
+        console.print(failure, style="red", highlight=False, markup=False)
     return 1 if failures else 0
+
+
+def _compare_all(
+    spark: SparkSession, options: argparse.Namespace, home: Path, console: Console, speaker: Speaker
+) -> list[str]:
+    failures, outcomes = [], []
+    for case in options.cases:
+        speaker.about = case.name
+        try:
+            outcomes.append(compare(spark, case, measured=options.batches, home=home, say=speaker))
+        except Exception as error:  # noqa: BLE001  the other cases still have something to say
+            failures.append(f"{case.name} could not be run: {type(error).__name__}: {error}")
+            continue
+        _write(options.out, [_entry(outcome) for outcome in outcomes])
+        failures += _shortfalls(outcomes[-1])
+        if options.profile:
+            console.print(profile_table(spark, outcomes[-1]))
+    console.print(_table(outcomes))
+    return failures
+
+
+def _grow_all(
+    spark: SparkSession, options: argparse.Namespace, home: Path, console: Console, speaker: Speaker
+) -> list[str]:
+    failures, entries = [], []
+    for point in POINTS:
+        speaker.about = f"growth, {point}"
+        try:
+            entries.append(grow(spark, point, home=home, say=speaker))
+        except Exception as error:  # noqa: BLE001  as above
+            failures.append(f"growth, {point} could not be run: {type(error).__name__}: {error}")
+            continue
+        _write(options.out.parent / "growth.json", entries)
+    console.print(growth_table(entries))
+    return failures
 
 
 def _options() -> argparse.Namespace:
@@ -114,7 +135,7 @@ def _options() -> argparse.Namespace:
     return options
 
 
-def _entry(outcome: Outcome) -> dict[str, str | float]:
+def _entry(outcome: Outcome) -> dict[str, Any]:
     return {
         "case": outcome.case.name,
         "ours_rows_per_s": round(outcome.ours_rows_per_s, 1),
@@ -163,7 +184,7 @@ def _verdict(outcome: Outcome) -> str:
     return "[red]too much memory[/red]" if outcome.peak_worker_mb >= MOST_WORKER_MB else "[green]good[/green]"
 
 
-def _write(path: Path, entries: list[dict[str, str | float]]) -> None:
+def _write(path: Path, entries: list[dict[str, Any]]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(entries, indent=1) + "\n")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 from collections import Counter
@@ -43,7 +44,7 @@ def process_of(executor: str, spark: SparkSession) -> int:
     for process in psutil.process_iter(["cmdline"]):
         said = process.info["cmdline"] or []
         is_executor = "org.apache.spark.executor.CoarseGrainedExecutorBackend" in said
-        is_ours = is_executor and any(part.endswith(f"@127.0.0.1:{port}") for part in said)
+        is_ours = is_executor and any(re.fullmatch(rf"spark://CoarseGrainedScheduler@.*:{port}", part) for part in said)
         if is_ours and said[said.index("--executor-id") + 1] == executor:
             return int(process.pid)
     message = f"executor {executor} has no process"

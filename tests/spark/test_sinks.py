@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from slackwater.errors import RunError
 from slackwater.runtime import outputs
 from slackwater.runtime.job import Job
 from slackwater.sinks.memory import MemorySink
-from tests.spark.jobs import MINUTE, record, run, stream, write_log
+from tests.spark.jobs import MINUTE, WRITTEN_S, record, run, stream, write_log
 
 pytestmark = pytest.mark.spark
 
@@ -124,6 +125,7 @@ def frames(spark: SparkSession, tmp_path: Path) -> DataFrame:
         (tmp_path / "source").mkdir(exist_ok=True)
         rows = [{"k": "ab"[n % 2], "ts": (number * 60 + n) * 1_000, "v": n} for n in range(10)]
         pl.DataFrame(rows).write_parquet(tmp_path / "source" / f"{number}.parquet")
+        os.utime(tmp_path / "source" / f"{number}.parquet", (WRITTEN_S + number, WRITTEN_S + number))
     reader = spark.readStream.schema("k string, ts long, v long").option("maxFilesPerTrigger", 1)
     return reader.parquet(str(tmp_path / "source")).where("v <> 3")
 

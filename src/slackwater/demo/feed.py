@@ -31,7 +31,10 @@ class Feed:
     seed: int
     phones: Phones = field(init=False)
     written: int = 0
+    started_ms: int = 0
+    """The customers' time at the start."""
     _began: float = 0.0
+    _ended: float = 0.0
     _stop: threading.Event = field(default_factory=threading.Event)
     _failure: list[BaseException] = field(default_factory=list)
     _thread: threading.Thread = field(init=False)
@@ -43,7 +46,7 @@ class Feed:
     def start(self) -> None:
         """Begin to write."""
         now_ms = time.time_ns() // 1_000_000
-        self.phones.now_ms = now_ms - round((SPEED - 1) * self.seconds * 1_000)
+        self.started_ms = self.phones.now_ms = now_ms - round((SPEED - 1) * self.seconds * 1_000)
         self._began = time.monotonic()
         self._thread.start()
 
@@ -65,8 +68,10 @@ class Feed:
 
     @property
     def elapsed_s(self) -> float:
-        """Seconds since the start, at most `seconds`."""
-        return min(self.seconds, time.monotonic() - self._began) if self._began else 0.0
+        """Seconds since the start, while it writes; at most `seconds`."""
+        if not self.has_begun:
+            return 0.0
+        return min(self.seconds, (self._ended or time.monotonic()) - self._began)
 
     def _run(self) -> None:
         try:
@@ -85,6 +90,7 @@ class Feed:
                 until_ms = start_ms + round(tick * _TICK_S * SPEED * 1_000)
                 self._append(log, self.phones.tick(until_ms, purchases))
             self._append(log, self.phones.all_back())
+        self._ended = time.monotonic()
 
     def _append(self, log: LogWriter, records: list[tuple[int, bytes]]) -> None:
         for partition, record in records:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter, deque
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Final, Self
 
 import polars as pl
@@ -73,8 +74,11 @@ class Screen:
 
     def show_active(self, rows: pl.DataFrame) -> None:
         """Take in new rows of the active-users window."""
-        newest = rows.filter(pl.col("window_end") == pl.col("window_end").max())
-        self.active = dict(newest.select("country", "users").sort("users", descending=True).rows())
+        end = rows["window_end"].max()
+        # Phones that were off for hours bring windows of long ago; the newest is what people look for.
+        if isinstance(end, datetime) and end.timestamp() * 1_000 >= self.feed.started_ms:
+            newest = rows.filter(pl.col("window_end") == end).sort("users", descending=True)
+            self.active = dict(newest.select("country", "users").rows())
 
     @property
     def records(self) -> int:
@@ -124,9 +128,9 @@ class Screen:
         )
         facts = Table.grid(padding=(0, 2))
         for _ in range(2):
-            facts.add_column(style="dim")
-            facts.add_column(justify="right", min_width=10)
-            facts.add_column(style="dim", min_width=16)
+            facts.add_column(style="dim", no_wrap=True)
+            facts.add_column(justify="right", no_wrap=True, min_width=9)
+            facts.add_column(style="dim", no_wrap=True, min_width=13)
         facts.add_row("records", f"{self.records:,}", f"{self.rate:,.0f} rows/s", *self._watermark())
         refired, late = self.purchases("refired"), self.purchases("late")
         facts.add_row("panes fired", f"{self.panes:,}", "", "late re-firings", f"{refired:,}", "rows")
