@@ -62,8 +62,10 @@ class RowFunctions:
             case TakeTime():
                 return self._take_time(node, op, frame, context)
             case Where(predicate=predicate):
+                dead_before = sum(rows.height for rows in context.dead)
                 kept = _guarded(frame, lambda rows: rows.filter(predicate), node, context)
-                context.filtered += frame.height - kept.height
+                buried = sum(rows.height for rows in context.dead) - dead_before
+                context.filtered += frame.height - kept.height - buried
                 return kept
             case WithColumns(expressions=expressions):
                 return _guarded(frame, lambda rows: rows.with_columns(expressions), node, context)

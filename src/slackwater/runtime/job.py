@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from slackwater.sinks.base import SinkWriter
 
 ClockHook = Callable[[Clock], Clock]
+_STARTS: Final = 3
+_NOT_CONNECTED: Final = "failed to connect back"
 
 
 class _Stopped(Exception):  # noqa: N818  not an error: how a batch that is not wanted any more is left
@@ -108,6 +110,21 @@ class Job:
             self.checkpoint.mark_finished()
 
     def _query(self, writers: list[tuple[str, SinkWriter]], *, available_now: bool) -> None:
+        """Run the query until it ends; one that could not start its workers is started again."""
+        for attempt in range(_STARTS):
+            before = len(self.reports)
+            try:
+                self._start(writers, available_now=available_now)
+                self._await()
+            except StreamingQueryException as error:
+                # On a busy machine a fresh worker may miss Spark's time limit. Nothing was begun, so nothing is lost.
+                unbegun = len(self.reports) == before and _NOT_CONNECTED in str(error)
+                if not unbegun or attempt == _STARTS - 1:
+                    raise
+            else:
+                return
+
+    def _start(self, writers: list[tuple[str, SinkWriter]], *, available_now: bool) -> None:
         handle = PlanHandle.of(self.plan)
         conf = {
             **QUERY_CONF,
@@ -134,7 +151,6 @@ class Job:
             # The stream's thread has inherited them; left here, another job's tasks could find them.
             for clock in clocks:
                 self._hand_over(clock.batch, None)
-        self._await()
 
     def _await(self) -> None:
         try:
@@ -146,6 +162,8 @@ class Job:
         except StreamingQueryException:
             if not self._failure:
                 raise
+        finally:
+            self.spark.sparkContext.setLogLevel("ERROR")
         if self._failure and not isinstance(self._failure[0], _Stopped):
             raise unwrapped(self._failure.pop())
         self._failure.clear()
@@ -154,7 +172,9 @@ class Job:
         self._between.clear()
         try:
             if self._stopping.is_set():
-                raise _Stopped  # noqa: TRY301  ends the query from inside, with nothing begun
+                # Ends the query from inside, with nothing begun; Spark would print it as a failure.
+                self.spark.sparkContext.setLogLevel("OFF")
+                raise _Stopped  # noqa: TRY301
             self._batch(frame, number, writers)
         except BaseException as error:
             self._failure.append(error)

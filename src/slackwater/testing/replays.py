@@ -65,11 +65,14 @@ def depends_on_batches(case: Case) -> str | None:
     counts = _count_parts(params)
     if any(part["n"] > 1 or not part.get("repeat", True) for part in counts.values()):
         return "its count trigger looks once a batch"
-    if counts and params.get("accumulation") == "discarding":
-        if params["window"]["type"] == "session":
-            return "discarded panes of a growing session cannot be put together again"
-        if params.get("agg", "count") not in _JOIN:
-            return f"discarded panes of {params['agg']} cannot be put together again"
+    if not counts:
+        return None
+    accumulation = params.get("accumulation", "accumulating")
+    if params["window"]["type"] == "session" and accumulation != "accumulating":
+        # Between two rows a session may be complete, and show a pane, which the second row opens again.
+        return "a growing session shows panes that the whole batch never sees"
+    if accumulation == "discarding" and params.get("agg", "count") not in _JOIN:
+        return f"discarded panes of {params['agg']} cannot be put together again"
     return None
 
 
