@@ -57,6 +57,4 @@ def check_predicate(frame_schema: pl.Schema, expression: pl.Expr, *, step: str) 
 def unknown_column(name: str, schema: pl.Schema, *, step: str) -> DefinitionError:
     """Return the error for a column that the rows of `step` do not have."""
     known = [column for column in schema.names() if not column.startswith("__")]
-    return refuse(
-        "UNKNOWN_COLUMN", step=step, name=name, known=", ".join(known), hint=near_miss(name, known)
-    )
+    return refuse("UNKNOWN_COLUMN", step=step, name=name, known=", ".join(known), hint=near_miss(name, known))

@@ -106,10 +106,10 @@ class Ground:
 
 
 def random_kills(dice: random.Random, most: int) -> Iterator[Kill]:
-    """Yield kills of one job, each a little further on: half of them at named points."""
-    batch = 0
+    """Yield kills of one job, each a little further on, down to the final batch: half of them at named points."""
+    batch = dice.randrange(ROUNDS - most // 2)
     for _ in range(most):
-        batch += dice.randrange(2)
+        batch = min(batch + dice.randrange(3), ROUNDS)
         master = dice.choice([FAILS_FAST, TRIES_AGAIN])
         if dice.random() < 0.5:
             yield Kill(batch=batch, point=dice.choice(POINTS), master=master)

@@ -113,9 +113,7 @@ MODULES = known_modules()
 def test_module_imports_only_from_its_own_level_or_below(module: str) -> None:
     path = MODULES[module]
     package = ".".join(["slackwater", *path.relative_to(PACKAGE).parent.parts])
-    found = upward_imports(
-        path.read_text(encoding="utf-8"), module=module, package=package, modules=frozenset(MODULES)
-    )
+    found = upward_imports(path.read_text(encoding="utf-8"), module=module, package=package, modules=frozenset(MODULES))
     assert not found, "\n".join(found)
 
 
@@ -126,9 +124,7 @@ def test_package_above_a_low_module_imports_nothing_higher(name: str) -> None:
     path = MODULES.get(package)
     if path is None:
         return
-    found = upward_imports(
-        path.read_text(encoding="utf-8"), module=name, package=package, modules=frozenset(MODULES)
-    )
+    found = upward_imports(path.read_text(encoding="utf-8"), module=name, package=package, modules=frozenset(MODULES))
     assert not found, "\n".join(found)
 
 
@@ -150,9 +146,7 @@ KNOWN = frozenset({"slackwater.errors", "slackwater.engine.state", "slackwater.w
     ],
 )
 def test_an_import_that_points_up_is_found_however_it_is_written(source: str) -> None:
-    found = upward_imports(
-        source, module="slackwater.windows.assign", package="slackwater.windows", modules=KNOWN
-    )
+    found = upward_imports(source, module="slackwater.windows.assign", package="slackwater.windows", modules=KNOWN)
     assert len(found) == 1
 
 
@@ -169,9 +163,7 @@ def test_an_import_that_points_up_is_found_however_it_is_written(source: str) ->
     ],
 )
 def test_an_import_that_points_down_or_sideways_is_allowed(source: str) -> None:
-    found = upward_imports(
-        source, module="slackwater.windows.assign", package="slackwater.windows", modules=KNOWN
-    )
+    found = upward_imports(source, module="slackwater.windows.assign", package="slackwater.windows", modules=KNOWN)
     assert not found
 
 

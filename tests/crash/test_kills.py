@@ -1,0 +1,53 @@
+"""The kill test, short form: each named point once, two random moments, and a worker whose task is tried again."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from slackwater.runtime.crash_points import POINTS
+from tests.conftest import Needs
+from tests.crash.comparison import compare
+from tests.crash.run import FAILS_FAST, TRIES_AGAIN, Ground, Kill
+
+pytestmark = [pytest.mark.crash, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def ground(tmp_path_factory: pytest.TempPathFactory, needs: Needs) -> Ground:
+    """Give the log and the undisturbed run."""
+    needs(shutil.which("java") or "JAVA_HOME" in os.environ, "Spark needs Java 17 or newer")
+    made = Ground(folder=tmp_path_factory.mktemp("crash"))
+    made.prepare()
+    return made
+
+
+def test_undisturbed_run_accounts_for_every_event(ground: Ground) -> None:
+    verdict = compare(ground.reference, ground.reference, ground.events)
+    assert (verdict.lost, verdict.doubled) == (0, 0)
+
+
+def test_job_killed_at_every_point_loses_nothing_and_doubles_nothing(ground: Ground) -> None:
+    kills = [
+        *(Kill(batch=batch, point=point, master=FAILS_FAST) for batch, point in enumerate(POINTS, start=1)),
+        Kill(batch=8, victim="driver", after_s=0.3),
+        Kill(batch=9, victim="everything", after_s=0.9),
+        Kill(batch=10, point="keyed", master=TRIES_AGAIN),
+    ]
+    assert list(ground.suffer(iter(kills))) == kills, "every kill took place"
+    [verdict] = ground.verdicts
+    assert (verdict.lost, verdict.doubled, verdict.examples) == (0, 0, ())
+
+
+def test_comparison_sees_a_batch_that_is_missing_and_one_that_came_twice(ground: Ground, tmp_path: Path) -> None:
+    shutil.copytree(ground.reference, tmp_path / "tampered")
+    out = tmp_path / "tampered" / "out"
+    shutil.rmtree(out / "per_minute.late" / "batch-000000000005")
+    shutil.copytree(out / "visits" / "batch-000000000004", out / "visits" / "batch-000000000099")
+    verdict = compare(tmp_path / "tampered", ground.reference, ground.events)
+    assert (verdict.missing_rows, verdict.lost_events) == (8, 8)
+    assert verdict.extra_rows > 0
+    assert verdict.doubled_events > 0
