@@ -15,7 +15,7 @@ from typing import Final
 import psutil
 
 _SAMPLE_EVERY_S: Final = 0.05
-_SAMPLES_PER_SEARCH: Final = 8
+_SAMPLES_PER_SEARCH: Final = 20
 
 
 @dataclass(kw_only=True)

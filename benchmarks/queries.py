@@ -97,7 +97,7 @@ def spark_query(spark: SparkSession, case: Case, folder: Path, *, home: Path) ->
         "spark.sql.shuffle.partitions": str(_PARTITIONS),
         # While it waits it must not work: no batches without rows, and a look at the folder now and then.
         "spark.sql.streaming.noDataMicroBatches.enabled": "false",
-        "spark.sql.streaming.pollingDelay": "500ms",
+        "spark.sql.streaming.pollingDelay": "2s",
     }
     with _conf(spark, conf):
         return (

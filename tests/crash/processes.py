@@ -75,7 +75,7 @@ class Started:
         except psutil.NoSuchProcess:
             return False
         jvms = [child for child in children if _runs(child, "java")]
-        workers = [child for child in children if _runs(child, "pyspark.daemon") and _is_forked(child)]
+        workers = [child for child in children if _runs(child, "pyspark.worker") and _is_forked(child)]
         victims: dict[Victim, list[int]] = {
             "driver": [self.process.pid],
             "jvm": [child.pid for child in jvms],
@@ -106,7 +106,7 @@ def _is_forked(process: psutil.Process) -> bool:
     """Whether this is a worker, forked from the daemon that Spark started."""
     try:
         parent = process.parent()
-        return parent is not None and _runs(parent, "pyspark.daemon")
+        return parent is not None and _runs(parent, "pyspark.worker")
     except psutil.Error:
         return False
 

@@ -158,6 +158,8 @@ class Job:
                 # Between two batches is the only safe moment: inside the callback Spark's stop overflows,
                 # and right after it the batch is not committed yet and would be run again.
                 if self._stopping.is_set() and self._between.is_set() and not self.checkpoint.is_amid_batch():
+                    # What Spark was about to begin is interrupted, which it would print as an error.
+                    self.spark.sparkContext.setLogLevel("OFF")
                     self.query.stop()
         except StreamingQueryException:
             if not self._failure:

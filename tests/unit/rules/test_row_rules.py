@@ -37,13 +37,37 @@ class ShuffledEngine(MemoryEngine):
         return super()._stage(stage, packets, clock)
 
 
+class Joined(sw.Accumulator):
+    """An accumulator that shows in which order its parts were merged."""
+
+    output = pl.String()
+
+    def create(self) -> Any:  # noqa: ANN401  whatever an accumulator holds
+        return ""
+
+    def add(self, acc: Any, value: Any) -> Any:  # noqa: ANN401
+        return f"{acc} {value:.1f}"
+
+    def merge(self, a: Any, b: Any) -> Any:  # noqa: ANN401
+        return a + b
+
+    def result(self, acc: Any) -> Any:  # noqa: ANN401
+        return acc
+
+
 def everything_that_depends_on_order() -> sw.Pipeline:
     results = (
         events()
         .key_by("k")
         .window(sw.tumbling("1h"))
         .aggregate(
-            first=sw.first("v"), last=sw.last("v"), total=sw.sum("v"), all=sw.collect_list("v"), spread=sw.stddev("v")
+            first=sw.first("v"),
+            last=sw.last("v"),
+            total=sw.sum("v"),
+            all=sw.collect_list("v"),
+            spread=sw.stddev("v"),
+            decaying=sw.ewma("v", half_life="1m"),
+            joined=sw.accumulator(Joined, "v"),
         )
     )
     return built(results, key_groups=2)
