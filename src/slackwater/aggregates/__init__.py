@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slackwater.aggregates.accumulator import Accumulated, Accumulator
 from slackwater.aggregates.base import Aggregate
 from slackwater.aggregates.by_time import Ewma, First, Last
 from slackwater.aggregates.collected import CollectList, CollectSet, CountDistinct, Median
@@ -18,6 +17,7 @@ from slackwater.aggregates.spread import StdDev, Variance
 from slackwater.aggregates.sums import Mean, Sum
 from slackwater.aggregates.theta import ApproxDistinct
 from slackwater.aggregates.top_rows import Top
+from slackwater.aggregates.user_defined import Accumulated, Accumulator
 from slackwater.eventtime.durations import Duration, duration_ms
 
 __all__ = [
