@@ -53,6 +53,7 @@ def _points() -> Iterator[Point]:
 
 
 POINTS: Final = tuple(_points())
+_DIGITS: Final = {"batch_seconds": 2, "state_mb": 1}
 
 
 def grow(spark: SparkSession, point: Point, *, home: Path, say: Callable[[str], None]) -> dict[str, Any]:
@@ -120,6 +121,6 @@ def growth_table(entries: list[dict[str, Any]]) -> Table:
         if axis not in (None, entry["axis"]):
             table.add_section()
         axis = entry["axis"]
-        cells = [f"{entry[name]:,.2f}" if name == "batch_seconds" else f"{entry[name]:,.0f}" for name in columns]
+        cells = [f"{entry[name]:,.{_DIGITS.get(name, 0)}f}" for name in columns]
         table.add_row(f"{entry['size']:,} {axis}", *cells)
     return table
