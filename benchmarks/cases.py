@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from pyspark.sql import functions as F  # noqa: N812  PySpark's own convention
@@ -28,17 +28,26 @@ class Case:
     window: Window = field(default_factory=lambda: sw.tumbling("1m"))
     spark_window: Callable[[Column], Column] = lambda time: F.window(time, "1 minute")
     warm_up: int = 3
-    """First batches that do not count."""
+    """First batches that do not count, after the small ones."""
     batches_factor: int = 1
     """How many batches are measured for each one that the user asks for."""
 
 
-_JSON_1K: Final = Events(keys=1_000, format="json")
-_JSON_100K: Final = Events(keys=100_000, format="json")
-_PARQUET_1K: Final = Events(keys=1_000, format="parquet")
-_PARQUET_100K: Final = Events(keys=100_000, format="parquet")
-_VISITS: Final = Events(keys=100_000, format="json", visitors=2_000)
-_TINY: Final = Events(keys=1_000, format="json", rows_per_batch=1_000, files_per_batch=1, rows_per_s=100)
+SMALL_BATCHES: Final = 40
+_FIRST: Final = 10_000_000
+
+
+def small(events: Events) -> Events:
+    """Return the events of the small batches that come first: a JVM needs dozens of batches to be warm, of any size."""
+    return replace(events, rows_per_batch=4_000, rows_per_s=100, first=0)
+
+
+_JSON_1K: Final = Events(first=_FIRST, keys=1_000, format="json")
+_JSON_100K: Final = Events(first=_FIRST, keys=100_000, format="json")
+_PARQUET_1K: Final = Events(first=_FIRST, keys=1_000, format="parquet")
+_PARQUET_100K: Final = Events(first=_FIRST, keys=100_000, format="parquet")
+_VISITS: Final = Events(first=_FIRST, keys=100_000, format="json", visitors=2_000)
+_TINY: Final = Events(first=_FIRST, keys=1_000, format="json", rows_per_batch=1_000, files_per_batch=1, rows_per_s=100)
 
 CASES: Final = {
     case.name: case
@@ -63,6 +72,6 @@ CASES: Final = {
             window=sw.session("10s"),
             spark_window=lambda time: F.session_window(time, "10 seconds"),
         ),
-        Case(name="tiny-batch", least_ratio=0.5, events=_TINY, warm_up=15, batches_factor=6),
+        Case(name="tiny-batch", least_ratio=0.5, events=_TINY, batches_factor=6),
     )
 }

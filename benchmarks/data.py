@@ -37,6 +37,8 @@ class Events:
     rows_per_s: int = 6_000
     disorder_ms: int = 5_000
     visitors: int | None = None
+    first: int = 0
+    """The number of the first event, which says its time as well."""
 
     @property
     def rows_per_file(self) -> int:
@@ -60,7 +62,7 @@ def batches(events: Events, folder: Path, count: int) -> Iterator[list[Path]]:
 def _file(events: Events, folder: Path, number: int) -> Path:
     # A name made of digits is the offset of the file's first record, as in every log.
     suffix = "jsonl" if events.format == "json" else "parquet"
-    path = folder / f"{number * events.rows_per_file:020d}.{suffix}"
+    path = folder / f"{events.first + number * events.rows_per_file:020d}.{suffix}"
     if path.exists():
         return path
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
@@ -78,7 +80,7 @@ def _file(events: Events, folder: Path, number: int) -> Path:
 def _frame(events: Events, number: int) -> pl.DataFrame:
     dice = np.random.default_rng([number, events.keys])
     rows = events.rows_per_file
-    ids = np.arange(number * rows, (number + 1) * rows)
+    ids = events.first + np.arange(number * rows, (number + 1) * rows)
     turn_ms = ids * 1_000 // events.rows_per_s
     key = dice.integers(0, events.visitors or events.keys, rows)
     if events.visitors is not None:

@@ -70,13 +70,13 @@ def grow(spark: SparkSession, point: Point, *, home: Path, say: Callable[[str], 
         home=home,
         out_of_orderness_s=point.out_of_orderness_s,
     )
-    side = OurSide(job=job, folder=folder, rows=point.events.rows_per_batch)
+    side = OurSide(job=job, folder=folder)
     memory = WorkerMemory()
     count = point.warm_up + point.measured
     try:
         for number, files in enumerate(batches(point.events, home / "data", count), 1):
             with memory.sampled():
-                report = side.batch(files)
+                report = side.batch(files, point.events.rows_per_batch)
             say(f"batch {number} of {count}: {report.seconds:.2f} s")
         times = side.finish()[point.warm_up :]
     finally:

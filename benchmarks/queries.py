@@ -29,6 +29,15 @@ if TYPE_CHECKING:
 
 OUT_OF_ORDERNESS_S: Final = 10
 _PARTITIONS: Final = 2
+_KEY_GROUPS: Final = 4
+_STATE_CONF: Final = {
+    name: QUERY_CONF[name]
+    for name in (
+        "spark.sql.streaming.stateStore.providerClass",
+        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled",
+    )
+}
+"""What Spark's side is given beyond its defaults, so that it stores its state as Slackwater does."""
 
 
 def bench_session() -> SparkSession:
@@ -77,6 +86,7 @@ def our_job(
         counted.to(sw.sinks.files(home / "ours-out" / "results")),
         counted.late.to(sw.sinks.files(home / "ours-out" / "late")),
         events.dead_letters.to(sw.sinks.files(home / "ours-out" / "dead")),
+        key_groups=_KEY_GROUPS,
     )
     checkpoint = home / "ours-checkpoint"
     return make_job(pipeline.plan(), spark=spark, checkpoint=checkpoint, trigger="0s", partitions=_PARTITIONS)
@@ -93,7 +103,7 @@ def spark_query(spark: SparkSession, case: Case, folder: Path, *, home: Path) ->
         .select("key", F.col("window.start").alias("window_start"), "window.end", "n", "total")
     )
     conf = {
-        **QUERY_CONF,
+        **_STATE_CONF,
         "spark.sql.shuffle.partitions": str(_PARTITIONS),
         # While it waits it must not work: no batches without rows, and a look at the folder now and then.
         "spark.sql.streaming.noDataMicroBatches.enabled": "false",

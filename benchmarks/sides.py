@@ -68,9 +68,6 @@ class OurSide:
     job: Job
     folder: Path
     """The log it reads, or the folder under the DataFrame it reads."""
-    rows: int
-    nested: bool = False
-    """Whether each batch's files come in a folder of their own, as Spark's side has them."""
     _reports: queue.Queue[BatchReport | BaseException] = field(default_factory=queue.Queue)
     _go: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     _held_s: dict[int, float] = field(default_factory=dict)
@@ -78,12 +75,12 @@ class OurSide:
     _thread: threading.Thread | None = None
     _query: StreamingQuery | None = None
 
-    def batch(self, files: list[Path]) -> BatchReport:
+    def batch(self, files: list[Path], rows: int) -> BatchReport:
         """Run one batch over `files`; returns when all of it is done but Spark's commit."""
-        put(files, self.folder, nested=self.nested)
+        put(files, self.folder)
         report = self._next()
-        if report.rows != self.rows:
-            message = f"a batch of Slackwater's read {report.rows:,} rows instead of {self.rows:,}"
+        if report.rows != rows:
+            message = f"a batch of Slackwater's read {report.rows:,} rows instead of {rows:,}"
             raise RuntimeError(message)
         return report
 
@@ -145,12 +142,11 @@ class SparkSide:
     query: StreamingQuery
     folder: Path
     checkpoint: Path
-    rows: int
     _batches: int = 0
 
-    def batch(self, files: list[Path]) -> BatchTime:
+    def batch(self, files: list[Path], rows: int) -> BatchTime:
         """Run one batch over `files`; returns when it is committed."""
-        put(files, self.folder, nested=True)
+        put(files, self.folder)
         number = self._batches
         self._batches += 1
         committed = self.checkpoint / "commits" / str(number)
@@ -160,8 +156,8 @@ class SparkSide:
                 raise self.query.exception() or RuntimeError("Spark's query has stopped")
             # The progress is published right after the commit.
             if committed.exists() and (progress := self._progress(number)) is not None:
-                if progress.numInputRows != self.rows:
-                    message = f"a batch of Spark's read {progress.numInputRows:,} rows instead of {self.rows:,}"
+                if progress.numInputRows != rows:
+                    message = f"a batch of Spark's read {progress.numInputRows:,} rows instead of {rows:,}"
                     raise RuntimeError(message)
                 return BatchTime.of(progress)
             time.sleep(_LOOK_EVERY_S)
@@ -178,14 +174,7 @@ class SparkSide:
         return next((entry for entry in found if "addBatch" in entry.durationMs), None)
 
 
-def put(files: list[Path], folder: Path, *, nested: bool) -> None:
-    """Put a batch's files into `folder` without copying them; nested, they appear all at once."""
-    if not nested:
-        for file in files:
-            os.link(file, folder / file.name)
-        return
-    hidden = folder / f".{files[0].stem}"
-    hidden.mkdir()
+def put(files: list[Path], folder: Path) -> None:
+    """Put a batch's files into `folder` without copying them, within microseconds of each other."""
     for file in files:
-        os.link(file, hidden / file.name)
-    hidden.rename(folder / files[0].stem)
+        os.link(file, folder / file.name)

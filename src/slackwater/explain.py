@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from slackwater.eventtime.durations import render_ms
+from slackwater.formats.schemas import spark_type
 from slackwater.plan import OutputPlan, Plan, RowNode, SourcePlan, StepPlan
 from slackwater.rowops import Decode, Map, RowOp, Select, TakeTime, Validate, Where, WithColumns
 
@@ -57,7 +58,7 @@ def _step(step: StepPlan, plan: Plan, outputs: dict[str, OutputPlan], indent: st
         f"{inner}window    {spec.window}, allowed lateness {render_ms(spec.lateness_ms)}{behind}",
         f"{inner}trigger   {spec.schedule}",
         f"{inner}panes     {spec.accumulation}",
-        *(f"{inner}computes  {alias}: {dtype}" for alias, dtype in spec.aggregate_types.items()),
+        *(f"{inner}computes  {alias}: {spark_type(dtype, alias)}" for alias, dtype in spec.aggregate_types.items()),
     ]
     lines += _tree(step.results, plan, outputs, inner)
     lines += _output(outputs[step.late], inner, "late")
@@ -77,14 +78,10 @@ def _output(output: OutputPlan, indent: str, label: str) -> list[str]:
 def _op(op: RowOp) -> str:
     match op:
         case Decode(format=form):
-            return ", ".join(f"{name} {dtype}" for name, dtype in form.schema.items())
-        case TakeTime(expression=expression):
-            return str(expression) if expression is not None else op.clock
-        case Where(predicate=predicate):
-            return str(predicate)
-        case WithColumns(expressions=expressions) | Select(expressions=expressions):
-            return ", ".join(map(str, expressions))
+            return ", ".join(f"{name} {spark_type(dtype, name)}" for name, dtype in form.schema.items())
+        case TakeTime():
+            return op.said or op.clock
         case Map(function=function):
             return getattr(function, "__name__", "function")
-        case Validate(rules=rules):
-            return ", ".join(f"{name}: {rule}" for name, rule in rules)
+        case Where() | WithColumns() | Select() | Validate():
+            return op.said

@@ -31,6 +31,11 @@ def as_expr(expression: Expression) -> pl.Expr:
     return parsed
 
 
+def as_written(expression: Expression) -> str:
+    """Return `expression` as the user wrote it: SQL as it is, of a Polars expression what Polars says."""
+    return expression if isinstance(expression, str) else str(expression)
+
+
 def result_schema(frame_schema: pl.Schema, expressions: list[pl.Expr], *, step: str) -> pl.Schema:
     """Return the schema that `expressions` give over rows of `frame_schema`, or refuse with what is known.
 

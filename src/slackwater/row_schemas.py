@@ -35,8 +35,8 @@ def schema_after(  # noqa: C901, PLR0911, PLR0912  one answer per kind of row fu
             check_predicate(schema, predicate, step=step)
             return schema
         case Validate(rules=rules):
-            for name, rule in rules:
-                check_predicate(schema, rule, step=f"{step}, rule `{name}`")
+            for rule in rules:
+                check_predicate(schema, rule.predicate, step=f"{step}, rule `{rule.name}`")
             return schema
         case WithColumns(expressions=expressions):
             return pl.Schema(dict(schema) | dict(_named(result_schema(schema, list(expressions), step=step), step)))

@@ -33,6 +33,8 @@ class TakeTime:
 
     clock: Literal["event", "ingestion", "processing"]
     expression: pl.Expr | None = None
+    said: str = ""
+    """Here and below: what the user wrote, for `explain` and for messages."""
     out_of_orderness_ms: int = 0
     idle_after_ms: int | None = None
     max_ahead_ms: int | None = None
@@ -48,6 +50,7 @@ class Where:
     """Keep the rows for which the predicate is true; the others are counted as filtered."""
 
     predicate: pl.Expr
+    said: str
     label = "where"
 
 
@@ -56,6 +59,7 @@ class WithColumns:
     """Add or replace columns."""
 
     expressions: tuple[pl.Expr, ...]
+    said: str
     label = "with_columns"
 
 
@@ -64,6 +68,7 @@ class Select:
     """Keep only these columns."""
 
     expressions: tuple[pl.Expr, ...]
+    said: str
     label = "select"
 
 
@@ -77,11 +82,25 @@ class Map:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class Rule:
+    """What must be true of every row."""
+
+    name: str
+    predicate: pl.Expr
+    said: str
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Validate:
     """Send rows that break one of the named rules to the dead letters; a rule that is null is broken."""
 
-    rules: tuple[tuple[str, pl.Expr], ...]
+    rules: tuple[Rule, ...]
     label = "validate"
+
+    @property
+    def said(self) -> str:
+        """The rules as the user wrote them."""
+        return ", ".join(f"{rule.name}: {rule.said}" for rule in self.rules)
 
 
 RowOp = Decode | TakeTime | Where | WithColumns | Select | Map | Validate

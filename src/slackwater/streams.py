@@ -15,7 +15,7 @@ import polars as pl
 from slackwater.aggregates.base import Aggregate
 from slackwater.errors import refuse
 from slackwater.eventtime.durations import Duration, duration_ms
-from slackwater.expressions import Expression, as_expr
+from slackwater.expressions import Expression, as_expr, as_written
 from slackwater.formats.schemas import SchemaSpec, as_schema
 from slackwater.operators.spec import Accumulation, Semantics
 from slackwater.rowops import (
@@ -24,6 +24,7 @@ from slackwater.rowops import (
     FrameFunction,
     Map,
     RowOp,
+    Rule,
     Select,
     TakeTime,
     Validate,
@@ -109,6 +110,7 @@ class Stream:
             TakeTime(
                 clock="event",
                 expression=as_expr(column_or_expr),
+                said=as_written(column_or_expr),
                 out_of_orderness_ms=duration_ms(out_of_orderness, what="`out_of_orderness`", least_ms=0),
                 idle_after_ms=None if idle_after is None else duration_ms(idle_after, what="`idle_after`"),
                 max_ahead_ms=None if max_ahead is None else duration_ms(max_ahead, what="`max_ahead`", least_ms=0),
@@ -131,15 +133,15 @@ class Stream:
 
     def where(self, predicate: Expression) -> Stream:
         """Keep the rows for which `predicate` is true: `where("status <> 'cancelled'")`."""
-        return self._then(Where(predicate=as_expr(predicate)))
+        return self._then(Where(predicate=as_expr(predicate), said=as_written(predicate)))
 
     def with_columns(self, *expressions: pl.Expr, **named: Expression) -> Stream:
         """Add or replace columns: `with_columns(total="price * quantity")`."""
-        return self._then(WithColumns(expressions=_expressions(expressions, named)))
+        return self._then(WithColumns(expressions=_expressions(expressions, named), said=_written(expressions, named)))
 
     def select(self, *expressions: Expression, **named: Expression) -> Stream:
         """Keep only these columns: `select("user_id", cents="amount * 100")`."""
-        return self._then(Select(expressions=_expressions(expressions, named)))
+        return self._then(Select(expressions=_expressions(expressions, named), said=_written(expressions, named)))
 
     def map(self, function: FrameFunction, *, output: SchemaSpec | None = None) -> Stream:
         """Apply `function` from Polars frame to Polars frame; rows it fails on go to the dead letters.
@@ -155,7 +157,8 @@ class Stream:
         """Send rows that break a rule to the dead letters: `validate(positive="amount > 0")`."""
         if not rules:
             raise refuse("VALIDATE_EMPTY", step=f"{self.name}.validate")
-        return self._then(Validate(rules=tuple((name, as_expr(rule)) for name, rule in rules.items())))
+        given = (Rule(name=name, predicate=as_expr(rule), said=as_written(rule)) for name, rule in rules.items())
+        return self._then(Validate(rules=tuple(given)))
 
     def key_by(self, *keys: str) -> KeyedStream:
         """Key the stream by one or more columns; only keyed streams remember anything."""
@@ -263,6 +266,10 @@ class Results(Stream):
 
 def _expressions(positional: tuple[Expression, ...], named: Mapping[str, Expression]) -> tuple[pl.Expr, ...]:
     return (*map(as_expr, positional), *(as_expr(expr).alias(name) for name, expr in named.items()))
+
+
+def _written(positional: tuple[Expression, ...], named: Mapping[str, Expression]) -> str:
+    return ", ".join([*map(as_written, positional), *(f"{name} = {as_written(expr)}" for name, expr in named.items())])
 
 
 def _check_fit(window: Window, trigger: Trigger, accumulation: Accumulation) -> None:

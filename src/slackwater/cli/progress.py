@@ -75,8 +75,16 @@ def line(report: BatchReport, totals: Counter[str]) -> str:
     watermark = report.watermark_ms
     lag = ""
     if MIN_MS < watermark <= LAST_USABLE_MS:
-        lag = f" (lag {render_ms(max(0, report.stats.now_ms - watermark) // 1000 * 1000)})"
+        lag = f" (lag {_roughly(max(0, report.stats.now_ms - watermark))})"
     return (
         f"batch {report.batch}  {report.rows:,} rows  {rate:,.0f} rows/s  watermark {render_time(watermark)}{lag}  "
         f"panes {totals['panes']:,}  late {totals['late']:,}  dead letters {totals['dead']:,}"
     )
+
+
+def _roughly(milliseconds: int) -> str:
+    """Return a duration by its two largest units at most: of 612 days nobody wants the seconds."""
+    for unit_ms, least_ms in ((3_600_000, 86_400_000), (60_000, 3_600_000)):
+        if milliseconds >= least_ms:
+            return render_ms(milliseconds // unit_ms * unit_ms)
+    return render_ms(milliseconds // 1_000 * 1_000)

@@ -23,14 +23,14 @@ from slackwater.operators.window_front import WindowFront
 from slackwater.plan import Plan, RowNode, SourcePlan, StepPlan
 
 
-def step_time(step: StepPlan, clock: Clock, now_ms: int) -> StepTime:
+def step_time(step: StepPlan, clock: Clock) -> StepTime:
     """Return the time `step` works by: the smallest of its sources' watermarks, less the delays before it."""
     times = [clock.streams[name] for name in step.sources]
     delay = step.delay_ms
     return StepTime(
         previous_ms=max(MIN_MS, min(time.previous_ms for time in times) - delay),
         watermark_ms=max(MIN_MS, min(time.watermark_ms for time in times) - delay),
-        now_ms=now_ms,
+        now_ms=clock.now,
         fire_first=step.stage == 0,
     )
 
@@ -41,7 +41,6 @@ class Arrivals:
 
     plan: Plan
     clock: Clock
-    now_ms: int
     fronts: dict[str, WindowFront] = field(default_factory=dict)
     combined: dict[str, list[pl.DataFrame]] = field(default_factory=dict)
     packets: list[Packet] = field(default_factory=list)
@@ -56,7 +55,7 @@ class Arrivals:
         for name in node.steps:
             step = self.plan.by_name[name]
             front = self.fronts.setdefault(name, WindowFront(step.spec))
-            made = front.combine(frame, step_time(step, self.clock, self.now_ms))
+            made = front.combine(frame, step_time(step, self.clock))
             for what, number in made.counts.items():
                 self.count(name, what, number)
             if made.combined.height:
@@ -71,7 +70,7 @@ class Arrivals:
         for name, parts in self.combined.items():
             step = self.plan.by_name[name]
             rows = self.fronts[name].merge(parts)
-            behind = rows["__end"] <= step_time(step, self.clock, self.now_ms).judge_ms
+            behind = rows["__end"] <= step_time(step, self.clock).judge_ms
             if behind.any():
                 self._by_group(rows.filter(behind), step, "behind")
                 rows = rows.filter(~behind)
@@ -146,11 +145,11 @@ class Chunk:
 class Front:
     """FRONT for one source stream, during one task of one batch."""
 
-    def __init__(self, plan: Plan, source: SourcePlan, clock: Clock, now_ms: int) -> None:
+    def __init__(self, plan: Plan, source: SourcePlan, clock: Clock) -> None:
         self.source = source
         self.functions = RowFunctions(source.rows)
-        self.arrivals = Arrivals(plan=plan, clock=clock, now_ms=now_ms)
-        self.now_ms = now_ms
+        self.arrivals = Arrivals(plan=plan, clock=clock)
+        self.now_ms = clock.now
         self._file: str | None = None
         self._chunks = 0
         self._partitions: dict[str, dict[str, int]] = {}

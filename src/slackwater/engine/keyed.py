@@ -43,11 +43,10 @@ class Stage:
     def run(self, key_group: int, packets: Iterable[Packet], store: Store, clock: Clock) -> Iterator[Packet]:
         """Run one batch of one key group; `packets` come in any order, as shuffles deliver them."""
         rows = {step.name: GroupRows() for step in self.steps}
-        now_ms: int | None = clock.now_ms
         for packet in packets:
             if packet.kind == "tick":
-                now_ms = packet.min_end_ms if now_ms is None else now_ms
-            elif packet.target in rows and packet.kind in ("open", "behind", "suspect"):
+                continue
+            if packet.target in rows and packet.kind in ("open", "behind", "suspect"):
                 blob = Blob(
                     order=packet.order,
                     rows=packet.rows,
@@ -58,9 +57,8 @@ class Stage:
                 getattr(rows[packet.target], packet.kind).append(blob)
             else:
                 yield packet
-        assert now_ms is not None, "a batch without a tick: the heartbeat is missing"
         index = json.loads(store.get(INDEX) or b"{}")
-        arrivals = Arrivals(plan=self.plan, clock=clock, now_ms=now_ms)
+        arrivals = Arrivals(plan=self.plan, clock=clock)
         states = {}
         for step in self.steps:
             state = StepState.from_index(step.name, store, index.get(step.name))
@@ -72,16 +70,16 @@ class Stage:
             store.put(INDEX, json.dumps(held).encode()) if held else store.remove(INDEX)
         yield from arrivals.flush()
         if not self.is_last:
-            yield tick(key_group, now_ms)
+            yield tick(key_group)
         if arrivals.counts or key_group == labels(self.plan.key_groups)[0] or any(s.pieces for s in states.values()):
-            yield self._stats(key_group, now_ms, arrivals, states)
+            yield self._stats(key_group, arrivals, states)
 
     def _step(
         self, step: StepPlan, key_group: int, rows: GroupRows, state: StepState, arrivals: Arrivals
     ) -> Iterator[Packet]:
         for blobs in (rows.open, rows.behind, rows.suspect):
             blobs.sort(key=lambda blob: blob.order)
-        time = step_time(step, arrivals.clock, arrivals.now_ms)
+        time = step_time(step, arrivals.clock)
         shown = self.operators[step.name].run(rows, time, state, stagger=key_group)
         for what, number in shown.counts.items():
             arrivals.count(step.name, what, number)
@@ -102,12 +100,12 @@ class Stage:
                 pl.lit(f"{step.name}/{key_group:06d}").alias("__part"),
                 ((arrivals.clock.batch << 32) + pl.int_range(pl.len(), dtype=pl.Int64)).alias("__off"),
             )
-        now_ms = arrivals.now_ms
+        now_ms = arrivals.clock.now
         context = RowContext(source=step.name, partition=step.name, ingestion_ms=now_ms, now_ms=now_ms)
         self.functions[step.name].run(results, context, arrivals.arrive)
         arrivals.bury(context.dead, step.dead_letters)
 
-    def _stats(self, key_group: int, now_ms: int, arrivals: Arrivals, states: dict[str, StepState]) -> Packet:
+    def _stats(self, key_group: int, arrivals: Arrivals, states: dict[str, StepState]) -> Packet:
         held = {
             name: {
                 "pieces": len(state.pieces),
@@ -116,7 +114,7 @@ class Stage:
             }
             for name, state in states.items()
         }
-        facts: dict[str, Any] = {"now_ms": now_ms, "counts": arrivals.counts, "state": held}
+        facts: dict[str, Any] = {"now_ms": arrivals.clock.now, "counts": arrivals.counts, "state": held}
         return stats(facts, f"keyed/{self.number}/{key_group}", (key_group,))
 
 

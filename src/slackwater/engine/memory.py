@@ -52,12 +52,12 @@ class MemoryEngine:
     state: dict[tuple[int, int], dict[str, bytes]] = field(default_factory=dict)
     """Blobs by (stage, key group label)."""
 
-    def run(self, chunks: Mapping[str, Iterable[Chunk]], clock: Clock, now_ms: int) -> MemoryBatch:
-        """Run one batch under `clock`."""
+    def run(self, chunks: Mapping[str, Iterable[Chunk]], clock: Clock) -> MemoryBatch:
+        """Run one batch under `clock`, which says the processing time too."""
         known = labels(self.plan.key_groups)
-        packets = [tick(label, now_ms) for label in known]
+        packets = [tick(label) for label in known]
         for source in self.plan.sources:
-            front = Front(self.plan, source, clock, now_ms)
+            front = Front(self.plan, source, clock)
             for chunk in chunks.get(source.name, ()):
                 packets += front.process(chunk)
             packets += front.finish("0")

@@ -32,7 +32,7 @@ class Packet(NamedTuple):
     """Places rows as in the log: partition, offset, chunk."""
     rows: int
     min_end_ms: int
-    """The smallest window end inside; in a tick, the processing time."""
+    """The smallest window end inside."""
     max_end_ms: int
     payload: bytes | None
 
@@ -62,9 +62,9 @@ def to_arrow(packets: Iterable[Packet]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=ARROW)
 
 
-def tick(key_group: int, now_ms: int) -> Packet:
+def tick(key_group: int) -> Packet:
     """Make a key group look at the clock, though it may have no rows."""
-    return Packet(key_group, "tick", "", "", 0, now_ms, 0, None)
+    return Packet(key_group, "tick", "", "", 0, 0, 0, None)
 
 
 def output(frame: pl.DataFrame, name: str, order: str, labels: tuple[int, ...]) -> list[Packet]:

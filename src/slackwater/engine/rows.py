@@ -14,7 +14,7 @@ from slackwater.eventtime.times import FIRST_USABLE_MS, LAST_USABLE_MS, render_t
 from slackwater.formats.dead_letters import dead_letters
 from slackwater.formats.json import JsonDecoder, JsonFormat
 from slackwater.plan import RowNode
-from slackwater.rowops import Decode, Map, RowOp, Select, TakeTime, Validate, Where, WithColumns
+from slackwater.rowops import Decode, Map, RowOp, Rule, Select, TakeTime, Validate, Where, WithColumns
 from slackwater.sources.log_records import to_lines
 
 Arrive = Callable[[RowNode, pl.DataFrame], None]
@@ -114,14 +114,14 @@ class RowFunctions:
         return frame
 
     def _validate(
-        self, node: RowNode, rules: tuple[tuple[str, pl.Expr], ...], frame: pl.DataFrame, context: RowContext
+        self, node: RowNode, rules: tuple[Rule, ...], frame: pl.DataFrame, context: RowContext
     ) -> pl.DataFrame:
-        for name, rule in rules:
-            checked = _guarded(frame, partial(_judged, rule=rule), node, context)
+        for rule in rules:
+            checked = _guarded(frame, partial(_judged, rule=rule.predicate), node, context)
             broken = ~checked["__ok"].fill_null(value=False)
             frame = checked.drop("__ok")
             if broken.any():
-                words = pl.Series([f"rule `{name}` does not hold: {rule}"])
+                words = pl.Series([f"rule `{rule.name}` does not hold: {rule.said}"])
                 bury(frame.filter(broken), node.step, pl.Series(["invalid"]), words, context)
                 frame = frame.filter(~broken)
         return frame

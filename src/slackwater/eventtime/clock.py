@@ -43,9 +43,15 @@ class Clock:
     batch: int
     streams: dict[str, StreamTime]
     now_ms: int | None = None
-    """Processing time pinned by a test; None on a real run, where Spark's batch time is used."""
+    """The processing time of the batch; None until the batch begins."""
     is_final: bool = False
     fingerprint: str = ""
+
+    @property
+    def now(self) -> int:
+        """The processing time of the batch, which has begun."""
+        assert self.now_ms is not None, f"batch {self.batch} has not begun"
+        return self.now_ms
 
     def to_json(self) -> str:
         """Return the clock file's text."""

@@ -79,7 +79,8 @@ def _malformed(error: ValueError, text: str) -> str:
     if not isinstance(error, json.JSONDecodeError):
         return f"{error}, in {excerpt(text)}"
     near = text[max(error.pos - 10, 0) : error.pos + 40]
-    return f"{error.msg} at character {error.pos}, near {excerpt(near)}"
+    said = error.msg.removesuffix(" at")  # some of its messages end so, for a position to follow
+    return f"{said} at character {error.pos}, near {excerpt(near)}"
 
 
 def _whole_number(text: str) -> int | Huge:

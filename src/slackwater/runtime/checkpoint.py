@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -66,19 +66,21 @@ class Checkpoint:
         write_durably(self._clock_path(clock.batch), clock.to_json())
         self._clock_path(clock.batch - RETAIN - 1).unlink(missing_ok=True)
 
-    def candidates(self) -> list[Clock]:
-        """Return the clocks that the first tasks may need, having deleted any from a batch that never was.
+    def next_clock(self) -> Clock:
+        """Return the clock of the batch that Spark will run first.
 
-        Batch N is run again if its commit is missing, though clock N + 1 may be written already.
+        Batch N is run again if its commit is missing, though clock N + 1 may be written already; it is
+        written again before batch N + 1 reads it.
         """
-        first = self.next_batch()
-        for path in (self.home / "clock").iterdir():
-            if path.name.isdigit() and int(path.name) > first + 1:
-                path.unlink()
-        clocks = [self.clock(first)]
-        if self._clock_path(first + 1).exists():
-            clocks.append(self.clock(first + 1))
-        return clocks
+        return self.clock(self.next_batch())
+
+    def begun_clock(self, batch: int) -> Clock:
+        """Read the clock of a batch that Spark has begun, with the processing time that Spark has logged for it."""
+        clock = self.clock(batch)
+        if clock.now_ms is not None:
+            return clock  # a test has pinned it
+        _, facts, *_ = (self.path / "offsets" / str(batch)).read_text().splitlines()
+        return replace(clock, now_ms=json.loads(facts)["batchTimestampMs"])
 
     def begin_delivery(self, batch: int, fingerprint: str, files: Mapping[str, int] | None = None) -> None:
         """Note, before the first sink is asked, which code delivers the batch, and of which files, by stream.

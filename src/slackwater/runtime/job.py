@@ -1,11 +1,11 @@
 """A job: one pipeline running on Spark, batch after batch, until it is stopped or has come to the end.
 
 One micro-batch, as the driver sees it (`_on_batch`):
-1. evaluate every partition: FRONT and KEYED run on the executors;
-2. note which code delivers the batch;
-3. hand each output to its sinks, which do nothing if they have the batch already;
-4. write the clock of the next batch;
-5. hand that clock to the next batch's tasks. Spark then commits the batch.
+1. hand the batch's clock to its tasks;
+2. evaluate every partition: FRONT and KEYED run on the executors;
+3. note which code delivers the batch;
+4. hand each output to its sinks, which do nothing if they have the batch already;
+5. write the clock of the next batch. Spark then commits the batch.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Job:
         check_folders(self.plan, self.checkpoint.home, self.spark.sparkContext)
         writers = self._open_sinks()
         try:
-            clock = self.checkpoint.candidates()[0]
+            clock = self.checkpoint.next_clock()
             if not clock.is_final:
                 self._query(writers, available_now=self.bounded)
             if (self.bounded and not self._stopping.is_set()) or finish:
@@ -99,9 +99,9 @@ class Job:
     def _finish(self, writers: list[tuple[str, SinkWriter]]) -> None:
         """Run one more batch, under the final watermark, so that every open window fires."""
         self._stopping.clear()
-        if self.checkpoint.is_amid_batch() and not self.checkpoint.candidates()[0].is_final:
+        if self.checkpoint.is_amid_batch() and not self.checkpoint.next_clock().is_final:
             self._query(writers, available_now=True)  # a batch that was begun keeps its own clock
-        [clock, *_] = self.checkpoint.candidates()
+        clock = self.checkpoint.next_clock()
         if not clock.is_final:
             self.checkpoint.write_clock(final_clock(clock))
         self._query(writers, available_now=True)
@@ -132,9 +132,6 @@ class Job:
             "spark.sql.streaming.minBatchesToRetain": str(RETAIN),
         }
         with _conf(self.spark, conf):
-            clocks = self.checkpoint.candidates()
-            for clock in clocks:
-                self._hand_over(clock.batch, clock.to_property())
             stream = packets(self.spark, self.plan, handle, bounded=available_now)
             writer = (
                 stream.writeStream.queryName(self.plan.name)
@@ -148,9 +145,6 @@ class Job:
                 else writer.trigger(processingTime=f"{self.trigger_ms} milliseconds")
             )
             self.query = writer.start()
-            # The stream's thread has inherited them; left here, another job's tasks could find them.
-            for clock in clocks:
-                self._hand_over(clock.batch, None)
 
     def _await(self) -> None:
         try:
@@ -186,15 +180,17 @@ class Job:
 
     def _batch(self, frame: DataFrame, number: int, writers: list[tuple[str, SinkWriter]]) -> None:
         began = time.monotonic()
-        clock = self.checkpoint.clock(number)
-        batch = EvaluatedBatch.evaluate(frame, number)  # 1
+        clock = self.checkpoint.begun_clock(number)
+        # This is the stream's own thread, and the jobs it starts carry its properties to every task.
+        self.spark.sparkContext.setLocalProperty(CLOCK_PROPERTY, clock.to_property())  # 1
+        batch = EvaluatedBatch.evaluate(frame, number)  # 2
         evaluated = time.monotonic()
         try:
             crash_point("evaluated", number)
             if any(batch.rows.values()):
-                self.checkpoint.begin_delivery(number, self.plan.fingerprint, batch.stats.files)  # 2
+                self.checkpoint.begin_delivery(number, self.plan.fingerprint, batch.stats.files)  # 3
             outputs = {output.name: output for output in self.plan.outputs}
-            for name, writer in writers:  # 3
+            for name, writer in writers:  # 4
                 writer.write(batch.sink_batch(outputs[name], self.checkpoint.incarnation))
                 crash_point("delivering", number)
             delivered = time.monotonic()
@@ -203,12 +199,12 @@ class Job:
                 name: {part: seen.modified_ms for part, seen in stream.partitions.items()}
                 for name, stream in batch.stats.streams.items()
             }
-            found = unread(self.plan, clock, taken, batch.stats.now_ms)
+            found = unread(self.plan, clock, taken, clock.now)
             self._backlog = found.backlog
             following = next_clock(self.plan, clock, batch.stats, backlog=self._backlog, may_idle=not self.bounded)
             if self.clock_hook is not None:
                 following = self.clock_hook(following)
-            self.checkpoint.write_clock(following)  # 4
+            self.checkpoint.write_clock(following)  # 5
             crash_point("clock", number)
         finally:
             batch.release()
@@ -228,11 +224,6 @@ class Job:
         if self.on_batch is not None:
             self.on_batch(report)
         report_strays(self.plan, found, self._strays)
-        self._hand_over(number - 2, None)
-        self._hand_over(following.batch, following.to_property())  # 5, last: nothing after it may start a Spark job
-
-    def _hand_over(self, batch: int, text: str | None) -> None:
-        self.spark.sparkContext.setLocalProperty(f"{CLOCK_PROPERTY}{batch}", text)  # type: ignore[arg-type]  # None unsets
 
     def _open_sinks(self) -> list[tuple[str, SinkWriter]]:
         return [

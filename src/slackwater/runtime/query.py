@@ -33,8 +33,6 @@ def packets(spark: SparkSession, plan: Plan, handle: PlanHandle, *, bounded: boo
 
 
 def _front(spark: SparkSession, source: SourcePlan, handle: PlanHandle, *, bounded: bool) -> DataFrame:
-    # Processing time is Spark's own for the batch: logged with the offsets, so a batch run again gets the same.
-    now = F.unix_millis(F.current_timestamp())
     match source.source:
         case LogSource() as log:
             reader = (
@@ -51,12 +49,12 @@ def _front(spark: SparkSession, source: SourcePlan, handle: PlanHandle, *, bound
                 reader = reader.option("maxBytesPerTrigger", log.max_bytes_per_batch)
             modified = F.unix_millis("modificationTime").alias("modified_ms")
             # Without `content` the JVM lists the files and reads none of them.
-            listed = reader.load(_literal(log.path)).select("path", "length", modified, now.alias("now_ms"))
+            listed = reader.load(_literal(log.path)).select("path", "length", modified)
             # Bounded batches have no heartbeat after the first, so FRONT ticks as well.
             return listed.mapInArrow(log_front(handle, source.name, ticks=bounded), DDL)
         case DataFrameSource(frame=frame):
-            timed: DataFrame = frame.withColumn("__now_ms", now)
-            return timed.mapInArrow(frame_front(handle, source.name, ticks=bounded), DDL)
+            typed: DataFrame = frame
+            return typed.mapInArrow(frame_front(handle, source.name, ticks=bounded), DDL)
     message = f"{source.source} cannot run on Spark"
     raise TypeError(message)
 
@@ -67,7 +65,11 @@ def _literal(path: str) -> str:
 
 
 def heartbeat(spark: SparkSession, plan: Plan) -> DataFrame:
-    """Return one tick per key group and batch, so that windows fire without new rows."""
+    """Return one tick per key group and batch, so that windows fire without new rows.
+
+    Nothing in it changes from batch to batch, the time least of all: Spark compiles a plan's code anew, and
+    the JVM warms it up anew, for every literal that does.
+    """
     beat = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).option("numPartitions", 1).load()
     nothing = F.lit("")
     return beat.select(
@@ -76,7 +78,7 @@ def heartbeat(spark: SparkSession, plan: Plan) -> DataFrame:
         nothing.alias("target"),
         nothing.alias("order"),
         F.lit(0).cast("long").alias("rows"),
-        F.unix_millis(F.current_timestamp()).alias("min_end_ms"),
+        F.lit(0).cast("long").alias("min_end_ms"),
         F.lit(0).cast("long").alias("max_end_ms"),
         F.lit(None).cast("binary").alias("payload"),
     )

@@ -26,7 +26,7 @@ from slackwater.runtime.crash_points import crash_point
 from slackwater.sources.log import LogSource
 from slackwater.sources.log_reader import base_offset, partition_of, read_chunks
 
-CLOCK_PROPERTY: Final = "slackwater.clock."
+CLOCK_PROPERTY: Final = "slackwater.clock"
 
 
 @dataclass(frozen=True)
@@ -56,14 +56,15 @@ def task_clock() -> Clock:
     context = TaskContext.get()
     assert context is not None
     batch = context.getLocalProperty("streaming.sql.batchId")
-    text = context.getLocalProperty(f"{CLOCK_PROPERTY}{batch}")
-    if text is None:
+    text = context.getLocalProperty(CLOCK_PROPERTY)
+    clock = None if text is None else Clock.from_property(text)
+    if clock is None or str(clock.batch) != batch:
         raise fault("CLOCK_NOT_HANDED_OVER", batch=batch)
-    return Clock.from_property(text)
+    return clock
 
 
 def log_front(handle: PlanHandle, stream: str, *, ticks: bool) -> Callable[[Iterator[pa.RecordBatch]], Any]:
-    """Return FRONT for a log: takes (path, length, modified, now) of files and reads them itself."""
+    """Return FRONT for a log: takes (path, length, modified) of files and reads them itself."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         files = [row for batch in batches for row in batch.to_pylist()]
@@ -72,14 +73,13 @@ def log_front(handle: PlanHandle, stream: str, *, ticks: bool) -> Callable[[Iter
         plan, clock = handle.load(), task_clock()
         [source] = [source for source in plan.sources if source.name == stream]
         assert isinstance(source.source, LogSource)
-        now_ms = clock.now_ms if clock.now_ms is not None else files[0]["now_ms"]
-        front = Front(plan, source, clock, now_ms)
+        front = Front(plan, source, clock)
         crash_point("front", clock.batch)
         for file in sorted(files, key=lambda file: file["path"]):
             for chunk in _log_chunks(source.source, file):
                 if packets := front.process(chunk):
                     yield to_arrow(packets)
-        yield to_arrow([*front.finish(files[0]["path"]), *_ticks(plan, now_ms, wanted=ticks)])
+        yield to_arrow([*front.finish(files[0]["path"]), *_ticks(plan, wanted=ticks)])
 
     return run
 
@@ -104,7 +104,7 @@ def _log_chunks(source: LogSource, file: dict[str, Any]) -> Iterator[Chunk]:
 
 
 def frame_front(handle: PlanHandle, stream: str, *, ticks: bool) -> Callable[[Iterator[pa.RecordBatch]], Any]:
-    """Return FRONT for a DataFrame: takes its columns and `__now_ms`."""
+    """Return FRONT for a DataFrame: takes its columns."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         first = next(batches, None)
@@ -113,26 +113,25 @@ def frame_front(handle: PlanHandle, stream: str, *, ticks: bool) -> Callable[[It
         plan, clock = handle.load(), task_clock()
         [source] = [source for source in plan.sources if source.name == stream]
         assert source.source.schema is not None
-        now_ms = clock.now_ms if clock.now_ms is not None else first.column("__now_ms")[0].as_py()
-        front = Front(plan, source, clock, now_ms)
+        front = Front(plan, source, clock)
         crash_point("front", clock.batch)
         context = TaskContext.get()
         assert context is not None
         offset = context.partitionId() << 40
         for batch in itertools.chain([first], batches):
-            frame = conform(pl.DataFrame(pa.table(batch)).drop("__now_ms"), source.source.schema)
+            frame = conform(pl.DataFrame(pa.table(batch)), source.source.schema)
             chunk = Chunk(
                 frame=frame,
                 partition="",
                 file=str(context.partitionId()),
                 first_offset=offset,
                 source=stream,
-                ingestion_ms=now_ms,
+                ingestion_ms=clock.now,
             )
             offset += frame.height
             if packets := front.process(chunk):
                 yield to_arrow(packets)
-        yield to_arrow([*front.finish(str(context.partitionId())), *_ticks(plan, now_ms, wanted=ticks)])
+        yield to_arrow([*front.finish(str(context.partitionId())), *_ticks(plan, wanted=ticks)])
 
     return run
 
@@ -144,8 +143,8 @@ def conform(frame: pl.DataFrame, schema: pl.Schema) -> pl.DataFrame:
     return frame if frame.schema == schema else frame.cast(schema)
 
 
-def _ticks(plan: Plan, now_ms: int, *, wanted: bool) -> list[Packet]:
-    return [tick(label, now_ms) for label in labels(plan.key_groups)] if wanted else []
+def _ticks(plan: Plan, *, wanted: bool) -> list[Packet]:
+    return [tick(label) for label in labels(plan.key_groups)] if wanted else []
 
 
 class SparkStore:

@@ -89,7 +89,7 @@ class Harness:
 
     def run_batch(self) -> dict[str, pl.DataFrame]:
         """Run one micro-batch over what was sent; returns the batch's rows by output."""
-        batch = self.engine.run(self._sent, self.clock, self.now_ms)
+        batch = self.engine.run(self._sent, replace(self.clock, now_ms=self.now_ms))
         self._sent = {}
         self.last = batch.stats
         self.clock = next_clock(self.plan, self.clock, batch.stats, backlog={})

@@ -41,28 +41,27 @@ def checkpoint_at(path: Path, *, begun: int, committed: int, clocks: range) -> C
     return open_checkpoint(path, plan, partitions=2)
 
 
-def test_rule_02_batch_run_again_is_offered_its_own_clock_though_the_next_is_written(tmp_path: Path) -> None:
+def test_rule_02_batch_run_again_has_its_own_clock_though_the_next_is_written(tmp_path: Path) -> None:
     checkpoint = checkpoint_at(tmp_path, begun=3, committed=2, clocks=range(5))
-    assert [clock.batch for clock in checkpoint.candidates()] == [3, 4]
+    assert checkpoint.next_clock().batch == 3
 
 
-def test_rule_02_clock_from_a_batch_that_never_was_is_deleted(tmp_path: Path) -> None:
-    checkpoint = checkpoint_at(tmp_path, begun=2, committed=2, clocks=range(8))
-    assert [clock.batch for clock in checkpoint.candidates()] == [3, 4]
-    left = {path.name for path in (tmp_path / "slackwater" / "clock").iterdir()}
-    assert left == {"0", "1", "2", "3", "4"}
+def test_rule_02_batch_run_again_has_the_processing_time_that_spark_logged_for_it(tmp_path: Path) -> None:
+    checkpoint = checkpoint_at(tmp_path, begun=3, committed=2, clocks=range(5))
+    (tmp_path / "offsets" / "3").write_text('v1\n{"batchWatermarkMs":0,"batchTimestampMs":77,"conf":{}}\n{"offset":1}')
+    assert checkpoint.begun_clock(3).now == 77
 
 
 def test_rule_02_missing_clock_stops_the_job(tmp_path: Path) -> None:
     checkpoint = checkpoint_at(tmp_path, begun=3, committed=2, clocks=range(5))
     (tmp_path / "slackwater" / "clock" / "3").unlink()
     with pytest.raises(RunError, match=r"CLOCK_MISSING.*batch 3 is missing"):
-        checkpoint.candidates()
+        checkpoint.next_clock()
 
 
 def test_rule_02_clock_0_is_written_before_the_first_start(tmp_path: Path) -> None:
     checkpoint = open_checkpoint(tmp_path, counted().plan(), partitions=2)
-    assert [clock.batch for clock in checkpoint.candidates()] == [0]
+    assert checkpoint.next_clock().batch == 0
 
 
 def test_rule_02_clocks_are_kept_as_long_as_spark_keeps_its_own(tmp_path: Path) -> None:
@@ -81,16 +80,21 @@ class _Task:
         return self.properties.get(key)
 
 
-def test_rule_03_task_picks_the_clock_of_its_own_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    clocks = [replace(first_clock(counted().plan()), batch=batch) for batch in (3, 4)]
-    handed = {f"{worker.CLOCK_PROPERTY}{clock.batch}": clock.to_property() for clock in clocks}
-    task = _Task({**handed, "streaming.sql.batchId": "3"})
+def test_rule_03_task_reads_the_clock_of_its_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = replace(first_clock(counted().plan()), batch=3, now_ms=77)
+    task = _Task({worker.CLOCK_PROPERTY: clock.to_property(), "streaming.sql.batchId": "3"})
     monkeypatch.setattr(TaskContext, "get", lambda: task)
-    assert worker.task_clock().batch == 3
+    assert (worker.task_clock().batch, worker.task_clock().now) == (3, 77)
 
 
-def test_rule_03_task_without_a_clock_fails_loudly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(TaskContext, "get", lambda: _Task({"streaming.sql.batchId": "3"}))
+@pytest.mark.parametrize("handed", [None, 2])
+def test_rule_03_task_without_the_clock_of_its_batch_fails_loudly(
+    monkeypatch: pytest.MonkeyPatch, handed: int | None
+) -> None:
+    properties = {"streaming.sql.batchId": "3"}
+    if handed is not None:
+        properties[worker.CLOCK_PROPERTY] = replace(first_clock(counted().plan()), batch=handed).to_property()
+    monkeypatch.setattr(TaskContext, "get", lambda: _Task(properties))
     with pytest.raises(RunError, match=r"CLOCK_NOT_HANDED_OVER.*batch 3"):
         worker.task_clock()
 
