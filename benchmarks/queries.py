@@ -6,8 +6,6 @@ Parquet exactly once: Slackwater with its files sink, Spark with its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -18,7 +16,7 @@ import slackwater as sw
 from benchmarks.cases import Case
 from benchmarks.data import DDL, Events
 from slackwater.runtime.job import Job, make_job
-from slackwater.runtime.session import QUERY_CONF, spark_session
+from slackwater.runtime.session import QUERY_CONF, settings, spark_session
 from slackwater.windows import Window
 
 if TYPE_CHECKING:
@@ -109,7 +107,7 @@ def spark_query(spark: SparkSession, case: Case, folder: Path, *, home: Path) ->
         "spark.sql.streaming.noDataMicroBatches.enabled": "false",
         "spark.sql.streaming.pollingDelay": "2s",
     }
-    with _conf(spark, conf):
+    with settings(spark, conf):
         return (
             counted.writeStream.queryName(f"spark-{case.name}")
             .outputMode("append")
@@ -117,16 +115,3 @@ def spark_query(spark: SparkSession, case: Case, folder: Path, *, home: Path) ->
             .option("checkpointLocation", str(home / "spark-checkpoint"))
             .start(str(home / "spark-out"))
         )
-
-
-@contextmanager
-def _conf(spark: SparkSession, settings: dict[str, str]) -> Iterator[None]:
-    """Set `settings` while a query starts, which copies them."""
-    before = {key: spark.conf.get(key, None) for key in settings}
-    for key, value in settings.items():
-        spark.conf.set(key, value)
-    try:
-        yield
-    finally:
-        for key, old in before.items():
-            spark.conf.unset(key) if old is None else spark.conf.set(key, old)

@@ -34,7 +34,7 @@ class Progress:
 
     def batch(self, report: BatchReport) -> None:
         """Say what a batch did."""
-        for what in ("panes", "late", "on_time", "refired", "ignored"):
+        for what in ("panes", "late", "partly_late", "on_time", "refired", "ignored"):
             self.totals[what] += report.total(what)
         self.totals["rows"] += report.rows
         self.totals["dead"] += report.dead_letters
@@ -48,7 +48,7 @@ class Progress:
         totals = self.totals
         self._say(
             f"stopped after {took:.0f} s: {totals['rows']:,} rows in, {totals['panes']:,} panes shown, "
-            f"{totals['late']:,} late, {totals['dead']:,} dead letters",
+            f"{_late(totals)}, {totals['dead']:,} dead letters",
             always=True,
         )
 
@@ -80,6 +80,11 @@ def line(report: BatchReport, totals: Counter[str]) -> str:
         f"batch {report.batch}  {report.rows:,} rows  {rate:,.0f} rows/s  watermark {render_time(watermark)}{lag}  "
         f"panes {totals['panes']:,}  late {totals['late']:,}  dead letters {totals['dead']:,}"
     )
+
+
+def _late(totals: Counter[str]) -> str:
+    partly = f" ({totals['partly_late']:,} more for some of their windows)" if totals["partly_late"] else ""
+    return f"{totals['late']:,} late{partly}"
 
 
 def _roughly(milliseconds: int) -> str:

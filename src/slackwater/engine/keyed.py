@@ -23,6 +23,7 @@ from slackwater.operators.pieces import StepState, Store
 from slackwater.operators.sessions import Sessions
 from slackwater.operators.sliding import SlidingWindows
 from slackwater.operators.spec import WindowSpec
+from slackwater.operators.window_operator import WindowOperator
 from slackwater.plan import Plan, StepPlan
 from slackwater.windows import SessionWindow, SlidingWindow
 
@@ -118,7 +119,7 @@ class Stage:
         return stats(facts, f"keyed/{self.number}/{key_group}", (key_group,))
 
 
-def operator(spec: WindowSpec) -> AlignedWindows | Sessions | SlidingWindows:
+def operator(spec: WindowSpec) -> WindowOperator:
     """Return the operator for a step's window."""
     if isinstance(spec.window, SessionWindow):
         return Sessions(spec)

@@ -11,26 +11,15 @@ from slackwater.operators.inputs import GroupRows
 from slackwater.operators.panes import Panes, Shown
 from slackwater.operators.pieces import StepState
 from slackwater.operators.spec import WindowSpec
+from slackwater.operators.window_operator import WindowOperator
 
 
-class AlignedWindows:
+class AlignedWindows(WindowOperator):
     """Keeps the windows of one step in one key group, and fires them."""
 
     def __init__(self, spec: WindowSpec) -> None:
         self.spec = spec
         self.panes = Panes(spec)
-
-    def run(self, rows: GroupRows, time: StepTime, state: StepState, *, stagger: int) -> Shown:
-        """Do one batch: fire what the clock calls for and add the rows, in the order `time` says."""
-        out = Shown()
-        if time.fire_first:
-            self._advance(time, state, out)
-            self._add(rows, time, state, out)
-        else:
-            self._add(rows, time, state, out)
-            self._advance(time, state, out)
-        self._compact(state, time, stagger)
-        return out
 
     def _advance(self, time: StepTime, state: StepState, out: Shown) -> None:
         watermark, lateness = time.watermark_ms, self.spec.lateness_ms
@@ -65,7 +54,7 @@ class AlignedWindows:
         merged = self.panes.merge(pl.concat([known, self.panes.start(eager)]))
         state.append(self.panes.after_rows(merged, time, out), self._describe(time.judge_ms))
 
-    def _compact(self, state: StepState, time: StepTime, stagger: int) -> None:
+    def _compact(self, time: StepTime, state: StepState, stagger: int) -> None:
         if crowd := state.crowded(stagger):
             merged = self.panes.merge(state.take_rows(crowd, self.spec))
             state.append(merged, self._describe(time.watermark_ms), tier=crowd[0].tier + 1)

@@ -12,10 +12,11 @@ from slackwater.operators.late_rows import late_rows
 from slackwater.operators.panes import Panes, Shown
 from slackwater.operators.pieces import StepState
 from slackwater.operators.spec import WindowSpec
+from slackwater.operators.window_operator import WindowOperator
 from slackwater.windows import SessionWindow
 
 
-class Sessions:
+class Sessions(WindowOperator):
     """Keeps the sessions of one step in one key group, and fires them.
 
     A row is judged after merging: it is late for good only if the whole session it would belong to,
@@ -28,18 +29,6 @@ class Sessions:
         self.spec = spec
         self.window = spec.window
         self.panes = Panes(spec)
-
-    def run(self, rows: GroupRows, time: StepTime, state: StepState, *, stagger: int) -> Shown:
-        """Do one batch: fire what the clock calls for and add the rows, in the order `time` says."""
-        del stagger  # sessions are merged whenever one may end, so pieces do not pile up
-        out = Shown()
-        if time.fire_first:
-            self._advance(time, state, out)
-            self._add(rows, time, state, out)
-        else:
-            self._add(rows, time, state, out)
-            self._advance(time, state, out)
-        return out
 
     def _advance(self, time: StepTime, state: StepState, out: Shown) -> None:
         if not state.wakes(time):
@@ -111,6 +100,9 @@ class Sessions:
             # What is merged already knows where its session ends, so that it does not fire too soon.
             rows = rows.with_columns(end.alias("__end")).filter(~waits)
         return self.panes.merge(rows, by).select(waiting.columns), waiting
+
+    def _compact(self, time: StepTime, state: StepState, stagger: int) -> None:
+        """Do nothing: sessions are merged whenever one may end, so pieces do not pile up."""
 
     def _store(self, rows: pl.DataFrame, state: StepState, watermark_ms: int) -> None:
         if rows.height:

@@ -13,10 +13,11 @@ from slackwater.operators.inputs import GroupRows
 from slackwater.operators.panes import Panes, Shown
 from slackwater.operators.pieces import StepState
 from slackwater.operators.spec import WindowSpec
+from slackwater.operators.window_operator import WindowOperator
 from slackwater.windows import SlidingWindow
 
 
-class SlidingWindows:
+class SlidingWindows(WindowOperator):
     """Keeps the instants of one step in one key group, and shows a result for each.
 
     A state row is an instant: the events of a key at one event time. Its window is
@@ -29,20 +30,6 @@ class SlidingWindows:
         self.spec = spec
         self.size_ms = spec.window.size_ms
         self.panes = Panes(spec)
-
-    def run(self, rows: GroupRows, time: StepTime, state: StepState, *, stagger: int) -> Shown:
-        """Do one batch: fire what the clock calls for and add the rows, in the order `time` says."""
-        out = Shown()
-        if time.fire_first:
-            self._advance(time, state, out)
-            self._add(rows, time, state, out)
-        else:
-            self._add(rows, time, state, out)
-            self._advance(time, state, out)
-        if crowd := state.crowded(stagger):
-            merged = self.panes.merge(state.take_rows(crowd, self.spec))
-            self._store(merged, state, time.watermark_ms, crowd[0].tier + 1)
-        return out
 
     def _advance(self, time: StepTime, state: StepState, out: Shown) -> None:
         watermark, kept_ms = time.watermark_ms, self.size_ms + self.spec.lateness_ms
@@ -98,6 +85,11 @@ class SlidingWindows:
         # The rolling sums were only for show: an instant keeps its own events, and what became of its panes.
         done = instants.filter(hit).with_columns(fired.sort("__row").select(own).get_columns())
         return pl.concat([instants.filter(~hit), done]).drop("__row")
+
+    def _compact(self, time: StepTime, state: StepState, stagger: int) -> None:
+        if crowd := state.crowded(stagger):
+            merged = self.panes.merge(state.take_rows(crowd, self.spec))
+            self._store(merged, state, time.watermark_ms, crowd[0].tier + 1)
 
     def _store(self, rows: pl.DataFrame, state: StepState, watermark_ms: int, tier: int = 0) -> None:
         if rows.height:

@@ -86,9 +86,13 @@ class WindowFront:
         names = cell_names(window)
         exprs = [expr for expr in cell_exprs(window, pl.col("__ts")) if expr.meta.output_name() in names]
         cells = self._combined(rows.with_columns(exprs), [*spec.keys, *names]).with_columns(implied_exprs(window))
-        kept = cells.with_row_index("__cell").pipe(spread, window)
-        kept = kept.filter(pl.col("__end") + spec.lateness_ms > watermark_ms)
+        assigned = cells.with_row_index("__cell").pipe(spread, window)
+        is_open = assigned["__end"] + spec.lateness_ms > watermark_ms
+        kept = assigned.filter(is_open)
         counts = _account(cells, kept, watermark_ms)
+        if kept.height < assigned.height:
+            # Some of a row's windows are closed for good, not all: it is no late row, but it is said.
+            counts["partly_late"] = int(cells[assigned.filter(~is_open)["__cell"].unique()]["__new"].sum())
         kept = kept.drop("__cell")
         if kept.height > cells.height:
             kept = merge_states(kept, spec.by, spec.aggregates, self._carry)

@@ -34,7 +34,7 @@ from slackwater.runtime.folders import check_folders
 from slackwater.runtime.outputs import EvaluatedBatch
 from slackwater.runtime.query import packets
 from slackwater.runtime.report import BatchReport
-from slackwater.runtime.session import QUERY_CONF, spark_session
+from slackwater.runtime.session import QUERY_CONF, settings, spark_session
 from slackwater.runtime.worker import CLOCK_PROPERTY, PlanHandle
 from slackwater.runtime.worker_errors import unwrapped
 
@@ -131,7 +131,7 @@ class Job:
             "spark.sql.shuffle.partitions": str(self.checkpoint.partitions),
             "spark.sql.streaming.minBatchesToRetain": str(RETAIN),
         }
-        with _conf(self.spark, conf):
+        with settings(self.spark, conf):
             stream = packets(self.spark, self.plan, handle, bounded=available_now)
             writer = (
                 stream.writeStream.queryName(self.plan.name)
@@ -239,19 +239,6 @@ class Job:
             for output in self.plan.outputs
             for sink in output.sinks
         ]
-
-
-@contextmanager
-def _conf(spark: SparkSession, settings: dict[str, str]) -> Iterator[None]:
-    """Set `settings` while a query starts, which copies them; then leave the session as it was."""
-    before = {key: spark.conf.get(key, None) for key in settings}
-    for key, value in settings.items():
-        spark.conf.set(key, value)
-    try:
-        yield
-    finally:
-        for key, old in before.items():
-            spark.conf.unset(key) if old is None else spark.conf.set(key, old)
 
 
 def make_job(

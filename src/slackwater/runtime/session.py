@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -65,19 +65,32 @@ def spark_session(*, master: str | None, name: str, conf: dict[str, str] | None 
     # Workers must run this very Python, whatever else is on the PATH.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.Builder().appName(f"slackwater {name}")
-    settings: dict[str, Any] = {
+    given: dict[str, Any] = {
         "spark.master": master or "local[*]",
         "spark.ui.enabled": "false",
         "spark.driver.memory": "2g",
         **_SESSION_CONF,
         **(conf or {}),
     }
-    for key, value in settings.items():
+    for key, value in given.items():
         builder = builder.config(key, value)
     with _filtered_stderr():
         session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+@contextmanager
+def settings(spark: SparkSession, wanted: Mapping[str, str]) -> Iterator[None]:
+    """Set `wanted` while a query starts, which copies them; then leave the session as it was."""
+    before = {key: spark.conf.get(key, None) for key in wanted}
+    for key, value in wanted.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, old in before.items():
+            spark.conf.unset(key) if old is None else spark.conf.set(key, old)
 
 
 @contextmanager

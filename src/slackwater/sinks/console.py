@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass
+from typing import Final
 
 import polars as pl
 
 from slackwater.errors import refuse
 from slackwater.sinks.base import Change, Sink, SinkBatch, SinkWriter
+
+_WIDTH: Final = 200
+"""Columns where there is no terminal to say."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -42,5 +47,11 @@ class _Printer(SinkWriter):
         if batch.rows == 0:
             return
         rows = pl.concat(list(batch.frames())).head(self.limit)
-        with pl.Config(tbl_rows=self.limit, tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True):
+        with pl.Config(
+            tbl_rows=self.limit,
+            tbl_cols=-1,
+            tbl_width_chars=shutil.get_terminal_size(fallback=(_WIDTH, 0)).columns,
+            tbl_hide_dataframe_shape=True,
+            tbl_hide_column_data_types=True,
+        ):
             print(f"{self.output}, batch {batch.batch}: {batch.rows} rows", rows, sep="\n", flush=True)  # noqa: T201

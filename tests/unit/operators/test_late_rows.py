@@ -43,6 +43,7 @@ def test_a_row_is_late_only_when_all_its_windows_are_forgotten() -> None:
     step.advance(13)
     step.add(("a", 5, 0))
     assert step.late_ids() == []
+    assert dict(step.harness.last.counts["events.window"]) == {"on_time": 1, "partly_late": 1}
     assert [(row["start"], row["end"]) for row in step.advance(14)] == [(4, 14)]
 
 
