@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import slackwater as sw
 from slackwater.operators.spec import Accumulation
+from slackwater.sources.base import Source
 from slackwater.streams import Results, Stream
 from slackwater.testing import Harness
 from slackwater.triggers import Trigger
@@ -68,15 +69,9 @@ class Setup:
         )
         return self.on_close == "flush" and not finishes
 
-    def pipeline(self) -> tuple[sw.Pipeline, Stream, Results]:
-        """Return the pipeline, its stream and its results; the ids of each window's rows are the witness."""
-        events = (
-            sw.stream("events", sw.sources.log("nowhere"))
-            .decode(sw.formats.json("id long, key string, ts long, keep boolean"))
-            .event_time("ts", out_of_orderness=f"{OUT_OF_ORDERNESS_MS}ms", max_ahead="1m")
-            .where("keep")
-        )
-        results = (
+    def results(self, events: Stream, name: str | None = None) -> Results:
+        """Return the step's results; the ids of each window's rows are the witness."""
+        return (
             events.key_by("key")
             .window(
                 self.window,
@@ -84,9 +79,15 @@ class Setup:
                 trigger=self.trigger,
                 accumulation=self.accumulation,
                 semantics=sw.Semantics(on_close=self.on_close),
+                name=name,
             )
             .aggregate(ids=sw.collect_list("id"), n=sw.count())
         )
+
+    def pipeline(self) -> tuple[sw.Pipeline, Stream, Results]:
+        """Return the pipeline, its stream and its results."""
+        events = stream_of(sw.sources.log("nowhere"))
+        results = self.results(events)
         pipeline = sw.Pipeline(
             "accounts",
             results.to(sw.sinks.memory()),
@@ -95,6 +96,16 @@ class Setup:
             key_groups=4,
         )
         return pipeline, events, results
+
+
+def stream_of(source: Source) -> Stream:
+    """Return the stream of a log of records."""
+    return (
+        sw.stream("events", source)
+        .decode(sw.formats.json("id long, key string, ts long, keep boolean"))
+        .event_time("ts", out_of_orderness=f"{OUT_OF_ORDERNESS_MS}ms", max_ahead="1m")
+        .where("keep")
+    )
 
 
 def send(harness: Harness, batch: Batch) -> None:

@@ -17,7 +17,9 @@ from polars.testing import assert_frame_equal
 from pyspark.sql import SparkSession
 
 import slackwater as sw
+from slackwater.eventtime.clock import Clock
 from slackwater.runtime.job import Job
+from slackwater.runtime.worker import CLOCK_PROPERTY
 from tests.spark.jobs import CrashError, Kept, crash_after, record, run, stream, write_log
 
 pytestmark = pytest.mark.spark
@@ -39,7 +41,7 @@ class Rerun:
     again: Kept
     dead_before: pl.DataFrame
     last: Job
-    properties_seen: list[str | None]
+    handed_over: list[tuple[int, str]]
 
 
 @pytest.fixture(scope="module")
@@ -55,13 +57,13 @@ def rerun(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Reru
         ],
     )
     undisturbed, again = windowed(folder / "log"), windowed(folder / "log")
-    seen: list[str | None] = []
+    seen: list[tuple[int, str]] = []
     context = spark.sparkContext
     run(
         spark,
         undisturbed.pipeline,
         folder / "undisturbed",
-        on_batch=lambda report: seen.append(context.getLocalProperty(f"slackwater.clock.{report.batch + 1}")),
+        on_batch=lambda report: seen.append((report.batch, str(context.getLocalProperty(CLOCK_PROPERTY)))),
     )
     with pytest.raises(CrashError):
         run(spark, again.pipeline, folder / "again", on_batch=crash_after(1))
@@ -69,7 +71,7 @@ def rerun(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Reru
     assert (folder / "again" / "slackwater" / "clock" / "2").exists()
     assert not (folder / "again" / "commits" / "1").exists()
     last = run(spark, again.pipeline, folder / "again")
-    return Rerun(undisturbed=undisturbed, again=again, dead_before=dead_before, last=last, properties_seen=seen)
+    return Rerun(undisturbed=undisturbed, again=again, dead_before=dead_before, last=last, handed_over=seen)
 
 
 def test_rule_01_batch_run_again_has_the_same_processing_time(rerun: Rerun) -> None:
@@ -84,13 +86,17 @@ def test_rule_02_batch_run_again_gets_its_own_clock(rerun: Rerun) -> None:
     assert rerun.again.late.rows()["id"].to_list() == [6]
 
 
-def test_rule_03_clock_is_handed_over_last(rerun: Rerun) -> None:
-    assert rerun.properties_seen == [None] * len(rerun.properties_seen)
+def test_rule_03_every_batch_is_handed_its_own_clock_with_its_processing_time(rerun: Rerun) -> None:
+    clocks = {batch: Clock.from_property(text) for batch, text in rerun.handed_over}
+    assert {batch: clock.batch for batch, clock in clocks.items()} == {batch: batch for batch in range(len(clocks))}
+    times = [clock.now for _, clock in sorted(clocks.items())]
+    assert times == sorted(times)
+    assert abs(times[-1] / 1000 - time.time()) < 600
 
 
 def test_rule_03_nothing_is_left_in_the_session(rerun: Rerun, spark: SparkSession) -> None:
-    left = [spark.sparkContext.getLocalProperty(f"slackwater.clock.{batch}") for batch in range(6)]
-    assert left == [None] * 6
+    assert rerun.handed_over
+    assert spark.sparkContext.getLocalProperty(CLOCK_PROPERTY) is None
 
 
 def test_rule_14_state_of_a_batch_that_every_sink_has_already_is_not_missing(rerun: Rerun) -> None:
