@@ -43,7 +43,13 @@ def bench_session() -> SparkSession:
     return spark_session(
         master="local[2]",
         name="bench",
-        conf={"spark.driver.memory": "4g", "spark.sql.streaming.numRecentProgressUpdates": "1000"},
+        conf={
+            "spark.driver.memory": "4g",
+            # All that `--profile` asks about at the end of a case.
+            "spark.sql.streaming.numRecentProgressUpdates": "1000",
+            "spark.ui.retainedJobs": "10000",
+            "spark.ui.retainedStages": "10000",
+        },
     )
 
 

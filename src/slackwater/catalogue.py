@@ -322,6 +322,10 @@ CATALOGUE: Final[dict[str, str]] = {
         "the file with the pipeline must run without an error; `{file}`, line {line}: {cause}; correct the file"
     ),
     "PIPELINE_FILE_MISSING": "the file with the pipeline must exist; `{file}` does not; check the path",
+    "PIPELINE_RUNNING": (
+        "a pipeline runs once at a time in a Spark session; `{name}` is running already; stop it "
+        "first, or give this one another name and another checkpoint"
+    ),
     "PREDICATE_TYPE": (
         "a condition must be true or false; got {got} of type {dtype} in `{step}`; compare it with "
         'something, as in "amount > 0"'

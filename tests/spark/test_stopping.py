@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 import slackwater as sw
 from slackwater.engine.ticking import final_clock
+from slackwater.errors import RunError
 from slackwater.runtime import job as job_module
 from slackwater.runtime.job import make_job
 from tests.spark.jobs import MINUTE, Kept, record, run, stream, write_log
@@ -37,6 +38,8 @@ def test_rule_16_stop_from_another_thread_waits_for_the_batch_and_a_restart_goes
 
     def in_mid_batch(report: Any) -> None:  # noqa: ANN401
         if report.batch == 1:
+            with pytest.raises(RunError, match=r"PIPELINE_RUNNING.*kept"):
+                run(spark, counted(tmp_path / "log").pipeline, tmp_path / "twice")
             stopper = threading.Thread(target=job.stop)
             stopper.start()
             stopper.join()

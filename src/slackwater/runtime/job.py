@@ -34,7 +34,7 @@ from slackwater.runtime.folders import check_folders
 from slackwater.runtime.outputs import EvaluatedBatch
 from slackwater.runtime.query import packets
 from slackwater.runtime.report import BatchReport
-from slackwater.runtime.session import QUERY_CONF, settings, spark_session
+from slackwater.runtime.session import QUERY_CONF, hush, settings, spark_session, unhush
 from slackwater.runtime.worker import CLOCK_PROPERTY, PlanHandle
 from slackwater.runtime.worker_errors import unwrapped
 
@@ -125,6 +125,8 @@ class Job:
                 return
 
     def _start(self, writers: list[tuple[str, SinkWriter]], *, available_now: bool) -> None:
+        if any(query.name == self.plan.name for query in self.spark.streams.active):
+            raise fault("PIPELINE_RUNNING", name=self.plan.name)
         handle = PlanHandle.of(self.plan)
         conf = {
             **QUERY_CONF,
@@ -153,13 +155,13 @@ class Job:
                 # and right after it the batch is not committed yet and would be run again.
                 if self._stopping.is_set() and self._between.is_set() and not self.checkpoint.is_amid_batch():
                     # What Spark was about to begin is interrupted, which it would print as an error.
-                    self.spark.sparkContext.setLogLevel("OFF")
+                    hush(self.spark, self.plan.name)
                     self.query.stop()
         except StreamingQueryException:
             if not self._failure:
                 raise
         finally:
-            self.spark.sparkContext.setLogLevel("ERROR")
+            unhush(self.spark, self.plan.name)
         if self._failure and not isinstance(self._failure[0], _Stopped):
             raise unwrapped(self._failure.pop())
         self._failure.clear()
@@ -169,7 +171,7 @@ class Job:
         try:
             if self._stopping.is_set():
                 # Ends the query from inside, with nothing begun; Spark would print it as a failure.
-                self.spark.sparkContext.setLogLevel("OFF")
+                hush(self.spark, self.plan.name)
                 raise _Stopped  # noqa: TRY301
             self._batch(frame, number, writers)
         except BaseException as error:

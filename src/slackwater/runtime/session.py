@@ -44,6 +44,8 @@ _SESSION_CONF: Final = {
 }
 
 
+_HUSHED: Final[set[str]] = set()
+_HUSH_LOCK: Final = threading.Lock()
 _NOISE: Final = (
     b"Streaming TransformWithState",
     b"WARNING: Using incubator modules",
@@ -78,6 +80,21 @@ def spark_session(*, master: str | None, name: str, conf: dict[str, str] | None 
         session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+def hush(spark: SparkSession, name: str) -> None:
+    """Let Spark say nothing while the query `name` is stopped: what a stop interrupts, it would print as errors."""
+    with _HUSH_LOCK:
+        _HUSHED.add(name)
+        spark.sparkContext.setLogLevel("OFF")
+
+
+def unhush(spark: SparkSession, name: str) -> None:
+    """Let Spark speak again, unless another query of the session is being stopped."""
+    with _HUSH_LOCK:
+        _HUSHED.discard(name)
+        if not _HUSHED:
+            spark.sparkContext.setLogLevel("ERROR")
 
 
 @contextmanager

@@ -6,6 +6,7 @@ The form of a case is described in `tests/conformance/README.md`.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -116,7 +117,7 @@ class CasePipeline:
         self.kept = (sinks.memory(), sinks.memory(), sinks.memory())
         shown, late, dead = self.kept
         self.pipeline = Pipeline(
-            "conformance",
+            _name(case["id"]),
             self.results.to(shown),
             self.results.late.to(late),
             stream_of(self.results).dead_letters.to(dead),
@@ -285,3 +286,8 @@ def _ms(milliseconds: int) -> timedelta:
 
 def _epoch_ms(moment: datetime | None) -> int | None:
     return None if moment is None else (moment - EPOCH) // timedelta(milliseconds=1)
+
+
+def _name(case: str) -> str:
+    """Return a pipeline's name for a case: its own, as cases run side by side in one Spark session."""
+    return "case-" + re.sub(r"[^A-Za-z0-9._-]", "-", case)
