@@ -62,13 +62,6 @@ CATALOGUE: Final[dict[str, str]] = {
         "in batch {batch} are not those that were read before; put them back as they were, or accept "
         "that rows may be lost or doubled with --accept-changes"
     ),
-    "BROKER_FAILED": (
-        "a Kafka broker must start from its jars and settings; it did not, its log {log} ends with: "
-        "{words}; mend what it says, or remove the folder to start with an empty one"
-    ),
-    "BROKER_PORT": (
-        "a broker needs a port of its own; {port} is taken; stop whoever listens there, or choose another with `--port`"
-    ),
     "CHAIN_GLOBAL": (
         "a chained step needs results with an event time; got `{before}`, a global window, before "
         "step `{step}`; use a window with an end"
@@ -211,15 +204,6 @@ CATALOGUE: Final[dict[str, str]] = {
         "a global window never ends, so a live job would never see a result; got the default trigger; "
         'add trigger=sw.after_count(100) or sw.every("10s")'
     ),
-    "JARS_NO_MAVEN": (
-        "jars are fetched by Maven; `mvn` was not found, and {coordinates} are not in {folder} yet; "
-        "install it, for example `apt-get install maven`, or put these jars and all they depend on "
-        "there"
-    ),
-    "JARS_UNAVAILABLE": (
-        "Maven must find the jars {coordinates} and all they depend on; it did not: {cause}; check "
-        "the network, or the mirror in ~/.m2/settings.xml"
-    ),
     "JAVA_MISSING": (
         "Spark needs Java 17 or newer; none was found on PATH or in JAVA_HOME; install it, for "
         "example `apt-get install openjdk-17-jre-headless`"
@@ -255,8 +239,8 @@ CATALOGUE: Final[dict[str, str]] = {
         "replace the file, or move it out of the log to leave its records out"
     ),
     "LOG_FOLDER_MISSING": (
-        "a log's folder must exist when a job starts; `{path}` of stream `{stream}` does not; check "
-        "the path, or create the folder before its producer starts"
+        "a log's folder must exist when a job starts; `{path}` of stream `{stream}` is no "
+        "folder; check the path, or create the folder before its producer starts"
     ),
     "LOG_FOLDER_UNSHARED": (
         "driver and executors must see the same log; some executors do not see `{path}` of stream "

@@ -109,6 +109,15 @@ def test_dead_letter_that_is_missing_is_found(shown: Shown, tampered: Path) -> N
     assert not settle_again(shown, tampered).is_balanced
 
 
+def test_broken_record_that_is_no_dead_letter_is_found(shown: Shown, tampered: Path) -> None:
+    broken = pl.col("reason").is_in(["malformed", "invalid_utf8"])
+    parts = [*(tampered / "out" / "dead_letters").glob("batch-*/part-*.parquet")]
+    [part, *_] = [part for part in parts if pl.read_parquet(part).filter(broken).height]
+    lost = pl.read_parquet(part).filter(broken).height
+    pl.read_parquet(part).filter(~broken).write_parquet(part)
+    assert f"{lost} records cannot be read and are no dead letters" in settle_again(shown, tampered).complaints
+
+
 def test_window_that_is_there_twice_too_often_is_found(shown: Shown, tampered: Path) -> None:
     part = part_of(tampered, ACTIVE)
     rows = pl.read_parquet(part)

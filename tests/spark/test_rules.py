@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -116,6 +117,20 @@ def test_rule_17_old_files_are_read_whatever_they_are_called_and_strays_are_repo
     assert len(told) == 1, "each stray is reported once, not with every batch"
     assert str(stray) in str(told[0].message)
     assert kept.shown.rows()["ids"].list.sort().to_list() == [[0, 1, 2]]
+
+
+def test_rule_17_file_that_changes_after_it_was_read_is_reported(spark: SparkSession, tmp_path: Path) -> None:
+    write_log(tmp_path / "log", [[record(0, 0)], [record(1, MINUTE)]])
+    first = tmp_path / "log" / "0" / f"{0:020d}.jsonl"
+
+    def append_a_line(report: Any) -> None:  # noqa: ANN401
+        if report.batch == 1:
+            first.write_text(first.read_text() * 2)
+
+    kept = counted(tmp_path / "log")
+    with pytest.warns(StrayFilesWarning, match=rf"LOG_STRAYS.*{first.name}"):
+        run(spark, kept.pipeline, tmp_path / "checkpoint", on_batch=append_a_line)
+    assert sorted(kept.shown.rows()["ids"].to_list()) == [[0], [1]]
 
 
 def test_rule_17_half_delivered_batch_is_not_finished_from_other_files(spark: SparkSession, tmp_path: Path) -> None:

@@ -34,7 +34,6 @@ LEVELS = {
     "slackwater.sources": 25,
     "slackwater.aggregates": 20,
     "slackwater.formats": 20,
-    "slackwater.kafka": 20,
     "slackwater.row_schemas": 20,
     "slackwater.rowops": 20,
     "slackwater.triggers": 20,

@@ -8,7 +8,6 @@ import typer
 
 from slackwater.cli.demo import demo
 from slackwater.cli.explain import explain
-from slackwater.cli.kafka import kafka
 from slackwater.cli.run import run
 from slackwater.errors import SlackwaterError
 
@@ -22,7 +21,6 @@ app = typer.Typer(
 app.command()(run)
 app.command()(explain)
 app.command()(demo)
-app.add_typer(kafka, name="kafka")
 
 
 def main() -> None:

@@ -71,16 +71,16 @@ class Outcome:
     dead: pl.DataFrame = field(init=False)
     good: pl.DataFrame = field(init=False)
     """The records that are no dead letters, decoded."""
+    unreadable: int = field(init=False)
+    """Records that are no dead letters, though they cannot be decoded."""
 
     def __post_init__(self) -> None:
         self.log = read_log(self.folder / "log")
         self.dead = self.output("dead_letters")
         at = ["partition", "offset"]
         kept = self.log.join(self.dead.select(at), on=at, how="anti")
-        decoded = pl.col("payload").cast(pl.String).str.json_decode(_RECORD)
-        self.good = kept.select(decoded.struct.unnest()).with_columns(
-            pl.col("placed_at").str.to_datetime("%Y-%m-%dT%H:%M:%S%.fZ", time_unit="us", time_zone="UTC")
-        )
+        self.good = _decoded(kept)
+        self.unreadable = kept.height - self.good.height
 
     def output(self, name: str) -> pl.DataFrame:
         """Return all rows of one output; no rows, no columns, if nothing was written."""
@@ -90,6 +90,19 @@ class Outcome:
     def counted(self, step: str) -> pl.DataFrame:
         """Return the records that must be in the windows of `step`."""
         return self.good.join(self.output(f"{step}.late").select("event_id"), on="event_id", how="anti")
+
+
+def _decoded(records: pl.DataFrame) -> pl.DataFrame:
+    """Return the records that can be decoded; where some cannot, they are found by halving."""
+    decoded = pl.col("payload").cast(pl.String).str.json_decode(_RECORD)
+    time = pl.col("placed_at").str.to_datetime("%Y-%m-%dT%H:%M:%S%.fZ", time_unit="us", time_zone="UTC")
+    try:
+        return records.select(decoded.struct.unnest()).with_columns(time)
+    except pl.exceptions.PolarsError:
+        if records.height == 1:
+            return _decoded(records.clear())
+    half = records.height // 2
+    return pl.concat([_decoded(records[:half]), _decoded(records[half:])])
 
 
 _NOTHING: Final = {
@@ -184,6 +197,8 @@ def _check_records(outcome: Outcome, written: int, damaged: Counter[str]) -> lis
         complaints.append(f"the producer wrote {written:,} records, the log holds {outcome.log.height:,}")
     if outcome.dead.height != damaged.total():
         complaints.append(f"{damaged.total():,} records were damaged, {outcome.dead.height:,} are dead letters")
+    if outcome.unreadable:
+        complaints.append(f"{outcome.unreadable:,} records cannot be read and are no dead letters")
     same_bytes = outcome.dead.join(outcome.log, on=["partition", "offset", "payload"], how="semi", nulls_equal=True)
     if same_bytes.height != outcome.dead.height or same_bytes.select("partition", "offset").is_duplicated().any():
         complaints.append("a dead letter is not the record that stands at its position, or is there twice")

@@ -36,6 +36,7 @@ class Feed:
     _began: float = 0.0
     _ended: float = 0.0
     _stop: threading.Event = field(default_factory=threading.Event)
+    _done: threading.Event = field(default_factory=threading.Event)
     _failure: list[BaseException] = field(default_factory=list)
     _thread: threading.Thread = field(init=False)
 
@@ -64,7 +65,7 @@ class Feed:
         """Whether everything is written; raises what went wrong, if anything did."""
         if self._failure:
             raise self._failure[0]
-        return self.has_begun and not self._thread.is_alive()
+        return self._done.is_set()
 
     @property
     def elapsed_s(self) -> float:
@@ -78,6 +79,8 @@ class Feed:
             self._write_all()
         except BaseException as error:  # noqa: BLE001  handed to the demo's own thread
             self._failure.append(error)
+        finally:
+            self._done.set()
 
     def _write_all(self) -> None:
         start_ms = self.phones.now_ms

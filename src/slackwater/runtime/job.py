@@ -25,7 +25,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from slackwater.engine.ticking import final_clock, next_clock
 from slackwater.errors import fault
-from slackwater.eventtime.clock import Clock
+from slackwater.eventtime.clock import MAX_MS, Clock
 from slackwater.eventtime.durations import Duration, duration_ms
 from slackwater.runtime.backlog import report_strays, unread
 from slackwater.runtime.checkpoint import RETAIN, Checkpoint, open_checkpoint
@@ -103,6 +103,8 @@ class Job:
             self._query(writers, available_now=True)  # a batch that was begun keeps its own clock
         clock = self.checkpoint.next_clock()
         if not clock.is_final:
+            # What is in the logs now and was not read, this run will never read: files that changed, above all.
+            report_strays(self.plan, unread(self.plan, clock, {}, MAX_MS), self._strays)
             self.checkpoint.write_clock(final_clock(clock))
         self._query(writers, available_now=True)
         # A stop may have come before the batch did; then it is still to be run.
