@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 OUT_OF_ORDERNESS_S: Final = 10
 _PARTITIONS: Final = 2
 _KEY_GROUPS: Final = 4
+"""Two a partition, as a pipeline for two cores would have; each group costs a little in every batch."""
 _STATE_CONF: Final = {
     name: QUERY_CONF[name]
     for name in (

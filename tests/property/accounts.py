@@ -35,8 +35,8 @@ def ids(frame: pl.DataFrame) -> list[int]:
 def place(row: dict[str, object]) -> Place:
     """Return the window of a result row, in milliseconds."""
     start, end = row["window_start"], row["window_end"]
-    bounds = [None if moment is None else round((moment - EPOCH).total_seconds() * 1000) for moment in (start, end)]  # type: ignore[operator]
-    return (row["key"], *bounds)  # type: ignore[return-value]
+    bounds = [None if moment is None else round((moment - EPOCH).total_seconds() * 1000) for moment in (start, end)]  # type: ignore[operator]  # rows have no types
+    return (row["key"], *bounds)  # type: ignore[return-value]  # the same
 
 
 def check_accounts(done: Run, records: Sequence[Record]) -> None:

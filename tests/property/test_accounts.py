@@ -13,11 +13,11 @@ from tests.property.model import Model
 from tests.property.streams import ALIGNED, SESSIONS, SLIDING, T0, Batch, Setup, batches, send, setups
 
 
-@dataclass
+@dataclass(kw_only=True)
 class MemoryRun(Run):
     """A run of the engine in memory."""
 
-    harness: Harness | None = None
+    harness: Harness
 
 
 def run(setup: Setup, stream: list[Batch]) -> MemoryRun:
@@ -84,6 +84,5 @@ def test_what_stands_in_the_end_is_what_every_window_took(setup: Setup, stream: 
 @given(setups(), batches())
 def test_nothing_is_remembered_after_the_end(setup: Setup, stream: list[Batch]) -> None:
     harness = run(setup, stream).harness
-    assert harness is not None
     assert harness.pieces == 0
     assert not any(harness.engine.state.values())

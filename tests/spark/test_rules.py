@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
@@ -16,6 +15,7 @@ from slackwater.engine.key_groups import labels, spark_hash
 from slackwater.errors import RunError
 from slackwater.runtime.backlog import StrayFilesWarning
 from slackwater.runtime.job import make_job
+from slackwater.runtime.report import BatchReport
 from tests.spark.jobs import (
     MINUTE,
     WRITTEN_S,
@@ -123,7 +123,7 @@ def test_rule_17_file_that_changes_after_it_was_read_is_reported(spark: SparkSes
     write_log(tmp_path / "log", [[record(0, 0)], [record(1, MINUTE)]])
     first = tmp_path / "log" / "0" / f"{0:020d}.jsonl"
 
-    def append_a_line(report: Any) -> None:  # noqa: ANN401
+    def append_a_line(report: BatchReport) -> None:
         if report.batch == 1:
             first.write_text(first.read_text() * 2)
 

@@ -65,6 +65,18 @@ def test_old_events_are_judged_as_a_batch_whatever_their_order() -> None:
     assert late == [[], [], []]
 
 
+def test_row_at_the_watermark_finds_the_session_that_ends_there_complete() -> None:
+    """It would touch the session, and joins it in one batch; once the watermark has closed it, it begins another."""
+    together, after = Windowed(sw.session("10ms")), Windowed(sw.session("10ms"))
+    together.add(("a", 0, 0), ("a", 10, 1))
+    assert [(row["start"], row["end"]) for row in together.advance(20)] == [(0, 20)]
+    after.add(("a", 0, 0))
+    assert [(row["start"], row["end"]) for row in after.advance(10)] == [(0, 10)]
+    after.add(("a", 10, 1))
+    assert after.late_ids() == []
+    assert [(row["start"], row["end"]) for row in after.advance(20)] == [(10, 20)]
+
+
 def on_time(times: list[int], cuts: list[int], *, seed: int) -> Windowed:
     """Feed rows in batches such that none is behind the watermark, nor exactly at it.
 

@@ -45,10 +45,10 @@ class Joined(sw.Accumulator):
     def create(self) -> Any:  # noqa: ANN401  whatever an accumulator holds
         return ""
 
-    def add(self, acc: Any, value: Any) -> Any:  # noqa: ANN401
+    def add(self, acc: Any, value: Any) -> Any:  # noqa: ANN401  the same
         return f"{acc} {value:.1f}"
 
-    def merge(self, a: Any, b: Any) -> Any:  # noqa: ANN401
+    def merge(self, a: Any, b: Any) -> Any:  # noqa: ANN401  the same
         return a + b
 
     def result(self, acc: Any) -> Any:  # noqa: ANN401
@@ -132,10 +132,10 @@ class Fickle(sw.Accumulator):
     def create(self) -> Any:  # noqa: ANN401  whatever an accumulator holds
         return 0
 
-    def add(self, acc: Any, value: Any) -> Any:  # noqa: ANN401
+    def add(self, acc: Any, value: Any) -> Any:  # noqa: ANN401  the same
         return acc + 1
 
-    def merge(self, a: Any, b: Any) -> Any:  # noqa: ANN401
+    def merge(self, a: Any, b: Any) -> Any:  # noqa: ANN401  the same
         return a + b
 
     def result(self, acc: Any) -> Any:  # noqa: ANN401
