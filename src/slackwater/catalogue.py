@@ -239,8 +239,8 @@ CATALOGUE: Final[dict[str, str]] = {
         "replace the file, or move it out of the log to leave its records out"
     ),
     "LOG_FOLDER_MISSING": (
-        "a log's folder must exist when a job starts; `{path}` of stream `{stream}` is no "
-        "folder; check the path, or create the folder before its producer starts"
+        "a log's folder must exist when a job starts; `{path}` of stream `{stream}` is no folder; "
+        "check the path, or create the folder before its producer starts"
     ),
     "LOG_FOLDER_UNSHARED": (
         "driver and executors must see the same log; some executors do not see `{path}` of stream "
@@ -278,6 +278,10 @@ CATALOGUE: Final[dict[str, str]] = {
     "NOT_AN_AGGREGATE": (
         "`aggregate` takes aggregates; got {got} for `{alias}` in step `{step}`; use sw.count(), "
         'sw.sum("x"), … or sw.accumulator(Class, "x")'
+    ),
+    "NOT_A_FORMAT": (
+        '`decode` takes a format; got {got} in stream `{stream}`; use for example sw.formats.json("id '
+        'string, amount double")'
     ),
     "NOT_A_SINK": (
         "an output ends in a sink; got {got}; use sw.sinks.files(...), console(), memory() or foreach_batch(...)"

@@ -78,7 +78,8 @@ def _output(output: OutputPlan, indent: str, label: str) -> list[str]:
 def _op(op: RowOp) -> str:
     match op:
         case Decode(format=form):
-            return ", ".join(f"{name} {spark_type(dtype, name)}" for name, dtype in form.schema.items())
+            columns = ", ".join(f"{name} {spark_type(dtype, name)}" for name, dtype in form.schema.items())
+            return f"{form}: {columns}"
         case TakeTime():
             return op.said or op.clock
         case Map(function=function):

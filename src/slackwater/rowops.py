@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 import polars as pl
 
+from slackwater.formats.base import Format
+
 FrameFunction = Callable[[pl.DataFrame], pl.DataFrame]
-
-
-class Format(Protocol):
-    """How the bytes of a record become columns."""
-
-    @property
-    def schema(self) -> pl.Schema:
-        """The columns."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -16,11 +16,11 @@ from slackwater.aggregates.base import Aggregate
 from slackwater.errors import refuse
 from slackwater.eventtime.durations import Duration, duration_ms
 from slackwater.expressions import Expression, as_expr, as_written
+from slackwater.formats.base import Format
 from slackwater.formats.schemas import SchemaSpec, as_schema
 from slackwater.operators.spec import Accumulation, Semantics
 from slackwater.rowops import (
     Decode,
-    Format,
     FrameFunction,
     Map,
     RowOp,
@@ -90,6 +90,8 @@ class Stream:
 
     def decode(self, format: Format) -> Stream:  # noqa: A002  the word users expect
         """Turn the bytes of each record into columns; what fails goes to the dead letters."""
+        if not isinstance(format, Format):
+            raise refuse("NOT_A_FORMAT", stream=self.name, got=repr(format))
         return self._then(Decode(format=format))
 
     def event_time(

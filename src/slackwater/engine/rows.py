@@ -11,8 +11,8 @@ import polars as pl
 from slackwater.errors import SlackwaterError, fault
 from slackwater.eventtime.clock import MIN_MS
 from slackwater.eventtime.times import FIRST_USABLE_MS, LAST_USABLE_MS, render_time
+from slackwater.formats.base import Decoder, Format
 from slackwater.formats.dead_letters import dead_letters
-from slackwater.formats.json import JsonDecoder, JsonFormat
 from slackwater.plan import RowNode
 from slackwater.rowops import Decode, Map, RowOp, Rule, Select, TakeTime, Validate, Where, WithColumns
 from slackwater.sources.log_records import to_lines
@@ -57,7 +57,6 @@ class RowFunctions:
     ) -> pl.DataFrame:
         match op:
             case Decode(format=form):
-                assert isinstance(form, JsonFormat)
                 return self._decode(node, form, frame, context)
             case TakeTime():
                 return self._take_time(node, op, frame, context)
@@ -77,7 +76,7 @@ class RowFunctions:
             case Validate(rules=rules):
                 return self._validate(node, rules, frame, context)
 
-    def _decode(self, node: RowNode, form: JsonFormat, frame: pl.DataFrame, context: RowContext) -> pl.DataFrame:
+    def _decode(self, node: RowNode, form: Format, frame: pl.DataFrame, context: RowContext) -> pl.DataFrame:
         decoded = _decoder(form).decode(frame["__payload"])
         columns = decoded.frame.hstack(frame.get_columns())
         if decoded.bad.is_empty():
@@ -127,14 +126,14 @@ class RowFunctions:
         return frame
 
 
-_decoders: dict[int, tuple[JsonFormat, JsonDecoder]] = {}
+_decoders: dict[int, tuple[Format, Decoder]] = {}
 
 
-def _decoder(form: JsonFormat) -> JsonDecoder:
+def _decoder(form: Format) -> Decoder:
     """Return the process's decoder for `form`; a decoder learns, so it outlives the task."""
     if id(form) not in _decoders:
         # The format is kept with its decoder, so that its id stays its own.
-        _decoders[id(form)] = (form, JsonDecoder(form))
+        _decoders[id(form)] = (form, form.decoder())
     return _decoders[id(form)][1]
 
 

@@ -10,22 +10,22 @@ import polars as pl
 from numpy.typing import NDArray
 
 from slackwater.errors import refuse
+from slackwater.formats.base import Decoded, Decoder, Flaw, Format
 from slackwater.formats.json_kernel import Kernel
 from slackwater.formats.json_proof import Prover
 from slackwater.formats.json_records import RecordReader
 from slackwater.formats.schemas import SchemaSpec, as_schema
-from slackwater.formats.texts import Flaw, to_texts
+from slackwater.formats.texts import to_texts
 
 MAX_DEPTH: Final = 64
 MAX_BYTES: Final = 1 << 20
 
 _DEEPEST: Final = 256
 _LONGEST: Final = 64 << 20
-_BAD: Final = pl.Schema({"index": pl.UInt32(), "reason": pl.String(), "message": pl.String()})
 
 
 @dataclass(frozen=True, kw_only=True)
-class JsonFormat:
+class JsonFormat(Format):
     """Records that are JSON objects, one a record, with the columns of `schema`.
 
     A field that is missing is null; one that is not declared is passed over. Nothing is coerced: a
@@ -36,17 +36,12 @@ class JsonFormat:
     max_depth: int = MAX_DEPTH
     max_bytes: int = MAX_BYTES
 
+    def decoder(self) -> JsonDecoder:
+        """Return a decoder of such records."""
+        return JsonDecoder(self)
 
-@dataclass(frozen=True, kw_only=True)
-class Decoded:
-    """What came of a column of records.
-
-    `frame` has one row per record, in order, with the declared columns; all null where the record is
-    bad. `bad` has a row (index, reason, message) for each bad record, in order.
-    """
-
-    frame: pl.DataFrame
-    bad: pl.DataFrame
+    def __str__(self) -> str:
+        return "JSON"
 
 
 def json(schema: SchemaSpec, *, max_depth: int = MAX_DEPTH, max_bytes: int = MAX_BYTES) -> JsonFormat:
@@ -64,7 +59,7 @@ def json(schema: SchemaSpec, *, max_depth: int = MAX_DEPTH, max_bytes: int = MAX
     return JsonFormat(schema=as_schema(schema), max_depth=max_depth, max_bytes=max_bytes)
 
 
-class JsonDecoder:
+class JsonDecoder(Decoder):
     """Decodes records of one format; never raises, whatever the bytes are.
 
     1. What is no text, or too long, is put aside.
@@ -120,16 +115,7 @@ class JsonDecoder:
                 good[at] = record
         if good:
             read = self._overlaid(read, good)
-        places = sorted(flaws)
-        bad = pl.DataFrame(
-            {
-                "index": places,
-                "reason": [flaws[at].reason for at in places],
-                "message": [flaws[at].message for at in places],
-            },
-            schema=_BAD,
-        )
-        return Decoded(frame=read, bad=bad)
+        return Decoded.of(read, flaws)
 
     def _overlaid(self, read: pl.DataFrame, good: dict[int, tuple[object, ...]]) -> pl.DataFrame:
         """Return `read` with the rows of `good` in their places."""

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from slackwater.formats.base import Flaw
 from slackwater.formats.json_patterns import (
     any_order_pattern,
     is_provable,
@@ -17,7 +18,6 @@ from slackwater.formats.json_patterns import (
 )
 from slackwater.formats.json_records import RecordReader
 from slackwater.formats.json_values import is_map
-from slackwater.formats.texts import Flaw
 
 _FEWEST: Final = 64
 """So few records are read one by one sooner than a pattern is compiled for them."""

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import polars as pl
 
+from slackwater.formats.base import Flaw
 from slackwater.formats.json_values import Huge, Pairs, Real, Unfit, converter, excerpt
-from slackwater.formats.texts import Flaw
 
 _TOKENS: Final = re.compile(r'"(?>[^"\\]*(?:\\.[^"\\]*)*)(?:"|\Z)|[\[{]|[\]}]', re.DOTALL)
 _BLANK: Final = " \t\n\r"

@@ -9,15 +9,9 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from slackwater.formats.base import Flaw
+
 _LAST_ASCII: Final = 0x7F
-
-
-@dataclass(frozen=True, kw_only=True)
-class Flaw:
-    """Why a record is a dead letter: a code, and words that name the field and what it held."""
-
-    reason: str
-    message: str
 
 
 @dataclass(frozen=True, kw_only=True)

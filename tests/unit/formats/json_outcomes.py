@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from slackwater.formats.json import Decoded, JsonDecoder, json
+from slackwater.formats.base import Decoded
+from slackwater.formats.json import JsonDecoder, json
 
 COMPANY = 150
 """Enough records for patterns to be learned and tried."""

@@ -1,0 +1,68 @@
+"""The contract between the engine and a format: a column of records in, columns and flaws out."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Final
+
+import polars as pl
+
+_BAD: Final = pl.Schema({"index": pl.UInt32(), "reason": pl.String(), "message": pl.String()})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flaw:
+    """Why a record is a dead letter: a code, and words that name the field and what it held."""
+
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decoded:
+    """What came of a column of records.
+
+    `frame` has one row per record, in order, with the declared columns; all null where the record is
+    bad. `bad` has a row (index, reason, message) for each bad record, in order.
+    """
+
+    frame: pl.DataFrame
+    bad: pl.DataFrame
+
+    @classmethod
+    def of(cls, frame: pl.DataFrame, flaws: dict[int, Flaw]) -> Decoded:
+        """Return `frame` with the flaws of its records, which are given by place."""
+        places = sorted(flaws)
+        bad = pl.DataFrame(
+            {
+                "index": places,
+                "reason": [flaws[at].reason for at in places],
+                "message": [flaws[at].message for at in places],
+            },
+            schema=_BAD,
+        )
+        return cls(frame=frame, bad=bad)
+
+
+class Decoder(ABC):
+    """Decodes records of one format. Made once per process; it may learn from the records it has seen."""
+
+    @abstractmethod
+    def decode(self, payload: pl.Series) -> Decoded:
+        """Return the rows of a column of bytes (`pl.Binary`, nulls included); never raises, whatever the bytes."""
+
+
+class Format(ABC):
+    """How the bytes of a record become columns: a frozen definition that travels to the workers."""
+
+    schema: pl.Schema
+    """The columns of every record."""
+
+    @abstractmethod
+    def decoder(self) -> Decoder:
+        """Return a new decoder of such records."""
+
+    @abstractmethod
+    def __str__(self) -> str:
+        """Return the format as `explain` shows it."""
