@@ -73,7 +73,7 @@ CATALOGUE: Final[dict[str, str]] = {
     ),
     "CHECKPOINT_FINISHED": (
         "a bounded run ends time for its checkpoint, and every later row would be late; `{path}` is "
-        "finished; start with a new checkpoint"
+        "finished; start with a new checkpoint, and new folders for the outputs{outputs}"
     ),
     "CHECKPOINT_FOREIGN": (
         "a checkpoint must have been made by Slackwater; `{path}` is a checkpoint of another Spark "
@@ -181,13 +181,11 @@ CATALOGUE: Final[dict[str, str]] = {
         "choose another folder, delete this one, or start from the checkpoint that wrote it"
     ),
     "FILES_FORMAT": ('`format` of the files sink must be "parquet" or "json"; got {got}; leave it out for Parquet'),
-    "FILES_PATH": (
-        "the files sink writes to a folder that driver and executors share; got `{got}`; give a local or mounted path"
-    ),
     "FILES_UNMARKED": (
         "a folder with batches must say whose they are; `{path}` has batches but no owner's mark; "
         "choose another folder or delete this one"
     ),
+    "FOLDER_REMOTE": ("{what} is a folder that driver and executors share; got `{got}`; give a local or mounted path"),
     "FOREACH_BATCH_FUNCTION": (
         "`foreach_batch` takes a function of (DataFrame, batch number); got {got}; pass the function itself"
     ),
@@ -201,8 +199,8 @@ CATALOGUE: Final[dict[str, str]] = {
         "a global window never ends, so nothing is late for it; got `allowed_lateness` in step `{step}`; leave it out"
     ),
     "GLOBAL_NEEDS_TRIGGER": (
-        "a global window never ends, so a live job would never see a result; got the default trigger; "
-        'add trigger=sw.after_count(100) or sw.every("10s")'
+        "a global window never ends, so a live job would never see a result; got {got}; add "
+        'trigger=sw.after_count(100) or sw.every("10s")'
     ),
     "JAVA_MISSING": (
         "Spark needs Java 17 or newer; none was found on PATH or in JAVA_HOME; install it, for "
@@ -247,10 +245,6 @@ CATALOGUE: Final[dict[str, str]] = {
         "`{stream}`; put it on a shared file system"
     ),
     "LOG_FORMAT": ('`format` of a log must be "json" (lines) or "parquet"; got {got}; leave it out for JSON lines'),
-    "LOG_PATH": (
-        "a log is a folder that driver and executors share; got `{got}`; give a local or mounted "
-        "path, or read it with spark.readStream and sources.dataframe"
-    ),
     "LOG_RECORD": "{rule}; got {got}; {remedy}",
     "LOG_SCHEMA_UNKNOWN": (
         "a Parquet log's columns must be known when the pipeline is built; `{path}` has no file yet; "
@@ -279,10 +273,12 @@ CATALOGUE: Final[dict[str, str]] = {
         "`aggregate` takes aggregates; got {got} for `{alias}` in step `{step}`; use sw.count(), "
         'sw.sum("x"), … or sw.accumulator(Class, "x")'
     ),
+    "NOT_A_FOLDER": '{what} is a folder; got {got}; give its path, such as "data/orders"',
     "NOT_A_FORMAT": (
         '`decode` takes a format; got {got} in stream `{stream}`; use for example sw.formats.json("id '
         'string, amount double")'
     ),
+    "NOT_A_PIPELINE": "the harness runs a pipeline; got {got}; pass the sw.Pipeline itself",
     "NOT_A_SINK": (
         "an output ends in a sink; got {got}; use sw.sinks.files(...), console(), memory() or foreach_batch(...)"
     ),
@@ -294,6 +290,7 @@ CATALOGUE: Final[dict[str, str]] = {
         '`window` takes a window; got {got}; use sw.tumbling("1m"), hopping, sliding, session, '
         "cumulative or global_window"
     ),
+    "NOT_SEMANTICS": "`semantics` takes sw.Semantics(...); got {got}; leave it out for the usual ones",
     "OUTPUT_NOT_ENDED": (
         "a pipeline is made of ended outputs; got a {got} in `{pipeline}`; end it with .to(sink) or .drop()"
     ),
@@ -318,7 +315,7 @@ CATALOGUE: Final[dict[str, str]] = {
         "a condition must be true or false; got {got} of type {dtype} in `{step}`; compare it with "
         'something, as in "amount > 0"'
     ),
-    "QUANTILES_EMPTY": "{aggregate} needs at least one quantile; got none; try [0.5, 0.95]",
+    "QUANTILES_EMPTY": "{aggregate} takes a list of one or more quantiles; got {got}; try [0.5, 0.95]",
     "QUANTILE_ERROR": (
         "`relative_error` of a quantile must be at least {least} and below 1; got {got}; 0.01 means one percent"
     ),
@@ -336,9 +333,13 @@ CATALOGUE: Final[dict[str, str]] = {
     ),
     "SESSION_TOUCHING": '`touching` must be "merge" or "separate"; got {got}; leave it out for "merge"',
     "SINK_CANNOT_TAKE": (
-        "a sink must be able to take what an output sends; `{output}` sends {need}s and {sink} takes "
+        "a sink must be able to take what an output sends; `{output}` sends {need}, and {sink} takes "
         "{takes}; use another accumulation or a sink that can (files with changelog=True keep "
         "retractions as rows)"
+    ),
+    "SINK_SHARED": (
+        "each output needs a place of its own, or their rows would mix; got `{place}` for both "
+        "`{first}` and `{second}`; give one of them another"
     ),
     "SLIDING_DISCARDING": (
         "a sliding window overlaps itself, so its panes cannot be discarded; got "
@@ -364,10 +365,18 @@ CATALOGUE: Final[dict[str, str]] = {
         "a sum must fit its type {dtype}; got {got} for `{alias}` = {aggregate}; sum a cast of the "
         "column, to decimal or double, instead"
     ),
+    "TEST_ROWS": (
+        "stream `{stream}` takes a list of {takes}, or a Polars frame; got {got}; see sw.testing.Harness.send"
+    ),
+    "TEST_ROW_TYPES": "rows must fit the schema of stream `{stream}`; got {got}; its columns are {known}",
+    "TEST_TIME": (
+        "{what} takes a datetime with a time zone or milliseconds since the epoch; got {got}; try "
+        "datetime(2026, 1, 1, tzinfo=UTC)"
+    ),
     "TOP_N": ('`n` of top must be a whole number of 1 or more; got {got}; top(10, by="amount") keeps ten rows'),
     "TRIGGER_ANY_OF": (
         "`any_of` takes two or more of after_count(n), every and every_event_time, each kind once; "
-        "got {got}; drop the repetition"
+        "got {got}; name two that differ"
     ),
     "TRIGGER_COUNT": (
         "`after_count` takes a whole number of 1 or more; got {got}; after_count(1) fires with every "
@@ -388,5 +397,9 @@ CATALOGUE: Final[dict[str, str]] = {
     ),
     "WINDOW_OFFSET": (
         "a {kind} window's `offset` must be smaller than its `{period}` ({length}); got {got}; take the remainder"
+    ),
+    "WINDOW_OVERLAP": (
+        "an event may fall into {most} windows at most; got a {kind} window that puts each event into "
+        "{got}; choose a longer `every` or a shorter size, or sw.sliding for one result per event"
     ),
 }

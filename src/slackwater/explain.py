@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from slackwater.eventtime.durations import render_ms
-from slackwater.formats.schemas import spark_type
+from slackwater.formats.schemas import shown, spark_type
 from slackwater.plan import OutputPlan, Plan, RowNode, SourcePlan, StepPlan
 from slackwater.rowops import Decode, Map, RowOp, Select, TakeTime, Validate, Where, WithColumns
 
@@ -78,8 +78,7 @@ def _output(output: OutputPlan, indent: str, label: str) -> list[str]:
 def _op(op: RowOp) -> str:
     match op:
         case Decode(format=form):
-            columns = ", ".join(f"{name} {spark_type(dtype, name)}" for name, dtype in form.schema.items())
-            return f"{form}: {columns}"
+            return f"{form}: {shown(form.schema)}"
         case TakeTime():
             return op.said or op.clock
         case Map(function=function):

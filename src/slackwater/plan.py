@@ -100,11 +100,11 @@ class Plan:
         return {
             step.name: {
                 "stage": str(step.stage),
-                "keys": str({key: str(step.spec.row_schema[key]) for key in step.spec.keys}),
+                "keys": ", ".join(f"{key} {step.spec.row_schema[key]}" for key in step.spec.keys),
                 "window": _text(step.spec.window),
                 "accumulation": step.spec.accumulation,
                 "aggregates": repr(step.spec.aggregates),
-                "state": str({name: str(dtype) for name, dtype in step.spec.state_types.items()}),
+                "state": ", ".join(f"{name} {dtype}" for name, dtype in step.spec.state_types.items()),
             }
             for step in self.steps
         }

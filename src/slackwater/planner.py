@@ -15,13 +15,14 @@ from slackwater.operators.spec import WindowSpec
 from slackwater.plan import OutputPlan, Plan, RowNode, SourcePlan, StepPlan
 from slackwater.row_schemas import schema_after
 from slackwater.rowops import RowOp, TakeTime
-from slackwater.sinks.base import Sink
+from slackwater.sinks.base import Change, Sink
 from slackwater.sources.base import Source
 from slackwater.streams import Ended, Step, Stream
 from slackwater.triggers import schedule
 from slackwater.windows import GlobalWindow, SessionWindow
 
 RESERVED_RESULTS = ("window_start", "window_end", "pane", "pane_index", "is_retraction", "watermark")
+_CHANGES: dict[Change, str] = {"append": "new rows", "update": "updates", "retract": "retractions"}
 RESERVED_LATE = ("event_time", "late_by_ms", "watermark", "windows", "step")
 
 
@@ -220,7 +221,8 @@ class _Planner:
         self.outputs[name] = OutputPlan(name=name, kind=kind, schema=schema, sinks=sinks)  # type: ignore[arg-type]
 
     def _check_ended(self) -> None:
-        """Refuse outputs that go nowhere, and streams that a sink cannot take."""
+        """Refuse outputs that go nowhere, streams that a sink cannot take, and outputs that would mix."""
+        places: dict[str, str] = {}
         for output in self.outputs.values():
             owner = output.name.rsplit(".", 1)[0]
             if not output.sinks and output.kind == "late":
@@ -229,6 +231,9 @@ class _Planner:
                 raise refuse("DEAD_LETTERS_UNHANDLED", stream=owner)
             if output.kind == "results":
                 self._check_takes(output)
+            for place in (sink.place for sink in output.sinks):
+                if place is not None and places.setdefault(place, output.name) != output.name:
+                    raise refuse("SINK_SHARED", place=place, first=places[place], second=output.name)
         for name in self.sinks:
             if name not in self.outputs:
                 owner = name.rsplit(".", 1)[0]
@@ -237,14 +242,15 @@ class _Planner:
     def _check_takes(self, output: OutputPlan) -> None:
         [owner] = [step for step in self.plans.values() if output.name in _outputs_below(step.results)]
         spec = owner.spec
-        need = "append"
+        need: Change = "append"
         if spec.accumulation == "retracting":
             need = "retract"
         elif spec.may_update and spec.accumulation == "accumulating":
             need = "update"
         for sink in output.sinks:
             if need not in sink.takes:
-                raise refuse("SINK_CANNOT_TAKE", output=output.name, sink=sink, need=need, takes=sorted(sink.takes))
+                takes = " and ".join(_CHANGES[change] for change in _CHANGES if change in sink.takes)
+                raise refuse("SINK_CANNOT_TAKE", output=output.name, sink=sink, need=_CHANGES[need], takes=takes)
 
 
 def _check_columns(step: Step, schema: pl.Schema) -> None:

@@ -33,7 +33,7 @@ from slackwater.rowops import (
 )
 from slackwater.sinks.base import DROP, Sink
 from slackwater.sources.base import Source
-from slackwater.triggers import Trigger, after_watermark
+from slackwater.triggers import Trigger, after_watermark, schedule
 from slackwater.windows import GlobalWindow, SlidingWindow, Window
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -207,6 +207,8 @@ class KeyedStream:
         trigger = after_watermark() if trigger is None else trigger
         if not isinstance(trigger, Trigger):
             raise refuse("NOT_A_TRIGGER", got=repr(trigger))
+        if semantics is not None and not isinstance(semantics, Semantics):
+            raise refuse("NOT_SEMANTICS", got=repr(semantics))
         _check_fit(window, trigger, accumulation)
         return WindowedStream(
             keyed=self,
@@ -215,7 +217,7 @@ class KeyedStream:
             trigger=trigger,
             accumulation=accumulation,
             semantics=semantics or Semantics(),
-            name=checked_name(name or f"{self.stream.name}.window", "step"),
+            name=checked_name(f"{self.stream.name}.window" if name is None else name, "step"),
         )
 
 
@@ -275,8 +277,8 @@ def _written(positional: tuple[Expression, ...], named: Mapping[str, Expression]
 
 
 def _check_fit(window: Window, trigger: Trigger, accumulation: Accumulation) -> None:
-    if isinstance(window, GlobalWindow) and trigger == after_watermark():
-        raise refuse("GLOBAL_NEEDS_TRIGGER")
+    if isinstance(window, GlobalWindow) and schedule(trigger).is_lazy:
+        raise refuse("GLOBAL_NEEDS_TRIGGER", got=trigger)
     if isinstance(window, SlidingWindow) and trigger != after_watermark():
         raise refuse("SLIDING_TRIGGER", got=trigger)
     if isinstance(window, SlidingWindow) and accumulation == "discarding":

@@ -44,6 +44,12 @@ def built(results: Any, *more: Any, sink: Any = None) -> Any:  # noqa: ANN401
     return sw.Pipeline("p", results.to(sink or sw.sinks.memory()), *late, source.dead_letters.drop(), *more)
 
 
+def one_folder() -> None:
+    """Build a pipeline whose rows and dead letters go into one folder."""
+    stream = purchases()
+    sw.Pipeline("p", stream.to(sw.sinks.files("out")), stream.dead_letters.to(sw.sinks.files("./out")))
+
+
 def chained(first: Any) -> Any:  # noqa: ANN401
     """Build a pipeline with a second window on the results of `first`."""
     second = first.key_by("user_id").window(sw.tumbling("1h"), name="hourly").aggregate(n=sw.count())
@@ -198,6 +204,14 @@ ROWS = [
 ]  # fmt: skip
 
 WINDOWS = [
+    Bad("semantics that are a number", "NOT_SEMANTICS", "got 3", lambda: windowed(semantics=3)),
+    Bad("an empty step name", "BAD_NAME", "a step name must be made of letters, digits", lambda: windowed(name="")),
+    Bad("a global window whose trigger never fires", "GLOBAL_NEEDS_TRIGGER", "got Never()", lambda: windowed(sw.global_window(), trigger=sw.never())),
+    Bad("windows without number", "WINDOW_OVERLAP", "got a hopping window that puts each event into 86,400,000", lambda: sw.hopping("1d", every="1ms")),
+    Bad("cumulative windows without number", "WINDOW_OVERLAP", "100,000 windows at most", lambda: sw.cumulative("365d", every="1s")),
+    Bad("any of no trigger", "TRIGGER_ANY_OF", "got nothing; name two that differ", sw.any_of),
+    Bad("a window longer than the world", "DURATION_TOO_LONG", "tumbling window `size`", lambda: sw.tumbling(timedelta.max)),
+    Bad("quantiles that are none", "QUANTILES_EMPTY", "got None; try [0.5, 0.95]", lambda: sw.quantiles("amount", None)),
     Bad("a window that is a string", "NOT_A_WINDOW", "got '1m'; use sw.tumbling", lambda: windowed("1m")),
     Bad("a trigger that is a string", "NOT_A_TRIGGER", "got '10s'", lambda: windowed(trigger="10s")),
     Bad("an unknown accumulation", "ACCUMULATION", "got 'summing'", lambda: windowed(accumulation="summing")),
@@ -238,20 +252,31 @@ OUTPUTS = [
     Bad("dead letters left unhandled", "DEAD_LETTERS_UNHANDLED", "add purchases.dead_letters.to(sink)", lambda: sw.Pipeline("p", purchases().to(sw.sinks.memory()))),
     Bad("dead letters of results left unhandled", "DEAD_LETTERS_UNHANDLED", "got none for `purchases.window`", lambda: built(windowed().aggregate(n=sw.count()).where("n > 1"))),
     Bad("dead letters of a stream that is not there", "OUTPUT_UNKNOWN", "got `orders.window.dead_letters`", foreign_dead_letters),
+    Bad("two outputs in one folder", "SINK_SHARED", "/out` for both `purchases.rows` and `purchases.dead_letters`", one_folder),
+    Bad("files that are nowhere", "NOT_A_FOLDER", "the files sink is a folder; got None", lambda: sw.sinks.files(None)),
+    Bad("a log that is a number", "NOT_A_FOLDER", "a log is a folder; got 5", lambda: sw.sources.log(5)),
+    Bad("a format that is a word", "NOT_A_FORMAT", "got 'json' in stream `purchases`; use for example sw.formats.json", lambda: records().decode("json")),
+    Bad("a harness without a pipeline", "NOT_A_PIPELINE", "got 5", lambda: sw.testing.Harness(5)),
+    Bad("a test that starts at no time", "TEST_TIME", "`now` takes a datetime with a time zone", lambda: sw.testing.Harness(built(purchases()), now="noon")),
+    Bad("a watermark at no time", "TEST_TIME", "`to` takes", lambda: sw.testing.Harness(built(purchases())).advance_watermark("soon")),
+    Bad("rows that are a number", "TEST_ROWS", "stream `purchases` takes a list of dictionaries, or a Polars frame; got 5", lambda: sw.testing.Harness(built(purchases())).send("purchases", 5)),
+    Bad("rows that are numbers", "TEST_ROWS", "got 5", lambda: sw.testing.Harness(built(purchases())).send("purchases", [5])),
+    Bad("rows of an unknown field", "TEST_ROW_TYPES", "got 'amuont'; its columns are", lambda: sw.testing.Harness(built(purchases())).send("purchases", [{"amuont": 1.0}])),
+    Bad("rows of a wrong type", "TEST_ROW_TYPES", "rows must fit the schema of stream `purchases`", lambda: sw.testing.Harness(built(purchases())).send("purchases", [{"amount": "much"}])),
     Bad("a sink that is a path", "NOT_A_SINK", "got 'out/results'", lambda: purchases().to("out/results")),
     Bad("two steps of one name", "STEP_NAME_TWICE", 'got `purchases.window` twice; add name="…"', two_steps),
-    Bad("retractions into files that only grow", "SINK_CANNOT_TAKE", "`purchases.window` sends retracts", lambda: built(windowed(accumulation="retracting", allowed_lateness="1m").aggregate(n=sw.count()), sink=sw.sinks.files("out"))),
+    Bad("retractions into files that only grow", "SINK_CANNOT_TAKE", "`purchases.window` sends retractions, and files", lambda: built(windowed(accumulation="retracting", allowed_lateness="1m").aggregate(n=sw.count()), sink=sw.sinks.files("out"))),
     Bad("a window on results that are shown twice", "CHAIN_UPDATES", 'give `purchases.window` accumulation="discarding"', lambda: chained(windowed(allowed_lateness="1m").aggregate(n=sw.count()))),
     Bad("a window on the results of a global window", "CHAIN_GLOBAL", "use a window with an end", lambda: chained(windowed(sw.global_window(), trigger=sw.after_count(3), accumulation="discarding").aggregate(n=sw.count()))),
     Bad("an odd number of key groups", "KEY_GROUPS", "power of two from 1 to 4096; got 12", lambda: sw.Pipeline("p", purchases().to(sw.sinks.memory()), key_groups=12)),
     Bad("too many key groups", "KEY_GROUPS", "got 8192", lambda: sw.Pipeline("p", purchases().to(sw.sinks.memory()), key_groups=8192)),
     Bad("a log of an unknown format", "LOG_FORMAT", "got 'csv'", lambda: sw.sources.log("data", format="csv")),
-    Bad("a log in the cloud", "LOG_PATH", "got `s3://bucket/orders`", lambda: sw.sources.log("s3://bucket/orders")),
+    Bad("a log in the cloud", "FOLDER_REMOTE", "a log is a folder that driver and executors share; got `s3://bucket/orders`", lambda: sw.sources.log("s3://bucket/orders")),
     Bad("a Parquet log without a schema", "LOG_SCHEMA_UNKNOWN", "has no file yet; give schema=", lambda: sw.sources.log("nowhere", format="parquet")),
     Bad("a rate limit of zero", "RATE_LIMIT", "`max_bytes_per_batch` must be a whole number of 1 or more; got 0", lambda: sw.sources.log("data", max_bytes_per_batch=0)),
     Bad("a source that is no streaming DataFrame", "DATAFRAME_NOT_STREAMING", "got DataFrame; make it with spark.readStream", lambda: sw.sources.dataframe(pl.DataFrame())),
     Bad("files of an unknown format", "FILES_FORMAT", "got 'csv'", lambda: sw.sinks.files("out", format="csv")),
-    Bad("files in the cloud", "FILES_PATH", "got `s3://bucket/out`", lambda: sw.sinks.files("s3://bucket/out")),
+    Bad("files in the cloud", "FOLDER_REMOTE", "got `s3://bucket/out`", lambda: sw.sinks.files("s3://bucket/out")),
     Bad("a console of no rows", "CONSOLE_LIMIT", "got 0", lambda: sw.sinks.console(limit=0)),
     Bad("a batch function that is none", "FOREACH_BATCH_FUNCTION", "got 'write'", lambda: sw.sinks.foreach_batch("write")),
     Bad("rows sent to a stream that is not there", "STREAM_UNKNOWN", "got `purchase` (did you mean `purchases`?)", lambda: sw.testing.run(built(windowed().aggregate(n=sw.count())), {"purchase": []})),

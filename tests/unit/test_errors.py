@@ -63,7 +63,7 @@ def test_error_shows_its_code_before_its_words() -> None:
 
 
 def test_error_survives_the_way_from_a_worker_to_the_driver() -> None:
-    error = fault("CHECKPOINT_FINISHED", path="/tmp/somewhere")  # noqa: S108  words, not a file
+    error = fault("CHECKPOINT_FINISHED", path="/tmp/somewhere", outputs="")  # noqa: S108  words, not a file
     again = pickle.loads(pickle.dumps(error))  # noqa: S301  our own bytes
     assert isinstance(again, RunError)
     assert (again.code, str(again)) == (error.code, str(error))

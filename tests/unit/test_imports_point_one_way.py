@@ -41,6 +41,7 @@ LEVELS = {
     "slackwater.engine.stable_hash": 10,
     "slackwater.eventtime": 10,
     "slackwater.expressions": 10,
+    "slackwater.local_folders": 10,
     "slackwater.catalogue": 0,
     "slackwater.errors": 0,
 }

@@ -5,7 +5,7 @@ A `column` is a column's name, a SQL string or a Polars expression. Rows in whic
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from slackwater.aggregates.base import Aggregate
 from slackwater.aggregates.by_time import Ewma, First, Last
@@ -18,6 +18,7 @@ from slackwater.aggregates.sums import Mean, Sum
 from slackwater.aggregates.theta import ApproxDistinct
 from slackwater.aggregates.top_rows import Top
 from slackwater.aggregates.user_defined import Accumulated, Accumulator
+from slackwater.errors import refuse
 from slackwater.eventtime.durations import Duration, duration_ms
 
 __all__ = [
@@ -122,6 +123,8 @@ def quantile(column: Expression, q: float, relative_error: float = 0.01) -> Aggr
 
 def quantiles(column: Expression, q: Sequence[float], relative_error: float = 0.01) -> Aggregate:
     """Estimate several quantiles at once, from one sketch; a list of Float64."""
+    if isinstance(q, str) or not isinstance(q, Iterable):
+        raise refuse("QUANTILES_EMPTY", aggregate="quantiles", got=repr(q))
     return Quantiles(column=column, q=tuple(q), relative_error=relative_error)
 
 

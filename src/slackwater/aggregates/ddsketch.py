@@ -40,7 +40,7 @@ class Quantiles(ColumnAggregate):
 
     def __post_init__(self) -> None:
         if not self.q:
-            raise refuse("QUANTILES_EMPTY", aggregate=self.describe())
+            raise refuse("QUANTILES_EMPTY", aggregate=self.describe(), got="none")
         for q in self.q:
             if not _is_number(q) or not 0 <= q <= 1:
                 raise refuse("QUANTILE_RANGE", aggregate=self.describe(), got=q)

@@ -40,14 +40,14 @@ class Progress:
         self.totals["dead"] += report.dead_letters
         self._say(line(report, self.totals), always=False)
 
-    def end(self) -> None:
+    def end(self, *, finished: bool = False) -> None:
         """Say what the whole run did."""
         if self._last and not self.quiet and self.out.isatty():
             self.out.write("\n")
         took = time.monotonic() - self._began
         totals = self.totals
         self._say(
-            f"stopped after {took:.0f} s: {totals['rows']:,} rows in, {totals['panes']:,} panes shown, "
+            f"{'finished' if finished else 'stopped'} after {took:.0f} s: {totals['rows']:,} rows in, {totals['panes']:,} panes shown, "
             f"{_late(totals)}, {totals['dead']:,} dead letters",
             always=True,
         )

@@ -46,14 +46,14 @@ def run(
 
     pipeline = load_pipeline(file)
     progress = Progress(quiet=quiet)
-    progress.begin(pipeline.name)
-    run_pipeline(
+    job = run_pipeline(
         pipeline.plan(),
         bounded=bounded,
         master=master,
         checkpoint=checkpoint,
         trigger=trigger,
         accept_changes=accept_changes,
+        on_start=lambda: progress.begin(pipeline.name),
         on_batch=progress.batch,
     )
-    progress.end()
+    progress.end(finished=job.is_finished)

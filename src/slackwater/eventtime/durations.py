@@ -12,6 +12,7 @@ _UNIT_MS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400
 _PART: Final = re.compile(r"(\d+)(ms|s|m|h|d|w)")
 _WHOLE: Final = re.compile(r"\s*(-?)((?:\d+(?:ms|s|m|h|d|w)\s*)+)")
 _LONGEST_MS: Final = 100 * 365 * 86_400_000
+_LONGEST: Final = timedelta(milliseconds=_LONGEST_MS)
 
 Duration = str | timedelta
 
@@ -50,7 +51,7 @@ def render_ms(milliseconds: int) -> str:
 
 def _parse(value: Duration, *, what: str) -> int:
     if isinstance(value, timedelta):
-        if value % timedelta(milliseconds=1):
+        if abs(value) <= _LONGEST and value % timedelta(milliseconds=1):
             raise refuse("DURATION_TOO_FINE", what=what, got=value)
         return value // timedelta(milliseconds=1)
     if not isinstance(value, str):

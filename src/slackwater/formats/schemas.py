@@ -63,6 +63,11 @@ def to_spark_ddl(schema: Mapping[str, pl.DataType]) -> str:
     return ", ".join(f"{_quoted(name)} {spark_type(dtype, name)}" for name, dtype in schema.items())
 
 
+def shown(schema: Mapping[str, pl.DataType]) -> str:
+    """Return `schema` for people to read: names as they are, with Spark's words for the types."""
+    return ", ".join(f"{name} {spark_type(dtype, name)}" for name, dtype in schema.items())
+
+
 def to_arrow(schema: Mapping[str, pl.DataType]) -> pa.Schema:
     """Return the Arrow schema that Spark expects for `to_spark_ddl(schema)`."""
     return pa.schema([pa.field(name, _arrow_type(dtype, name)) for name, dtype in schema.items()])

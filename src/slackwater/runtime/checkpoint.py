@@ -112,16 +112,29 @@ class Checkpoint:
         manifest = json.loads((self.home / "manifest.json").read_text())
         write_durably(self.home / "manifest.json", json.dumps({**manifest, "finished": True}, indent=1))
 
+    def is_finished(self) -> bool:
+        """Return whether a bounded run has ended here."""
+        return bool(json.loads((self.home / "manifest.json").read_text())["finished"])
+
     def _clock_path(self, batch: int) -> Path:
         return self.home / "clock" / str(batch)
 
 
+def check_checkpoint(path: Path, plan: Plan) -> None:
+    """Refuse a checkpoint that `plan` cannot continue from; needs no Spark."""
+    manifest_path = path / "slackwater" / "manifest.json"
+    if manifest_path.exists():
+        _check(json.loads(manifest_path.read_text()), plan, path)
+    elif (path / "offsets").exists():
+        raise fault("CHECKPOINT_FOREIGN", path=path)
+
+
 def open_checkpoint(path: Path, plan: Plan, *, partitions: int, accept_changes: bool = False) -> Checkpoint:
     """Open or make the checkpoint at `path` for `plan`; refuses what would continue from the wrong state."""
+    check_checkpoint(path, plan)
     manifest_path = path / "slackwater" / "manifest.json"
     if manifest_path.exists():
         manifest = json.loads(manifest_path.read_text())
-        _check(manifest, plan, path)
         checkpoint = Checkpoint(
             path=path,
             incarnation=manifest["incarnation"],
@@ -132,8 +145,6 @@ def open_checkpoint(path: Path, plan: Plan, *, partitions: int, accept_changes: 
             checkpoint.check_half_delivered(plan.fingerprint)
         write_durably(manifest_path, json.dumps({**manifest, **_code(plan)}, indent=1))
         return checkpoint
-    if (path / "offsets").exists():
-        raise fault("CHECKPOINT_FOREIGN", path=path)
     (path / "slackwater" / "clock").mkdir(parents=True, exist_ok=True)
     checkpoint = Checkpoint(path=path, incarnation=str(uuid.uuid4()), partitions=partitions)
     checkpoint.write_clock(first_clock(plan))
@@ -163,7 +174,9 @@ def _check(manifest: Mapping[str, Any], plan: Plan, path: Path) -> None:
     if manifest["pipeline"] != plan.name:
         raise fault("CHECKPOINT_OF_ANOTHER", path=path, found=manifest["pipeline"], mine=plan.name)
     if manifest["finished"]:
-        raise fault("CHECKPOINT_FINISHED", path=path)
+        places = [sink.place for output in plan.outputs for sink in output.sinks if sink.place is not None]
+        outputs = f" (they are {', '.join(places)} now)" if places else ""
+        raise fault("CHECKPOINT_FINISHED", path=path, outputs=outputs)
     sources = {source.name: type(source.source).__name__ for source in plan.sources}
     if list(manifest["sources"].items()) != list(sources.items()):
         raise fault("CHECKPOINT_SOURCES", path=path, found=manifest["sources"], mine=sources)

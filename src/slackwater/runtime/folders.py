@@ -13,17 +13,25 @@ from slackwater.sources.log import LogSource
 
 def check_folders(plan: Plan, checkpoint: Path, context: SparkContext) -> None:
     """Refuse a log that is not there, and folders that executors on other machines cannot see."""
-    logs = {source.name: source.source.path for source in plan.sources if isinstance(source.source, LogSource)}
-    for stream, path in logs.items():
-        if not Path(path).is_dir():
-            raise fault("LOG_FOLDER_MISSING", path=path, stream=stream)
+    check_logs(plan)
     if str(context.master).startswith("local"):
         return
     if not seen_by_all(context, str(checkpoint)):
         raise fault("CHECKPOINT_UNSHARED", path=checkpoint)
-    for stream, path in logs.items():
+    for stream, path in _logs(plan).items():
         if not seen_by_all(context, path):
             raise fault("LOG_FOLDER_UNSHARED", path=path, stream=stream)
+
+
+def check_logs(plan: Plan) -> None:
+    """Refuse a log that is not there; needs no Spark."""
+    for stream, path in _logs(plan).items():
+        if not Path(path).is_dir():
+            raise fault("LOG_FOLDER_MISSING", path=path, stream=stream)
+
+
+def _logs(plan: Plan) -> dict[str, str]:
+    return {source.name: source.source.path for source in plan.sources if isinstance(source.source, LogSource)}
 
 
 def seen_by_all(context: SparkContext, path: str) -> bool:

@@ -28,9 +28,9 @@ from slackwater.errors import fault
 from slackwater.eventtime.clock import MAX_MS, Clock
 from slackwater.eventtime.durations import Duration, duration_ms
 from slackwater.runtime.backlog import report_strays, unread
-from slackwater.runtime.checkpoint import RETAIN, Checkpoint, open_checkpoint
+from slackwater.runtime.checkpoint import RETAIN, Checkpoint, check_checkpoint, open_checkpoint
 from slackwater.runtime.crash_points import crash_point
-from slackwater.runtime.folders import check_folders
+from slackwater.runtime.folders import check_folders, check_logs
 from slackwater.runtime.outputs import EvaluatedBatch
 from slackwater.runtime.query import packets
 from slackwater.runtime.report import BatchReport
@@ -86,6 +86,11 @@ class Job:
         finally:
             for _, writer in writers:
                 writer.close()
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether a bounded run has come to its end: every window has fired."""
+        return self.checkpoint.is_finished()
 
     def stop(self) -> None:
         """Ask the job to stop after the batch at hand."""
@@ -255,11 +260,17 @@ def make_job(
     master: str | None = None,
     partitions: int | None = None,
     accept_changes: bool = False,
+    on_start: Callable[[], None] | None = None,
     on_batch: Callable[[BatchReport], None] | None = None,
     clock_hook: ClockHook | None = None,
 ) -> Job:
     """Prepare a plan to run on Spark, with all that can be checked before the first batch."""
     trigger_ms = duration_ms(trigger, what="`trigger`", least_ms=0)
+    path = Path(checkpoint or Path(".slackwater") / plan.name).absolute()
+    check_checkpoint(path, plan)
+    check_logs(plan)
+    if on_start is not None:
+        on_start()
     session = spark or spark_session(master=master, name=plan.name)
     if session.sparkContext.getConf().get("spark.speculation", "false") == "true":
         raise fault("SPECULATION")
@@ -267,7 +278,6 @@ def make_job(
         partitions = _power_of_two_at_most(min(plan.key_groups, max(1, session.sparkContext.defaultParallelism)))
     elif partitions < 1 or plan.key_groups % partitions:
         raise fault("PARTITIONS", got=partitions, key_groups=plan.key_groups)
-    path = Path(checkpoint or Path(".slackwater") / plan.name).absolute()
     return Job(
         plan=plan,
         spark=session,
@@ -283,7 +293,8 @@ def run_pipeline(plan: Plan, **options: Any) -> Job:  # noqa: ANN401  as make_jo
     """Run a plan on Spark until Ctrl-C, SIGTERM or, if bounded, the end of its input; returns the job.
 
     Options: `spark` (a session), `checkpoint` (a folder; `.slackwater/<name>` unless told otherwise),
-    `bounded`, `trigger` (the pause between batches), `master`, `partitions`, `accept_changes`, `on_batch`.
+    `bounded`, `trigger` (the pause between batches), `master`, `partitions`, `accept_changes`,
+    `on_start` (called when what needs no Spark was checked), `on_batch`.
     """
     job = make_job(plan, **options)
     with _signals(job):

@@ -54,6 +54,11 @@ class Sink(ABC):
     takes: frozenset[Change] = frozenset({"append"})
     delivery: Delivery = "at_least_once"
 
+    @property
+    def place(self) -> str | None:
+        """What this sink alone may write to, such as a folder; None if outputs may share it."""
+        return None
+
     @abstractmethod
     def open(self, *, pipeline: str, output: str, schema: pl.Schema, incarnation: str) -> SinkWriter:
         """Open the sink for one output, checking all that can be checked before the first batch."""

@@ -21,6 +21,7 @@ from typing import Literal
 import polars as pl
 
 from slackwater.errors import fault, refuse
+from slackwater.local_folders import local_folder
 from slackwater.sinks.base import Change, Delivery, Sink, SinkBatch, SinkWriter
 
 OWNER = "_slackwater.json"
@@ -36,6 +37,11 @@ class FilesSink(Sink):
     takes: frozenset[Change]
     delivery: Delivery = "exactly_once"
 
+    @property
+    def place(self) -> str:
+        """The folder."""
+        return self.path
+
     def open(self, *, pipeline: str, output: str, schema: pl.Schema, incarnation: str) -> SinkWriter:  # noqa: ARG002
         """Claim the folder for this output; a folder of another run is an error with choices."""
         folder = Path(self.path)
@@ -44,7 +50,7 @@ class FilesSink(Sink):
         if owner.exists():
             found = json.loads(owner.read_text())
             if found != mine:
-                raise fault("FILES_FOREIGN", path=folder, found=found, mine=mine)
+                raise fault("FILES_FOREIGN", path=folder, found=_run(found), mine=_run(mine))
         elif folder.exists() and any(folder.glob("batch-*")):
             raise fault("FILES_UNMARKED", path=folder)
         else:
@@ -69,11 +75,9 @@ def files(
     """
     if format not in ("parquet", "json"):
         raise refuse("FILES_FORMAT", got=repr(format))
-    folder = str(path).removeprefix("file://")
-    if "://" in folder:
-        raise refuse("FILES_PATH", got=folder)
+    folder = local_folder(path, what="the files sink")
     takes: frozenset[Change] = frozenset({"append", "update", "retract"} if changelog else {"append", "update"})
-    return FilesSink(path=str(Path(folder).absolute()), format=format, takes=takes)
+    return FilesSink(path=folder, format=format, takes=takes)
 
 
 @dataclass(kw_only=True)
@@ -122,6 +126,10 @@ class _PartWriter:
         with temporary.open("rb+") as written:
             os.fsync(written.fileno())
         temporary.replace(final)
+
+
+def _run(owner: dict[str, str]) -> str:
+    return f"output `{owner['output']}` of pipeline `{owner['pipeline']}`, run {owner['incarnation'][:8]}"
 
 
 def write_durably(path: Path, text: str) -> None:

@@ -10,6 +10,7 @@ import polars as pl
 
 from slackwater.errors import refuse
 from slackwater.formats.schemas import SchemaSpec, as_schema
+from slackwater.local_folders import local_folder
 from slackwater.sources.base import Source
 from slackwater.sources.log_reader import list_log
 
@@ -55,14 +56,12 @@ def log(
     for what, value in (("max_bytes_per_batch", max_bytes_per_batch), ("max_files_per_batch", max_files_per_batch)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
             raise refuse("RATE_LIMIT", what=what, got=repr(value))
-    folder = str(path).removeprefix("file://")
-    if "://" in folder:
-        raise refuse("LOG_PATH", got=folder)
+    folder = local_folder(path, what="a log")
     typed = None
     if format == "parquet":
         typed = as_schema(schema) if schema is not None else _first_schema(folder)
     return LogSource(
-        path=str(Path(folder).absolute()),
+        path=folder,
         format=format,
         typed=typed,
         max_bytes_per_batch=max_bytes_per_batch,

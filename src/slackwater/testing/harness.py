@@ -17,7 +17,7 @@ from slackwater.engine.ticking import final_clock, first_clock, next_clock
 from slackwater.errors import near_miss, refuse
 from slackwater.eventtime.durations import Duration, duration_ms
 from slackwater.eventtime.times import EPOCH
-from slackwater.formats.schemas import SchemaSpec, as_schema
+from slackwater.formats.schemas import SchemaSpec, as_schema, shown
 from slackwater.pipeline import Pipeline
 from slackwater.sources.base import Source
 from slackwater.streams import Output, Step, Stream
@@ -53,11 +53,13 @@ class Harness:
     """
 
     def __init__(self, pipeline: Pipeline, *, now: datetime | int = 0) -> None:
+        if not isinstance(pipeline, Pipeline):
+            raise refuse("NOT_A_PIPELINE", got=repr(pipeline))
         self.pipeline = pipeline
         self.plan = pipeline.plan()
         self.engine = MemoryEngine(plan=self.plan)
         self.clock = first_clock(self.plan)
-        self.now_ms = _milliseconds(now)
+        self.now_ms = _milliseconds(now, "`now`")
         self.last = BatchStats()
         self._sent: dict[str, list[Chunk]] = {}
         self._offsets: dict[tuple[str, str], int] = {}
@@ -72,7 +74,7 @@ class Harness:
         if stream not in names:
             raise refuse("STREAM_UNKNOWN", name=stream, known=names, hint=near_miss(stream, names))
         [source] = [source.source for source in self.plan.sources if source.name == stream]
-        frame = _payloads(rows) if source.schema is None else _typed(rows, source.schema)
+        frame = _payloads(rows, stream) if source.schema is None else _typed(rows, source.schema, stream)
         first = self._offsets.get((stream, partition), 0)
         self._offsets[stream, partition] = first + frame.height
         self._sent.setdefault(stream, []).append(
@@ -99,7 +101,7 @@ class Harness:
 
     def advance_watermark(self, to: datetime | int, *, stream: str | None = None) -> dict[str, pl.DataFrame]:
         """Move the watermark (of one stream, or all) to `to` and run a batch, so that windows fire."""
-        target = _milliseconds(to)
+        target = _milliseconds(to, "`to`")
         streams = {
             name: replace(time, watermark_ms=max(time.watermark_ms, target)) if stream in (None, name) else time
             for name, time in self.clock.streams.items()
@@ -171,21 +173,36 @@ def _output_name(of: Stream | Output) -> str:
     return f"{of.of.name}.{of.kind}"
 
 
-def _payloads(rows: Sequence[Row] | pl.DataFrame) -> pl.DataFrame:
+def _payloads(rows: Sequence[Row] | pl.DataFrame, stream: str) -> pl.DataFrame:
     if isinstance(rows, pl.DataFrame):
         rows = rows.to_dicts()
     encoded = []
-    for row in rows:
+    for row in _listed(rows, stream, (Mapping, str, bytes), "dictionaries, str or bytes"):
         if isinstance(row, Mapping):
             row = json.dumps(row, default=_jsonable)  # noqa: PLW2901  the row as its producer would write it
         encoded.append(row.encode() if isinstance(row, str) else row)
     return pl.DataFrame({"__payload": encoded}, schema={"__payload": pl.Binary})
 
 
-def _typed(rows: Sequence[Row] | pl.DataFrame, schema: pl.Schema) -> pl.DataFrame:
-    if isinstance(rows, pl.DataFrame):
-        return rows.select(schema.names()).cast(schema)
-    return pl.DataFrame(list(rows), schema=schema, orient="row")
+def _typed(rows: Sequence[Row] | pl.DataFrame, schema: pl.Schema, stream: str) -> pl.DataFrame:
+    try:
+        if isinstance(rows, pl.DataFrame):
+            return rows.select(schema.names()).cast(schema)
+        listed = _listed(rows, stream, (Mapping,), "dictionaries")
+        strange = sorted({name for row in listed for name in row} - set(schema))
+        if strange:
+            raise refuse("TEST_ROW_TYPES", stream=stream, got=", ".join(map(repr, strange)), known=shown(schema))
+        return pl.DataFrame(listed, schema=schema, orient="row")
+    except (pl.exceptions.PolarsError, TypeError, ValueError, OverflowError) as error:
+        raise refuse("TEST_ROW_TYPES", stream=stream, got=str(error), known=shown(schema)) from error
+
+
+def _listed(rows: object, stream: str, kinds: tuple[type, ...], takes: str) -> list[Any]:
+    listed = [rows] if isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Iterable) else list(rows)
+    for row in listed:
+        if row is rows or not isinstance(row, kinds):
+            raise refuse("TEST_ROWS", stream=stream, takes=takes, got=f"{row!r:.80}")
+    return listed
 
 
 def _jsonable(value: object) -> str:
@@ -194,7 +211,9 @@ def _jsonable(value: object) -> str:
     return str(value)
 
 
-def _milliseconds(moment: datetime | int) -> int:
-    if isinstance(moment, int):
+def _milliseconds(moment: datetime | int, what: str) -> int:
+    if isinstance(moment, int) and not isinstance(moment, bool):
         return moment
+    if not isinstance(moment, datetime) or moment.tzinfo is None:
+        raise refuse("TEST_TIME", what=what, got=repr(moment))
     return round((moment - EPOCH).total_seconds() * 1000)

@@ -101,10 +101,14 @@ def any_of(*parts: AfterCount | Every | EveryEventTime) -> AnyOf:
     kinds = [type(part) for part in parts]
     usable = all(isinstance(part, AfterCount | Every | EveryEventTime) for part in parts)
     if len(parts) < 2 or not usable or len(set(kinds)) != len(kinds):  # noqa: PLR2004  any of one is no choice
-        raise refuse("TRIGGER_ANY_OF", got=list(parts))
+        raise refuse("TRIGGER_ANY_OF", got=_parts(parts))
     if any(isinstance(part, AfterCount) and part.once for part in parts):
-        raise refuse("TRIGGER_ANY_OF", got=list(parts))
+        raise refuse("TRIGGER_ANY_OF", got=_parts(parts))
     return AnyOf(parts=parts)
+
+
+def _parts(parts: tuple[object, ...]) -> str:
+    return ", ".join(map(repr, parts)) or "nothing"
 
 
 def never() -> Never:

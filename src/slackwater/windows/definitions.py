@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 import polars as pl
 
 from slackwater.errors import refuse
 from slackwater.eventtime.durations import Duration, duration_ms, render_ms
 from slackwater.expressions import Expression, as_expr
+
+_MOST_WINDOWS: Final = 100_000
+"""An event shows up in as many results; a day's window every second is still below."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,6 +101,7 @@ def hopping(size: Duration, *, every: Duration, offset: Duration = "0s") -> Hopp
     """Windows of one size, a new one `every` so often: `hopping("10m", every="1m")`."""
     size_ms = duration_ms(size, what="hopping window `size`")
     every_ms = duration_ms(every, what="hopping window `every`")
+    _check_overlap("hopping", size_ms, every_ms)
     offset_ms = _checked_offset(offset, every_ms, "hopping", "every")
     return HoppingWindow(size_ms=size_ms, every_ms=every_ms, offset_ms=offset_ms)
 
@@ -108,6 +112,7 @@ def cumulative(size: Duration, *, every: Duration, offset: Duration = "0s") -> C
     every_ms = duration_ms(every, what="cumulative window `every`")
     if size_ms % every_ms:
         raise refuse("CUMULATIVE_UNEVEN", size=render_ms(size_ms), every=render_ms(every_ms))
+    _check_overlap("cumulative", size_ms, every_ms)
     offset_ms = _checked_offset(offset, size_ms, "cumulative", "size")
     return CumulativeWindow(size_ms=size_ms, every_ms=every_ms, offset_ms=offset_ms)
 
@@ -154,6 +159,12 @@ def _checked_offset(offset: Duration, period_ms: int, kind: str, period: str) ->
     if abs(offset_ms) >= period_ms:
         raise refuse("WINDOW_OFFSET", kind=kind, period=period, length=render_ms(period_ms), got=render_ms(offset_ms))
     return offset_ms
+
+
+def _check_overlap(kind: str, size_ms: int, every_ms: int) -> None:
+    if size_ms > _MOST_WINDOWS * every_ms:
+        asked = -(-size_ms // every_ms)
+        raise refuse("WINDOW_OVERLAP", kind=kind, got=f"{asked:,}", most=f"{_MOST_WINDOWS:,}")
 
 
 def _offset(offset_ms: int) -> str:

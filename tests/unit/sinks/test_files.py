@@ -103,5 +103,5 @@ def test_unknown_format_is_refused(tmp_path: Path) -> None:
 
 
 def test_path_that_is_no_folder_is_refused() -> None:
-    with pytest.raises(DefinitionError, match="FILES_PATH"):
+    with pytest.raises(DefinitionError, match="FOLDER_REMOTE"):
         sw.sinks.files("s3://bucket/results")
