@@ -1,6 +1,6 @@
 """Slackwater: event-time stream processing on Spark that never loses an event and never counts one twice."""
 
-from slackwater import formats, sinks, sources, testing
+from slackwater import formats, kafka, sinks, sources, testing
 from slackwater.aggregates import (
     Accumulator,
     accumulator,
@@ -27,6 +27,7 @@ from slackwater.errors import DefinitionError, RunError, SlackwaterError
 from slackwater.eventtime.durations import duration
 from slackwater.operators.spec import Semantics
 from slackwater.pipeline import Pipeline
+from slackwater.secrets import secret
 from slackwater.streams import stream
 from slackwater.triggers import after_count, after_watermark, any_of, every, every_event_time, never
 from slackwater.windows import cumulative, global_window, hopping, session, sliding, tumbling
@@ -58,6 +59,7 @@ __all__ = [
     "formats",
     "global_window",
     "hopping",
+    "kafka",
     "last",
     "max",
     "mean",
@@ -66,6 +68,7 @@ __all__ = [
     "never",
     "quantile",
     "quantiles",
+    "secret",
     "session",
     "sinks",
     "sliding",

@@ -18,14 +18,16 @@ CATALOGUE: Final[dict[str, str]] = {
         "start again, the state before this batch is unharmed"
     ),
     "ACCUMULATOR_METHODS": (
-        "an accumulator class must define create, add, merge and result; {cls} lacks {missing}; add what is missing"
+        "an accumulator class must define create, add, merge and result; {cls} lacks {missing}; add "
+        "what is missing"
     ),
     "ACCUMULATOR_OUTPUT": (
         "an accumulator class must say its result's type; {cls} has `output` = {got}; write for "
         'example output = pl.Float64 or output = "double"'
     ),
     "AGGREGATE_DDOF": (
-        "`ddof` of {aggregate} must be a whole number of 0 or more; got {got}; use 1 for a sample, 0 for all there is"
+        "`ddof` of {aggregate} must be a whole number of 0 or more; got {got}; use 1 for a sample, 0 "
+        "for all there is"
     ),
     "AGGREGATE_EMPTY": (
         "`aggregate` needs at least one aggregate; got none in step `{step}`; write for example "
@@ -44,6 +46,19 @@ CATALOGUE: Final[dict[str, str]] = {
         "`k` of approx_distinct must be a whole number of {least} or more; got {got}; 4096 gives a "
         "standard error of 1.6 %"
     ),
+    "AVRO_ARGUMENTS": (
+        "records in Avro are read by one schema: `schema=` alone, or `registry=` with either "
+        '`schema=` or `subject=`; got {got}; write for example avro(schema=Path("order.avsc")) or '
+        'avro(registry=sw.formats.registry("http://host:8081"), subject="orders-value")'
+    ),
+    "AVRO_SCHEMA": (
+        "an Avro schema must be one whose records can be read as columns; got {problem}; {remedy}"
+    ),
+    "AVRO_UNION": (
+        "a union that becomes a column must be of null and one other type; got {got} in field "
+        "`{path}`; declare the field in a reader's schema as null and the type you need (records with "
+        "another one become dead letters), or have it written as a record with a field for each type"
+    ),
     "BAD_NAME": (
         "a {what} name must be made of letters, digits, `.`, `-` and `_`, and begin with a letter or "
         "digit; got {got}; it names files and state, so choose it to stay"
@@ -61,6 +76,14 @@ CATALOGUE: Final[dict[str, str]] = {
         "a batch whose delivery was begun must read the same files again; files of stream `{stream}` "
         "in batch {batch} are not those that were read before; put them back as they were, or accept "
         "that rows may be lost or doubled with --accept-changes"
+    ),
+    "BROKER_FAILED": (
+        "a Kafka broker must start from its jars and settings; it did not, its log {log} ends with: "
+        "{words}; mend what it says, or remove the folder to start with an empty one"
+    ),
+    "BROKER_PORT": (
+        "a broker needs a port of its own; {port} is taken; stop whoever listens there, or choose "
+        "another with `--port`"
     ),
     "CHAIN_GLOBAL": (
         "a chained step needs results with an event time; got `{before}`, a global window, before "
@@ -88,7 +111,8 @@ CATALOGUE: Final[dict[str, str]] = {
         "pipeline says {mine}; keep key_groups={found}, or start with a new checkpoint"
     ),
     "CHECKPOINT_OF_ANOTHER": (
-        "a checkpoint belongs to one pipeline; `{path}` belongs to `{found}`, this is `{mine}`; choose another folder"
+        "a checkpoint belongs to one pipeline; `{path}` belongs to `{found}`, this is `{mine}`; "
+        "choose another folder"
     ),
     "CHECKPOINT_SOURCES": (
         "a checkpoint's sources cannot change; `{path}` has {found}, the pipeline has {mine}; start "
@@ -119,24 +143,33 @@ CATALOGUE: Final[dict[str, str]] = {
         "of a pipeline must be started on the stream's own thread"
     ),
     "CONSOLE_LIMIT": (
-        "`limit` of the console sink must be a whole number of 1 or more; got {got}; leave it out for 20"
+        "`limit` of the console sink must be a whole number of 1 or more; got {got}; leave it out for "
+        "20"
     ),
     "CUMULATIVE_UNEVEN": (
         "a cumulative window's `size` must be a multiple of `every`; got size {size}, every {every}; "
         'choose for example every="1h" in size "1d"'
     ),
     "DATAFRAME_NOT_STREAMING": (
-        "`sources.dataframe` takes a streaming PySpark DataFrame; got {got}; make it with spark.readStream"
+        "`sources.dataframe` takes a streaming PySpark DataFrame; got {got}; make it with "
+        "spark.readStream"
     ),
     "DEAD_LETTERS_UNHANDLED": (
         "the dead letters of a stream must go somewhere; got none for `{stream}`; add "
         "{stream}.dead_letters.to(sink), or say .dead_letters.drop() and they are only counted"
     ),
+    "DEAD_LETTER_JSON": (
+        "a dead letter as JSON is an object with source, partition, offset, step, reason and "
+        "processed_at, and with bytes in base64; record {number} of {where} is {got}; name the place "
+        "that a dead-letter output was written to"
+    ),
     "DECODE_MISSING": (
         "a source of bytes must be decoded before its rows are used; got stream `{stream}` without; "
         'add .decode(sw.formats.json("id string, ts timestamp"))'
     ),
-    "DECODE_TYPED": ("only a source of bytes can be decoded, and once; got `{step}` on typed rows; leave it out"),
+    "DECODE_TYPED": (
+        "only a source of bytes can be decoded, and once; got `{step}` on typed rows; leave it out"
+    ),
     "DEMO_FOLDER": (
         "the demo wipes its folder, and only one that a demo made; `{path}` holds other files; choose "
         "another with --folder"
@@ -170,7 +203,8 @@ CATALOGUE: Final[dict[str, str]] = {
         '"amount > 0" or pl.col("amount") > 0'
     ),
     "EXPRESSION_SQL": (
-        "a SQL expression must be readable; got `{got}`: {cause}; check quotes (text in single quotes) and parentheses"
+        "a SQL expression must be readable; got `{got}`: {cause}; check quotes (text in single "
+        "quotes) and parentheses"
     ),
     "EXPRESSION_TYPE": (
         "an expression must fit its columns' types; got {got} in `{step}`: {cause}; cast a column or "
@@ -180,31 +214,122 @@ CATALOGUE: Final[dict[str, str]] = {
         "a folder holds the output of one run; `{path}` belongs to {found}, this run is {mine}; "
         "choose another folder, delete this one, or start from the checkpoint that wrote it"
     ),
-    "FILES_FORMAT": ('`format` of the files sink must be "parquet" or "json"; got {got}; leave it out for Parquet'),
+    "FILES_FORMAT": (
+        '`format` of the files sink must be "parquet" or "json"; got {got}; leave it out for Parquet'
+    ),
     "FILES_UNMARKED": (
         "a folder with batches must say whose they are; `{path}` has batches but no owner's mark; "
         "choose another folder or delete this one"
     ),
-    "FOLDER_REMOTE": ("{what} is a folder that driver and executors share; got `{got}`; give a local or mounted path"),
+    "FOLDER_REMOTE": (
+        "{what} is a folder that driver and executors share; got `{got}`; give a local or mounted "
+        "path"
+    ),
     "FOREACH_BATCH_FUNCTION": (
-        "`foreach_batch` takes a function of (DataFrame, batch number); got {got}; pass the function itself"
+        "`foreach_batch` takes a function of (DataFrame, batch number); got {got}; pass the function "
+        "itself"
     ),
     "FOREACH_BATCH_NEEDS_SPARK": (
-        "`foreach_batch` hands over PySpark DataFrames; output `{output}` runs in memory; use sinks.memory() in tests"
+        "`foreach_batch` hands over PySpark DataFrames; output `{output}` runs in memory; use "
+        "sinks.memory() in tests"
     ),
     "FORMAT_LIMIT": (
-        "`{what}` of a format must be a whole number from {least} to {most}; got {got}; leave it out for {default}"
+        "`{what}` of a format must be a whole number from {least} to {most}; got {got}; leave it out "
+        "for {default}"
     ),
     "GLOBAL_LATENESS": (
-        "a global window never ends, so nothing is late for it; got `allowed_lateness` in step `{step}`; leave it out"
+        "a global window never ends, so nothing is late for it; got `allowed_lateness` in step "
+        "`{step}`; leave it out"
     ),
     "GLOBAL_NEEDS_TRIGGER": (
         "a global window never ends, so a live job would never see a result; got {got}; add "
         'trigger=sw.after_count(100) or sw.every("10s")'
     ),
+    "JARS_NO_MAVEN": (
+        "jars are fetched by Maven; `mvn` was not found, and {coordinates} are not in {folder} yet; "
+        "install it, for example `apt-get install maven`, or put these jars and all they depend on "
+        "there"
+    ),
+    "JARS_UNAVAILABLE": (
+        "Maven must find the jars {coordinates} and all they depend on; it did not: {cause}; check "
+        "the network, or the mirror in ~/.m2/settings.xml"
+    ),
     "JAVA_MISSING": (
         "Spark needs Java 17 or newer; none was found on PATH or in JAVA_HOME; install it, for "
         "example `apt-get install openjdk-17-jre-headless`"
+    ),
+    "KAFKA_AWAY": (
+        "Kafka must answer for the lag to be known; {servers} does not: {cause}; the job waits and "
+        "goes on when it is back"
+    ),
+    "KAFKA_CLIENT_MISSING": (
+        "Kafka's lag, groups and topics need the package confluent-kafka; it is not installed; run "
+        "`pip install 'slackwater[kafka]'`"
+    ),
+    "KAFKA_DATA_LOSS": (
+        "records must not vanish before they are read; {count} records of stream `{stream}` are gone: "
+        "{facts}; find out why (retention too short, a job stopped too long), then go on with what "
+        'is left by on_data_loss="go_on" in the source, or start with a new checkpoint'
+    ),
+    "KAFKA_LOST": (
+        "records should stay until they are read; {count} records of stream `{stream}` are gone: "
+        '{facts}; the job goes on without them, as on_data_loss="go_on" says'
+    ),
+    "KAFKA_METADATA": (
+        "`metadata` names what Kafka knows of a record: {known}; got {got}; drop it or correct it"
+    ),
+    "KAFKA_NEW_PARTITIONS": (
+        "stream `{stream}` has more partitions than before; got {partitions}; they are read from "
+        "their beginning"
+    ),
+    "KAFKA_ON_LOSS": (
+        '`on_data_loss` must be "stop" or "go_on"; got {got}; leave it out to stop with the facts'
+    ),
+    "KAFKA_PEM": (
+        "TLS needs its PEM files on the driver; got `{path}`: {cause}; check the path and who may "
+        "read it"
+    ),
+    "KAFKA_REFUSED": (
+        "Kafka must take what is asked of it; {servers} said: {cause}; check the name, the servers "
+        "and what you may do there"
+    ),
+    "KAFKA_SASL_MECHANISM": (
+        "the SASL mechanism must be one of {known}; got {got}; ask for another way in, or use TLS "
+        "with a client certificate"
+    ),
+    "KAFKA_SECURITY": (
+        "`{what}` takes what sw.kafka.{what}(...) returns; got {got}; write "
+        "{what}=sw.kafka.{what}(...)"
+    ),
+    "KAFKA_SERVERS": (
+        "Kafka's servers are given as \"host:port,host:port\"; got {got}; try \"localhost:9092\""
+    ),
+    "KAFKA_START": (
+        '`start` must be "earliest", "latest", a datetime with a time zone, or offsets by topic and '
+        'partition; got {got}; leave it out for "earliest"'
+    ),
+    "KAFKA_TLS_PAIR": (
+        "a client certificate and its key go together; got only `{got}`; give both, or neither"
+    ),
+    "KAFKA_TOPICS": (
+        "a Kafka source reads one of `topic`, `topics` or `pattern`; got {got}; give exactly one"
+    ),
+    "KAFKA_TOPIC_MISSING": (
+        "topics must exist before a job reads them; {servers} has no {topics}; create them, correct "
+        "the name, or, if they were deleted on purpose, start with a new checkpoint"
+    ),
+    "KAFKA_TOPIC_NAME": (
+        "a topic's name is made of letters, digits, `.`, `_` and `-`, 249 at most; got {got}; use "
+        "`pattern` for many topics"
+    ),
+    "KAFKA_TOPIC_RECREATED": (
+        "a topic must stay the one that was read before; `{topic}` of stream `{stream}` was deleted "
+        "and made anew, so the offsets in the checkpoint mean other records; start with a new "
+        "checkpoint, or, if the records are the same, remove {notes}"
+    ),
+    "KAFKA_UNREACHABLE": (
+        "a job needs its Kafka cluster to start; {servers} does not answer: {cause}; check servers, "
+        "network, TLS and SASL, or start one here with `slackwater kafka up`"
     ),
     "KEY_COLUMNS": (
         "`key_by` takes one or more different column names; got {got} on stream `{stream}`; compute a "
@@ -217,6 +342,36 @@ CATALOGUE: Final[dict[str, str]] = {
     "KEY_TYPE": (
         "a key must be a plain value with a name of its own; got `{key}` of type {dtype} in step "
         "`{step}`; key by simple columns, and not by a result column's name"
+    ),
+    "LATENESS_ABOVE_SLACK": (
+        "the out-of-orderness should cover 99 % of the rows; stream `{stream}` allows {slack}, and "
+        "{share} of its rows are further behind (p99 is {measured}); raise it, or see what each "
+        "choice costs with `slackwater lateness FILE`"
+    ),
+    "LATENESS_NO_EVENTS": (
+        "lateness is measured from records that have an event time; none was found: {found}; check "
+        "the path, the event time and the format, or wait until the log has records"
+    ),
+    "LATENESS_PICTURE": (
+        "the picture is drawn as SVG; got `{path}`; give a name that ends in .svg, which every "
+        "browser shows and converts"
+    ),
+    "LATENESS_PICTURE_UNWRITTEN": (
+        "the picture must be written to a folder that exists; `{path}` was not: {cause}; choose "
+        "another path"
+    ),
+    "LATENESS_SUBJECT": (
+        "lateness is measured of a pipeline's file, or of a log and its event time; got {got}; write "
+        "`slackwater lateness orders.py`, or `slackwater lateness --log data/orders --time placed_at`"
+    ),
+    "LATENESS_TARGET": (
+        "the target is the share of events that should be in time, above 0 and not above 1; got "
+        "{got}; 0.99 means that one in a hundred may be late"
+    ),
+    "LATENESS_TIME_UNKNOWN": (
+        "the type of an event time must be known; none of the first {number} records of `{path}` has "
+        "a value for `{column}`, they have {known}; check the column's name, or say its type as in "
+        "--schema '{column} timestamp'"
     ),
     "LATE_COLUMN_TAKEN": (
         "late rows carry event_time, late_by_ms, watermark, windows and step beside the original row; "
@@ -244,7 +399,10 @@ CATALOGUE: Final[dict[str, str]] = {
         "driver and executors must see the same log; some executors do not see `{path}` of stream "
         "`{stream}`; put it on a shared file system"
     ),
-    "LOG_FORMAT": ('`format` of a log must be "json" (lines) or "parquet"; got {got}; leave it out for JSON lines'),
+    "LOG_FORMAT": (
+        '`format` of a log must be "json" (lines) or "parquet"; got {got}; leave it out for JSON '
+        "lines"
+    ),
     "LOG_RECORD": "{rule}; got {got}; {remedy}",
     "LOG_SCHEMA_UNKNOWN": (
         "a Parquet log's columns must be known when the pipeline is built; `{path}` has no file yet; "
@@ -260,14 +418,22 @@ CATALOGUE: Final[dict[str, str]] = {
         "a map function must work on an empty frame, or say its columns; got {cause} in `{step}`; "
         'make it work with no rows, or add output="column type, …"'
     ),
-    "MAP_FUNCTION": ("`map` takes a function from Polars frame to Polars frame; got {got}; pass the function itself"),
+    "MAP_FUNCTION": (
+        "`map` takes a function from Polars frame to Polars frame; got {got}; pass the function "
+        "itself"
+    ),
     "MAP_LOST_ROWS": (
         "a map function that adds or removes rows must keep the columns that begin with `__`; in "
         "`{step}` {before} rows became {after} and {lost} are gone; use filter, explode or "
         "with_columns rather than select or a new frame"
     ),
     "MAP_RESULT": (
-        "a map function must return a Polars DataFrame; got {got} in `{step}`; collect a LazyFrame before returning it"
+        "a map function must return a Polars DataFrame; got {got} in `{step}`; collect a LazyFrame "
+        "before returning it"
+    ),
+    "METADATA_COLUMN_TAKEN": (
+        "the source's own columns must differ from the record's; got `{column}` in both at `{step}`; "
+        "rename the field, or ask for less `metadata`"
     ),
     "NOT_AN_AGGREGATE": (
         "`aggregate` takes aggregates; got {got} for `{alias}` in step `{step}`; use sw.count(), "
@@ -280,7 +446,8 @@ CATALOGUE: Final[dict[str, str]] = {
     ),
     "NOT_A_PIPELINE": "the harness runs a pipeline; got {got}; pass the sw.Pipeline itself",
     "NOT_A_SINK": (
-        "an output ends in a sink; got {got}; use sw.sinks.files(...), console(), memory() or foreach_batch(...)"
+        "an output ends in a sink; got {got}; use sw.sinks.files(...), console(), memory() or "
+        "foreach_batch(...)"
     ),
     "NOT_A_TRIGGER": (
         "`trigger` takes a trigger; got {got}; use sw.after_watermark(...), after_count, every, "
@@ -292,44 +459,129 @@ CATALOGUE: Final[dict[str, str]] = {
     ),
     "NOT_SEMANTICS": "`semantics` takes sw.Semantics(...); got {got}; leave it out for the usual ones",
     "OUTPUT_NOT_ENDED": (
-        "a pipeline is made of ended outputs; got a {got} in `{pipeline}`; end it with .to(sink) or .drop()"
+        "a pipeline is made of ended outputs; got a {got} in `{pipeline}`; end it with .to(sink) or "
+        ".drop()"
     ),
     "OUTPUT_UNKNOWN": "an output must exist; got `{name}`{hint}; `explain` lists the outputs of a pipeline",
     "PARTITIONS": (
-        "`partitions` must divide the number of key groups ({key_groups}); got {got}; take a smaller power of two"
+        "`partitions` must divide the number of key groups ({key_groups}); got {got}; take a smaller "
+        "power of two"
     ),
-    "PIPELINE_EMPTY": ("a pipeline needs at least one output; got none in `{pipeline}`; add results.to(sink)"),
+    "PIPELINE_EMPTY": (
+        "a pipeline needs at least one output; got none in `{pipeline}`; add results.to(sink)"
+    ),
     "PIPELINE_FILE_CHOICE": (
         "a file must define one pipeline, or call one `pipeline`; `{file}` defines {found}; name the "
         "one to run `pipeline`"
     ),
     "PIPELINE_FILE_FAILED": (
-        "the file with the pipeline must run without an error; `{file}`, line {line}: {cause}; correct the file"
+        "the file with the pipeline must run without an error; `{file}`, line {line}: {cause}; "
+        "correct the file"
     ),
     "PIPELINE_FILE_MISSING": "the file with the pipeline must exist; `{file}` does not; check the path",
     "PIPELINE_RUNNING": (
         "a pipeline runs once at a time in a Spark session; `{name}` is running already; stop it "
         "first, or give this one another name and another checkpoint"
     ),
+    "PLAY_EMPTY": (
+        "a log must hold files to be played; `{path}` holds none; check the path, or write some with "
+        "slackwater.log_writer"
+    ),
     "PREDICATE_TYPE": (
         "a condition must be true or false; got {got} of type {dtype} in `{step}`; compare it with "
         'something, as in "amount > 0"'
     ),
+    "PROTOBUF_DESCRIPTOR_SET": (
+        "a descriptor set must hold the message's file and all that it imports; got {cause}; make it "
+        "with `protoc --include_imports --descriptor_set_out=orders.desc orders.proto`"
+    ),
+    "PROTOBUF_MAP_KEY": (
+        "a map's keys must be strings; got {got} in `{field}`; read it with a message of your own "
+        "that leaves the field out, or has a repeated message with key = 1 and value = 2 in its "
+        "place: on the wire they are the same"
+    ),
+    "PROTOBUF_MESSAGE": (
+        "`protobuf` takes a generated message class or a descriptor, or `descriptor_set` and `name`; "
+        'got {got}; write protobuf(orders_pb2.Order) or protobuf(descriptor_set="orders.desc", '
+        'name="shop.Order")'
+    ),
+    "PROTOBUF_NAME": (
+        "a message must be in the descriptor set, by its full name; got `{name}`{hint}; the set has "
+        "{known}"
+    ),
+    "PROTOBUF_RECURSIVE": (
+        "a message that contains itself has no columns; got `{message}` ({way}); read it with a "
+        "message of your own that leaves the field out: records are read by field numbers, and what "
+        "is not declared is passed over"
+    ),
     "QUANTILES_EMPTY": "{aggregate} takes a list of one or more quantiles; got {got}; try [0.5, 0.95]",
     "QUANTILE_ERROR": (
-        "`relative_error` of a quantile must be at least {least} and below 1; got {got}; 0.01 means one percent"
+        "`relative_error` of a quantile must be at least {least} and below 1; got {got}; 0.01 means "
+        "one percent"
     ),
     "QUANTILE_RANGE": (
-        "a quantile must be a number from 0 to 1; got {got} in {aggregate}; 0.95 is the 95th percentile"
+        "a quantile must be a number from 0 to 1; got {got} in {aggregate}; 0.95 is the 95th "
+        "percentile"
     ),
     "RATE_LIMIT": "`{what}` must be a whole number of 1 or more; got {got}; leave it out for the default",
-    "RESERVED_COLUMN": ("column names that begin with `__` belong to Slackwater; got `{name}`; rename the column"),
+    "REGISTRY_ADDRESS": (
+        "a registry's address must be http://host:port or https://host, with no user, password or "
+        'query in it; got {got}; write registry("http://host:8081", auth=("user", '
+        'sw.secret("PASSWORD")))'
+    ),
+    "REGISTRY_ANSWER": (
+        "a schema registry must answer as Confluent's does; got {got} for {path} from {url}; check "
+        "that the address is a registry's, with its path if it has one"
+    ),
+    "REGISTRY_AUTH": (
+        "`auth` of a registry must be a pair of user and password or a bearer token, given as strings "
+        'or secrets; got a {got}; write auth=("user", sw.secret("PASSWORD")) or '
+        'auth=sw.secret("TOKEN")'
+    ),
+    "REGISTRY_DENIED": (
+        "a schema registry must let the pipeline read its schemas; got HTTP {status} for {path} from "
+        "{url}; give registry(...) an `auth` that may read them"
+    ),
+    "REGISTRY_SUBJECT": (
+        "a subject must be in the registry; got `{subject}`, which {url} does not have; check its "
+        "name (a topic's records are often under <topic>-value), or give schema= instead"
+    ),
+    "REGISTRY_TOKEN": (
+        "a bearer token must be one line of printable ASCII; got another one for {url}; look for line "
+        "breaks or quotes in the secret"
+    ),
+    "REGISTRY_UNREACHABLE": (
+        "schemas must be fetched from the registry before records can be read; got no answer from "
+        "{url} in {attempts} attempts ({cause}); check that it runs and can be reached from the "
+        "workers, then start again: no record is lost"
+    ),
+    "RESERVED_COLUMN": (
+        "column names that begin with `__` belong to Slackwater; got `{name}`; rename the column"
+    ),
+    "SCHEMA_FILE": "a schema file must exist and hold text; got `{path}` ({cause}); check the path",
+    "SCHEMA_KINDS": (
+        "two versions of a schema must be of one kind; got {got}; compare two Avro schemas, or two "
+        "declarations in DDL"
+    ),
+    "SECRET_EXPECTED": (
+        "`{what}` must be a secret, so that it is shown nowhere; got a plain value; write "
+        'sw.secret("NAME") and set the variable NAME'
+    ),
+    "SECRET_MISSING": (
+        "a secret must be there where it is used; `{name}` is not in the environment, and {path} "
+        "cannot be read: {cause}; set the variable `{name}`, or `{name}_FILE` to a file that holds it"
+    ),
+    "SECRET_NAME": (
+        'a secret is given by its name; got a {got}; write sw.secret("KAFKA_PASSWORD") and set that '
+        "variable"
+    ),
     "SESSION_GAP_TYPE": (
         "a session's gap of its own must be a whole number of milliseconds; got {got} of type {dtype} "
         'in `{step}`; cast it, as in pl.col("gap_s").cast(pl.Int64) * 1000'
     ),
     "SESSION_MAX_LENGTH": (
-        'a session\'s `max_length` must not be shorter than its gap; got {got} with gap {gap}; try max_length="24h"'
+        "a session's `max_length` must not be shorter than its gap; got {got} with gap {gap}; try "
+        'max_length="24h"'
     ),
     "SESSION_TOUCHING": '`touching` must be "merge" or "separate"; got {got}; leave it out for "merge"',
     "SINK_CANNOT_TAKE": (
@@ -346,7 +598,8 @@ CATALOGUE: Final[dict[str, str]] = {
         'accumulation="discarding"; use "accumulating" or "retracting"'
     ),
     "SLIDING_TRIGGER": (
-        "a sliding window fires once per event, when the watermark passes it; got {got}; leave `trigger` out"
+        "a sliding window fires once per event, when the watermark passes it; got {got}; leave "
+        "`trigger` out"
     ),
     "SPECULATION": (
         "a batch must be computed once at a time; the Spark session has spark.speculation switched "
@@ -357,23 +610,30 @@ CATALOGUE: Final[dict[str, str]] = {
         "from the checkpoint of this pipeline, or from a new one"
     ),
     "STEP_NAME_TWICE": (
-        'every keyed step needs a name of its own; got `{name}` twice; add name="…" to one .window(...)'
+        'every keyed step needs a name of its own; got `{name}` twice; add name="…" to one '
+        ".window(...)"
     ),
-    "STREAM_NAME_TWICE": ("every source stream needs a name of its own; got `{name}` for two sources; rename one"),
+    "STREAM_NAME_TWICE": (
+        "every source stream needs a name of its own; got `{name}` for two sources; rename one"
+    ),
     "STREAM_UNKNOWN": "rows are sent to a source stream; got `{name}`{hint}; the pipeline has {known}",
     "SUM_OVERFLOW": (
         "a sum must fit its type {dtype}; got {got} for `{alias}` = {aggregate}; sum a cast of the "
         "column, to decimal or double, instead"
     ),
     "TEST_ROWS": (
-        "stream `{stream}` takes a list of {takes}, or a Polars frame; got {got}; see sw.testing.Harness.send"
+        "stream `{stream}` takes a list of {takes}, or a Polars frame; got {got}; see "
+        "sw.testing.Harness.send"
     ),
     "TEST_ROW_TYPES": "rows must fit the schema of stream `{stream}`; got {got}; its columns are {known}",
     "TEST_TIME": (
         "{what} takes a datetime with a time zone or milliseconds since the epoch; got {got}; try "
         "datetime(2026, 1, 1, tzinfo=UTC)"
     ),
-    "TOP_N": ('`n` of top must be a whole number of 1 or more; got {got}; top(10, by="amount") keeps ten rows'),
+    "TOP_N": (
+        '`n` of top must be a whole number of 1 or more; got {got}; top(10, by="amount") keeps ten '
+        "rows"
+    ),
     "TRIGGER_ANY_OF": (
         "`any_of` takes two or more of after_count(n), every and every_event_time, each kind once; "
         "got {got}; name two that differ"
@@ -387,16 +647,25 @@ CATALOGUE: Final[dict[str, str]] = {
         "out for no early panes"
     ),
     "TRIGGER_LATE": (
-        "`late` takes after_count(n), never() or None; got {got}; leave it out for a pane with every late row"
+        "`late` takes after_count(n), never() or None; got {got}; leave it out for a pane with every "
+        "late row"
     ),
     "UNKNOWN_COLUMN": (
-        "a column must exist where it is used; got `{name}` in `{step}`{hint}; the rows there have {known}"
+        "a column must exist where it is used; got `{name}` in `{step}`{hint}; the rows there have "
+        "{known}"
     ),
     "VALIDATE_EMPTY": (
-        '`validate` needs at least one rule; got none in `{step}`; write .validate(positive="amount > 0")'
+        '`validate` needs at least one rule; got none in `{step}`; write .validate(positive="amount > '
+        '0")'
+    ),
+    "WHEN_ALL_IDLE": '`when_all_idle` must be "wait" or "go_on"; got {got}; leave it out to wait',
+    "WHEN_ALL_IDLE_NEVER": (
+        'time can go on without events only once partitions count as idle; got when_all_idle="go_on" '
+        'and no `idle_after`; add idle_after="1m"'
     ),
     "WINDOW_OFFSET": (
-        "a {kind} window's `offset` must be smaller than its `{period}` ({length}); got {got}; take the remainder"
+        "a {kind} window's `offset` must be smaller than its `{period}` ({length}); got {got}; take "
+        "the remainder"
     ),
     "WINDOW_OVERLAP": (
         "an event may fall into {most} windows at most; got a {kind} window that puts each event into "

@@ -121,7 +121,7 @@ class _Planner:
         times = {id(op): op for ops, _, _ in self.origins[name].paths for op in ops if isinstance(op, TakeTime)}
         if len(times) > 1:
             raise refuse("EVENT_TIME_TWICE", stream=name)
-        root = RowNode(op=None, step=name, schema=source.schema or pl.Schema())
+        root = RowNode(op=None, step=name, schema=source.schema or source.metadata)
         rows = self._tree(root, self.origins[name].paths, is_bytes=source.schema is None, has_time=False)
         dead = f"{name}.dead_letters"
         self._output(dead, DEAD_LETTER_SCHEMA)
@@ -152,7 +152,7 @@ class _Planner:
             step = f"{stream}.{op.label}"
             schema = schema_after(op, node.schema, step=step, is_bytes=is_bytes, has_time=has_time)
             child = RowNode(op=op, step=step, schema=schema)
-            still_bytes = is_bytes and op.label != "decode" and not schema
+            still_bytes = is_bytes and op.label != "decode"
             children.append(
                 self._tree(child, rest, is_bytes=still_bytes, has_time=has_time or isinstance(op, TakeTime))
             )

@@ -8,8 +8,8 @@ from slackwater.errors import DefinitionError, refuse
 from slackwater.expressions import check_predicate, result_schema
 from slackwater.rowops import Decode, Map, RowOp, Select, TakeTime, Validate, Where, WithColumns
 
-HIDDEN = pl.Schema({"__ts": pl.Int64(), "__part": pl.String(), "__off": pl.Int64()})
-"""Columns that travel with every row: its time, its source partition, and its place in it."""
+HIDDEN = pl.Schema({"__ts": pl.Int64(), "__part": pl.String(), "__off": pl.Int64(), "__ingested": pl.Int64()})
+"""Columns that travel with every row: its time, its source partition, its place in it, and when it came."""
 
 
 def schema_after(  # noqa: C901, PLR0911, PLR0912  one answer per kind of row function
@@ -19,7 +19,10 @@ def schema_after(  # noqa: C901, PLR0911, PLR0912  one answer per kind of row fu
     if isinstance(op, Decode):
         if not is_bytes:
             raise refuse("DECODE_TYPED", step=step)
-        return op.format.schema
+        for name in schema:  # what the source adds to every record
+            if name in op.format.schema:
+                raise refuse("METADATA_COLUMN_TAKEN", step=step, column=name)
+        return pl.Schema(dict(op.format.schema) | dict(schema))
     if isinstance(op, TakeTime):
         if has_time:
             raise refuse("EVENT_TIME_TWICE", stream=step.rsplit(".", 1)[0])

@@ -31,6 +31,7 @@ class TakeTime:
     """Here and below: what the user wrote, for `explain` and for messages."""
     out_of_orderness_ms: int = 0
     idle_after_ms: int | None = None
+    goes_on_when_idle: bool = False
     max_ahead_ms: int | None = None
 
     @property

@@ -15,6 +15,7 @@ from slackwater.sources.base import Source
 from slackwater.streams import Results, Stream
 from slackwater.testing import Harness
 from slackwater.triggers import Trigger
+from slackwater.triggers import schedule
 from slackwater.windows import GlobalWindow, SlidingWindow, Window
 
 T0: Final = 1_700_000_000_000
@@ -156,7 +157,7 @@ def setups(draw: st.DrawFn, windows: st.SearchStrategy[Window] = ANY) -> Setup:
             accumulation=draw(st.sampled_from(["accumulating", "retracting"])),
         )
     trigger = draw(TRIGGERS)
-    if isinstance(window, GlobalWindow) and trigger == sw.after_watermark():
+    if isinstance(window, GlobalWindow) and schedule(trigger).is_lazy:
         trigger = sw.after_count(2)
     return Setup(
         window=window,

@@ -204,6 +204,8 @@ ROWS = [
 ]  # fmt: skip
 
 WINDOWS = [
+    Bad("an idle stream that does neither", "WHEN_ALL_IDLE", "got 'sleep'", lambda: records().event_time("placed_at", when_all_idle="sleep")),
+    Bad("time that goes on though nothing is ever idle", "WHEN_ALL_IDLE_NEVER", 'add idle_after="1m"', lambda: records().event_time("placed_at", when_all_idle="go_on")),
     Bad("semantics that are a number", "NOT_SEMANTICS", "got 3", lambda: windowed(semantics=3)),
     Bad("an empty step name", "BAD_NAME", "a step name must be made of letters, digits", lambda: windowed(name="")),
     Bad("a global window whose trigger never fires", "GLOBAL_NEEDS_TRIGGER", "got Never()", lambda: windowed(sw.global_window(), trigger=sw.never())),

@@ -8,6 +8,9 @@ import typer
 
 from slackwater.cli.demo import demo
 from slackwater.cli.explain import explain
+from slackwater.cli.kafka import kafka
+from slackwater.cli.lateness import lateness
+from slackwater.cli.produce import log, produce
 from slackwater.cli.run import run
 from slackwater.errors import SlackwaterError
 
@@ -21,6 +24,10 @@ app = typer.Typer(
 app.command()(run)
 app.command()(explain)
 app.command()(demo)
+app.command()(lateness)
+app.command()(produce)
+app.add_typer(kafka, name="kafka")
+app.add_typer(log, name="log")
 
 
 def main() -> None:

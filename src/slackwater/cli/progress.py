@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
-from collections import Counter
+from collections import Counter as Counts
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
 
 from slackwater.eventtime.clock import MIN_MS
 from slackwater.eventtime.durations import render_ms
@@ -14,6 +14,8 @@ from slackwater.eventtime.times import LAST_USABLE_MS, render_time
 
 if TYPE_CHECKING:
     from slackwater.runtime.report import BatchReport
+
+_WORTH_SAYING_MS: Final = 1_000
 
 
 @dataclass(kw_only=True)
@@ -23,7 +25,7 @@ class Progress:
     quiet: bool = False
     out: TextIO = sys.stderr
     every_s: float = 2.0
-    totals: Counter[str] = field(default_factory=Counter)
+    totals: Counts[str] = field(default_factory=Counts)
     _began: float = field(default_factory=time.monotonic)
     _printed: float = 0.0
     _last: str = ""
@@ -69,20 +71,31 @@ class Progress:
         self.out.flush()
 
 
-def line(report: BatchReport, totals: Counter[str]) -> str:
+def line(report: BatchReport, totals: Counts[str]) -> str:
     """Return one batch as a line: speed, watermark and its lag, and what came of the rows so far."""
     rate = report.rows / report.seconds if report.seconds else 0.0
     watermark = report.watermark_ms
     lag = ""
     if MIN_MS < watermark <= LAST_USABLE_MS:
         lag = f" (lag {_roughly(max(0, report.stats.now_ms - watermark))})"
+    waiting = f"  {report.lag_records:,} waiting in Kafka" if report.lag else ""
     return (
         f"batch {report.batch}  {report.rows:,} rows  {rate:,.0f} rows/s  watermark {render_time(watermark)}{lag}  "
-        f"panes {totals['panes']:,}  late {totals['late']:,}  dead letters {totals['dead']:,}"
+        f"panes {totals['panes']:,}  late {totals['late']:,}  dead letters {totals['dead']:,}{waiting}{_held(report)}"
     )
 
 
-def _late(totals: Counter[str]) -> str:
+def _held(report: BatchReport) -> str:
+    for holder in report.holders[:1]:
+        if not holder.has_records:
+            return f"  held back by {holder.partition}, which has no record yet (set idle_after?)"
+        if holder.behind_ms >= _WORTH_SAYING_MS:
+            since = render_time(holder.since_ms)
+            return f"  held back by {holder.partition}: {_roughly(holder.behind_ms)} behind the others, since {since}"
+    return ""
+
+
+def _late(totals: Counts[str]) -> str:
     partly = f" ({totals['partly_late']:,} more for some of their windows)" if totals["partly_late"] else ""
     return f"{totals['late']:,} late{partly}"
 
@@ -93,3 +106,32 @@ def _roughly(milliseconds: int) -> str:
         if milliseconds >= least_ms:
             return render_ms(milliseconds // unit_ms * unit_ms)
     return render_ms(milliseconds // 1_000 * 1_000)
+
+
+@dataclass
+class Counter:
+    """Says now and then how many records a command has done."""
+
+    verb: str
+    out: TextIO = field(default_factory=lambda: sys.stderr)
+    every_s: float = 1.0
+    _began: float = field(default_factory=time.monotonic)
+    _said: float = field(default_factory=time.monotonic)
+    _width: int = 0
+
+    def told(self, number: int) -> None:
+        """Take note of the count so far."""
+        now = time.monotonic()
+        if now - self._said < self.every_s:
+            return
+        self._said = now
+        text = f"{self.verb} {number:,} records, {number / (now - self._began):,.0f} a second"
+        self.out.write(("\r" + text.ljust(self._width)) if self.out.isatty() else text + "\n")
+        self._width = len(text)
+        self.out.flush()
+
+    def end(self, words: str) -> None:
+        """Say what was done, on standard output."""
+        if self._width and self.out.isatty():
+            self.out.write("\r" + " " * self._width + "\r")
+        sys.stdout.write(words + "\n")

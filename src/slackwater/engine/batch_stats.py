@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from slackwater.eventtime.clock import MIN_MS
+from slackwater.eventtime.lateness import LatenessSketch
 
 
 @dataclass(kw_only=True)
@@ -41,6 +42,8 @@ class BatchStats:
     """Per step or output: rows on time, refired, late, panes, …"""
     state: dict[str, Counter[str]] = field(default_factory=dict)
     """Per step: pieces, rows and bytes held."""
+    lateness: dict[str, dict[str, LatenessSketch]] = field(default_factory=dict)
+    """Per stream and partition, how late the rows of the batch were."""
 
     @property
     def files(self) -> dict[str, int]:
@@ -73,3 +76,6 @@ class BatchStats:
             known.max_ts_ms = max(known.max_ts_ms, seen["max_ts_ms"])
             known.modified_ms = max(known.modified_ms, seen["modified_ms"])
             known.files += seen["files"]
+        for name, text in facts["lateness"].items():
+            sketch = LatenessSketch.from_json(text)
+            self.lateness.setdefault(facts["stream"], {}).setdefault(name, LatenessSketch.empty()).merge(sketch)

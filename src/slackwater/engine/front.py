@@ -17,6 +17,7 @@ from slackwater.engine.key_groups import group_of, labels
 from slackwater.engine.packets import Kind, Packet, output, stats
 from slackwater.engine.rows import RowContext, RowFunctions
 from slackwater.eventtime.clock import MIN_MS, Clock, StepTime
+from slackwater.eventtime.lateness import LatenessSketch
 from slackwater.operators import pieces
 from slackwater.operators.packing import pack
 from slackwater.operators.window_front import WindowFront
@@ -132,14 +133,28 @@ class Chunk:
     """Some records of one file, or of one Arrow batch, with where they come from."""
 
     frame: pl.DataFrame
-    """`__payload` alone, or the columns of a typed source."""
+    """The columns of a typed source; or `__payload`, with `__key` and `__headers` where there are such."""
     partition: str
     file: str
     """What `partition` calls the file; chunks with equal files are merged."""
     first_offset: int
     source: str
-    ingestion_ms: int
+    ingestion_ms: int | pl.Series
+    """When the log received the records: all of them, or each."""
     modified_ms: int = MIN_MS
+    offsets: pl.Series | None = None
+    """The place of each record, if they do not simply follow `first_offset`."""
+
+    def placed(self) -> pl.DataFrame:
+        """Return the frame with each row's partition, place and ingestion time, which travel with it."""
+        stop = self.first_offset + self.frame.height
+        offsets = pl.int_range(self.first_offset, stop, dtype=pl.Int64) if self.offsets is None else self.offsets
+        ingested = self.ingestion_ms
+        return self.frame.with_columns(
+            pl.lit(self.partition).alias("__part"),
+            offsets.alias("__off"),
+            (ingested if isinstance(ingested, pl.Series) else pl.lit(ingested, dtype=pl.Int64)).alias("__ingested"),
+        )
 
 
 class Front:
@@ -154,6 +169,9 @@ class Front:
         self._chunks = 0
         self._partitions: dict[str, dict[str, int]] = {}
         self._totals = {"rows": 0, "filtered": 0, "dead": 0}
+        self._newest_ms = {name: known.max_ts_ms for name, known in clock.streams[source.name].partitions.items()}
+        self._least_newest_ms = MIN_MS if self._newest_ms else _slowest_ms(source, clock)
+        self._lateness: dict[str, LatenessSketch] = {}
 
     def process(self, chunk: Chunk) -> list[Packet]:
         """Process one chunk; returns the packets of the file before, when a new file begins."""
@@ -163,14 +181,16 @@ class Front:
             self._file = chunk.file
             self.arrivals.order = f"{chunk.partition}\x00{chunk.first_offset:020d}"
         height = chunk.frame.height
-        frame = chunk.frame.with_columns(
-            pl.lit(chunk.partition).alias("__part"),
-            pl.int_range(chunk.first_offset, chunk.first_offset + height, dtype=pl.Int64).alias("__off"),
-        )
+        frame = chunk.placed()
         context = RowContext(
-            source=chunk.source, partition=chunk.partition, ingestion_ms=chunk.ingestion_ms, now_ms=self.now_ms
+            source=chunk.source,
+            partition=chunk.partition,
+            now_ms=self.now_ms,
+            newest_ms=self._newest_ms.get(chunk.partition, self._least_newest_ms),
+            lateness=self._sketch(chunk.partition),
         )
         self.functions.run(frame, context, self.arrivals.arrive)
+        self._newest_ms[chunk.partition] = context.newest_ms
         dead = sum(frame.height for frame in context.dead)
         self.arrivals.bury(context.dead, self.source.dead_letters)
         for what, number in (("rows", height), ("filtered", context.filtered), ("dead", dead)):
@@ -194,9 +214,28 @@ class Front:
             **self._totals,
             "partitions": self._partitions,
             "counts": self.arrivals.counts,
+            "lateness": {name: sketch.to_json() for name, sketch in self._lateness.items()},
         }
         place = f"front/{self.source.name}/{task}"
         return [*packets, stats(facts, place, labels(self.arrivals.plan.key_groups))]
 
+    def _sketch(self, partition: str) -> LatenessSketch | None:
+        """Return where the lateness of a partition's rows is counted.
+
+        Against the newest row of the batches before and of this task: what another task reads of the
+        partition in the same batch is not known here, and makes a row seem less late than it is.
+        """
+        if self.source.time is None or self.source.time.clock != "event":
+            return None
+        return self._lateness.setdefault(partition, LatenessSketch.empty())
+
     def _flush(self) -> list[Packet]:
         return self.arrivals.flush() if self._file is not None else []
+
+
+def _slowest_ms(source: SourcePlan, clock: Clock) -> int:
+    """Return the largest time of the slowest partition, which is all that is known where there are very many."""
+    watermark_ms = clock.streams[source.name].watermark_ms
+    if source.time is None or watermark_ms <= MIN_MS:
+        return MIN_MS
+    return watermark_ms + source.time.out_of_orderness_ms

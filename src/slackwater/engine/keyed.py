@@ -100,9 +100,9 @@ class Stage:
                 event_time.alias("__ts"),
                 pl.lit(f"{step.name}/{key_group:06d}").alias("__part"),
                 ((arrivals.clock.batch << 32) + pl.int_range(pl.len(), dtype=pl.Int64)).alias("__off"),
+                pl.lit(arrivals.clock.now, dtype=pl.Int64).alias("__ingested"),
             )
-        now_ms = arrivals.clock.now
-        context = RowContext(source=step.name, partition=step.name, ingestion_ms=now_ms, now_ms=now_ms)
+        context = RowContext(source=step.name, partition=step.name, now_ms=arrivals.clock.now)
         self.functions[step.name].run(results, context, arrivals.arrive)
         arrivals.bury(context.dead, step.dead_letters)
 

@@ -10,11 +10,13 @@ import polars as pl
 
 from slackwater.errors import SlackwaterError, fault
 from slackwater.eventtime.clock import MIN_MS
+from slackwater.eventtime.lateness import LatenessSketch
 from slackwater.eventtime.times import FIRST_USABLE_MS, LAST_USABLE_MS, render_time
 from slackwater.formats.base import Decoder, Format
 from slackwater.formats.dead_letters import dead_letters
 from slackwater.plan import RowNode
 from slackwater.rowops import Decode, Map, RowOp, Rule, Select, TakeTime, Validate, Where, WithColumns
+from slackwater.sources.kafka import METADATA
 from slackwater.sources.log_records import to_lines
 
 Arrive = Callable[[RowNode, pl.DataFrame], None]
@@ -26,12 +28,15 @@ class RowContext:
 
     source: str
     partition: str
-    ingestion_ms: int
     now_ms: int
     dead: list[pl.DataFrame] = field(default_factory=list)
     filtered: int = 0
     max_ts_ms: int = MIN_MS
     """The largest event time that came through, as the watermark needs it."""
+    newest_ms: int = MIN_MS
+    """The largest time of the partition: before these rows, and with them once they have come through."""
+    lateness: LatenessSketch | None = None
+    """Where the rows' lateness is counted; None for a stream without an event time."""
 
 
 class RowFunctions:
@@ -78,7 +83,10 @@ class RowFunctions:
 
     def _decode(self, node: RowNode, form: Format, frame: pl.DataFrame, context: RowContext) -> pl.DataFrame:
         decoded = _decoder(form).decode(frame["__payload"])
-        columns = decoded.frame.hstack(frame.get_columns())
+        added = [
+            METADATA[name.removeprefix("kafka_")][1].alias(name) for name in node.schema if name not in form.schema
+        ]
+        columns = decoded.frame.hstack(frame.get_columns()).with_columns(added)
         if decoded.bad.is_empty():
             return columns
         index = decoded.bad["index"]
@@ -88,8 +96,8 @@ class RowFunctions:
 
     def _take_time(self, node: RowNode, op: TakeTime, frame: pl.DataFrame, context: RowContext) -> pl.DataFrame:
         if op.clock != "event" or op.expression is None:
-            moment = context.ingestion_ms if op.clock == "ingestion" else context.now_ms
-            frame = frame.with_columns(pl.lit(moment, dtype=pl.Int64).alias("__ts"))
+            moment = pl.col("__ingested") if op.clock == "ingestion" else pl.lit(context.now_ms, dtype=pl.Int64)
+            frame = frame.with_columns(moment.alias("__ts"))
             _note_times(frame, context)
             return frame
         expression = _epoch_ms(op.expression, frame.lazy().select(op.expression.alias("t")).collect_schema()["t"])
@@ -156,7 +164,9 @@ def bury(rows: pl.DataFrame, step: str, reason: pl.Series, message: pl.Series, c
             message=message,
             source=context.source,
             step=step,
-            ingestion_time_ms=context.ingestion_ms,
+            ingestion_time_ms=rows["__ingested"],
+            key=rows.get_column("__key", default=None),
+            headers=rows.get_column("__headers", default=None),
             processed_at_ms=context.now_ms,
         )
     )
@@ -207,3 +217,5 @@ def _epoch_ms(expression: pl.Expr, dtype: pl.DataType) -> pl.Expr:
 def _note_times(frame: pl.DataFrame, context: RowContext) -> None:
     if frame.height:
         context.max_ts_ms = max(context.max_ts_ms, int(frame["__ts"].max()))  # type: ignore[arg-type]
+        if context.lateness is not None:
+            context.newest_ms = context.lateness.observe(frame["__ts"].to_numpy(), context.newest_ms)

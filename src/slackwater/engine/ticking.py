@@ -21,6 +21,7 @@ def next_clock(
     stats: BatchStats,
     *,
     backlog: Mapping[str, frozenset[str]],
+    existing: Mapping[str, frozenset[str]] | None = None,
     may_idle: bool = True,
 ) -> Clock:
     """Return the clock of the batch after `clock`, from what the batch saw."""
@@ -37,6 +38,7 @@ def next_clock(
             policy(source),
             seen=seen,
             backlog=backlog.get(source.name, frozenset()),
+            existing=(existing or {}).get(source.name, frozenset()),
             now_ms=stats.now_ms,
             may_idle=may_idle,
         )
@@ -57,5 +59,6 @@ def policy(source: SourcePlan) -> TimePolicy:
     return TimePolicy(
         out_of_orderness_ms=time.out_of_orderness_ms,
         idle_after_ms=time.idle_after_ms,
+        goes_on_when_idle=time.goes_on_when_idle,
         follows_processing_time=time.clock == "processing",
     )

@@ -14,6 +14,7 @@ MIN_MS: Final = -(1 << 60)
 """The watermark before anything is known, and the start of the global window."""
 MAX_MS: Final = 1 << 60
 """The final watermark of a bounded run, and the end of the global window."""
+_MOST_HANDED_OVER: Final = 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +35,9 @@ class StreamTime:
     watermark_ms: int = MIN_MS
     previous_ms: int = MIN_MS
     partitions: dict[str, PartitionTime] = field(default_factory=dict)
+    held_by: str = ""
+    """The live partition whose events are the oldest: it decides."""
+    held_since_ms: int = MIN_MS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,8 +61,7 @@ class Clock:
         """Return the clock file's text."""
         streams = {
             name: {
-                "watermark_ms": time.watermark_ms,
-                "previous_ms": time.previous_ms,
+                **vars(time),
                 "partitions": {part: vars(known) for part, known in sorted(time.partitions.items())},
             }
             for name, time in sorted(self.streams.items())
@@ -66,8 +69,12 @@ class Clock:
         return json.dumps({**vars(self), "streams": streams}, sort_keys=True)
 
     def to_property(self) -> str:
-        """Return what the tasks need of the clock; partition detail stays in the file."""
-        streams = {name: [time.watermark_ms, time.previous_ms] for name, time in self.streams.items()}
+        """Return what the tasks need of the clock.
+
+        Of partitions that is their largest times, to measure lateness by, unless they are too many to
+        travel with every task; all other detail stays in the file.
+        """
+        streams = {name: [time.watermark_ms, time.previous_ms, _newest_ms(time)] for name, time in self.streams.items()}
         return json.dumps({"batch": self.batch, "streams": streams, "now_ms": self.now_ms})
 
     @classmethod
@@ -76,9 +83,7 @@ class Clock:
         known: dict[str, Any] = json.loads(text)
         streams = {
             name: StreamTime(
-                watermark_ms=time["watermark_ms"],
-                previous_ms=time["previous_ms"],
-                partitions={part: PartitionTime(**facts) for part, facts in time["partitions"].items()},
+                **{**time, "partitions": {part: PartitionTime(**facts) for part, facts in time["partitions"].items()}}
             )
             for name, time in known.pop("streams").items()
         }
@@ -89,10 +94,19 @@ class Clock:
         """Read the clock that was handed to a task."""
         known = json.loads(text)
         streams = {
-            name: StreamTime(watermark_ms=watermark, previous_ms=previous)
-            for name, (watermark, previous) in known["streams"].items()
+            name: StreamTime(
+                watermark_ms=watermark,
+                previous_ms=previous,
+                partitions={part: PartitionTime(max_ts_ms=newest) for part, newest in newest_ms.items()},
+            )
+            for name, (watermark, previous, newest_ms) in known["streams"].items()
         }
         return cls(batch=known["batch"], streams=streams, now_ms=known["now_ms"])
+
+
+def _newest_ms(time: StreamTime) -> dict[str, int]:
+    known = {name: part.max_ts_ms for name, part in time.partitions.items() if part.max_ts_ms > MIN_MS}
+    return known if len(known) <= _MOST_HANDED_OVER else {}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,6 +14,8 @@ class TimePolicy:
 
     out_of_orderness_ms: int = 0
     idle_after_ms: int | None = None
+    goes_on_when_idle: bool = False
+    """Whether the watermark follows the clock while every partition is idle."""
     follows_processing_time: bool = False
 
 
@@ -26,23 +28,58 @@ class Seen:
     modified_ms: int = MIN_MS
 
 
-def advance(
+def advance(  # noqa: PLR0913  each is a fact of its own
     time: StreamTime,
     policy: TimePolicy,
     *,
     seen: Mapping[str, Seen],
     backlog: frozenset[str],
+    existing: frozenset[str] = frozenset(),
     now_ms: int,
     may_idle: bool = True,
 ) -> StreamTime:
     """Return a stream's time after a batch that saw `seen`.
 
-    `backlog` are the partitions known to have data that no batch has read yet; one that was never
-    read holds the watermark. A partition is idle when it is silent for `idle_after_ms` and has no
-    backlog; bounded runs have no idleness (`may_idle=False`). When every partition is idle, the
-    watermark stays where it is.
+    `backlog` are the partitions known to have data that no batch has read yet, `existing` all that
+    there are. One that was never read holds the watermark, too, until it is idle: silent for
+    `idle_after_ms`, and without backlog. Bounded runs have no idleness (`may_idle=False`). When every
+    partition is idle, the watermark stays where it is, unless the policy lets it go on with the clock.
     """
-    partitions = dict(time.partitions)
+    partitions = _met(time.partitions, seen, backlog | existing, now_ms)
+    for name, known in partitions.items():
+        silent_ms = now_ms - known.active_at_ms
+        idle_after = policy.idle_after_ms
+        idle = may_idle and idle_after is not None and silent_ms >= idle_after and name not in backlog
+        partitions[name] = replace(known, is_idle=idle)
+    reached = max(time.watermark_ms, _reached(partitions, policy, now_ms))
+    held_by = _holder(partitions) if not policy.follows_processing_time else ""
+    return StreamTime(
+        watermark_ms=reached,
+        previous_ms=time.watermark_ms,
+        partitions=partitions,
+        held_by=held_by,
+        held_since_ms=time.held_since_ms if held_by == time.held_by else now_ms,
+    )
+
+
+def held_back_ms(time: StreamTime) -> int:
+    """Return how far the partition that holds the watermark is behind the next one that has records; 0 if none is."""
+    others = [
+        known.max_ts_ms
+        for name, known in time.partitions.items()
+        if name != time.held_by and not known.is_idle and known.max_ts_ms > MIN_MS
+    ]
+    if not others or not time.held_by:
+        return 0
+    # One that never had a record is behind by all that the others have of time.
+    floor = max(time.partitions[time.held_by].max_ts_ms, time.watermark_ms)
+    return min(others) - floor if floor > MIN_MS else max(1, max(others) - min(others))
+
+
+def _met(
+    before: Mapping[str, PartitionTime], seen: Mapping[str, Seen], existing: frozenset[str], now_ms: int
+) -> dict[str, PartitionTime]:
+    partitions = dict(before)
     for name, facts in seen.items():
         known = partitions.get(name, PartitionTime())
         partitions[name] = PartitionTime(
@@ -50,22 +87,28 @@ def advance(
             active_at_ms=now_ms,
             modified_ms=max(known.modified_ms, facts.modified_ms),
         )
-    for name in backlog:
+    for name in sorted(existing):
         partitions.setdefault(name, PartitionTime(active_at_ms=now_ms))
-    for name, known in partitions.items():
-        silent_ms = now_ms - known.active_at_ms
-        idle_after = policy.idle_after_ms
-        idle = may_idle and idle_after is not None and silent_ms >= idle_after and name not in backlog
-        partitions[name] = replace(known, is_idle=idle)
-    live = [known.max_ts_ms for known in partitions.values() if not known.is_idle]
-    reached = MIN_MS
+    return partitions
+
+
+def _reached(partitions: Mapping[str, PartitionTime], policy: TimePolicy, now_ms: int) -> int:
     if policy.follows_processing_time:
-        reached = now_ms
-    elif live and min(live) > MIN_MS:
-        reached = min(live) - policy.out_of_orderness_ms
-    return StreamTime(
-        watermark_ms=max(time.watermark_ms, reached), previous_ms=time.watermark_ms, partitions=partitions
-    )
+        return now_ms
+    live = [known.max_ts_ms for known in partitions.values() if not known.is_idle]
+    if live:
+        return MIN_MS if min(live) == MIN_MS else min(live) - policy.out_of_orderness_ms
+    newest = max((known.max_ts_ms for known in partitions.values()), default=MIN_MS)
+    if not policy.goes_on_when_idle or newest == MIN_MS:
+        return MIN_MS
+    # Nothing comes from anywhere: time goes on from the newest event at the pace of the clock.
+    silent_ms = now_ms - max(known.active_at_ms for known in partitions.values())
+    return newest + silent_ms - policy.out_of_orderness_ms
+
+
+def _holder(partitions: Mapping[str, PartitionTime]) -> str:
+    live = [(known.max_ts_ms, name) for name, known in partitions.items() if not known.is_idle]
+    return min(live)[1] if live else ""
 
 
 def finished(time: StreamTime) -> StreamTime:

@@ -8,11 +8,14 @@ import polars as pl
 
 from slackwater.formats.ddl import TIMESTAMP
 
+HEADERS: Final = pl.List(pl.Struct({"name": pl.String(), "value": pl.Binary()}))
+"""The headers of a record, as Kafka has them: in order, and a name may come twice."""
+
 DEAD_LETTER_SCHEMA: Final = pl.Schema(
     {
         "payload": pl.Binary(),
         "key": pl.Binary(),
-        "headers": pl.List(pl.Struct({"name": pl.String(), "value": pl.Binary()})),
+        "headers": HEADERS,
         "source": pl.String(),
         "partition": pl.String(),
         "offset": pl.Int64(),

@@ -11,7 +11,7 @@ from typing import Final
 
 import polars as pl
 
-from slackwater.aggregates.combine import combine_rows, merge_states
+from slackwater.aggregates.combine import combine_rows, merge_states, state_columns
 from slackwater.eventtime.clock import StepTime
 from slackwater.operators.late_rows import late_rows
 from slackwater.operators.spec import WindowSpec
@@ -93,9 +93,11 @@ class WindowFront:
         if kept.height < assigned.height:
             # Some of a row's windows are closed for good, not all: it is no late row, but it is said.
             counts["partly_late"] = int(cells[assigned.filter(~is_open)["__cell"].unique()]["__new"].sum())
-        kept = kept.drop("__cell")
         if kept.height > cells.height:
             kept = merge_states(kept, spec.by, spec.aggregates, self._carry)
+        # The same columns in the same order, whichever way they came: KEYED puts those of all chunks under each other.
+        carried = [name for name in ("__new", "__first") if name in kept.columns]
+        kept = kept.select(*spec.by, *carried, *state_columns(kept, spec.aggregates))
         return Combined(combined=kept, late=late, counts=counts | {"late": 0 if late is None else late.height})
 
     def _instants(self, rows: pl.DataFrame, window: SlidingWindow, watermark_ms: int) -> Combined:

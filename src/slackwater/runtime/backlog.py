@@ -10,6 +10,7 @@ from typing import Final
 from slackwater.errors import render
 from slackwater.eventtime.clock import MIN_MS, Clock
 from slackwater.plan import Plan
+from slackwater.runtime.kafka_watch import Lag
 from slackwater.sources.log import LogSource
 from slackwater.sources.log_reader import list_log, strays
 
@@ -24,10 +25,14 @@ class StrayFilesWarning(UserWarning):
 
 @dataclass(frozen=True, kw_only=True)
 class Unread:
-    """What no batch has read, per log stream."""
+    """What no batch has read, per stream."""
 
     backlog: dict[str, frozenset[str]] = field(default_factory=dict)
-    """Partitions with files that a batch to come will read."""
+    """Partitions with records that a batch to come will read."""
+    known: dict[str, frozenset[str]] = field(default_factory=dict)
+    """Partitions that exist, whether or not anything was ever in them."""
+    lag: dict[str, dict[str, Lag]] = field(default_factory=dict)
+    """How many records of a Kafka partition no batch has read."""
     strays: dict[str, list[str]] = field(default_factory=dict)
     """Files that no batch will ever read."""
 

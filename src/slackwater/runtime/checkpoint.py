@@ -50,6 +50,10 @@ class Checkpoint:
         begun, committed = _newest(self.path / "offsets"), _newest(self.path / "commits")
         return begun if begun > committed else committed + 1
 
+    def committed_batch(self) -> int:
+        """Return the last batch that is over, or -1."""
+        return _newest(self.path / "commits")
+
     def is_amid_batch(self) -> bool:
         """Return whether a batch was begun and is not committed."""
         return _newest(self.path / "offsets") > _newest(self.path / "commits")
@@ -81,6 +85,10 @@ class Checkpoint:
             return clock  # a test has pinned it
         _, facts, *_ = (self.path / "offsets" / str(batch)).read_text().splitlines()
         return replace(clock, now_ms=json.loads(facts)["batchTimestampMs"])
+
+    def source_offsets(self, batch: int) -> list[str]:
+        """Return what each source of a batch that Spark has begun reads up to, in the source's own words."""
+        return (self.path / "offsets" / str(batch)).read_text().splitlines()[2:]
 
     def begin_delivery(self, batch: int, fingerprint: str, files: Mapping[str, int] | None = None) -> None:
         """Note, before the first sink is asked, which code delivers the batch, and of which files, by stream.

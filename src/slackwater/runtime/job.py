@@ -20,23 +20,31 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
+from slackwater.engine.batch_stats import BatchStats
 from slackwater.engine.ticking import final_clock, next_clock
-from slackwater.errors import fault
+from slackwater.errors import RunError, fault
 from slackwater.eventtime.clock import MAX_MS, Clock
 from slackwater.eventtime.durations import Duration, duration_ms
-from slackwater.runtime.backlog import report_strays, unread
+from slackwater.eventtime.lateness import LatenessSketch
+from slackwater.kafka.client import Place
+from slackwater.kafka.connector import connector_jars
+from slackwater.runtime.backlog import Unread, report_strays, unread
 from slackwater.runtime.checkpoint import RETAIN, Checkpoint, check_checkpoint, open_checkpoint
 from slackwater.runtime.crash_points import crash_point
 from slackwater.runtime.folders import check_folders, check_logs
+from slackwater.runtime.kafka_watch import KafkaWatch, processed_offsets
 from slackwater.runtime.outputs import EvaluatedBatch
 from slackwater.runtime.query import packets
 from slackwater.runtime.report import BatchReport
+from slackwater.runtime.slack import report_short_slack
 from slackwater.runtime.session import QUERY_CONF, hush, settings, spark_session, unhush
 from slackwater.runtime.worker import CLOCK_PROPERTY, PlanHandle
 from slackwater.runtime.worker_errors import unwrapped
+from slackwater.sources.kafka import KafkaSource
 
 if TYPE_CHECKING:
     from slackwater.plan import Plan
@@ -44,6 +52,7 @@ if TYPE_CHECKING:
 
 ClockHook = Callable[[Clock], Clock]
 _STARTS: Final = 3
+_LISTED_S: Final = 10.0
 _NOT_CONNECTED: Final = "failed to connect back"
 
 
@@ -64,6 +73,8 @@ class Job:
     clock_hook: ClockHook | None = None
     """For tests: sees, and may replace, every clock before it is written."""
     reports: list[BatchReport] = field(default_factory=list)
+    lateness: dict[str, dict[str, LatenessSketch]] = field(default_factory=dict)
+    """Per stream and partition, how late the rows of all batches since the start were."""
     query: Any = None
     """PySpark's StreamingQuery, once it was started."""
     _stopping: threading.Event = field(default_factory=threading.Event)
@@ -72,10 +83,23 @@ class Job:
     _clock: Clock | None = None
     _backlog: dict[str, frozenset[str]] = field(default_factory=dict)
     _strays: set[str] = field(default_factory=set)
+    _short: set[str] = field(default_factory=set)
+    _watches: dict[str, KafkaWatch] = field(default_factory=dict)
 
     def run(self, *, finish: bool = False) -> None:
         """Run until stopped; a bounded run, or one told to `finish`, ends with the final watermark."""
         check_folders(self.plan, self.checkpoint.home, self.spark.sparkContext)
+        self._watches = self._kafka_watches()
+        try:
+            read = self._committed_offsets()
+            for stream, watch in self._watches.items():
+                watch.check(read.get(stream, {}))
+            self._run(finish=finish)
+        finally:
+            for watch in self._watches.values():
+                watch.close()
+
+    def _run(self, *, finish: bool) -> None:
         writers = self._open_sinks()
         try:
             clock = self.checkpoint.next_clock()
@@ -123,17 +147,27 @@ class Job:
             try:
                 self._start(writers, available_now=available_now)
                 self._await()
+            except Py4JJavaError as error:
+                raise self._explained(error) from error
             except StreamingQueryException as error:
                 # On a busy machine a fresh worker may miss Spark's time limit. Nothing was begun, so nothing is lost.
                 unbegun = len(self.reports) == before and _NOT_CONNECTED in str(error)
                 if not unbegun or attempt == _STARTS - 1:
-                    raise
+                    raise self._explained(error) from error
             else:
                 return
 
+    def _explained(self, error: Exception) -> Exception:
+        """Return what is known to be behind a failure of the query, else the failure itself."""
+        for stream, watch in self._watches.items():
+            try:
+                watch.check(self._committed_offsets().get(stream, {}))
+            except RunError as reason:
+                return reason
+        return error
+
     def _start(self, writers: list[tuple[str, SinkWriter]], *, available_now: bool) -> None:
-        if any(query.name == self.plan.name for query in self.spark.streams.active):
-            raise fault("PIPELINE_RUNNING", name=self.plan.name)
+        self._check_alone()
         handle = PlanHandle.of(self.plan)
         conf = {
             **QUERY_CONF,
@@ -154,6 +188,15 @@ class Job:
                 else writer.trigger(processingTime=f"{self.trigger_ms} milliseconds")
             )
             self.query = writer.start()
+
+    def _check_alone(self) -> None:
+        """Refuse to run beside itself; a query of this job that has ended may still be listed for a moment."""
+        own = None if self.query is None else self.query.runId
+        patience = time.monotonic() + _LISTED_S
+        while same := [query.runId for query in self.spark.streams.active if query.name == self.plan.name]:
+            if same != [own] or time.monotonic() > patience:
+                raise fault("PIPELINE_RUNNING", name=self.plan.name)
+            time.sleep(0.01)
 
     def _await(self) -> None:
         try:
@@ -209,15 +252,26 @@ class Job:
                 for name, stream in batch.stats.streams.items()
             }
             found = unread(self.plan, clock, taken, clock.now)
+            processed = self._look(number, found)
             self._backlog = found.backlog
-            following = next_clock(self.plan, clock, batch.stats, backlog=self._backlog, may_idle=not self.bounded)
+            following = next_clock(
+                self.plan,
+                clock,
+                batch.stats,
+                backlog=found.backlog,
+                existing=found.known,
+                may_idle=not self.bounded,
+            )
             if self.clock_hook is not None:
                 following = self.clock_hook(following)
             self.checkpoint.write_clock(following)  # 5
             crash_point("clock", number)
+            for stream, offsets in processed.items():
+                self._watches[stream].commit(offsets)
         finally:
             batch.release()
         self._clock = following
+        self._note_lateness(batch.stats)
         ended = time.monotonic()
         report = BatchReport(
             batch=number,
@@ -226,6 +280,7 @@ class Job:
             clock=clock,
             next_clock=following,
             rows_out=batch.rows,
+            lag=found.lag,
             timings_s={"evaluate": evaluated - began, "sinks": delivered - evaluated, "clock": ended - delivered},
         )
         self.reports.append(report)
@@ -233,6 +288,47 @@ class Job:
         if self.on_batch is not None:
             self.on_batch(report)
         report_strays(self.plan, found, self._strays)
+
+    def _kafka_watches(self) -> dict[str, KafkaWatch]:
+        return {
+            source.name: KafkaWatch(
+                stream=source.name,
+                source=source.source,
+                group=source.source.group or self.plan.name,
+                notes=self.checkpoint.home / f"kafka-{source.name}.json",
+            )
+            for source in self.plan.sources
+            if isinstance(source.source, KafkaSource)
+        }
+
+    def _look(self, batch: int, found: Unread) -> dict[str, dict[Place, int]]:
+        """Add to `found` what the Kafka streams still hold; return up to where each was read."""
+        processed = self._kafka_offsets(batch)
+        for stream, offsets in processed.items():
+            look = self._watches[stream].look(offsets)
+            found.backlog[stream], found.known[stream], found.lag[stream] = look.backlog, look.known, look.lag
+        return processed
+
+    def _committed_offsets(self) -> dict[str, dict[Place, int]]:
+        """Return up to where each Kafka stream was read by the last batch that is over."""
+        batch = self.checkpoint.committed_batch()
+        return self._kafka_offsets(batch) if batch >= 0 else {}
+
+    def _kafka_offsets(self, batch: int) -> dict[str, dict[Place, int]]:
+        if not self._watches:
+            return {}
+        # Spark's log has a line per source, in the plan's order, and then the heartbeat's.
+        lines = zip(self.plan.sources, self.checkpoint.source_offsets(batch), strict=False)
+        return {source.name: processed_offsets(line) for source, line in lines if source.name in self._watches}
+
+    def _note_lateness(self, stats: BatchStats) -> None:
+        """Move a delivered batch's sketches into the total: kept in every report they would fill the memory."""
+        for stream, sketches in stats.lateness.items():
+            known = self.lateness.setdefault(stream, {})
+            for name, sketch in sketches.items():
+                known.setdefault(name, LatenessSketch.empty()).merge(sketch)
+        stats.lateness.clear()
+        report_short_slack(self.plan, self.lateness, self._short)
 
     def _open_sinks(self) -> list[tuple[str, SinkWriter]]:
         return [
@@ -271,7 +367,7 @@ def make_job(
     check_logs(plan)
     if on_start is not None:
         on_start()
-    session = spark or spark_session(master=master, name=plan.name)
+    session = spark or spark_session(master=master, name=plan.name, conf=_needed(plan))
     if session.sparkContext.getConf().get("spark.speculation", "false") == "true":
         raise fault("SPECULATION")
     if partitions is None:
@@ -287,6 +383,13 @@ def make_job(
         on_batch=on_batch,
         clock_hook=clock_hook,
     )
+
+
+def _needed(plan: Plan) -> dict[str, str]:
+    """Return what a session for `plan` is better started with than given later."""
+    if any(isinstance(source.source, KafkaSource) for source in plan.sources):
+        return {"spark.jars": ",".join(connector_jars())}
+    return {}
 
 
 def run_pipeline(plan: Plan, **options: Any) -> Job:  # noqa: ANN401  as make_job's

@@ -11,14 +11,20 @@ from pyspark.sql import functions as F  # noqa: N812  PySpark's own convention
 
 from slackwater.engine.key_groups import labels
 from slackwater.engine.packets import DDL
-from slackwater.runtime.worker import KeyedProcessor, PlanHandle, frame_front, log_front
+from slackwater.kafka.connector import connector_jars
+from slackwater.runtime.worker import KeyedProcessor, PlanHandle, frame_front, kafka_front, log_front
 from slackwater.sources.dataframe import DataFrameSource
+from slackwater.sources.kafka import KafkaSource
 from slackwater.sources.log import LogSource
 
 if TYPE_CHECKING:
+    from pyspark.sql.streaming import DataStreamReader
+
     from slackwater.plan import Plan, SourcePlan
 
 _NEVER = "36500d"
+_PATIENCE = "120"
+_CONNECTOR = "org.apache.spark.sql.kafka010.KafkaSourceProvider"
 _FILE = "path string, modificationTime timestamp, length long, content binary"
 
 
@@ -52,11 +58,44 @@ def _front(spark: SparkSession, source: SourcePlan, handle: PlanHandle, *, bound
             listed = reader.load(_literal(log.path)).select("path", "length", modified)
             # Bounded batches have no heartbeat after the first, so FRONT ticks as well.
             return listed.mapInArrow(log_front(handle, source.name, ticks=bounded), DDL)
+        case KafkaSource() as kafka:
+            records = _kafka_reader(spark, kafka).load()
+            columns = ["value", "key", "headers", "partition", "offset"]
+            if len(kafka.topics) != 1:
+                columns.append("topic")
+            taken = records.select(*columns, F.unix_millis("timestamp").alias("ingested_ms"))
+            return taken.mapInArrow(kafka_front(handle, source.name, ticks=bounded), DDL)
         case DataFrameSource(frame=frame):
             typed: DataFrame = frame
             return typed.mapInArrow(frame_front(handle, source.name, ticks=bounded), DDL)
     message = f"{source.source} cannot run on Spark"
     raise TypeError(message)
+
+
+def _kafka_reader(spark: SparkSession, kafka: KafkaSource) -> DataStreamReader:
+    load_connector(spark)
+    reader = (
+        spark.readStream.format("kafka")
+        .options(**{f"kafka.{name}": value for name, value in kafka.connection.for_java().items()})
+        .options(**kafka.starting)
+        .option("kafka.isolation.level", "read_committed")
+        .option("includeHeaders", "true")
+        .option("maxOffsetsPerTrigger", kafka.max_records_per_batch)
+        .option("failOnDataLoss", "true" if kafka.on_data_loss == "stop" else "false")
+        # A broker that is restarted is waited for.
+        .option("fetchOffset.numRetries", _PATIENCE)
+        .option("fetchOffset.retryIntervalMs", "1000")
+    )
+    if kafka.pattern is not None:
+        return reader.option("subscribePattern", kafka.pattern)
+    return reader.option("subscribe", ",".join(kafka.topics))
+
+
+def load_connector(spark: SparkSession) -> None:
+    """Give the session Spark's Kafka connector, unless it has it."""
+    if not spark._jvm.org.apache.spark.util.Utils.classIsLoadable(_CONNECTOR):  # type: ignore[union-attr]  # noqa: SLF001  no public way
+        for jar in connector_jars():
+            spark.sql(f"ADD JAR '{jar}'")
 
 
 def _literal(path: str) -> str:

@@ -5,7 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from slackwater.engine.batch_stats import BatchStats
-from slackwater.eventtime.clock import Clock
+from slackwater.eventtime.clock import MIN_MS, Clock
+from slackwater.eventtime.watermark import held_back_ms
+from slackwater.runtime.kafka_watch import Lag
+
+
+@dataclass(frozen=True, kw_only=True)
+class Holder:
+    """The partition that holds a stream's watermark back."""
+
+    stream: str
+    partition: str
+    behind_ms: int
+    """How much further the watermark would be if the next slowest partition decided."""
+    since_ms: int
+    """The batch in which it came to be the slowest."""
+    has_records: bool
+    """False for a partition in which nothing ever was."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,6 +34,8 @@ class BatchReport:
     clock: Clock
     next_clock: Clock
     rows_out: dict[str, int]
+    lag: dict[str, dict[str, Lag]] = field(default_factory=dict)
+    """Per Kafka stream and partition: how many records wait, and how fast that grows."""
     timings_s: dict[str, float] = field(default_factory=dict)
     """What `seconds` is made of: "evaluate", "sinks", "clock"."""
 
@@ -34,6 +52,27 @@ class BatchReport:
     def total(self, what: str) -> int:
         """Return a count summed over all steps: "panes", "late", "on_time", "refired" and so on."""
         return sum(counts[what] for counts in self.stats.counts.values())
+
+    @property
+    def lag_records(self) -> int:
+        """Records that wait in Kafka, over all streams."""
+        return sum(lag.records for stream in self.lag.values() for lag in stream.values())
+
+    @property
+    def holders(self) -> list[Holder]:
+        """The partitions that hold a watermark back, while others are further on; the worst first."""
+        found = [
+            Holder(
+                stream=name,
+                partition=time.held_by,
+                behind_ms=behind,
+                since_ms=time.held_since_ms,
+                has_records=time.partitions[time.held_by].max_ts_ms > MIN_MS,
+            )
+            for name, time in self.next_clock.streams.items()
+            if (behind := held_back_ms(time)) > 0
+        ]
+        return sorted(found, key=lambda holder: -holder.behind_ms)
 
     @property
     def watermark_ms(self) -> int:

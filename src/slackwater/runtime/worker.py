@@ -20,9 +20,11 @@ from slackwater.engine.keyed import Stage
 from slackwater.engine.packets import Packet, tick, to_arrow
 from slackwater.errors import fault
 from slackwater.eventtime.clock import Clock
+from slackwater.formats.dead_letters import HEADERS
 from slackwater.operators.packing import unpack
 from slackwater.plan import Plan
 from slackwater.runtime.crash_points import crash_point
+from slackwater.sources.kafka import KafkaSource
 from slackwater.sources.log import LogSource
 from slackwater.sources.log_reader import base_offset, partition_of, read_chunks
 
@@ -134,6 +136,47 @@ def frame_front(handle: PlanHandle, stream: str, *, ticks: bool) -> Callable[[It
         yield to_arrow([*front.finish(str(context.partitionId())), *_ticks(plan, wanted=ticks)])
 
     return run
+
+
+def kafka_front(handle: PlanHandle, stream: str, *, ticks: bool) -> Callable[[Iterator[pa.RecordBatch]], Any]:
+    """Return FRONT for Kafka: takes records as the connector gives them, of one partition a task, in order."""
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        first = next(batches, None)
+        if first is None:
+            return
+        plan, clock = handle.load(), task_clock()
+        [source] = [source for source in plan.sources if source.name == stream]
+        assert isinstance(source.source, KafkaSource)
+        front = Front(plan, source, clock)
+        crash_point("front", clock.batch)
+        place = ""
+        for batch in itertools.chain([first], batches):
+            chunk = _kafka_chunk(source.source, pl.DataFrame(pa.table(batch)))
+            place = place or chunk.file
+            if packets := front.process(chunk):
+                yield to_arrow(packets)
+        yield to_arrow([*front.finish(place), *_ticks(plan, wanted=ticks)])
+
+    return run
+
+
+def _kafka_chunk(source: KafkaSource, records: pl.DataFrame) -> Chunk:
+    topic = source.topics[0] if len(source.topics) == 1 else records["topic"][0]
+    partition, offsets = f"{topic}/{records['partition'][0]}", records["offset"]
+    named = pl.element().struct.rename_fields(["name", "value"])
+    headers = pl.lit(None) if records["headers"].null_count() == records.height else pl.col("headers").list.eval(named)
+    return Chunk(
+        frame=records.select(
+            pl.col("value").alias("__payload"), pl.col("key").alias("__key"), headers.cast(HEADERS).alias("__headers")
+        ),
+        partition=partition,
+        file=partition,
+        first_offset=int(offsets[0]),
+        source=partition,
+        ingestion_ms=records["ingested_ms"],
+        offsets=offsets,
+    )
 
 
 def conform(frame: pl.DataFrame, schema: pl.Schema) -> pl.DataFrame:

@@ -2,6 +2,7 @@
 
 from slackwater.sources.base import Source
 from slackwater.sources.dataframe import DataFrameSource, dataframe
+from slackwater.sources.kafka import KafkaSource, kafka
 from slackwater.sources.log import LogSource, log
 
-__all__ = ["DataFrameSource", "LogSource", "Source", "dataframe", "log"]
+__all__ = ["DataFrameSource", "KafkaSource", "LogSource", "Source", "dataframe", "kafka", "log"]

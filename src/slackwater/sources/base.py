@@ -17,6 +17,11 @@ class Source(ABC):
     def schema(self) -> pl.Schema | None:
         """The columns of a typed source; None for a source of bytes."""
 
+    @property
+    def metadata(self) -> pl.Schema:
+        """Columns that a source of bytes adds to what is decoded; none unless asked for."""
+        return pl.Schema()
+
     @abstractmethod
     def __str__(self) -> str:
         """Return the source as `explain` shows it."""

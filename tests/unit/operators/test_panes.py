@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import polars as pl
 import pytest
 
 import slackwater as sw
@@ -110,3 +111,26 @@ def test_rows_that_no_trigger_has_shown_are_counted_where_they_are_discarded() -
     step.add(("a", 3, 2))
     assert step.advance(100) == []
     assert step.harness.last.counts["events.window"]["ignored"] == 1
+
+
+def test_rows_of_two_chunks_meet_though_one_of_them_has_a_single_window_left() -> None:
+    rows = sw.stream("rows", sw.testing.rows_source("k string, ts long")).event_time("ts")
+    counted = (
+        rows.key_by("k")
+        .window(sw.hopping("20ms", every="10ms"), trigger=sw.every("5ms"), allowed_lateness="10ms")
+        .aggregate(n=sw.count())
+    )
+    pipeline = sw.Pipeline("p", counted.to(sw.sinks.memory()), counted.late.drop(), rows.dead_letters.drop())
+    harness = sw.testing.Harness(pipeline)
+    harness.advance_watermark(25)
+    #   at 12: [0, 20) is behind for good at 30, [10, 30) is not; at 40 both windows are open
+    harness.send("rows", [{"k": "a", "ts": 5}, {"k": "a", "ts": 12}])
+    harness.advance_watermark(35)
+    harness.send("rows", [{"k": "a", "ts": 22}], partition="0")
+    harness.send("rows", [{"k": "a", "ts": 13}], partition="1")
+    harness.send("rows", [{"k": "a", "ts": 44}], partition="2")
+    harness.run_batch()
+    harness.finish()
+    shown = harness.output(counted)
+    last = shown.sort("pane_index").group_by("window_start", maintain_order=True).last().sort("window_start")
+    assert last.select(pl.col("window_start").dt.epoch("ms"), "n").rows() == [(10, 3), (20, 1), (30, 1), (40, 1)]

@@ -108,6 +108,13 @@ def test_rule_03_what_is_handed_over_stays_small_however_many_partitions_there_a
     assert (seen.watermark_ms, seen.previous_ms) == (5, 4)
 
 
+def test_rule_03_largest_times_of_a_few_partitions_are_handed_over() -> None:
+    partitions = {"a": PartitionTime(max_ts_ms=17, active_at_ms=3), "b": PartitionTime()}
+    clock = Clock(batch=7, streams={"events": StreamTime(partitions=partitions)})
+    seen = Clock.from_property(clock.to_property()).streams["events"]
+    assert {name: part.max_ts_ms for name, part in seen.partitions.items()} == {"a": 17}
+
+
 def test_rule_04_first_stage_fires_by_the_clock_before_it_adds_the_batchs_rows() -> None:
     """The window is complete when batch 2 begins; its row of that batch is a correction, not part of the pane.
 

@@ -1,0 +1,134 @@
+"""`slackwater lateness`: how late events come, and which out-of-orderness that asks for."""
+
+from __future__ import annotations
+
+import sys
+import time as clock
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Literal, TextIO
+
+import typer
+from rich.console import Console
+
+from slackwater.cli.loading import load_pipeline
+from slackwater.engine.front import Chunk
+from slackwater.errors import fault
+from slackwater.lateness_picture import check_picture, write_picture
+from slackwater.lateness_report import DEFAULT_TARGET, Reading, measure_log, measure_plan, print_report
+
+
+def lateness(
+    file: Annotated[
+        Path | None, typer.Argument(help="A Python file that defines a Pipeline; what its logs hold is measured.")
+    ] = None,
+    *,
+    log: Annotated[Path | None, typer.Option(help="Measure this log, without a pipeline.")] = None,
+    time: Annotated[
+        str | None, typer.Option(help="The log's event time: a column, or a SQL expression of columns.")
+    ] = None,
+    schema: Annotated[
+        str | None, typer.Option(help="The log's columns, as Spark DDL; seen from its first records by default.")
+    ] = None,
+    form: Annotated[
+        Literal["json", "parquet"] | None,
+        typer.Option("--format", help="What the log's files are; seen from their names by default."),
+    ] = None,
+    max_ahead: Annotated[
+        str | None, typer.Option(help="Leave out the log's events that were further than this ahead when they came.")
+    ] = None,
+    target: Annotated[
+        float, typer.Option(help="The share of events that should be in time; decides what is recommended.")
+    ] = DEFAULT_TARGET,
+    limit: Annotated[
+        int | None,
+        typer.Option(min=1, help="Read this many records of each stream: the newest, of every partition alike."),
+    ] = None,
+    picture: Annotated[Path | None, typer.Option(help="Draw the curve into this file, such as lateness.svg.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress lines.")] = False,
+) -> None:
+    """Measure how late events come, and recommend an out-of-orderness.
+
+    An event is late by how far its time lies behind the newest one before it in its partition. The
+    report says, for every out-of-orderness worth a thought, how many events would come behind the
+    watermark, which is what waiting less costs; results wait by just that much. Nothing is written,
+    and no job is needed or disturbed.
+
+    [dim]Examples:[/dim]
+
+      slackwater lateness orders.py
+
+      slackwater lateness orders.py --target 0.999 --picture lateness.svg
+
+      slackwater lateness --log data/orders --time placed_at
+
+      slackwater lateness --log data/orders --time "ts * 1000" --schema "ts long" --limit 1000000 --json
+    """
+    if picture is not None:
+        check_picture(picture)
+    progress = ReadingProgress(quiet=quiet)
+    of_log = {"time": time, "schema": schema, "format": form, "max_ahead": max_ahead}
+    given = {name: value for name, value in of_log.items() if value is not None}
+    if file is not None and log is None and not given:
+        report = measure_plan(load_pipeline(file).plan(), target=target, limit=limit, watch=progress.watched)
+    elif log is not None and file is None and time is not None:
+        report = measure_log(log, **given, target=target, limit=limit, watch=progress.watched)  # type: ignore[arg-type]
+    else:
+        raise fault("LATENESS_SUBJECT", got=_confusion(file, log, given))
+    progress.end()
+    if picture is not None:
+        write_picture(report, picture)
+    if as_json:
+        typer.echo(report.to_json())
+    else:
+        print_report(report, Console())
+
+
+def _confusion(file: Path | None, log: Path | None, given: Iterable[str]) -> str:
+    what = [str(file)] * (file is not None) + ["--log"] * (log is not None)
+    what += [f"--{name.replace('_', '-')}" for name in given]
+    without = " without --time" if log is not None and "time" not in given else ""
+    return (" with ".join(what) or "neither") + without
+
+
+@dataclass(kw_only=True)
+class ReadingProgress:
+    """Says how far a reading has come: on a terminal in one line that is rewritten, elsewhere now and then."""
+
+    quiet: bool = False
+    out: TextIO = field(default_factory=lambda: sys.stderr)
+    every_s: float = 2.0
+    _last: str = ""
+
+    def watched(self, reading: Reading) -> Iterator[Chunk]:
+        """Hand the chunks on, and say how many records they were."""
+        began = said = clock.monotonic()
+        records, files, before = 0, 0, ""
+        for chunk in reading.chunks:
+            yield chunk
+            records += chunk.frame.height
+            files += chunk.file != before
+            before = chunk.file
+            now = clock.monotonic()
+            if now - said >= (0.2 if self.out.isatty() else self.every_s):
+                said = now
+                of = f"  file {files:,} of {reading.files:,}" if reading.files else ""
+                self._say(f"{reading.stream}: {records:,} records{of}  {records / (now - began):,.0f} records/s")
+
+    def end(self) -> None:
+        """Wipe the line, so that the report stands alone."""
+        if self._last:
+            self.out.write("\r" + " " * len(self._last) + "\r")
+            self.out.flush()
+
+    def _say(self, text: str) -> None:
+        if self.quiet:
+            return
+        if self.out.isatty():
+            self.out.write("\r" + text.ljust(len(self._last)))
+            self._last = text
+        else:
+            self.out.write(text + "\n")
+        self.out.flush()

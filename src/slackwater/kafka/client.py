@@ -1,0 +1,117 @@
+"""What the driver asks of a cluster: which partitions there are, where they end, and which topic they belong to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Final
+
+from slackwater.errors import fault
+from slackwater.kafka.connection import Connection
+
+if TYPE_CHECKING:
+    from confluent_kafka.admin import AdminClient
+
+Place = tuple[str, int]
+"""A topic and a partition of it."""
+
+_TIMEOUT_S: Final = 10.0
+_QUIET: Final = {"log_level": "2"}  # a broker that is away is said once, by us
+
+
+def confluent() -> ModuleType:
+    """Return the module `confluent_kafka`, or say how to get it."""
+    try:
+        import confluent_kafka  # noqa: PLC0415  only who uses Kafka needs it
+    except ModuleNotFoundError as error:
+        raise fault("KAFKA_CLIENT_MISSING") from error
+    return confluent_kafka
+
+
+@dataclass(kw_only=True)
+class Cluster:
+    """A cluster as the driver sees it. Every call may fail with confluent_kafka's KafkaException."""
+
+    connection: Connection
+    _admin: AdminClient | None = None
+
+    @property
+    def admin(self) -> AdminClient:
+        """The admin client, made when first needed."""
+        confluent()
+        from confluent_kafka.admin import AdminClient  # noqa: PLC0415  as above
+
+        if self._admin is None:
+            self._admin = AdminClient({**self.connection.for_librdkafka(), **_QUIET})
+        return self._admin
+
+    def topics(self, names: Iterable[str], pattern: str | None) -> dict[str, str]:
+        """Return the ids of the topics that exist, by name; an id changes when a topic is made anew."""
+        module = confluent()
+        wanted = list(names)
+        if pattern is not None:
+            known = self.admin.list_topics(timeout=_TIMEOUT_S).topics
+            wanted = [name for name in known if re.fullmatch(pattern, name)]
+        if not wanted:
+            return {}
+        asked = self.admin.describe_topics(module.TopicCollection(wanted), request_timeout=_TIMEOUT_S)
+        found = {}
+        for name, future in asked.items():
+            try:
+                found[name] = str(future.result().topic_id)
+            except module.KafkaException as error:
+                if error.args[0].code() != module.KafkaError.UNKNOWN_TOPIC_OR_PART:
+                    raise
+        return found
+
+    def partitions(self, topics: Iterable[str]) -> list[Place]:
+        """Return the partitions of `topics`."""
+        known = self.admin.list_topics(timeout=_TIMEOUT_S).topics
+        return [(name, number) for name in topics if name in known for number in sorted(known[name].partitions)]
+
+    def ends(self, places: Iterable[Place]) -> dict[Place, int]:
+        """Return the offset after the last committed record of each partition."""
+        return self._offsets(places, "latest")
+
+    def begins(self, places: Iterable[Place]) -> dict[Place, int]:
+        """Return the offset of the first record that is still there."""
+        return self._offsets(places, "earliest")
+
+    def create_topic(self, name: str, *, partitions: int = 1, settings: Mapping[str, str] | None = None) -> None:
+        """Create a topic with one replica of each partition."""
+        from confluent_kafka.admin import NewTopic  # noqa: PLC0415  as above
+
+        topic = NewTopic(name, partitions, 1, config=dict(settings or {}))
+        [future] = self.admin.create_topics([topic], request_timeout=_TIMEOUT_S).values()
+        future.result()
+
+    def _offsets(self, places: Iterable[Place], which: str) -> dict[Place, int]:
+        module = confluent()
+        from confluent_kafka.admin import OffsetSpec  # noqa: PLC0415  as above
+
+        spec = OffsetSpec.latest() if which == "latest" else OffsetSpec.earliest()
+        request: dict[Any, Any] = {module.TopicPartition(*place): spec for place in places}
+        if not request:
+            return {}
+        asked = self.admin.list_offsets(
+            request, isolation_level=module.IsolationLevel.READ_COMMITTED, request_timeout=_TIMEOUT_S
+        )
+        return {(place.topic, place.partition): future.result().offset for place, future in asked.items()}
+
+
+@contextmanager
+def kafka_errors(servers: object) -> Iterator[None]:
+    """Turn what the client raises inside into a fault that names the cluster."""
+    try:
+        yield
+    except confluent().KafkaException as error:
+        words = error.args[0].str() if error.args else str(error)
+        raise fault("KAFKA_REFUSED", servers=servers, cause=words) from error
+
+
+def partition_name(place: Place) -> str:
+    """Return what a partition is called in the clock, in statistics and in dead letters."""
+    return f"{place[0]}/{place[1]}"

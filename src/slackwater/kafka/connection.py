@@ -1,0 +1,152 @@
+"""How to reach a cluster: servers, TLS and SASL, said once and understood by both Kafka clients.
+
+Spark's connector is Java and takes Java's names; lag, groups and producing go by librdkafka, which has
+its own. Secrets are revealed in `for_java` and `for_librdkafka`, where a client is about to be made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from slackwater.errors import fault, refuse
+from slackwater.secrets import Secret
+
+_MECHANISMS: Final = {
+    "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
+    "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
+    "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tls:
+    """An encrypted connection; the files are PEM, and are read on the driver."""
+
+    ca: str | None = None
+    certificate: str | None = None
+    key: str | None = None
+    key_password: Secret | None = None
+    verify_host: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sasl:
+    """Who we are, by name and password."""
+
+    mechanism: str
+    username: str
+    password: Secret
+
+
+@dataclass(frozen=True, kw_only=True)
+class Connection:
+    """A cluster and how to reach it; holds no secret's value."""
+
+    servers: str
+    tls: Tls | None = None
+    sasl: Sasl | None = None
+
+    def for_java(self) -> dict[str, str]:
+        """Return the settings of a Java client."""
+        settings = {"bootstrap.servers": self.servers, "security.protocol": self._protocol}
+        if self.tls is not None:
+            tls = self.tls
+            if tls.ca:
+                settings |= {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": _pem(tls.ca)}
+            if tls.certificate and tls.key:
+                settings |= {
+                    "ssl.keystore.type": "PEM",
+                    "ssl.keystore.certificate.chain": _pem(tls.certificate),
+                    "ssl.keystore.key": _pem(tls.key),
+                }
+            if tls.key_password:
+                settings["ssl.key.password"] = tls.key_password.reveal()
+            if not tls.verify_host:
+                settings["ssl.endpoint.identification.algorithm"] = ""
+        if self.sasl is not None:
+            module = _MECHANISMS[self.sasl.mechanism]
+            name, password = _quoted(self.sasl.username), _quoted(self.sasl.password.reveal())
+            settings["sasl.mechanism"] = self.sasl.mechanism
+            settings["sasl.jaas.config"] = f"{module} required username={name} password={password};"
+        return settings
+
+    def for_librdkafka(self) -> dict[str, str]:
+        """Return the settings of a confluent-kafka client."""
+        settings = {"bootstrap.servers": self.servers, "security.protocol": self._protocol}
+        if self.tls is not None:
+            tls = self.tls
+            files = {"ssl.ca.location": tls.ca, "ssl.certificate.location": tls.certificate, "ssl.key.location": tls.key}
+            settings |= {name: path for name, path in files.items() if path}
+            if tls.key_password:
+                settings["ssl.key.password"] = tls.key_password.reveal()
+            settings["ssl.endpoint.identification.algorithm"] = "https" if tls.verify_host else "none"
+        if self.sasl is not None:
+            settings["sasl.mechanism"] = self.sasl.mechanism
+            settings["sasl.username"] = self.sasl.username
+            settings["sasl.password"] = self.sasl.password.reveal()
+        return settings
+
+    @property
+    def _protocol(self) -> str:
+        return ("SASL_" if self.sasl else "") + ("SSL" if self.tls else "PLAINTEXT")
+
+    def __str__(self) -> str:
+        safety = {"SSL": " (TLS)", "SASL_SSL": " (TLS, SASL)", "SASL_PLAINTEXT": " (SASL)", "PLAINTEXT": ""}
+        return f"{self.servers}{safety[self._protocol]}"
+
+
+def tls(
+    *,
+    ca: str | Path | None = None,
+    certificate: str | Path | None = None,
+    key: str | Path | None = None,
+    key_password: Secret | None = None,
+    verify_host: bool = True,
+) -> Tls:
+    """Encrypt the connection: `tls(ca="ca.pem")`; with `certificate` and `key` (PEM files) the broker knows us, too."""
+    if (certificate is None) != (key is None):
+        raise refuse("KAFKA_TLS_PAIR", got="certificate" if key is None else "key")
+    if key_password is not None and not isinstance(key_password, Secret):
+        raise refuse("SECRET_EXPECTED", what="key_password")
+    return Tls(
+        ca=None if ca is None else str(ca),
+        certificate=None if certificate is None else str(certificate),
+        key=None if key is None else str(key),
+        key_password=key_password,
+        verify_host=verify_host,
+    )
+
+
+def sasl(mechanism: str, username: str, password: Secret) -> Sasl:
+    """Log in: `sasl("SCRAM-SHA-512", "orders", secret("KAFKA_PASSWORD"))`; also SCRAM-SHA-256 and PLAIN."""
+    if mechanism not in _MECHANISMS:
+        raise refuse("KAFKA_SASL_MECHANISM", got=repr(mechanism), known=", ".join(_MECHANISMS))
+    if not isinstance(password, Secret):
+        raise refuse("SECRET_EXPECTED", what="password")
+    return Sasl(mechanism=mechanism, username=str(username), password=password)
+
+
+def connection(servers: str, *, tls: Tls | None = None, sasl: Sasl | None = None) -> Connection:
+    """Check and return the way to a cluster."""
+    usable = isinstance(servers, str) and all(":" in part for part in servers.split(",")) and servers.strip()
+    if not usable:
+        raise refuse("KAFKA_SERVERS", got=repr(servers))
+    for what, given, kind in (("tls", tls, Tls), ("sasl", sasl, Sasl)):
+        if given is not None and not isinstance(given, kind):
+            raise refuse("KAFKA_SECURITY", what=what, got=type(given).__name__)
+    return Connection(servers=servers, tls=tls, sasl=sasl)
+
+
+def _pem(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="ascii")
+    except (OSError, UnicodeDecodeError) as error:
+        raise fault("KAFKA_PEM", path=path, cause=error) from error
+
+
+def _quoted(text: str) -> str:
+    escaped: Mapping[int, str] = str.maketrans({"\\": "\\\\", '"': '\\"'})
+    return '"' + text.translate(escaped) + '"'

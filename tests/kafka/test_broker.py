@@ -1,0 +1,67 @@
+"""The broker for development: a real one, started and stopped, whose data survives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from typer.testing import CliRunner
+
+from slackwater.cli.main import app
+from slackwater.errors import RunError
+from slackwater.kafka import broker
+
+
+pytestmark = pytest.mark.kafka
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, kafka_parts: None) -> Iterator[Path]:  # noqa: ARG001  asked for
+    home = tmp_path_factory.mktemp("kafka")
+    yield home
+    broker.down(home)
+
+
+def consumed(servers: str, topic: str, count: int) -> list[bytes | None]:
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": "test", "enable.auto.commit": False})
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    try:
+        return [message.value() for message in consumer.consume(count, timeout=30)]
+    finally:
+        consumer.close()
+
+
+def test_records_survive_a_restart_of_the_broker(folder: Path) -> None:
+    first = broker.up(folder, port=broker.free_port())
+    made = CliRunner().invoke(app, ["kafka", "topic", "events", "--partitions", "1", "--servers", first.servers])
+    assert made.stdout == f"created events with 1 partitions at {first.servers}\n"
+    producer = Producer({"bootstrap.servers": first.servers})
+    records = [f"record {number}".encode() for number in range(1_000)]
+    for record in records:
+        producer.produce("events", record)
+    assert producer.flush(30) == 0
+
+    assert broker.up(folder, port=first.port) == first, "a broker that runs is not started twice"
+    assert broker.down(folder)
+    assert not first.is_alive
+    assert not broker.down(folder)
+    second = broker.up(folder, port=broker.free_port())
+    assert consumed(second.servers, "events", len(records)) == records
+
+
+def test_port_that_is_taken_is_an_error_that_says_what_to_do(folder: Path, tmp_path: Path) -> None:
+    running = broker.up(folder, port=broker.free_port())
+    with pytest.raises(RunError, match=rf"BROKER_PORT.*{running.port}.*--port"):
+        broker.up(tmp_path, port=running.port)
+
+
+def test_command_says_where_the_broker_is_and_that_it_is_stopped(folder: Path) -> None:
+    running = broker.up(folder, port=broker.free_port())
+    up = CliRunner().invoke(app, ["kafka", "up", "--folder", str(folder)])
+    assert f"Kafka is up at {running.servers}" in up.stdout
+    down = CliRunner().invoke(app, ["kafka", "down", "--folder", str(folder)])
+    assert "the broker is stopped" in down.stdout
+    again = CliRunner().invoke(app, ["kafka", "down", "--folder", str(folder)])
+    assert "no broker runs in" in again.stdout
