@@ -23,8 +23,10 @@ class Case:
     name: str
     least_ratio: float
     events: Events
-    source: Literal["log", "dataframe"] = "log"
-    """How Slackwater reads: its own log, or a DataFrame that Spark's file source gives."""
+    source: Literal["log", "dataframe", "kafka"] = "log"
+    """How Slackwater reads: its own log, a DataFrame that Spark's file source gives, or a topic of a real broker."""
+    rival: Literal["spark", "ours-json"] = "spark"
+    """What it is compared with: Spark's own operators, or Slackwater on the same events in JSON."""
     window: Window = field(default_factory=lambda: sw.tumbling("1m"))
     spark_window: Callable[[Column], Column] = lambda time: F.window(time, "1 minute")
     warm_up: int = 3
@@ -47,6 +49,7 @@ _JSON_100K: Final = Events(first=_FIRST, keys=100_000, format="json")
 _PARQUET_1K: Final = Events(first=_FIRST, keys=1_000, format="parquet")
 _PARQUET_100K: Final = Events(first=_FIRST, keys=100_000, format="parquet")
 _VISITS: Final = Events(first=_FIRST, keys=100_000, format="json", visitors=2_000)
+_AVRO_1K: Final = Events(first=_FIRST, keys=1_000, format="avro")
 _TINY: Final = Events(first=_FIRST, keys=1_000, format="json", rows_per_batch=1_000, files_per_batch=1, rows_per_s=100)
 
 CASES: Final = {
@@ -72,6 +75,9 @@ CASES: Final = {
             window=sw.session("10s"),
             spark_window=lambda time: F.session_window(time, "10 seconds"),
         ),
+        Case(name="kafka-json-1k", least_ratio=1.4, events=_JSON_1K, source="kafka"),
+        Case(name="kafka-json-100k", least_ratio=2.0, events=_JSON_100K, source="kafka"),
+        Case(name="kafka-avro-1k", least_ratio=0.8, events=_AVRO_1K, source="kafka", rival="ours-json"),
         Case(name="tiny-batch", least_ratio=0.5, events=_TINY, batches_factor=6),
     )
 }

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Final
@@ -18,10 +19,11 @@ from pyspark.sql import SparkSession
 
 import slackwater as sw
 from benchmarks.cases import SMALL_BATCHES, Case, small
-from benchmarks.data import batches
+from benchmarks.data import avro_schema, batches
+from benchmarks.kafka_events import kafka_frame, kafka_source
 from benchmarks.processes import CpuTime, WorkerMemory
 from benchmarks.queries import frame_of, log_of, our_job, spark_query
-from benchmarks.sides import BatchTime, OurSide, SparkSide
+from benchmarks.sides import BatchTime, OurSide, SparkSide, put
 
 DATA: Final = Path("build/bench-data")
 Say = Callable[[str], None]
@@ -57,43 +59,53 @@ class Outcome:
 def compare(spark: SparkSession, case: Case, *, measured: int, home: Path, say: Say) -> Outcome:
     """Run both sides in turn over the same batches, and check that they give the same results."""
     total = measured * case.batches_factor
-    say("writing events (once; they are kept)")
-    small_ones = batches(small(case.events), DATA / f"{data_name(case)}-small", SMALL_BATCHES)
-    files_of = [*small_ones, *batches(case.events, DATA / data_name(case), case.warm_up + total)]
     warm_up = SMALL_BATCHES + case.warm_up
+    say("writing events (once; they are kept)")
+    our_files = _files(case, total)
+    rival_files = our_files if case.rival == "spark" else _files(in_json(case), total)
     shutil.rmtree(home, ignore_errors=True)
-    ours, sparks = _our_side(spark, case, home), _spark_side(spark, case, home)
+    ours = _our_side(spark, case, home)
+    rival = _spark_side(spark, case, home) if case.rival == "spark" else _our_side(spark, in_json(case), home / "rival")
     memory, cpu = WorkerMemory(), CpuTime()
-    times: list[BatchTime] = []
-    our_cpu, spark_cpu = [], []
+    our_cpu, rival_cpu = [], []
     try:
-        for number, files in enumerate(files_of, 1 - warm_up):
-            for file in files:
+        for number, (files, other_files) in enumerate(zip(our_files, rival_files, strict=True), 1 - warm_up):
+            for file in {*files, *other_files}:
                 file.read_bytes()  # what a stream reads was written just now; cold, the side that goes first would pay
             rows = (case.events if number > -case.warm_up else small(case.events)).rows_per_batch
             cpu.lap()
             with memory.sampled():
                 our_seconds = ours.batch(files, rows).seconds
             our_cpu.append(cpu.lap())
-            times.append(sparks.batch(files, rows))
-            spark_cpu.append(cpu.lap())
+            rival_seconds = rival.batch(other_files, rows).seconds
+            rival_cpu.append(cpu.lap())
             which = f"batch {number} of {total}" if number > 0 else f"warm-up {number + warm_up} of {warm_up}"
-            say(f"{which}: ours {our_seconds:.2f} s (without commit), Spark's {times[-1].seconds:.2f} s")
-        our_times = ours.finish()
+            say(f"{which}: ours {our_seconds:.2f} s (without commit), the other's {rival_seconds:.2f} s")
+        our_times, rival_times = ours.finish(), rival.finish()
     finally:
         ours.close()
-        sparks.close()
+        rival.close()
     _check_results(home)
     shutil.rmtree(home)
     warm = slice(warm_up, None)
     return Outcome(
         case=case,
         ours=our_times[warm],
-        sparks=times[warm],
+        sparks=rival_times[warm],
         peak_worker_mb=memory.peak_mb,
         ours_cpu_ms=our_cpu[warm],
-        sparks_cpu_ms=spark_cpu[warm],
+        sparks_cpu_ms=rival_cpu[warm],
     )
+
+
+def in_json(case: Case) -> Case:
+    """Return the same case with its events in JSON."""
+    return replace(case, name=f"{case.name}-rival", events=replace(case.events, format="json"))
+
+
+def _files(case: Case, total: int) -> list[list[Path]]:
+    small_ones = batches(small(case.events), DATA / f"{data_name(case)}-small", SMALL_BATCHES)
+    return [*small_ones, *batches(case.events, DATA / data_name(case), case.warm_up + total)]
 
 
 def data_name(case: Case) -> str:
@@ -103,26 +115,37 @@ def data_name(case: Case) -> str:
 
 
 def _our_side(spark: SparkSession, case: Case, home: Path) -> OurSide:
+    name = f"ours-{case.name}"
+    if case.source == "kafka":
+        source, deliver = kafka_source(case.events)
+        form = sw.formats.avro(schema=avro_schema()) if case.events.format == "avro" else None
+        return OurSide(job=our_job(spark, source, case.window, name=name, home=home, form=form), deliver=deliver)
     folder = home / "ours-in"
     folder.mkdir(parents=True)
     of_frame = case.source == "dataframe"
     source = sw.sources.dataframe(frame_of(spark, case.events, folder)) if of_frame else log_of(case.events, folder)
-    job = our_job(spark, source, case.window, name=f"ours-{case.name}", home=home)
-    return OurSide(job=job, folder=folder)
+    return OurSide(job=our_job(spark, source, case.window, name=name, home=home), deliver=partial(put, folder=folder))
 
 
 def _spark_side(spark: SparkSession, case: Case, home: Path) -> SparkSide:
-    folder = home / "spark-in"
-    folder.mkdir(parents=True)
-    query = spark_query(spark, case, folder, home=home)
-    return SparkSide(query=query, folder=folder, checkpoint=home / "spark-checkpoint")
+    if case.source == "kafka":
+        events, deliver = kafka_frame(spark, case.events)
+    else:
+        folder = home / "spark-in"
+        folder.mkdir(parents=True)
+        events, deliver = frame_of(spark, case.events, folder), partial(put, folder=folder)
+    query = spark_query(spark, case, events, home=home)
+    return SparkSide(query=query, deliver=deliver, checkpoint=home / "spark-checkpoint")
 
 
 def _check_results(home: Path) -> None:
     """Fail if Spark's side shows a window that Slackwater's does not show with the same count and sum."""
     columns = ["key", "window_start", "n", "total"]
     ours = pl.read_parquet(home / "ours-out" / "results" / "batch-*" / "*.parquet").select(columns)
-    sparks = pl.read_parquet(home / "spark-out" / "*.parquet").select(columns)
+    other = home / "spark-out" / "*.parquet"
+    if (home / "rival").exists():
+        other = home / "rival" / "ours-out" / "results" / "batch-*" / "*.parquet"
+    sparks = pl.read_parquet(other).select(columns)
     sparks = sparks.with_columns(pl.col("window_start").cast(ours.schema["window_start"]))
     both = sparks.join(ours, on=["key", "window_start"], how="left", suffix="_ours")
     is_same = (pl.col("n") == pl.col("n_ours")) & ((pl.col("total") - pl.col("total_ours")).abs() < 1e-6)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
@@ -16,7 +17,7 @@ import slackwater as sw
 from benchmarks.data import Events, batches
 from benchmarks.processes import WorkerMemory
 from benchmarks.queries import OUT_OF_ORDERNESS_S, log_of, our_job
-from benchmarks.sides import OurSide
+from benchmarks.sides import OurSide, put
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +71,7 @@ def grow(spark: SparkSession, point: Point, *, home: Path, say: Callable[[str], 
         home=home,
         out_of_orderness_s=point.out_of_orderness_s,
     )
-    side = OurSide(job=job, folder=folder)
+    side = OurSide(job=job, deliver=partial(put, folder=folder))
     memory = WorkerMemory()
     count = point.warm_up + point.measured
     try:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
+    from slackwater.formats import Format
     from slackwater.sources.base import Source
 
 OUT_OF_ORDERNESS_S: Final = 10
@@ -56,6 +57,7 @@ def bench_session() -> SparkSession:
 
 def log_of(events: Events, folder: Path) -> Source:
     """Return the log in `folder` as Slackwater reads it; a batch takes whatever is there."""
+    assert events.format != "avro", "a log has no Avro records"
     schema = DDL if events.format == "parquet" else None
     return sw.sources.log(folder, format=events.format, schema=schema, max_bytes_per_batch=1 << 40)
 
@@ -78,12 +80,13 @@ def our_job(
     *,
     name: str,
     home: Path,
+    form: Format | None = None,
     out_of_orderness_s: int = OUT_OF_ORDERNESS_S,
 ) -> Job:
     """Return the job that counts and sums per key and window and loses nothing, not started yet."""
     events = sw.stream("events", source)
     if source.schema is None:
-        events = events.decode(sw.formats.json(DDL))
+        events = events.decode(form or sw.formats.json(DDL))
     events = events.event_time("ts", out_of_orderness=f"{out_of_orderness_s}s")
     counted = events.key_by("key").window(window).aggregate(n=sw.count(), total=sw.sum("value"))
     pipeline = sw.Pipeline(
@@ -97,11 +100,10 @@ def our_job(
     return make_job(pipeline.plan(), spark=spark, checkpoint=checkpoint, trigger="0s", partitions=_PARTITIONS)
 
 
-def spark_query(spark: SparkSession, case: Case, folder: Path, *, home: Path) -> StreamingQuery:
-    """Start Spark's own window operator over the events in `folder`."""
+def spark_query(spark: SparkSession, case: Case, events: DataFrame, *, home: Path) -> StreamingQuery:
+    """Start Spark's own window operator over `events`."""
     counted = (
-        frame_of(spark, case.events, folder)
-        .withColumn("time", F.timestamp_millis("ts"))
+        events.withColumn("time", F.timestamp_millis("ts"))
         .withWatermark("time", f"{OUT_OF_ORDERNESS_S} seconds")
         .groupBy(case.spark_window(F.col("time")).alias("window"), "key")
         .agg(F.count("*").alias("n"), F.sum("value").alias("total"))

@@ -13,6 +13,7 @@ import os
 import queue
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -23,6 +24,7 @@ from slackwater.runtime.report import BatchReport
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
+Deliver = Callable[[list[Path]], None]
 _PATIENCE_S: Final = 300
 _LOOK_EVERY_S: Final = 0.02
 
@@ -66,8 +68,8 @@ class OurSide:
     """A Slackwater job that runs one batch at a time."""
 
     job: Job
-    folder: Path
-    """The log it reads, or the folder under the DataFrame it reads."""
+    deliver: Deliver
+    """Puts a batch's files where the job reads."""
     _reports: queue.Queue[BatchReport | BaseException] = field(default_factory=queue.Queue)
     _go: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     _held_s: dict[int, float] = field(default_factory=dict)
@@ -77,7 +79,7 @@ class OurSide:
 
     def batch(self, files: list[Path], rows: int) -> BatchReport:
         """Run one batch over `files`; returns when all of it is done but Spark's commit."""
-        put(files, self.folder)
+        self.deliver(files)
         report = self._next()
         if report.rows != rows:
             message = f"a batch of Slackwater's read {report.rows:,} rows instead of {rows:,}"
@@ -140,15 +142,14 @@ class SparkSide:
     """A query of Spark's own that runs one batch at a time."""
 
     query: StreamingQuery
-    folder: Path
+    deliver: Deliver
     checkpoint: Path
-    _batches: int = 0
+    _times: list[BatchTime] = field(default_factory=list)
 
     def batch(self, files: list[Path], rows: int) -> BatchTime:
         """Run one batch over `files`; returns when it is committed."""
-        put(files, self.folder)
-        number = self._batches
-        self._batches += 1
+        self.deliver(files)
+        number = len(self._times)
         committed = self.checkpoint / "commits" / str(number)
         patience = time.monotonic() + _PATIENCE_S
         while time.monotonic() < patience:
@@ -159,10 +160,16 @@ class SparkSide:
                 if progress.numInputRows != rows:
                     message = f"a batch of Spark's read {progress.numInputRows:,} rows instead of {rows:,}"
                     raise RuntimeError(message)
-                return BatchTime.of(progress)
+                self._times.append(BatchTime.of(progress))
+                return self._times[-1]
             time.sleep(_LOOK_EVERY_S)
         message = f"Spark's batch {number} took longer than {_PATIENCE_S} s"
         raise TimeoutError(message)
+
+    def finish(self) -> list[BatchTime]:
+        """Stop, and return what each batch took."""
+        self.close()
+        return self._times
 
     def close(self) -> None:
         """Stop the query."""

@@ -20,7 +20,7 @@ def kafka_parts(needs: Needs) -> None:
 
 
 @pytest.fixture(scope="session")
-def topics(tmp_path_factory: pytest.TempPathFactory, kafka_parts: None) -> Iterator[Topics]:  # noqa: ARG001  asked for
+def topics(tmp_path_factory: pytest.TempPathFactory, kafka_parts: None) -> Iterator[Topics]:
     """Give the worker's broker, as a place to make topics in."""
     home = tmp_path_factory.mktemp("kafka")
     started = broker.up(home, port=broker.free_port(), heap_mb=256)

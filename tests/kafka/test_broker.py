@@ -13,12 +13,11 @@ from slackwater.cli.main import app
 from slackwater.errors import RunError
 from slackwater.kafka import broker
 
-
 pytestmark = pytest.mark.kafka
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory, kafka_parts: None) -> Iterator[Path]:  # noqa: ARG001  asked for
+def folder(tmp_path_factory: pytest.TempPathFactory, kafka_parts: None) -> Iterator[Path]:
     home = tmp_path_factory.mktemp("kafka")
     yield home
     broker.down(home)

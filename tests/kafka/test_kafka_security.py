@@ -1,5 +1,7 @@
 """TLS and SASL against a real broker, and a secret that is planted and then looked for everywhere."""
 
+# ruff: noqa: E501  the job is a program of its own
+
 from __future__ import annotations
 
 import os
@@ -79,7 +81,7 @@ class Safe:
 
 
 @pytest.fixture(scope="module")
-def safe(tmp_path_factory: pytest.TempPathFactory, kafka_parts: None, needs: Needs) -> Iterator[Safe]:  # noqa: ARG001  asked for
+def safe(tmp_path_factory: pytest.TempPathFactory, kafka_parts: None, needs: Needs) -> Iterator[Safe]:
     needs(shutil.which("keytool"), "certificates are made with the keytool of a JDK")
     home = tmp_path_factory.mktemp("safe")
     store, ca, port = home / "store.p12", home / "ca.pem", broker.free_port()
@@ -112,7 +114,9 @@ def test_secret_is_found_nowhere_though_the_job_logged_in_with_it(
     safe: Safe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(VARIABLE, PLANTED)
-    way = connection(safe.servers, tls=sw.kafka.tls(ca=safe.ca), sasl=sw.kafka.sasl("PLAIN", "orders", Secret(VARIABLE)))
+    way = connection(
+        safe.servers, tls=sw.kafka.tls(ca=safe.ca), sasl=sw.kafka.sasl("PLAIN", "orders", Secret(VARIABLE))
+    )
     Cluster(connection=way).create_topic("safe")
     producer = Producer(way.for_librdkafka())
     producer.produce("safe", b'{"id": 7}')

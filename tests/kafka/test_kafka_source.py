@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 import pytest
 from confluent_kafka import Producer, TopicPartition
-from confluent_kafka.admin import NewPartitions
+from confluent_kafka.cimpl import NewPartitions
 from pyspark.sql import SparkSession
 
 import slackwater as sw
@@ -174,7 +174,9 @@ def test_records_that_are_gone_stop_the_job_unless_it_may_go_on(
 
 
 def test_broker_that_is_restarted_is_waited_for(
-    spark: SparkSession, kafka_parts: None, tmp_path: Path  # noqa: ARG001  asked for
+    spark: SparkSession,
+    kafka_parts: None,
+    tmp_path: Path,
 ) -> None:
     own = broker.up(tmp_path / "kafka", port=broker.free_port(), heap_mb=256)
     try:
@@ -260,4 +262,4 @@ def test_million_records_through_the_whole_pipeline_equal_the_truth(
         .sort("user", "window_start")
     )
     got = shown.rows().select("user", pl.col("window_start").dt.epoch("ms"), "n", "cents").sort("user", "window_start")
-    assert got.equals(truth.select(got.columns).cast(got.schema))  # type: ignore[arg-type]  # a schema is one
+    assert got.equals(truth.select(got.columns).cast(got.schema))

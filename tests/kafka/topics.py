@@ -38,7 +38,14 @@ class Topics:
         self.cluster.create_topic(name, partitions=partitions, settings=dotted)
         return name
 
-    def produce(self, topic: str, records: Iterable[Mapping[str, Any] | bytes | None], *, partition: int = 0, **more: Any) -> None:  # noqa: ANN401  as Producer.produce's
+    def produce(
+        self,
+        topic: str,
+        records: Iterable[Mapping[str, Any] | bytes | None],
+        *,
+        partition: int = 0,
+        **more: Any,  # noqa: ANN401  as Producer.produce's
+    ) -> None:
         """Write records to a partition, and wait until the broker has them."""
         producer = Producer({"bootstrap.servers": self.servers, "linger.ms": 5})
         for record in records:

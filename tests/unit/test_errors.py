@@ -34,7 +34,8 @@ def test_message_says_rule_then_what_was_got_then_what_to_do(code: str) -> None:
     rule, *_, remedy = parts = CATALOGUE[code].split("; ")
     assert len(parts) >= 3, "a message has three parts, with semicolons between them"
     assert all(part.strip() == part and part for part in parts)
-    assert rule[0] in "`{" or rule[0].islower() or rule.split()[0].removesuffix("'s") in {"Kafka", "Maven", "Slackwater", "Spark", "TLS"}
+    names = {"Avro", "Kafka", "MQTT", "Maven", "Slackwater", "Spark", "TLS"}
+    assert rule[0] in "`{" or rule[0].islower() or rule.split()[0].removesuffix("'s") in names
     assert not remedy.endswith((".", "!"))
 
 

@@ -21,9 +21,12 @@ def produce(
     *,
     topic: Topic,
     servers: Servers = "localhost:9092",
-    rate: Annotated[float | None, typer.Option(min=0.001, help="Records a second; as fast as it goes if left out.")] = None,
+    rate: Annotated[
+        float | None, typer.Option(min=0.001, help="Records a second; as fast as it goes if left out.")
+    ] = None,
     speed_up: Annotated[
-        float | None, typer.Option(min=0.001, help="So many times as fast as the files were written: 1 is the original pace.")
+        float | None,
+        typer.Option(min=0.001, help="So many times as fast as the files were written: 1 is the original pace."),
     ] = None,
 ) -> None:
     """Play a log into a Kafka topic, each partition in its order.

@@ -49,8 +49,8 @@ class Progress:
         took = time.monotonic() - self._began
         totals = self.totals
         self._say(
-            f"{'finished' if finished else 'stopped'} after {took:.0f} s: {totals['rows']:,} rows in, {totals['panes']:,} panes shown, "
-            f"{_late(totals)}, {totals['dead']:,} dead letters",
+            f"{'finished' if finished else 'stopped'} after {took:.0f} s: {totals['rows']:,} rows in, "
+            f"{totals['panes']:,} panes shown, {_late(totals)}, {totals['dead']:,} dead letters",
             always=True,
         )
 

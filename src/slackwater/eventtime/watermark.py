@@ -28,7 +28,7 @@ class Seen:
     modified_ms: int = MIN_MS
 
 
-def advance(  # noqa: PLR0913  each is a fact of its own
+def advance(
     time: StreamTime,
     policy: TimePolicy,
     *,

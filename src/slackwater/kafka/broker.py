@@ -46,6 +46,7 @@ transaction.state.log.num.partitions=4
 group.initial.rebalance.delay.ms=0
 """
 
+
 @dataclass(frozen=True, kw_only=True)
 class Broker:
     """A broker that runs, or ran, in `folder`."""
@@ -88,7 +89,10 @@ def up(folder: Path, *, port: int = 9092, heap_mb: int = 512, settings: Mapping[
     properties = folder / "server.properties"
     ours = _SETTINGS.format(port=port, controller_port=controller_port, data=folder / "data")
     # Of two lines for one setting the last counts.
-    theirs = "".join(f"{name}={value.replace('{controller_port}', str(controller_port))}\n" for name, value in (settings or {}).items())
+    theirs = "".join(
+        f"{name}={value.replace('{controller_port}', str(controller_port))}\n"
+        for name, value in (settings or {}).items()
+    )
     properties.write_text(ours + theirs, encoding="utf-8")
     java = [
         "java",

@@ -82,7 +82,7 @@ class Cluster:
 
     def create_topic(self, name: str, *, partitions: int = 1, settings: Mapping[str, str] | None = None) -> None:
         """Create a topic with one replica of each partition."""
-        from confluent_kafka.admin import NewTopic  # noqa: PLC0415  as above
+        from confluent_kafka.cimpl import NewTopic  # noqa: PLC0415  as above
 
         topic = NewTopic(name, partitions, 1, config=dict(settings or {}))
         [future] = self.admin.create_topics([topic], request_timeout=_TIMEOUT_S).values()
@@ -90,9 +90,9 @@ class Cluster:
 
     def _offsets(self, places: Iterable[Place], which: str) -> dict[Place, int]:
         module = confluent()
-        from confluent_kafka.admin import OffsetSpec  # noqa: PLC0415  as above
+        from confluent_kafka.admin._listoffsets import OffsetSpec  # noqa: PLC0415  as above
 
-        spec = OffsetSpec.latest() if which == "latest" else OffsetSpec.earliest()
+        spec = OffsetSpec.latest() if which == "latest" else OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # have none
         request: dict[Any, Any] = {module.TopicPartition(*place): spec for place in places}
         if not request:
             return {}

@@ -78,7 +78,11 @@ class Connection:
         settings = {"bootstrap.servers": self.servers, "security.protocol": self._protocol}
         if self.tls is not None:
             tls = self.tls
-            files = {"ssl.ca.location": tls.ca, "ssl.certificate.location": tls.certificate, "ssl.key.location": tls.key}
+            files = {
+                "ssl.ca.location": tls.ca,
+                "ssl.certificate.location": tls.certificate,
+                "ssl.key.location": tls.key,
+            }
             settings |= {name: path for name, path in files.items() if path}
             if tls.key_password:
                 settings["ssl.key.password"] = tls.key_password.reveal()

@@ -40,8 +40,8 @@ from slackwater.runtime.kafka_watch import KafkaWatch, processed_offsets
 from slackwater.runtime.outputs import EvaluatedBatch
 from slackwater.runtime.query import packets
 from slackwater.runtime.report import BatchReport
-from slackwater.runtime.slack import report_short_slack
 from slackwater.runtime.session import QUERY_CONF, hush, settings, spark_session, unhush
+from slackwater.runtime.slack import report_short_slack
 from slackwater.runtime.worker import CLOCK_PROPERTY, PlanHandle
 from slackwater.runtime.worker_errors import unwrapped
 from slackwater.sources.kafka import KafkaSource
@@ -77,6 +77,8 @@ class Job:
     """Per stream and partition, how late the rows of all batches since the start were."""
     query: Any = None
     """PySpark's StreamingQuery, once it was started."""
+    ended: threading.Event = field(default_factory=threading.Event)
+    """Set when `run` has returned or failed."""
     _stopping: threading.Event = field(default_factory=threading.Event)
     _between: threading.Event = field(default_factory=threading.Event)
     _failure: list[BaseException] = field(default_factory=list)
@@ -98,6 +100,7 @@ class Job:
         finally:
             for watch in self._watches.values():
                 watch.close()
+            self.ended.set()
 
     def _run(self, *, finish: bool) -> None:
         writers = self._open_sinks()

@@ -128,7 +128,7 @@ class KafkaWatch:
         return self._last
 
     def _ids(self) -> dict[str, str]:
-        return json.loads(self.notes.read_text()) if self.notes.exists() else {}  # type: ignore[no-any-return]  # we wrote it
+        return json.loads(self.notes.read_text()) if self.notes.exists() else {}
 
     def _check_loss(self, processed: dict[Place, int]) -> None:
         """Say which records are gone that no batch has read: by default that is the end."""

@@ -18,7 +18,7 @@ from slackwater.sources.kafka import KafkaSource
 from slackwater.sources.log import LogSource
 
 if TYPE_CHECKING:
-    from pyspark.sql.streaming import DataStreamReader
+    from pyspark.sql.streaming.readwriter import DataStreamReader
 
     from slackwater.plan import Plan, SourcePlan
 

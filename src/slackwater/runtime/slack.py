@@ -19,9 +19,7 @@ class SlackWarning(UserWarning):
     """A stream's out-of-orderness is below what was measured."""
 
 
-def report_short_slack(
-    plan: Plan, measured: Mapping[str, Mapping[str, LatenessSketch]], reported: set[str]
-) -> None:
+def report_short_slack(plan: Plan, measured: Mapping[str, Mapping[str, LatenessSketch]], reported: set[str]) -> None:
     """Warn, once per stream, when more than one row in a hundred is further behind than the stream allows for."""
     for source in plan.sources:
         if source.name in reported or source.time is None or source.name not in measured:

@@ -66,7 +66,7 @@ class KafkaSource(Source):
         return f"Kafka {topics} at {self.connection}, from {self.start_said}, {most} records a batch at most"
 
 
-def kafka(  # noqa: PLR0913  each is said by name
+def kafka(
     servers: str,
     *,
     topic: str | None = None,
@@ -95,7 +95,11 @@ def kafka(  # noqa: PLR0913  each is said by name
     unless `on_data_loss="go_on"`. TLS and SASL: `tls=sw.kafka.tls(...)`, `sasl=sw.kafka.sasl(...)`.
     """
     chosen = _topics(topic, topics, pattern)
-    if isinstance(max_records_per_batch, bool) or not isinstance(max_records_per_batch, int) or max_records_per_batch < 1:
+    if (
+        isinstance(max_records_per_batch, bool)
+        or not isinstance(max_records_per_batch, int)
+        or max_records_per_batch < 1
+    ):
         raise refuse("RATE_LIMIT", what="max_records_per_batch", got=repr(max_records_per_batch))
     if on_data_loss not in ("stop", "go_on"):
         raise refuse("KAFKA_ON_LOSS", got=repr(on_data_loss))

@@ -1,4 +1,4 @@
-"""Watermarks per partition, with idleness: the cases of Flink's multiplexer and idleness timer, and ours beside them."""
+"""Watermarks per partition, with idleness: the cases of Flink's multiplexer and timer, and ours."""
 
 from __future__ import annotations
 

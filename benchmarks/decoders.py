@@ -1,0 +1,127 @@
+"""`python -m benchmarks.decoders [FORMAT ...]`: records a second that each format decodes, on one core.
+
+The record is that of the other benchmarks: {event_id long, key string, ts long, value double}. Every
+format decodes the same rows, and what it gives is compared with them first (a format with a type for
+times of its own gives `ts` as one). The best of several turns
+counts: on a machine that does other things as well, the others are slower for reasons of their own.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ["POLARS_MAX_THREADS"] = "1"  # read once, when Polars is imported
+
+import argparse
+import json
+import struct
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+import slackwater as sw
+from benchmarks.data import DDL
+from slackwater.formats import Format
+
+_SEED: Final = 20_240_131
+_FIRST_ID: Final = 10_000_000
+_EPOCH_MS: Final = 1_700_000_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A format and how its records are written; `write` takes the values of one row."""
+
+    form: Callable[[], Format]
+    write: Callable[[int, str, int, float], bytes]
+
+
+def rows(count: int) -> pl.DataFrame:
+    """Return the rows that every format decodes."""
+    dice = np.random.default_rng(_SEED)
+    keys = [f"user-{number:06d}" for number in dice.integers(0, 1_000, count)]
+    return pl.DataFrame(
+        {
+            "event_id": np.arange(_FIRST_ID, _FIRST_ID + count),
+            "key": keys,
+            "ts": _EPOCH_MS + np.arange(count) * 7,
+            "value": (dice.random(count) * 100).round(2),
+        }
+    )
+
+
+def _json(event_id: int, key: str, ts: int, value: float) -> bytes:
+    fields = {"event_id": event_id, "key": key, "ts": ts, "value": value}
+    return json.dumps(fields, separators=(",", ":")).encode()
+
+
+def _avro_schema() -> str:
+    time_ms = {"type": "long", "logicalType": "timestamp-millis"}
+    types = {"event_id": "long", "key": "string", "ts": time_ms, "value": "double"}
+    fields = [{"name": name, "type": kind} for name, kind in types.items()]
+    return json.dumps({"type": "record", "name": "Event", "fields": fields})
+
+
+def _avro(event_id: int, key: str, ts: int, value: float) -> bytes:
+    return _zigzag(event_id) + _zigzag(len(key)) + key.encode() + _zigzag(ts) + struct.pack("<d", value)
+
+
+def _zigzag(number: int) -> bytes:
+    return _varint((number << 1) ^ (number >> 63))
+
+
+def _varint(number: int) -> bytes:
+    written = bytearray()
+    while number > 0x7F:
+        written.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*written, number])
+
+
+CASES: Final[dict[str, Case]] = {
+    "json": Case(form=lambda: sw.formats.json(DDL), write=_json),
+    "avro": Case(form=lambda: sw.formats.avro(_avro_schema()), write=_avro),
+}
+"""Every format that is measured: one entry each."""
+
+
+def records_per_s(case: Case, given: pl.DataFrame, *, turns: int) -> tuple[float, float]:
+    """Return records a second and megabytes a second, of the fastest of some turns."""
+    payload = pl.Series([case.write(*row) for row in given.iter_rows()], dtype=pl.Binary)
+    decoder = case.form().decoder()
+    decoded = decoder.decode(payload)
+    plain = decoded.frame.with_columns(pl.selectors.datetime().dt.epoch("ms"))
+    if not decoded.bad.is_empty() or not plain.equals(given):
+        raise SystemExit(f"{case.form()} does not give the rows that were written: {decoded.bad.head(3)}")
+    best_s = min(_timed_s(lambda: decoder.decode(payload)) for _ in range(turns))
+    return len(payload) / best_s, float(payload.bin.size().sum()) / best_s / 1e6
+
+
+def _timed_s(run: Callable[[], object]) -> float:
+    begun = time.perf_counter()
+    run()
+    return time.perf_counter() - begun
+
+
+def main() -> None:
+    """Measure the formats that are named, or all."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("formats", nargs="*", help=f"which of {', '.join(CASES)}; all by default")
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--turns", type=int, default=7)
+    options = parser.parse_args()
+    if unknown := set(options.formats) - set(CASES):
+        parser.error(f"no such format: {', '.join(sorted(unknown))}")
+    given = rows(options.rows)
+    print(f"{'format':<12}{'records/s':>14}{'MB/s':>10}")
+    for name in options.formats or CASES:
+        rate, megabytes = records_per_s(CASES[name], given, turns=options.turns)
+        print(f"{name:<12}{rate:>14,.0f}{megabytes:>10,.1f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
