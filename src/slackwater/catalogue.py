@@ -146,6 +146,11 @@ CATALOGUE: Final[dict[str, str]] = {
         "`limit` of the console sink must be a whole number of 1 or more; got {got}; leave it out for "
         "20"
     ),
+    "CSV_NESTED": (
+        "a CSV record has plain columns; got `{name}` of type {dtype}; declare it as string and take "
+        "it apart with .map, or write records as JSON"
+    ),
+    "CSV_OPTION": "`{what}` of CSV must be {rule}; got {got}; leave it out for the default",
     "CUMULATIVE_UNEVEN": (
         "a cumulative window's `size` must be a multiple of `every`; got size {size}, every {every}; "
         'choose for example every="1h" in size "1d"'
@@ -154,14 +159,65 @@ CATALOGUE: Final[dict[str, str]] = {
         "`sources.dataframe` takes a streaming PySpark DataFrame; got {got}; make it with "
         "spark.readStream"
     ),
+    "DEAD_LETTERS_NOWHERE": (
+        "dead letters are read from a folder that sw.sinks.files(...) has written; `{path}` is "
+        "{found}; give the folder of stream.dead_letters.to(sw.sinks.files(...)), or "
+        "kafka://SERVERS/TOPIC"
+    ),
+    "DEAD_LETTERS_SCHEMA": (
+        "a folder of dead letters holds dead letters only; {path} {found}; give the folder of a "
+        "dead-letter output, not of results or late rows"
+    ),
+    "DEAD_LETTERS_SINCE": (
+        "`--since` is a time as 2026-03-01T12:00, or how long ago as 2h; got {got}; times are UTC "
+        "unless they say otherwise"
+    ),
+    "DEAD_LETTERS_TOPIC": (
+        "{what} on Kafka is written kafka://SERVERS/TOPIC; got {got}; try "
+        "kafka://localhost:9092/orders"
+    ),
+    "DEAD_LETTERS_TOPIC_MISSING": (
+        "a topic must exist to be read or written; {servers} has no `{topic}`; correct the name, or "
+        "create it with `slackwater kafka topic {topic}`"
+    ),
     "DEAD_LETTERS_UNHANDLED": (
         "the dead letters of a stream must go somewhere; got none for `{stream}`; add "
         "{stream}.dead_letters.to(sink), or say .dead_letters.drop() and they are only counted"
     ),
+    "DEAD_LETTER_AMBIGUOUS": (
+        "the beginning of an id must fit one dead letter; `{id}` fits {count}: {known}; give more "
+        "digits"
+    ),
     "DEAD_LETTER_JSON": (
         "a dead letter as JSON is an object with source, partition, offset, step, reason and "
-        "processed_at, and with bytes in base64; record {number} of {where} is {got}; name the place "
-        "that a dead-letter output was written to"
+        "processed_at, and with bytes in base64; {place} is {got}; name the place that a dead-letter "
+        "output was written to"
+    ),
+    "DEAD_LETTER_UNKNOWN": (
+        "a dead letter is named by the beginning of its id; {where} has none that begins with `{id}`; "
+        "see the ids with `slackwater dead-letters list`"
+    ),
+    "DEBEZIUM_ARGUMENTS": (
+        "change events are read by one schema: that of the table's columns for JSON, or a format of "
+        'whole envelopes as `value`; got {got}; write for example debezium("id long, email string", '
+        'key="id") or debezium(key="id", value=sw.formats.avro(...))'
+    ),
+    "DEBEZIUM_ENVELOPE": (
+        "`value` must be a format of Debezium's envelopes, with records `before`, `after` and "
+        "`source`, a string `op` and a long `ts_ms`; got {got}; take the schema that the connector "
+        "has registered for the topic's values"
+    ),
+    "DEBEZIUM_KEY": (
+        "`key` must name one or more columns of the table, each once; got {got}; its columns are "
+        "{known}"
+    ),
+    "DEBEZIUM_KEY_NAME": (
+        "a key column becomes a column beside those of every change ({taken}); got a key `{got}`; "
+        "rename it with a transform of the connector, or choose another key"
+    ),
+    "DEBEZIUM_OPTION": (
+        "`{what}` of change events must be {takes}; got {got}; leave it out if records come with "
+        "their schema"
     ),
     "DECODE_MISSING": (
         "a source of bytes must be decoded before its rows are used; got stream `{stream}` without; "
@@ -257,6 +313,11 @@ CATALOGUE: Final[dict[str, str]] = {
     "JAVA_MISSING": (
         "Spark needs Java 17 or newer; none was found on PATH or in JAVA_HOME; install it, for "
         "example `apt-get install openjdk-17-jre-headless`"
+    ),
+    "JSON_OPTION": "`{what}` of JSON must be {rule}; got {got}; leave it out for {default}",
+    "JSON_UNKNOWN_TAKEN": (
+        '`unknown="keep"` adds a column `unknown`; got a declared column `{name}` of that name; take '
+        "it out of the schema, and it is kept in the column with the others that are not declared"
     ),
     "KAFKA_AWAY": (
         "Kafka must answer for the lag to be known; {servers} does not: {cause}; the job waits and "
@@ -361,7 +422,7 @@ CATALOGUE: Final[dict[str, str]] = {
         "another path"
     ),
     "LATENESS_SUBJECT": (
-        "lateness is measured of a pipeline's file, or of a log and its event time; got {got}; write "
+        "lateness is measured of a pipeline's file, or of a log or topic and its event time; got {got}; write "
         "`slackwater lateness orders.py`, or `slackwater lateness --log data/orders --time placed_at`"
     ),
     "LATENESS_TARGET": (
@@ -434,6 +495,30 @@ CATALOGUE: Final[dict[str, str]] = {
     "METADATA_COLUMN_TAKEN": (
         "the source's own columns must differ from the record's; got `{column}` in both at `{step}`; "
         "rename the field, or ask for less `metadata`"
+    ),
+    "MQTT_AWAY": (
+        "an MQTT broker must stay connected for messages to arrive; {broker} does not: {cause}; the "
+        "bridge tries again in {wait}, and the broker keeps its messages meanwhile"
+    ),
+    "MQTT_BRIDGE_OPTION": "`{what}` of an MQTT bridge must be {rule}; got {got}; {remedy}",
+    "MQTT_CLIENT_MISSING": (
+        "an MQTT bridge needs the package paho-mqtt; it is not installed; run `pip install "
+        "'slackwater[mqtt]'`"
+    ),
+    "MQTT_REFUSED": "an MQTT bridge must be allowed to {wanted}; {broker} said: {cause}; {remedy}",
+    "MQTT_SESSION_LOST": (
+        "an MQTT broker must keep the session of a bridge that is away; {broker} has forgotten that "
+        "of `{client_id}`, so what was published meanwhile may be lost; let the broker persist its "
+        "sessions, and let none expire"
+    ),
+    "MQTT_TARGET_FAILED": (
+        "messages are acknowledged once they are durable; writing them to {target} failed: {cause}; "
+        "nothing of it was acknowledged, so mend the target and start the bridge again: the broker "
+        "sends all of it once more"
+    ),
+    "MQTT_UNREACHABLE": (
+        "an MQTT bridge needs its broker to start; {broker} does not answer: {cause}; check host, "
+        "port and TLS, and start again when the broker is up"
     ),
     "NOT_AN_AGGREGATE": (
         "`aggregate` takes aggregates; got {got} for `{alias}` in step `{step}`; use sw.count(), "
@@ -555,10 +640,42 @@ CATALOGUE: Final[dict[str, str]] = {
         "{url} in {attempts} attempts ({cause}); check that it runs and can be reached from the "
         "workers, then start again: no record is lost"
     ),
+    "REPAIR_FILE": (
+        "the file of a repair function must run; {file} does not: {cause}; correct it, and nothing "
+        "has been sent"
+    ),
+    "REPAIR_MISSING": (
+        "a repair function takes (payload, letter) and stands in its file; {file} has no function "
+        "`{name}`{near}; define it, or correct the name"
+    ),
+    "REPAIR_NAME": "a repair function is named as FILE.py:function; got {got}; try --repair repair.py:mend",
     "RESERVED_COLUMN": (
         "column names that begin with `__` belong to Slackwater; got `{name}`; rename the column"
     ),
+    "RETRY_BUSY": "one retry at a time may use a ledger; another one holds {path}; wait until it has ended",
+    "RETRY_LEDGER": (
+        "a ledger of retries is written by `slackwater dead-letters retry` alone; line {line} of "
+        "{path} is {got}; restore the file from a backup, or correct that line by hand"
+    ),
+    "RETRY_LINKS": (
+        "sending to a log exactly once needs a file system with hard links; {path} has none: {cause}; "
+        "copy the log to one that has, or send to Kafka"
+    ),
+    "RETRY_TARGET": (
+        "dead letters are sent to a log of JSON lines or to kafka://SERVERS/TOPIC; `{path}` is "
+        "{found}; give the log that the pipeline reads"
+    ),
+    "RETRY_UNSURE": (
+        "a retry that was cut off must be settled before the next; whether batch {batch} reached {to} "
+        "cannot be told: {cause}; find out yourself, then add the line `{line}` to {path}, with "
+        '"withdrawn" for "sent" if it did not'
+    ),
     "SCHEMA_FILE": "a schema file must exist and hold text; got `{path}` ({cause}); check the path",
+    "SCHEMA_INCOMPATIBLE": (
+        "a writer's schema must be readable as the stream's; in stream `{stream}`: {words}; its "
+        "records are in the dead letters: mend the producer, or the reader's schema, and send them "
+        "again with `slackwater dead-letters retry`"
+    ),
     "SCHEMA_KINDS": (
         "two versions of a schema must be of one kind; got {got}; compare two Avro schemas, or two "
         "declarations in DDL"

@@ -68,3 +68,25 @@ def test_what_cannot_be_played_or_exported_is_said(topics: Topics, tmp_path: Pat
     nobody = f"localhost:{broker.free_port()}"
     with pytest.raises(RunError, match=rf"KAFKA_REFUSED.*{nobody}"):
         export(connection(nobody), "nowhere", tmp_path / "back")
+
+
+def test_lateness_of_a_topic_is_measured_with_and_without_a_pipeline(topics: Topics, tmp_path: Path) -> None:
+    topic = topics.make(partitions=2)
+    for partition in range(2):
+        times = [1_000 * number - (5_000 if number % 10 == 0 else 0) for number in range(100, 200)]
+        topics.produce(topic, [{"ts": ts} for ts in times], partition=partition)
+    alone = ["lateness", "--kafka", f"{topics.servers}/{topic}", "--time", "ts", "--json", "--quiet"]
+    said = CliRunner().invoke(app, alone)
+    assert said.exit_code == 0, said.output
+    [stream] = json.loads(said.stdout)["streams"]
+    assert (stream["records"], stream["max_ms"]) == (200, 6_000 - 2_000)
+    (tmp_path / "p.py").write_text(
+        "import slackwater as sw\n"
+        f"source = sw.sources.kafka('{topics.servers}', pattern='{topic}')\n"
+        "rows = sw.stream('rows', source).decode(sw.formats.json('ts long')).event_time('ts')\n"
+        "pipeline = sw.Pipeline('p', rows.to(sw.sinks.memory()), rows.dead_letters.drop())\n"
+    )
+    same = CliRunner().invoke(app, ["lateness", str(tmp_path / "p.py"), "--json", "--quiet"])
+    assert json.loads(same.stdout)["streams"][0]["max_ms"] == stream["max_ms"]
+    few = CliRunner().invoke(app, [*alone, "--limit", "20"])
+    assert json.loads(few.stdout)["streams"][0]["records"] == 20

@@ -16,7 +16,14 @@ from slackwater.cli.loading import load_pipeline
 from slackwater.engine.front import Chunk
 from slackwater.errors import fault
 from slackwater.lateness_picture import check_picture, write_picture
-from slackwater.lateness_report import DEFAULT_TARGET, Reading, measure_log, measure_plan, print_report
+from slackwater.lateness_report import (
+    DEFAULT_TARGET,
+    Reading,
+    measure_log,
+    measure_plan,
+    measure_topic,
+    print_report,
+)
 
 
 def lateness(
@@ -25,8 +32,12 @@ def lateness(
     ] = None,
     *,
     log: Annotated[Path | None, typer.Option(help="Measure this log, without a pipeline.")] = None,
+    kafka: Annotated[
+        str | None,
+        typer.Option(metavar="SERVERS/TOPIC", help="Measure this topic of JSON, without a pipeline."),
+    ] = None,
     time: Annotated[
-        str | None, typer.Option(help="The log's event time: a column, or a SQL expression of columns.")
+        str | None, typer.Option(help="The log's or topic's event time: a column, or a SQL expression of columns.")
     ] = None,
     schema: Annotated[
         str | None, typer.Option(help="The log's columns, as Spark DDL; seen from its first records by default.")
@@ -64,6 +75,8 @@ def lateness(
 
       slackwater lateness --log data/orders --time placed_at
 
+      slackwater lateness --kafka localhost:9092/orders --time placed_at --limit 100000
+
       slackwater lateness --log data/orders --time "ts * 1000" --schema "ts long" --limit 1000000 --json
     """
     if picture is not None:
@@ -71,12 +84,16 @@ def lateness(
     progress = ReadingProgress(quiet=quiet)
     of_log = {"time": time, "schema": schema, "format": form, "max_ahead": max_ahead}
     given = {name: value for name, value in of_log.items() if value is not None}
-    if file is not None and log is None and not given:
+    if file is not None and log is None and kafka is None and not given:
         report = measure_plan(load_pipeline(file).plan(), target=target, limit=limit, watch=progress.watched)
-    elif log is not None and file is None and time is not None:
+    elif kafka is not None and "/" in kafka and file is None and log is None and time is not None:
+        servers, _, topic = kafka.rpartition("/")
+        given.pop("format", None)
+        report = measure_topic(servers, topic, **given, target=target, limit=limit, watch=progress.watched)
+    elif log is not None and kafka is None and file is None and time is not None:
         report = measure_log(log, **given, target=target, limit=limit, watch=progress.watched)  # type: ignore[arg-type]
     else:
-        raise fault("LATENESS_SUBJECT", got=_confusion(file, log, given))
+        raise fault("LATENESS_SUBJECT", got=_confusion(file, log or kafka, given))
     progress.end()
     if picture is not None:
         write_picture(report, picture)
@@ -86,7 +103,7 @@ def lateness(
         print_report(report, Console())
 
 
-def _confusion(file: Path | None, log: Path | None, given: Iterable[str]) -> str:
+def _confusion(file: Path | None, log: Path | str | None, given: Iterable[str]) -> str:
     what = [str(file)] * (file is not None) + ["--log"] * (log is not None)
     what += [f"--{name.replace('_', '-')}" for name in given]
     without = " without --time" if log is not None and "time" not in given else ""

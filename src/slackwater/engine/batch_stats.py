@@ -30,6 +30,8 @@ class StreamStats:
     filtered: int = 0
     dead: int = 0
     partitions: dict[str, PartitionStats] = field(default_factory=dict)
+    reasons: dict[str, Counter[str]] = field(default_factory=dict)
+    """Dead letters by reason, and by words where they tell one cause from another."""
 
 
 @dataclass(kw_only=True)
@@ -76,6 +78,8 @@ class BatchStats:
             known.max_ts_ms = max(known.max_ts_ms, seen["max_ts_ms"])
             known.modified_ms = max(known.modified_ms, seen["modified_ms"])
             known.files += seen["files"]
+        for reason, counts in facts["reasons"].items():
+            stream.reasons.setdefault(reason, Counter()).update(counts)
         for name, text in facts["lateness"].items():
             sketch = LatenessSketch.from_json(text)
             self.lateness.setdefault(facts["stream"], {}).setdefault(name, LatenessSketch.empty()).merge(sketch)

@@ -169,6 +169,7 @@ class Front:
         self._chunks = 0
         self._partitions: dict[str, dict[str, int]] = {}
         self._totals = {"rows": 0, "filtered": 0, "dead": 0}
+        self._reasons: dict[str, dict[str, int]] = {}
         self._newest_ms = {name: known.max_ts_ms for name, known in clock.streams[source.name].partitions.items()}
         self._least_newest_ms = MIN_MS if self._newest_ms else _slowest_ms(source, clock)
         self._lateness: dict[str, LatenessSketch] = {}
@@ -192,6 +193,7 @@ class Front:
         self.functions.run(frame, context, self.arrivals.arrive)
         self._newest_ms[chunk.partition] = context.newest_ms
         dead = sum(frame.height for frame in context.dead)
+        self._note_reasons(context.dead)
         self.arrivals.bury(context.dead, self.source.dead_letters)
         for what, number in (("rows", height), ("filtered", context.filtered), ("dead", dead)):
             self._totals[what] += number
@@ -214,10 +216,20 @@ class Front:
             **self._totals,
             "partitions": self._partitions,
             "counts": self.arrivals.counts,
+            "reasons": self._reasons,
             "lateness": {name: sketch.to_json() for name, sketch in self._lateness.items()},
         }
         place = f"front/{self.source.name}/{task}"
         return [*packets, stats(facts, place, labels(self.arrivals.plan.key_groups))]
+
+    def _note_reasons(self, dead: list[pl.DataFrame]) -> None:
+        """Count dead letters by reason; those of a writer's schema by their words as well, which name it."""
+        for letters in dead:
+            by_reason = letters.group_by("reason").agg(pl.len(), words=pl.col("message").first())
+            for reason, count, words in by_reason.iter_rows():
+                known = self._reasons.setdefault(reason, {})
+                key = words if reason == "incompatible_schema" else ""
+                known[key] = known.get(key, 0) + count
 
     def _sketch(self, partition: str) -> LatenessSketch | None:
         """Return where the lateness of a partition's rows is counted.

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from slackwater.errors import fault
-from slackwater.kafka.client import Cluster, Place, confluent, kafka_errors
+from slackwater.kafka.client import Cluster, confluent, kafka_errors
 from slackwater.kafka.connection import Connection
+from slackwater.kafka.reading import topic_messages
 from slackwater.log_writer import LogWriter
 from slackwater.sources.log_listing import LogFile, list_log
 from slackwater.sources.log_reader import read_chunks
@@ -75,28 +76,16 @@ def export(connection: Connection, topic: str, folder: Path, *, told: Told = lam
 
     Each partition becomes one of the log. Keys and headers have no place in a log and are left out.
     """
-    cluster, module = Cluster(connection=connection), confluent()
-    with kafka_errors(connection):
-        places = cluster.partitions([topic])
-        ends = {place: end for place, end in cluster.ends(places).items() if end > cluster.begins([place])[place]}
-    if not places:
-        raise fault("KAFKA_TOPIC_MISSING", topics=topic, servers=connection.servers)
-    conf = {"group.id": "slackwater-export", "enable.auto.commit": False, "isolation.level": "read_committed"}
-    consumer = module.Consumer({**connection.for_librdkafka(), **conf, "enable.partition.eof": True})
     written = empty = 0
-    try:
-        consumer.assign([module.TopicPartition(*place, module.OFFSET_BEGINNING) for place in ends])
-        with LogWriter(folder) as log:
-            for message in _until_ends(consumer, ends, connection):
+    with LogWriter(folder) as log:
+        for messages in topic_messages(connection, [topic]):
+            for message in messages:
                 if message.value() is None:
                     empty += 1
                     continue
                 log.append(message.value(), str(message.partition()))
                 written += 1
-                if written % _SLICE == 0:
-                    told(written)
-    finally:
-        consumer.close()
+            told(written)
     return written, empty
 
 
@@ -115,25 +104,3 @@ def _wait(pace: Pace, sent: int, after_ms: int, began: float) -> None:
     if pace.speed_up:
         due = max(due, after_ms / 1000 / pace.speed_up)
     time.sleep(max(0.0, began + due - time.monotonic()))
-
-
-def _until_ends(consumer: Any, ends: dict[Place, int], connection: Connection) -> Iterator[Any]:  # noqa: ANN401  the client's own types
-    module, open_ = confluent(), set(ends)
-    quiet_since = time.monotonic()
-    while open_:
-        messages = consumer.consume(_SLICE, timeout=_POLL_S)
-        if messages:
-            quiet_since = time.monotonic()
-        elif time.monotonic() - quiet_since > _TIMEOUT_S:
-            raise fault("KAFKA_REFUSED", servers=connection, cause=f"no records for {_TIMEOUT_S:.0f} s")
-        for message in messages:
-            place = (message.topic(), message.partition())
-            if message.error() is not None:
-                if message.error().code() == module.KafkaError._PARTITION_EOF:  # noqa: SLF001  librdkafka's own name
-                    open_.discard(place)
-                    continue
-                raise fault("KAFKA_REFUSED", servers=connection, cause=message.error().str())
-            if place in open_ and message.offset() < ends[place]:
-                yield message
-            if message.offset() >= ends[place] - 1:
-                open_.discard(place)

@@ -1,7 +1,7 @@
 """Measured lateness: how late the events of a stream come, and which out-of-orderness that asks for."""
 
 from slackwater.lateness_report.measure import Reading, Watch, chunks_of, measure_plan, measure_source, measure_stream
-from slackwater.lateness_report.one_log import measure_log
+from slackwater.lateness_report.one_log import measure_log, measure_topic
 from slackwater.lateness_report.report import DEFAULT_TARGET, LatenessReport, MeasuredStream, StreamReport, make_report
 from slackwater.lateness_report.text import percent, print_report, report_text
 
@@ -18,6 +18,7 @@ __all__ = [
     "measure_plan",
     "measure_source",
     "measure_stream",
+    "measure_topic",
     "percent",
     "print_report",
     "report_text",

@@ -18,9 +18,13 @@ from slackwater.engine.rows import RowContext, RowFunctions
 from slackwater.errors import fault
 from slackwater.eventtime.clock import MIN_MS
 from slackwater.eventtime.lateness import LatenessSketch
+from slackwater.formats.dead_letters import HEADERS
+from slackwater.kafka.client import Cluster, partition_name
+from slackwater.kafka.reading import topic_frames
 from slackwater.lateness_report.report import DEFAULT_TARGET, LatenessReport, MeasuredStream, check_target, make_report
 from slackwater.plan import Plan, RowNode, SourcePlan
 from slackwater.rowops import TakeTime
+from slackwater.sources.kafka import KafkaSource
 from slackwater.sources.log import LogSource
 from slackwater.sources.log_reader import LogFile, base_offset, list_log, read_chunks
 
@@ -90,8 +94,32 @@ def chunks_of(source: SourcePlan, *, limit: int | None = None) -> Reading:
                 raise fault("LOG_FOLDER_MISSING", path=log.path, stream=source.name)
             files = list_log(log.path)
             return Reading(stream=source.name, chunks=_log_chunks(log, files, limit), files=len(files))
+        case KafkaSource() as kafka:
+            return Reading(stream=source.name, chunks=_kafka_chunks(kafka, limit))
     message = f"{source.source} cannot be measured"
     raise TypeError(message)
+
+
+def _kafka_chunks(kafka: KafkaSource, limit: int | None) -> Iterator[Chunk]:
+    """Yield the records of some topics, each partition's in order of offset."""
+    topics = kafka.topics
+    if kafka.pattern is not None:
+        topics = tuple(Cluster(connection=kafka.connection).topics((), kafka.pattern))
+    for place, frame in topic_frames(kafka.connection, topics, limit=limit):
+        partition = partition_name(place)
+        yield Chunk(
+            frame=frame.select(
+                pl.col("value").alias("__payload"),
+                pl.lit(None, dtype=pl.Binary).alias("__key"),
+                pl.lit(None, dtype=HEADERS).alias("__headers"),
+            ),
+            partition=partition,
+            file=partition,
+            first_offset=int(frame["offset"][0]),
+            source=partition,
+            ingestion_ms=frame["timestamp_ms"],
+            offsets=frame["offset"],
+        )
 
 
 def _unmeasurable(source: SourcePlan) -> str:
@@ -100,7 +128,7 @@ def _unmeasurable(source: SourcePlan) -> str:
         return "has no time"
     if source.time.clock != "event":
         return f"goes by {source.time.clock} time, in which nothing is out of order"
-    if not isinstance(source.source, LogSource):
+    if not isinstance(source.source, LogSource | KafkaSource):
         return f"is read from {source.source}, which cannot be looked into"
     return ""
 

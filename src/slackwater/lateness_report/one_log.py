@@ -15,13 +15,15 @@ from slackwater.eventtime.durations import Duration
 from slackwater.expressions import as_expr
 from slackwater.formats.json import json as json_format
 from slackwater.formats.schemas import SchemaSpec
+from slackwater.kafka.reading import topic_frames
 from slackwater.lateness_report.measure import Watch, measure_source
 from slackwater.lateness_report.report import DEFAULT_TARGET, LatenessReport, check_target, make_report
 from slackwater.plan import Plan
 from slackwater.planner import plan_pipeline
+from slackwater.sources.kafka import kafka
 from slackwater.sources.log import LogSource, log
 from slackwater.sources.log_reader import LogFile, list_log, read_chunks
-from slackwater.streams import Output, stream
+from slackwater.streams import Output, Stream, stream
 
 _NAME: Final = "log"
 _SAMPLE: Final = 200
@@ -51,6 +53,34 @@ def measure_log(
     return make_report([measured], target=target)
 
 
+def measure_topic(
+    servers: str,
+    topic: str,
+    *,
+    time: str,
+    schema: SchemaSpec | None = None,
+    max_ahead: Duration | None = None,
+    target: float = DEFAULT_TARGET,
+    limit: int | None = None,
+    watch: Watch | None = None,
+) -> LatenessReport:
+    """Measure a Kafka topic of JSON records by `time`: `measure_topic("localhost:9092", "orders", time="placed_at")`.
+
+    The columns that `time` needs are seen from the newest records, unless `schema` says them.
+    """
+    check_target(target)
+    source = kafka(servers, topic=topic)
+    columns = schema
+    if columns is None:
+        frames = (frame for _, frame in topic_frames(source.connection, [topic], limit=_SAMPLE))
+        records = [_object(line) for frame in frames for line in frame["value"].drop_nulls().to_list()]
+        columns = _seen_types(f"{servers}/{topic}", [each for each in records if each], as_expr(time).meta.root_names())
+    timed = stream(_NAME, source).decode(json_format(columns)).event_time(time, max_ahead=max_ahead)
+    [only] = _timed_plan(timed).sources
+    measured = replace(measure_source(only, limit=limit, watch=watch), out_of_orderness_ms=None)
+    return make_report([measured], target=target)
+
+
 def _plan(
     folder: str | Path,
     *,
@@ -71,9 +101,13 @@ def _plan(
     if format == "parquet":
         rows = stream(_NAME, _parquet(folder, files[0], needed, schema))
     else:
-        columns = schema if schema is not None else _seen_types(folder, files, needed)
+        columns = schema if schema is not None else _seen_types(folder, _sample(files), needed)
         rows = stream(_NAME, log(folder, format=format)).decode(json_format(columns))
     timed = rows.event_time(time, max_ahead=max_ahead)
+    return _timed_plan(timed)
+
+
+def _timed_plan(timed: Stream) -> Plan:
     return plan_pipeline("lateness", (Output(of=timed, kind="rows").drop(), timed.dead_letters.drop()), key_groups=1)
 
 
@@ -89,8 +123,7 @@ def _parquet(folder: str | Path, first: LogFile, needed: list[str], schema: Sche
     return log(folder, format="parquet", schema=wanted if len(wanted) == len(set(needed)) else known)
 
 
-def _seen_types(folder: str | Path, files: list[LogFile], needed: list[str]) -> dict[str, pl.DataType]:
-    records = _sample(files)
+def _seen_types(folder: str | Path, records: list[dict[str, object]], needed: list[str]) -> dict[str, pl.DataType]:
     found: dict[str, pl.DataType] = {}
     for column in needed:
         kinds = Counter(_kind(record[column]) for record in records if record.get(column) is not None)

@@ -32,6 +32,7 @@ from slackwater.eventtime.durations import Duration, duration_ms
 from slackwater.eventtime.lateness import LatenessSketch
 from slackwater.kafka.client import Place
 from slackwater.kafka.connector import connector_jars
+from slackwater.runtime.alerts import report_schemas, report_short_slack
 from slackwater.runtime.backlog import Unread, report_strays, unread
 from slackwater.runtime.checkpoint import RETAIN, Checkpoint, check_checkpoint, open_checkpoint
 from slackwater.runtime.crash_points import crash_point
@@ -41,7 +42,6 @@ from slackwater.runtime.outputs import EvaluatedBatch
 from slackwater.runtime.query import packets
 from slackwater.runtime.report import BatchReport
 from slackwater.runtime.session import QUERY_CONF, hush, settings, spark_session, unhush
-from slackwater.runtime.slack import report_short_slack
 from slackwater.runtime.worker import CLOCK_PROPERTY, PlanHandle
 from slackwater.runtime.worker_errors import unwrapped
 from slackwater.sources.kafka import KafkaSource
@@ -85,7 +85,7 @@ class Job:
     _clock: Clock | None = None
     _backlog: dict[str, frozenset[str]] = field(default_factory=dict)
     _strays: set[str] = field(default_factory=set)
-    _short: set[str] = field(default_factory=set)
+    _alerted: set[str] = field(default_factory=set)
     _watches: dict[str, KafkaWatch] = field(default_factory=dict)
 
     def run(self, *, finish: bool = False) -> None:
@@ -331,7 +331,8 @@ class Job:
             for name, sketch in sketches.items():
                 known.setdefault(name, LatenessSketch.empty()).merge(sketch)
         stats.lateness.clear()
-        report_short_slack(self.plan, self.lateness, self._short)
+        report_short_slack(self.plan, self.lateness, self._alerted)
+        report_schemas(stats, self._alerted)
 
     def _open_sinks(self) -> list[tuple[str, SinkWriter]]:
         return [

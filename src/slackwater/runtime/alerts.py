@@ -1,4 +1,4 @@
-"""Whether a stream's out-of-orderness is enough for the lateness that its rows turn out to have."""
+"""What a job says once, when its batches show it: too little slack, or a schema that does not fit."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Mapping
 from typing import Final
 
+from slackwater.engine.batch_stats import BatchStats
 from slackwater.errors import render
 from slackwater.eventtime.durations import render_ms
 from slackwater.eventtime.lateness import LatenessSketch
@@ -17,6 +18,20 @@ _TARGET: Final = 0.99
 
 class SlackWarning(UserWarning):
     """A stream's out-of-orderness is below what was measured."""
+
+
+class SchemaWarning(UserWarning):
+    """Records of a stream were written with a schema that cannot be read as the stream's."""
+
+
+def report_schemas(stats: BatchStats, reported: set[str]) -> None:
+    """Warn, once per stream and schema, that its records are dead letters."""
+    for name, stream in stats.streams.items():
+        for words in stream.reasons.get("incompatible_schema", ()):
+            if f"{name} {words}" not in reported:
+                reported.add(f"{name} {words}")
+                said = render("SCHEMA_INCOMPATIBLE", stream=name, words=words)
+                warnings.warn(f"[SCHEMA_INCOMPATIBLE] {said}", SchemaWarning, stacklevel=2)
 
 
 def report_short_slack(plan: Plan, measured: Mapping[str, Mapping[str, LatenessSketch]], reported: set[str]) -> None:

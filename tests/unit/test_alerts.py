@@ -1,0 +1,62 @@
+"""What a job says once, from the statistics of its batches."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import slackwater as sw
+from slackwater.engine.batch_stats import BatchStats, StreamStats
+from slackwater.eventtime.lateness import LatenessSketch
+from slackwater.runtime.alerts import SchemaWarning, SlackWarning, report_schemas, report_short_slack
+from slackwater.testing import Harness
+
+
+def plan_with(slack: str) -> sw.Pipeline:
+    rows = sw.stream("rows", sw.testing.rows_source("ts long")).event_time("ts", out_of_orderness=slack)
+    return sw.Pipeline("p", rows.to(sw.sinks.memory()), rows.dead_letters.drop())
+
+
+def sketch_of(late_ms: int, *, rows: int) -> LatenessSketch:
+    """Return a sketch in which every other row is `late_ms` behind."""
+    sketch = LatenessSketch.empty()
+    sketch.observe(np.tile(np.array([10_000_000, 10_000_000 - late_ms]), rows // 2), 0)
+    return sketch
+
+
+def test_slack_below_the_measured_p99_is_said_once() -> None:
+    measured = {"rows": {"0": sketch_of(5_000, rows=20_000)}}
+    reported: set[str] = set()
+    with pytest.warns(SlackWarning, match=r"stream `rows` allows 2s, and 50\.0% of its rows are further behind") as said:
+        report_short_slack(plan_with("2s").plan(), measured, reported)
+        report_short_slack(plan_with("2s").plan(), measured, reported)
+    assert len(said) == 1
+
+
+@pytest.mark.parametrize(("slack", "rows"), [("5s", 20_000), ("2s", 2_000)])
+def test_enough_slack_or_too_few_rows_say_nothing(slack: str, rows: int) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        report_short_slack(plan_with(slack).plan(), {"rows": {"0": sketch_of(5_000, rows=rows)}}, set())
+
+
+def test_incompatible_schema_is_said_once_per_stream_and_schema() -> None:
+    stream = StreamStats(reasons={"incompatible_schema": Counter({"schema 7 …": 3}), "malformed": Counter({"": 1})})
+    stats, reported = BatchStats(streams={"orders": stream}), set[str]()
+    with pytest.warns(SchemaWarning, match=r"SCHEMA_INCOMPATIBLE.*in stream `orders`: schema 7") as said:
+        report_schemas(stats, reported)
+        report_schemas(stats, reported)
+    assert len(said) == 1
+
+
+def test_dead_letters_are_counted_by_reason() -> None:
+    rows = sw.stream("rows", sw.sources.log("nowhere")).decode(sw.formats.json("ts long")).event_time("ts")
+    harness = Harness(sw.Pipeline("p", rows.to(sw.sinks.memory()), rows.dead_letters.to(sw.sinks.memory())))
+    harness.send("rows", ["{", "[]", "{", json.dumps({"ts": None})])
+    harness.run_batch()
+    counted = {reason: sum(words.values()) for reason, words in harness.last.streams["rows"].reasons.items()}
+    assert counted == {"malformed": 2, "not_an_object": 1, "no_event_time": 1}
