@@ -22,6 +22,11 @@ from typing import Final
 
 import numpy as np
 import polars as pl
+from google.protobuf.descriptor_pb2 import (  # type: ignore[import-untyped]
+    FieldDescriptorProto,
+    FileDescriptorProto,
+    FileDescriptorSet,
+)
 
 import slackwater as sw
 from benchmarks.data import DDL
@@ -70,6 +75,30 @@ def _avro(event_id: int, key: str, ts: int, value: float) -> bytes:
     return _zigzag(event_id) + _zigzag(len(key)) + key.encode() + _zigzag(ts) + struct.pack("<d", value)
 
 
+def _protobuf_form() -> Format:
+    kinds = {
+        "event_id": FieldDescriptorProto.TYPE_INT64,
+        "key": FieldDescriptorProto.TYPE_STRING,
+        "ts": FieldDescriptorProto.TYPE_INT64,
+        "value": FieldDescriptorProto.TYPE_DOUBLE,
+    }
+    file = FileDescriptorProto(name="event.proto", syntax="proto3")
+    message = file.message_type.add(name="Event")
+    for number, (name, kind) in enumerate(kinds.items(), start=1):
+        message.field.add(name=name, number=number, type=kind, label=FieldDescriptorProto.LABEL_OPTIONAL)
+    content = FileDescriptorSet(file=[file]).SerializeToString()
+    return sw.formats.protobuf(descriptor_set=content, name="Event")
+
+
+def _protobuf(event_id: int, key: str, ts: int, value: float) -> bytes:
+    text = b"\x12" + _varint(len(key)) + key.encode()
+    return b"\x08" + _varint(event_id) + text + b"\x18" + _varint(ts) + b"\x21" + struct.pack("<d", value)
+
+
+def _csv(event_id: int, key: str, ts: int, value: float) -> bytes:
+    return f"{event_id},{key},{ts},{value}".encode()
+
+
 def _zigzag(number: int) -> bytes:
     return _varint((number << 1) ^ (number >> 63))
 
@@ -85,6 +114,8 @@ def _varint(number: int) -> bytes:
 CASES: Final[dict[str, Case]] = {
     "json": Case(form=lambda: sw.formats.json(DDL), write=_json),
     "avro": Case(form=lambda: sw.formats.avro(_avro_schema()), write=_avro),
+    "protobuf": Case(form=_protobuf_form, write=_protobuf),
+    "csv": Case(form=lambda: sw.formats.csv(DDL), write=_csv),
 }
 """Every format that is measured: one entry each."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import itertools
 import tempfile
+import time
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -68,6 +69,8 @@ def _sender(topic: str) -> Deliver:
         }
     )
     producer.init_transactions(60)
+    cluster = Cluster(connection=connection(_servers()))
+    sent = [0] * _PARTITIONS
 
     def send(files: list[Path]) -> None:
         producer.begin_transaction()
@@ -80,7 +83,13 @@ def _sender(topic: str) -> Deliver:
                     producer.poll(1)
             if number % _POLL_EVERY == 0:
                 producer.poll(0)
+            sent[number % _PARTITIONS] += 1
         producer.commit_transaction(600)
+        for partition in range(_PARTITIONS):
+            sent[partition] += 1  # the transaction's end is a record, too, and is written after the commit has returned
+        places = [(topic, partition) for partition in range(_PARTITIONS)]
+        while list(cluster.ends(places).values()) != sent:
+            time.sleep(0.01)
 
     return send
 

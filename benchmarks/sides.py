@@ -145,25 +145,28 @@ class SparkSide:
     deliver: Deliver
     checkpoint: Path
     _times: list[BatchTime] = field(default_factory=list)
+    _next: int = 0
 
     def batch(self, files: list[Path], rows: int) -> BatchTime:
         """Run one batch over `files`; returns when it is committed."""
         self.deliver(files)
-        number = len(self._times)
-        committed = self.checkpoint / "commits" / str(number)
         patience = time.monotonic() + _PATIENCE_S
         while time.monotonic() < patience:
             if not self.query.isActive:
                 raise self.query.exception() or RuntimeError("Spark's query has stopped")
             # The progress is published right after the commit.
-            if committed.exists() and (progress := self._progress(number)) is not None:
+            committed = self.checkpoint / "commits" / str(self._next)
+            if committed.exists() and (progress := self._progress(self._next)) is not None:
+                self._next += 1
+                if progress.numInputRows == 0:
+                    continue  # a topic's first offsets are a batch, too
                 if progress.numInputRows != rows:
                     message = f"a batch of Spark's read {progress.numInputRows:,} rows instead of {rows:,}"
                     raise RuntimeError(message)
                 self._times.append(BatchTime.of(progress))
                 return self._times[-1]
             time.sleep(_LOOK_EVERY_S)
-        message = f"Spark's batch {number} took longer than {_PATIENCE_S} s"
+        message = f"Spark's batch {self._next} took longer than {_PATIENCE_S} s"
         raise TimeoutError(message)
 
     def finish(self) -> list[BatchTime]:

@@ -422,8 +422,9 @@ CATALOGUE: Final[dict[str, str]] = {
         "another path"
     ),
     "LATENESS_SUBJECT": (
-        "lateness is measured of a pipeline's file, or of a log or topic and its event time; got {got}; write "
-        "`slackwater lateness orders.py`, or `slackwater lateness --log data/orders --time placed_at`"
+        "lateness is measured of a pipeline's file, or of a log or topic and its event time; got "
+        "{got}; write `slackwater lateness orders.py`, or `slackwater lateness --log data/orders "
+        "--time placed_at`"
     ),
     "LATENESS_TARGET": (
         "the target is the share of events that should be in time, above 0 and not above 1; got "
@@ -461,13 +462,17 @@ CATALOGUE: Final[dict[str, str]] = {
         "`{stream}`; put it on a shared file system"
     ),
     "LOG_FORMAT": (
-        '`format` of a log must be "json" (lines) or "parquet"; got {got}; leave it out for JSON '
-        "lines"
+        '`format` of a log must be "json" (lines), "parquet" or "avro"; got {got}; leave it out for '
+        "JSON lines"
     ),
     "LOG_RECORD": "{rule}; got {got}; {remedy}",
     "LOG_SCHEMA_UNKNOWN": (
         "a Parquet log's columns must be known when the pipeline is built; `{path}` has no file yet; "
         'give schema="id string, ts timestamp"'
+    ),
+    "LOG_SCHEMA_UNREADABLE": (
+        "a typed log's columns are those of its first file; `{path}` cannot be read: {cause}; mend or "
+        "remove it, or give schema="
     ),
     "LOG_STRAYS": (
         "every file of a log must be read; {count} of `{path}` never will be: {files}; Spark passes "

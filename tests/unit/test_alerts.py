@@ -31,13 +31,14 @@ def sketch_of(late_ms: int, *, rows: int) -> LatenessSketch:
 def test_slack_below_the_measured_p99_is_said_once() -> None:
     measured = {"rows": {"0": sketch_of(5_000, rows=20_000)}}
     reported: set[str] = set()
-    with pytest.warns(SlackWarning, match=r"stream `rows` allows 2s, and 50\.0% of its rows are further behind") as said:
+    with pytest.warns(SlackWarning, match=r"`rows` allows 2s, and 50\.0% of its rows are further behind"):
         report_short_slack(plan_with("2s").plan(), measured, reported)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
         report_short_slack(plan_with("2s").plan(), measured, reported)
-    assert len(said) == 1
 
 
-@pytest.mark.parametrize(("slack", "rows"), [("5s", 20_000), ("2s", 2_000)])
+@pytest.mark.parametrize("slack, rows", [("5s", 20_000), ("2s", 2_000)])
 def test_enough_slack_or_too_few_rows_say_nothing(slack: str, rows: int) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -47,10 +48,11 @@ def test_enough_slack_or_too_few_rows_say_nothing(slack: str, rows: int) -> None
 def test_incompatible_schema_is_said_once_per_stream_and_schema() -> None:
     stream = StreamStats(reasons={"incompatible_schema": Counter({"schema 7 …": 3}), "malformed": Counter({"": 1})})
     stats, reported = BatchStats(streams={"orders": stream}), set[str]()
-    with pytest.warns(SchemaWarning, match=r"SCHEMA_INCOMPATIBLE.*in stream `orders`: schema 7") as said:
+    with pytest.warns(SchemaWarning, match=r"SCHEMA_INCOMPATIBLE.*in stream `orders`: schema 7"):
         report_schemas(stats, reported)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
         report_schemas(stats, reported)
-    assert len(said) == 1
 
 
 def test_dead_letters_are_counted_by_reason() -> None:

@@ -32,6 +32,8 @@ LEVELS = {
     "slackwater.streams": 35,
     "slackwater.kafka": 15,
     "slackwater.kafka.playing": 32,
+    "slackwater.bridge": 33,
+    "slackwater.dead_letters": 33,
     "slackwater.log_writer": 30,
     "slackwater.operators": 30,
     "slackwater.sinks": 25,

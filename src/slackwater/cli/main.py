@@ -6,12 +6,15 @@ import sys
 
 import typer
 
+from slackwater.cli.bridge import bridge
+from slackwater.cli.dead_letters import dead_letters
 from slackwater.cli.demo import demo
 from slackwater.cli.explain import explain
 from slackwater.cli.kafka import kafka
 from slackwater.cli.lateness import lateness
 from slackwater.cli.produce import log, produce
 from slackwater.cli.run import run
+from slackwater.cli.schema import schema
 from slackwater.errors import SlackwaterError
 
 app = typer.Typer(
@@ -28,6 +31,9 @@ app.command()(lateness)
 app.command()(produce)
 app.add_typer(kafka, name="kafka")
 app.add_typer(log, name="log")
+app.add_typer(schema, name="schema")
+app.add_typer(dead_letters, name="dead-letters")
+app.add_typer(bridge, name="bridge")
 
 
 def main() -> None:

@@ -21,6 +21,7 @@ from typing import Literal
 import polars as pl
 
 from slackwater.errors import fault, refuse
+from slackwater.formats.dead_letter_json import bytes_as_base64
 from slackwater.local_folders import local_folder
 from slackwater.sinks.base import Change, Delivery, Sink, SinkBatch, SinkWriter
 
@@ -122,7 +123,7 @@ class _PartWriter:
         if self.format == "parquet":
             frame.write_parquet(temporary, compression="zstd", compression_level=1)
         else:
-            frame.write_ndjson(temporary)
+            bytes_as_base64(frame).write_ndjson(temporary)
         with temporary.open("rb+") as written:
             os.fsync(written.fileno())
         temporary.replace(final)

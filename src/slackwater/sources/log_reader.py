@@ -1,7 +1,7 @@
 """Reading one file of a log, in chunks of bounded size.
 
 JSON lines become a column `__payload` of their bytes, one row a line, whatever the bytes are; whether
-they can be decoded is the decoder's business. Parquet becomes typed columns.
+they can be decoded is the decoder's business. Parquet and Avro files become typed columns.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ __all__ = [
     "Chunk",
     "LogFile",
     "LogFileError",
+    "LogFormat",
+    "avro_columns",
     "base_offset",
     "list_log",
     "partition_of",
@@ -50,6 +52,7 @@ _NEWLINE, _RETURN = 10, 13
 _WINDOW: Final = 1 << 16
 
 Bytes = NDArray[np.uint8]
+LogFormat = Literal["json", "parquet", "avro"]
 
 
 class LogFileError(RunError):
@@ -69,14 +72,14 @@ def read_chunks(
     *,
     length: int,
     modified_ms: int,
-    kind: Literal["json", "parquet"],
+    kind: LogFormat,
     chunk_bytes: int = CHUNK_BYTES,
     columns: list[str] | None = None,
 ) -> Iterator[Chunk]:
     """Yield a file's records in order, about `chunk_bytes` at a time.
 
     `length` and `modified_ms` are what Spark listed; a file that has changed since is an error, for a
-    re-run of the batch would read other records. `columns` narrows Parquet; a column that the file
+    re-run of the batch would read other records. `columns` narrows typed files; a column that the file
     lacks is left out. JSON lines may be compressed (`.gz`, `.zst`).
     """
     try:
@@ -84,8 +87,10 @@ def read_chunks(
             _check_unchanged(path, os.fstat(file.fileno()), length, modified_ms)
             if kind == "json":
                 yield from _read_lines(file, path, chunk_bytes)
-            else:
+            elif kind == "parquet":
                 yield from _read_parquet(file, path, chunk_bytes, columns)
+            else:
+                yield from _read_avro(path, chunk_bytes, columns)
         _check_unchanged(path, os.stat(path), length, modified_ms)  # noqa: PTH116
     except FileNotFoundError as error:
         listed, found = _facts(length, modified_ms), "no such file"
@@ -185,6 +190,32 @@ def _read_parquet(file: BufferedReader, path: str, chunk_bytes: int, columns: li
             normal = {name: normal_type(dtype) for name, dtype in frame.schema.items()}
             yield Chunk(frame=_as_utc(frame).cast(normal), first_line=first_line)  # type: ignore[arg-type]
             first_line += frame.height
+
+
+def avro_columns(path: str) -> pl.Schema:
+    """Return the columns of an Avro file, by their normal types."""
+    return pl.Schema({name: normal_type(dtype) for name, dtype in _avro_frame(path, n_rows=1).schema.items()})
+
+
+def _read_avro(path: str, chunk_bytes: int, columns: list[str] | None) -> Iterator[Chunk]:
+    # Polars reads a whole file at once; files of a log are of bounded size.
+    frame = _avro_frame(path)
+    wanted = [name for name in frame.columns if columns is None or name in columns] or frame.columns[:1]
+    frame = _as_utc(frame.select(wanted))
+    frame = frame.cast({name: normal_type(dtype) for name, dtype in frame.schema.items()})
+    most = max(1, min(_MAX_ROWS, chunk_bytes * max(frame.height, 1) // max(int(frame.estimated_size()), 1)))
+    for start in range(0, frame.height, most):
+        yield Chunk(frame=frame[start : start + most], first_line=start)
+
+
+def _avro_frame(path: str, n_rows: int | None = None) -> pl.DataFrame:
+    try:
+        return pl.read_avro(path, n_rows=n_rows)
+    except BaseException as error:
+        # What Polars has not built yet (maps, general unions) it panics about, which is no Exception.
+        if type(error).__name__ != "PanicException":
+            raise
+        raise pl.exceptions.ComputeError(str(error)) from error
 
 
 def _row_groups(parquet: pq.ParquetFile, path: str, columns: list[str], chunk_bytes: int) -> Iterator[pl.DataFrame]:

@@ -1,0 +1,189 @@
+"""What an MQTT bridge is to do: checked before anything is connected to or written."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlsplit
+
+from slackwater.errors import refuse
+from slackwater.eventtime.durations import Duration, duration_ms
+from slackwater.kafka.connection import Connection, connection
+from slackwater.local_folders import local_folder
+from slackwater.secrets import Secret
+
+VERSIONS: Final = ("5", "3.1.1")
+_PORT, _TLS_PORT = 1883, 8883
+_LONGEST: Final = 65_535
+_MOST_UNACKNOWLEDGED: Final = 65_535
+_KAFKA_TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class KafkaPlace:
+    """A topic of a Kafka cluster, to be written to."""
+
+    connection: Connection
+    topic: str
+
+    def __str__(self) -> str:
+        return f"kafka://{self.connection.servers}/{self.topic}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MqttBridge:
+    """A bridge from an MQTT broker to a log or a Kafka topic; holds no secret's value.
+
+    `client_id` is the name of the session that the broker keeps while the bridge is away: with another
+    one, or on another broker, it begins anew.
+    """
+
+    host: str
+    port: int
+    topics: tuple[str, ...]
+    to: str | KafkaPlace
+    qos: int
+    client_id: str
+    username: str | None
+    password: Secret | None
+    uses_tls: bool
+    tls_ca: str | None
+    version: str
+    flush_every_ms: int
+    max_batch: int
+    partitions: int | None
+    is_raw: bool
+
+    @property
+    def broker(self) -> str:
+        """The broker, as users write it."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}{' (TLS)' if self.uses_tls else ''}"
+
+    @property
+    def max_held(self) -> int:
+        """How many messages may be in memory: a batch that is written, and the next one."""
+        return min(2 * self.max_batch, _MOST_UNACKNOWLEDGED)
+
+
+def mqtt_bridge(
+    broker: str,
+    topics: str | Sequence[str],
+    to: str | os.PathLike[str],
+    *,
+    qos: int = 1,
+    client_id: str | None = None,
+    username: str | None = None,
+    password: Secret | None = None,
+    tls: bool = False,
+    tls_ca: str | os.PathLike[str] | None = None,
+    version: str = "5",
+    flush_every: Duration = "1s",
+    max_batch: int = 1_000,
+    partitions: int | None = None,
+    raw: bool = False,
+) -> MqttBridge:
+    """Check and return a bridge: `mqtt_bridge("host:1883", "sensors/+/temp", "data/sensors")`.
+
+    `to` is a log's folder or `kafka://SERVERS/TOPIC`. The session's name is made of the topics and the
+    target unless `client_id` gives it, so that a bridge that is started again finds its session.
+    """
+    uses_tls = tls or tls_ca is not None
+    host, port = _address(broker, _TLS_PORT if uses_tls else _PORT)
+    filters = (topics,) if isinstance(topics, str) else tuple(topics)
+    if not filters:
+        raise _unusable("topic", "one filter or more", "none", "try 'sensors/#'")
+    for each in filters:
+        _check_filter(each)
+    if qos not in (0, 1):
+        raise _unusable(
+            "qos",
+            "1, or 0 for topics whose loss does not matter",
+            qos,
+            "with 2 the client would take a message over before it is written; what is published with 2 arrives by 1",
+        )
+    if version not in VERSIONS:
+        raise _unusable("version", " or ".join(VERSIONS), repr(version), "leave it out for 5")
+    if not 1 <= max_batch <= _MOST_UNACKNOWLEDGED:
+        raise _unusable("max_batch", f"1 to {_MOST_UNACKNOWLEDGED}", max_batch, "leave it out for 1000")
+    if password is not None and not isinstance(password, Secret):
+        raise refuse("SECRET_EXPECTED", what="password")
+    if password is not None and username is None:
+        raise _unusable("password", "given together with a username", "it alone", "give the username, too")
+    target = _target(to)
+    if partitions is not None and (partitions < 1 or isinstance(target, KafkaPlace)):
+        given = partitions if partitions < 1 else f"{partitions} for Kafka"
+        raise _unusable("partitions", "1 or more, and of a log", given, "leave it out for one a topic")
+    return MqttBridge(
+        host=host,
+        port=port,
+        topics=filters,
+        to=target,
+        qos=qos,
+        client_id=_client_id(client_id, filters, target),
+        username=username,
+        password=password,
+        uses_tls=uses_tls,
+        tls_ca=None if tls_ca is None else str(tls_ca),
+        version=version,
+        flush_every_ms=duration_ms(flush_every, what="flush_every"),
+        max_batch=max_batch,
+        partitions=partitions,
+        is_raw=raw,
+    )
+
+
+def _unusable(what: str, rule: str, got: object, remedy: str) -> Exception:
+    return refuse("MQTT_BRIDGE_OPTION", what=what, rule=rule, got=got, remedy=remedy)
+
+
+def _address(broker: str, default_port: int) -> tuple[str, int]:
+    try:
+        parts = urlsplit(f"//{broker}")
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = port = None
+    if not host or port == 0 or "//" in broker or parts.path or parts.query or parts.username is not None:
+        raise _unusable("broker", "host:port", repr(broker), f"try localhost:{default_port}")
+    return host, default_port if port is None else port
+
+
+def _check_filter(topic: str) -> None:
+    levels = topic.split("/")
+    is_right = (
+        0 < len(topic.encode("utf-8", "surrogatepass")) <= _LONGEST
+        and "\x00" not in topic
+        and all("#" not in level for level in levels[:-1])
+        and ("#" not in levels[-1] or levels[-1] == "#")
+        and all("+" not in level or level == "+" for level in levels)
+    )
+    if not is_right:
+        raise _unusable(
+            "topic",
+            "a filter whose `+` are whole levels and `#` the last",
+            repr(topic),
+            "try 'sensors/+/temp'",
+        )
+
+
+def _target(to: str | os.PathLike[str]) -> str | KafkaPlace:
+    if not (isinstance(to, str) and to.startswith("kafka://")):
+        return local_folder(to, what="the bridge's log")
+    servers, _, topic = to.removeprefix("kafka://").partition("/")
+    if not _KAFKA_TOPIC.fullmatch(topic):
+        raise _unusable("to", "a log's folder or kafka://SERVERS/TOPIC", repr(to), "try kafka://localhost:9092/sensors")
+    return KafkaPlace(connection=connection(servers), topic=topic)
+
+
+def _client_id(given: str | None, topics: tuple[str, ...], to: str | KafkaPlace) -> str:
+    if given is not None:
+        if not given or len(given.encode("utf-8", "surrogatepass")) > _LONGEST or "\x00" in given:
+            raise _unusable("client_id", "a name that stays the same", repr(given), "leave it out to have one made")
+        return given
+    # 23 characters, which is what every broker of MQTT 3.1.1 must take.
+    told_apart_by = "\n".join([*sorted(topics), str(to)])
+    return f"slackwater-{hashlib.sha256(told_apart_by.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}"

@@ -1,0 +1,100 @@
+"""MQTT messages as records: a JSON object with what MQTT knows of the message, or its bare payload."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+_PLAIN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*(/[A-Za-z0-9_-]+)*")
+_LONGEST_NAME: Final = 120
+_STEM: Final = 40
+_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
+_ONE_LINE: Final = str.maketrans("\r\n", "  ")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Message:
+    """One message as it came; two that look alike are two."""
+
+    topic: str
+    payload: bytes
+    qos: int
+    retain: bool
+    dup: bool
+    """Whether the broker says that it sends the message once more."""
+    packet_id: int
+    """The message's number among those that are not acknowledged; the same when it is sent once more. 0 for QoS 0."""
+    received_at: datetime
+    user_properties: tuple[tuple[str, str], ...] = ()
+
+
+def wrapped_message(message: Message) -> bytes:
+    """Return a message as one line of JSON, without the newline.
+
+    A payload that is JSON is embedded as it was written, to the last digit; any other is given as
+    base64 under `payload_base64`.
+    """
+    known: dict[str, object] = {
+        "topic": message.topic,
+        "qos": message.qos,
+        "retain": message.retain,
+        "dup": message.dup,
+        "packet_id": message.packet_id,
+        "received_at": message.received_at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+    }
+    if message.user_properties:
+        known["user_properties"] = [{"name": name, "value": value} for name, value in message.user_properties]
+    text = _json_text(message.payload)
+    if text is None:
+        known["payload_base64"] = base64.b64encode(message.payload).decode("ascii")
+        return _dumped(known)
+    return b'%b,"payload":%b}' % (_dumped(known)[:-1], text.encode())
+
+
+def fits_a_line(payload: bytes) -> bool:
+    """Return whether a log gives back exactly these bytes when they are written as a line."""
+    return b"\n" not in payload and not payload.endswith(b"\r")
+
+
+def topic_folder(topic: str, *, partitions: int | None = None) -> str:
+    """Return the partition of a log that a topic's messages go to; the same for ever.
+
+    `sensors/7/temp` becomes `sensors.7.temp`. A topic with other characters, or a long one, becomes what
+    can be read of it and a hash. With `partitions`, topics share so many folders.
+    """
+    if partitions is not None:
+        return str(int.from_bytes(_digest(topic)[:8], "big") % partitions)
+    if len(topic) <= _LONGEST_NAME and _PLAIN.fullmatch(topic):
+        return topic.replace("/", ".")
+    stem = re.sub(r"[^A-Za-z0-9]+", "-", topic).strip("-")[:_STEM] or "topic"
+    return f"{stem}~{_digest(topic).hex()[:16]}"
+
+
+def _digest(topic: str) -> bytes:
+    return hashlib.sha256(topic.encode("utf-8", "surrogatepass")).digest()
+
+
+def _dumped(values: dict[str, object]) -> bytes:
+    return json.dumps(values, separators=(",", ":")).encode("ascii")
+
+
+def _json_text(payload: bytes) -> str | None:
+    """Return a payload that is JSON as text on one line; None if it is not JSON, or none that every reader reads."""
+    try:
+        text = payload.decode("utf-8")
+        value = json.loads(text, parse_constant=_refuse_constant)
+        if _SURROGATE.search(text):
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except (ValueError, RecursionError):  # not UTF-8, not JSON, half a character, or nested without end
+        return None
+    # A string of JSON holds no raw line break, so those that are left stand between values.
+    return text.translate(_ONE_LINE)
+
+
+def _refuse_constant(name: str) -> object:
+    raise ValueError(f"{name} is JavaScript, not JSON")

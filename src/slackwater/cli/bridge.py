@@ -1,0 +1,149 @@
+"""`slackwater bridge mqtt`: messages of an MQTT broker into a log or a Kafka topic."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, TextIO
+
+import typer
+
+from slackwater.bridge.definition import mqtt_bridge
+from slackwater.bridge.running import RunningBridge, Tally
+from slackwater.secrets import secret
+
+bridge = typer.Typer(help="From other protocols into a log or a Kafka topic, at least once.", no_args_is_help=True)
+
+
+@bridge.callback()
+def _bridges() -> None:
+    """Make `mqtt` a command of its own although it is the only one."""
+
+
+@bridge.command()
+def mqtt(
+    *,
+    broker: Annotated[str, typer.Option(help="The MQTT broker, host:port.")],
+    topic: Annotated[list[str], typer.Option(help="A topic filter, as 'sensors/+/temp'; may be given several times.")],
+    to: Annotated[str, typer.Option(help="A log's folder, or kafka://SERVERS/TOPIC.")],
+    qos: Annotated[int, typer.Option(help="1, or 0 for topics whose loss does not matter.")] = 1,
+    client_id: Annotated[
+        str | None, typer.Option(help="The session that the broker keeps; made of topics and target if left out.")
+    ] = None,
+    username: Annotated[str | None, typer.Option(help="Who we are.")] = None,
+    password_secret: Annotated[
+        str | None,
+        typer.Option(help="The password's secret, by name: a variable, <NAME>_FILE, or /run/secrets."),
+    ] = None,
+    tls: Annotated[bool, typer.Option("--tls", help="Encrypt, and trust the system's authorities.")] = False,
+    tls_ca: Annotated[Path | None, typer.Option(help="Encrypt, and trust the authorities in this PEM file.")] = None,
+    mqtt_version: Annotated[str, typer.Option(help="5 or 3.1.1.")] = "5",
+    flush_every: Annotated[str, typer.Option(help="The longest that a message waits to be written.")] = "1s",
+    max_batch: Annotated[int, typer.Option(help="How many messages are written at a time, at most.")] = 1_000,
+    partitions: Annotated[
+        int | None, typer.Option(help="Spread topics over so many partitions of the log; one a topic if left out.")
+    ] = None,
+    raw: Annotated[bool, typer.Option("--raw", help="Write bare payloads instead of JSON objects.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress lines.")] = False,
+) -> None:
+    """Carry MQTT messages into a log or a Kafka topic until Ctrl-C or SIGTERM, which end it cleanly.
+
+    A message is acknowledged to the broker when it is durable, so none is lost; after a crash some may be there twice.
+
+    [dim]Examples:[/dim]
+
+      slackwater bridge mqtt --broker localhost:1883 --topic 'sensors/+/temp' --to data/sensors
+
+      slackwater bridge mqtt --broker mqtt.example.com --tls --username bridge --password-secret MQTT_PASSWORD
+      --topic 'sensors/#' --to kafka://localhost:9092/sensors
+    """
+    definition = mqtt_bridge(
+        broker,
+        topic,
+        to,
+        qos=qos,
+        client_id=client_id,
+        username=username,
+        password=None if password_secret is None else secret(password_secret),
+        tls=tls,
+        tls_ca=tls_ca,
+        version=mqtt_version,
+        flush_every=flush_every,
+        max_batch=max_batch,
+        partitions=partitions,
+        raw=raw,
+    )
+    lines = BridgeLines(is_quiet=quiet)
+    running = RunningBridge(definition, on_progress=lines.told, on_notice=lines.noticed)
+    with _signals(running):
+        tally = running.run()
+    lines.end(f"{summary(tally)}, to {definition.to}")
+
+
+def summary(tally: Tally) -> str:
+    """Return what a bridge did, in a sentence."""
+    facts = [f"wrote {tally.written:,} messages", f"acknowledged {tally.acknowledged:,}"]
+    if tally.without_ack:
+        facts.append(f"{tally.without_ack:,} came with QoS 0, which a broker does not send again")
+    if tally.wrapped:
+        facts.append(f"{tally.wrapped:,} payloads do not fit a line and are JSON objects")
+    return ", ".join(facts)
+
+
+@dataclass(kw_only=True)
+class BridgeLines:
+    """Says what a bridge does: progress in one line that is rewritten on a terminal, notices in lines of their own."""
+
+    is_quiet: bool = False
+    out: TextIO = field(default_factory=lambda: sys.stderr)
+    every_s: float = 2.0
+    _said: float = field(default_factory=time.monotonic)
+    _said_received: int = 0
+    _width: int = 0
+
+    def told(self, tally: Tally) -> None:
+        """Take note of the counts so far."""
+        now = time.monotonic()
+        if self.is_quiet or now - self._said < self.every_s:
+            return
+        rate = (tally.received - self._said_received) / (now - self._said)
+        self._said, self._said_received = now, tally.received
+        text = f"{tally.received:,} messages, {rate:,.0f} a second, {tally.held:,} waiting to be acknowledged"
+        self.out.write(("\r" + text.ljust(self._width)) if self.out.isatty() else text + "\n")
+        self._width = len(text)
+        self.out.flush()
+
+    def noticed(self, words: str) -> None:
+        """Say what an operator should read; quiet or not."""
+        self._clear()
+        self.out.write(words + "\n")
+        self.out.flush()
+
+    def end(self, words: str) -> None:
+        """Say what was done, on standard output."""
+        self._clear()
+        sys.stdout.write(words + "\n")
+
+    def _clear(self) -> None:
+        if self._width and self.out.isatty():
+            self.out.write("\r" + " " * self._width + "\r")
+            self._width = 0
+
+
+@contextmanager
+def _signals(running: RunningBridge) -> Iterator[None]:
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        running.stop()
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

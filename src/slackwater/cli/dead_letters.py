@@ -1,0 +1,221 @@
+"""`slackwater dead-letters list | show | stats | retry`: what became of the records that could not be processed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Final
+
+import polars as pl
+import typer
+from rich.console import Console
+
+from slackwater.cli.progress import Counter
+from slackwater.dead_letters.ledger import Book, ledger_path, read_ledger
+from slackwater.dead_letters.places import Where, where_of
+from slackwater.dead_letters.reading import scan_letters
+from slackwater.dead_letters.repair import load_repair
+from slackwater.dead_letters.retry import RetryPlan, open_retry, plan_retry, target_of
+from slackwater.dead_letters.selecting import Filters, only_letter, since_time
+from slackwater.dead_letters.text import By, count_by, letter_text, print_letters, print_stats, time_text
+
+dead_letters = typer.Typer(
+    help="Records that could not be processed: look at them, repair them, send them again.", no_args_is_help=True
+)
+_WIDTH: Final = 160
+_LEAST_WIDTH: Final = 120
+_SHOWN: Final = 20
+Place = Annotated[str, typer.Argument(metavar="WHERE", help="A folder of sinks.files, or kafka://SERVERS/TOPIC.")]
+Reason = Annotated[str | None, typer.Option(help="Only those of this reason, such as malformed.")]
+Step = Annotated[str | None, typer.Option(help="Only those of this step, such as orders.decode.")]
+Source = Annotated[str | None, typer.Option(metavar="GLOB", help="Only those whose source fits, such as '*/phones/*'.")]
+Since = Annotated[
+    str | None,
+    typer.Option(metavar="TIME", help="Only those found since then: 2026-03-01T12:00 (UTC), or 2h for two hours ago."),
+]
+LedgerFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--ledger", help="The ledger of retries; _retried.jsonl in the folder, or .slackwater/retried-TOPIC.jsonl."
+    ),
+]
+
+
+@dead_letters.command("list")
+def list_letters(
+    where: Place,
+    *,
+    reason: Reason = None,
+    step: Step = None,
+    source: Source = None,
+    since: Since = None,
+    limit: Annotated[int, typer.Option(min=1, help="The newest so many.")] = 20,
+    ledger: LedgerFile = None,
+) -> None:
+    """List dead letters, the newest last, with the beginning of their ids and whether they were sent again.
+
+    [dim]Examples:[/dim]
+
+      slackwater dead-letters list out/dead_letters
+
+      slackwater dead-letters list out/dead_letters --reason malformed --since 2h
+
+      slackwater dead-letters list kafka://localhost:9092/orders.dead --limit 100
+    """
+    place, filters = _asked(where, reason=reason, step=step, source=source, since=since)
+    book = read_ledger(ledger_path(place, ledger))
+    columns = ("id", "processed_at", "partition", "offset", "step", "reason", "message")
+    wanted = scan_letters(place).filter(filters.expression()).select(columns)
+    found = wanted.select(pl.len()).collect().item()
+    if not found:
+        typer.echo(f"no such dead letters in {place}")
+        return
+    shown = wanted.sort("processed_at", "partition", "offset", maintain_order=True).tail(limit).collect()
+    print_letters(_with_retries(shown, book), _console())
+    if found > shown.height:
+        typer.echo(f"the newest {shown.height:,} of {found:,}; --limit shows more")
+
+
+@dead_letters.command()
+def show(
+    where: Place,
+    letter: Annotated[str, typer.Argument(metavar="ID", help="The id, or as much of its beginning as fits no other.")],
+    *,
+    ledger: LedgerFile = None,
+) -> None:
+    """Show one dead letter in full: JSON laid out, other text as it is, anything else in hexadecimal.
+
+    [dim]Examples:[/dim]
+
+      slackwater dead-letters show out/dead_letters 3f8a6c1d
+    """
+    place = where_of(where, what="WHERE")
+    book = read_ledger(ledger_path(place, ledger))
+    found = only_letter(scan_letters(place), letter, where=place)
+    typer.echo(letter_text(found, _fate(str(found["id"]), book)), nl=False)
+
+
+@dead_letters.command("stats")
+def count_letters(
+    where: Place,
+    *,
+    by: Annotated[By, typer.Option(help="What is counted.")] = "reason",
+    reason: Reason = None,
+    step: Step = None,
+    source: Source = None,
+    since: Since = None,
+) -> None:
+    """Count dead letters by reason, step, source or hour, with their first and last time and an example of each.
+
+    [dim]Examples:[/dim]
+
+      slackwater dead-letters stats out/dead_letters
+
+      slackwater dead-letters stats out/dead_letters --by hour --reason malformed
+    """
+    place, filters = _asked(where, reason=reason, step=step, source=source, since=since)
+    counts = count_by(scan_letters(place).filter(filters.expression()), by)
+    if not counts.height:
+        typer.echo(f"no such dead letters in {place}")
+        return
+    print_stats(counts, by, _console())
+    typer.echo(f"{counts['letters'].sum():,} dead letters in {place}")
+
+
+@dead_letters.command()
+def retry(
+    where: Place,
+    *,
+    to: Annotated[str, typer.Option(metavar="TARGET", help="A log of JSON lines, or kafka://SERVERS/TOPIC.")],
+    repair: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE.py:FUNCTION", help="Is given (payload, letter); returns bytes, or None to leave it."
+        ),
+    ] = None,
+    reason: Reason = None,
+    step: Step = None,
+    source: Source = None,
+    since: Since = None,
+    ledger: LedgerFile = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Repair, and say what would be sent; send nothing.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Send dead letters to where the pipeline reads, repaired if you like; each record once.
+
+    What was sent is kept in a ledger, so the same command again sends nothing twice, also after a crash.
+    The exit code is 1 if a letter that should be sent could not be.
+
+    [dim]Examples:[/dim]
+
+      slackwater dead-letters retry out/dead_letters --to data/orders --dry-run
+
+      slackwater dead-letters retry out/dead_letters --to data/orders --reason malformed --repair mend.py:mend
+
+      slackwater dead-letters retry out/dead_letters --to kafka://localhost:9092/orders --since 1d --yes
+    """
+    place, filters = _asked(where, reason=reason, step=step, source=source, since=since)
+    target = where_of(to, what="--to")
+    path = ledger_path(place, ledger)
+    mend = None if repair is None else load_repair(repair)
+    if dry_run:
+        sender = target_of(target)
+        sender.check()
+        plan = plan_retry(place, sender, path, filters, mend)
+        _tell(plan)
+        typer.echo(f"would send {plan.letters.height:,} records to {target}; nothing is sent")
+    else:
+        with open_retry(place, target, path) as opened:
+            plan = opened.plan(filters, mend)
+            _tell(plan)
+            if plan.letters.height:
+                if not yes:
+                    typer.confirm(f"send {plan.letters.height:,} records to {target}?", abort=True)
+                counter = Counter("sent")
+                sent = opened.send(plan, told=counter.told)
+                counter.end(f"sent {sent:,} records to {target}; noted in {path}")
+            else:
+                typer.echo("nothing to send")
+    if plan.left:
+        raise typer.Exit(code=1)
+
+
+def _tell(plan: RetryPlan) -> None:
+    for count, words in (
+        (plan.before, "sent before"),
+        (plan.siblings, "about a record of which another letter is sent"),
+        (plan.declined, "left by the repair"),
+        (len(plan.left), "cannot be sent:"),
+    ):
+        if count:
+            typer.echo(f"{count:,} {words}")
+    for left in plan.left[:_SHOWN]:
+        typer.echo(f"  {left}")
+    if len(plan.left) > _SHOWN:
+        typer.echo(f"  … and {len(plan.left) - _SHOWN:,} more")
+
+
+def _asked(
+    where: str, *, reason: str | None, step: str | None, source: str | None, since: str | None
+) -> tuple[Where, Filters]:
+    moment = None if since is None else since_time(since)
+    return where_of(where, what="WHERE"), Filters(reason=reason, step=step, source=source, since=moment)
+
+
+def _with_retries(letters: pl.DataFrame, book: Book) -> pl.DataFrame:
+    known = letters.join(book.retried, on="id", how="left", maintain_order="left")
+    return known.with_columns(unsettled=pl.col("id").is_in(book.unsettled))
+
+
+def _fate(letter: str, book: Book) -> str:
+    if letter in book.unsettled:
+        return "unsettled: a retry was cut off; the next one finds out"
+    times = book.retried.filter(pl.col("id") == letter)["retried"]
+    return time_text(times[0]) if len(times) else "no"
+
+
+def _console() -> Console:
+    """Return the terminal; a narrow one wraps the lines, and a file or a pipe gets wide ones, so that no id is cut."""
+    console = Console()
+    return Console(width=max(_LEAST_WIDTH, console.width) if console.is_terminal else _WIDTH)

@@ -1,0 +1,164 @@
+"""The ledger of retries: which letters have been sent again, when and to where; a file of JSON lines beside them.
+
+A batch of letters has two lines. The first is its intent, written before anything is sent:
+
+    {"batch": "5c1…", "state": "intent", "at": "2026-03-01T12:00:00Z", "to": "…", "ids": ["…"], …}
+
+and the second what became of it: `sent`, or `withdrawn` if a crash came before the sending. Each line is synced
+to disk before the next step. A last line that is cut off was never relied on, and is passed over.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Any, Final, Literal
+
+import polars as pl
+
+from slackwater.dead_letters.places import Folder, Where
+from slackwater.errors import fault
+from slackwater.eventtime.times import TIMESTAMP
+from slackwater.sinks.files import flush_folder
+
+LEDGER: Final = "_retried.jsonl"
+_STATES: Final = ("intent", "sent", "withdrawn")
+_SHOWN: Final = 60
+
+Outcome = Literal["sent", "withdrawn"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Intent:
+    """A batch that was, or is about to be, sent; `facts` are the target's own, to find it there."""
+
+    batch: str
+    to: str
+    ids: tuple[str, ...]
+    facts: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Book:
+    """What a ledger says: the letters that were sent, and the batches of which it does not know."""
+
+    retried: pl.DataFrame
+    """`id`, and when it was sent: `retried`."""
+    open: tuple[Intent, ...]
+    last: Intent | None
+
+    @property
+    def unsettled(self) -> list[str]:
+        """The letters that may or may not have been sent."""
+        return [letter for intent in self.open for letter in intent.ids]
+
+
+def ledger_path(where: Where, given: Path | None = None) -> Path:
+    """Return where the ledger of some letters is: beside the files, or, for a topic, in the working folder."""
+    if given is not None:
+        return given.absolute()
+    if isinstance(where, Folder):
+        return where.path / LEDGER
+    return Path(".slackwater").absolute() / f"retried-{where.name}.jsonl"
+
+
+def read_ledger(path: Path) -> Book:
+    """Return what the ledger says; one that does not exist says nothing."""
+    intents: dict[str, Intent] = {}
+    times: dict[str, str] = {}
+    outcomes: dict[str, str] = {}
+    for number, line in enumerate(_complete_lines(path), start=1):
+        entry = _entry(path, number, line)
+        batch = entry["batch"]
+        if entry["state"] == "intent":
+            known = ("batch", "state", "at", "to", "ids")
+            facts = {name: value for name, value in entry.items() if name not in known}
+            intents[batch] = Intent(batch=batch, to=entry["to"], ids=tuple(entry["ids"]), facts=facts)
+            times[batch] = entry["at"]
+        elif batch not in intents:
+            raise _unreadable(path, number, line)
+        else:
+            outcomes[batch] = entry["state"]
+    sent = [batch for batch in intents if outcomes.get(batch) == "sent"]
+    retried = pl.DataFrame(
+        {"id": [intents[batch].ids for batch in sent], "retried": [times[batch] for batch in sent]},
+        schema={"id": pl.List(pl.String), "retried": pl.String},
+    )
+    return Book(
+        retried=retried.explode("id", empty_as_null=False)
+        .with_columns(pl.col("retried").str.to_datetime("%+", time_unit="us", time_zone="UTC").cast(TIMESTAMP))
+        .unique("id", keep="last"),
+        open=tuple(intent for batch, intent in intents.items() if batch not in outcomes),
+        last=next(reversed(intents.values()), None),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ledger:
+    """A ledger that this process alone may write to."""
+
+    path: Path
+    _file: IO[bytes]
+
+    def intend(self, intent: Intent) -> None:
+        """Write down what is about to be sent."""
+        facts = {"to": intent.to, "ids": intent.ids, **intent.facts}
+        self._append({"batch": intent.batch, "state": "intent", "at": _now(), **facts})
+
+    def settle(self, intent: Intent, outcome: Outcome, **facts: object) -> None:
+        """Write down what became of it."""
+        self._append({"batch": intent.batch, "state": outcome, "at": _now(), **facts})
+
+    def _append(self, entry: Mapping[str, object]) -> None:
+        self._file.write(json.dumps(entry).encode() + b"\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+
+@contextmanager
+def open_ledger(path: Path) -> Iterator[Ledger]:
+    """Open a ledger to write to it, and keep all others from doing so meanwhile."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("ab+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise fault("RETRY_BUSY", path=path) from error
+        # What a crash has cut off must not become the beginning of the next line.
+        file.truncate(sum(len(line) + 1 for line in _complete_lines(path)))
+        flush_folder(path.parent)
+        yield Ledger(path=path, _file=file)
+
+
+def _complete_lines(path: Path) -> list[bytes]:
+    try:
+        return path.read_bytes().split(b"\n")[:-1]
+    except FileNotFoundError:
+        return []
+
+
+def _entry(path: Path, number: int, line: bytes) -> dict[str, Any]:
+    try:
+        entry = json.loads(line)
+    except ValueError as error:
+        raise _unreadable(path, number, line) from error
+    is_ours = isinstance(entry, dict) and isinstance(entry.get("batch"), str) and entry.get("state") in _STATES
+    if is_ours and entry["state"] == "intent":
+        is_ours = isinstance(entry.get("ids"), list) and all(isinstance(entry.get(name), str) for name in ("at", "to"))
+    if not is_ours:
+        raise _unreadable(path, number, line)
+    return dict(entry)
+
+
+def _unreadable(path: Path, number: int, line: bytes) -> Exception:
+    return fault("RETRY_LEDGER", path=path, line=number, got=f"{line!r:.{_SHOWN}}")
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

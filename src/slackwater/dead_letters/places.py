@@ -1,0 +1,47 @@
+"""Where dead letters are, and where they are sent: a folder, or `kafka://SERVERS/TOPIC`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from slackwater.errors import refuse
+from slackwater.kafka.connection import Connection, connection
+from slackwater.local_folders import local_folder
+
+_KAFKA: Final = "kafka://"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Folder:
+    """A folder of a files sink, or of a log."""
+
+    path: Path
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Topic:
+    """A topic of a Kafka cluster."""
+
+    connection: Connection
+    name: str
+
+    def __str__(self) -> str:
+        return f"{_KAFKA}{self.connection.servers}/{self.name}"
+
+
+Where = Folder | Topic
+
+
+def where_of(text: str, *, what: str) -> Where:
+    """Return the place that a user names; `what` says in the error what it was for."""
+    if not text.startswith(_KAFKA):
+        return Folder(path=Path(local_folder(text, what=what)))
+    servers, _, topic = text.removeprefix(_KAFKA).partition("/")
+    if not servers or not topic or "/" in topic:
+        raise refuse("DEAD_LETTERS_TOPIC", what=what, got=repr(text))
+    return Topic(connection=connection(servers), name=topic)

@@ -1,0 +1,115 @@
+"""Reading dead letters back, as frames: all that a files sink has delivered, or that a topic holds now.
+
+Each letter gets an `id`, sixteen hexadecimal digits that are the same whenever and however it is read: a hash
+of source, partition, offset, step, reason and the time of its batch. The time is among them because a
+streaming DataFrame counts its rows anew in every batch. `record` is the same hash without step and reason:
+letters that share it are about one record, which failed in several places.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+import pyarrow as pa
+
+from slackwater.dead_letters.places import Folder, Where
+from slackwater.dead_letters.topics import ends_of, read_values
+from slackwater.engine.stable_hash import hash_expr
+from slackwater.errors import fault
+from slackwater.formats.dead_letter_json import decode_letters
+from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA
+from slackwater.sinks.files import OWNER
+from slackwater.sources.log_listing import modified_ms
+from slackwater.sources.log_reader import read_chunks
+
+_DIGITS: Final = 16
+_RECORD: Final = ("source", "partition", "offset", "processed_at")
+_MAY_LACK: Final = frozenset({"key", "headers"})
+"""Columns that letters did not have in the beginning."""
+
+
+def scan_letters(where: Where) -> pl.LazyFrame:
+    """Return the letters of `where`, with their `id` and `record`, in the order in which they were delivered.
+
+    Nothing that is not asked for is read of Parquet files: leave out `payload` and a million letters are a
+    matter of moments.
+    """
+    if isinstance(where, Folder):
+        letters = _of_folder(where.path)
+    else:
+        values, name = read_values(where)
+        letters = decode_letters(values, name=name).lazy()
+    return letters.with_columns(id=_digits(*_RECORD, "step", "reason"), record=_digits(*_RECORD))
+
+
+def check_letters(where: Where) -> None:
+    """Raise a fault if there can be no letters in `where`, before anything is written beside them."""
+    if isinstance(where, Folder):
+        _parts(where.path)
+    else:
+        ends_of(where)
+
+
+def _digits(*columns: str) -> pl.Expr:
+    def hexadecimal(hashes: pl.Series) -> pl.Series:
+        numbers = hashes.to_numpy().astype(">u8")
+        text = numbers.tobytes().hex().encode()
+        digits = pa.FixedSizeBinaryArray.from_buffers(pa.binary(_DIGITS), len(numbers), [None, pa.py_buffer(text)])
+        return pl.Series(hashes.name, digits).cast(pl.String)
+
+    return hash_expr(*columns).map_batches(hexadecimal, return_dtype=pl.String, is_elementwise=True)
+
+
+def _of_folder(folder: Path) -> pl.LazyFrame:
+    frames = [_parquet(part) if part.suffix == ".parquet" else _lines(part) for part in _parts(folder)]
+    return pl.concat([DEAD_LETTER_SCHEMA.to_frame().lazy(), *frames])
+
+
+def _parts(folder: Path) -> list[Path]:
+    if not folder.is_dir():
+        raise fault("DEAD_LETTERS_NOWHERE", path=folder, found="no folder")
+    # Only a folder with its final name has been delivered; by number is by time.
+    batches = sorted(path for path in folder.glob("batch-*") if path.is_dir())
+    if not batches and not (folder / OWNER).exists():
+        raise fault("DEAD_LETTERS_NOWHERE", path=folder, found="a folder without batches")
+    return [part for batch in batches for part in sorted(batch.glob("part-*"))]
+
+
+def _parquet(part: Path) -> pl.LazyFrame:
+    try:
+        found = pl.read_parquet_schema(part)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise fault("DEAD_LETTERS_SCHEMA", path=part, found=f"is not readable: {error!s:.200}") from error
+    lacking = [name for name in DEAD_LETTER_SCHEMA if name not in found and name not in _MAY_LACK]
+    if lacking:
+        raise fault("DEAD_LETTERS_SCHEMA", path=part, found=f"lacks {', '.join(lacking)}")
+    other = [
+        f"{name} is {found[name]}" for name, dtype in DEAD_LETTER_SCHEMA.items() if found.get(name, dtype) != dtype
+    ]
+    if other:
+        raise fault("DEAD_LETTERS_SCHEMA", path=part, found=f"has other types: {', '.join(other)}")
+    return pl.scan_parquet(part).select(
+        pl.col(name) if name in found else pl.lit(None, dtype=dtype).alias(name)
+        for name, dtype in DEAD_LETTER_SCHEMA.items()
+    )
+
+
+def _lines(part: Path) -> pl.LazyFrame:
+    status = part.stat()
+    chunks = read_chunks(str(part), length=status.st_size, modified_ms=modified_ms(status), kind="json")
+    frames = [decode_letters(chunk.frame["__payload"], name=_Line(part, chunk.first_line)) for chunk in chunks]
+    return pl.concat([DEAD_LETTER_SCHEMA.to_frame(), *frames]).lazy()
+
+
+@dataclass(frozen=True)
+class _Line:
+    """Names the lines of a chunk."""
+
+    part: Path
+    before: int
+
+    def __call__(self, number: int) -> str:
+        return f"line {self.before + number + 1} of {self.part}"

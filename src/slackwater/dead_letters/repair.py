@@ -1,0 +1,88 @@
+"""A user's repair function: found in its file, and called on one letter after the other."""
+
+from __future__ import annotations
+
+import runpy
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import polars as pl
+
+from slackwater.errors import fault, near_miss, refuse
+
+Repair = Callable[[bytes, dict[str, Any]], bytes | None]
+"""Takes a payload and its letter, and returns what is to be sent instead; None leaves the letter where it is."""
+
+_NAME: Final = "__repair__"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Left:
+    """A letter that is not sent, and why."""
+
+    id: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.id}: {self.why}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Repaired:
+    """What a repair has made of some letters."""
+
+    letters: pl.DataFrame
+    """Those to be sent, with their new payloads."""
+    declined: int
+    """How many the function has left by returning None."""
+    left: tuple[Left, ...]
+    """Those on which it failed."""
+
+
+def load_repair(name: str) -> Repair:
+    """Return the function that `FILE.py:function` names."""
+    path, colon, function = name.rpartition(":")
+    if not colon or not path or not function.isidentifier():
+        raise refuse("REPAIR_NAME", got=repr(name))
+    try:
+        found = runpy.run_path(path, run_name=_NAME)
+    except Exception as error:
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
+        at = f"line {lines[-1]}: " if lines else ""
+        raise fault("REPAIR_FILE", file=path, cause=f"{at}{type(error).__name__}: {error}") from error
+    repair: Repair | None = found.get(function)
+    if not callable(repair):
+        known = [each for each, value in found.items() if callable(value) and not each.startswith("_")]
+        raise fault("REPAIR_MISSING", file=Path(path), name=function, near=near_miss(function, known))
+    return repair
+
+
+def repair_letters(letters: pl.DataFrame, repair: Repair) -> Repaired:
+    """Call `repair` for each letter; one on which it fails is left, and the others go on.
+
+    A letter without a payload is handed in as empty bytes; its `letter["payload"]` is None.
+    """
+    kept: list[int] = []
+    payloads: list[bytes] = []
+    left: list[Left] = []
+    for number, letter in enumerate(letters.drop("record", "ids").iter_rows(named=True)):
+        try:
+            payload = repair(letter["payload"] or b"", letter)
+        except Exception as error:  # noqa: BLE001  a user's function, on broken data: reported with the letter
+            left.append(Left(id=letter["id"], why=f"the repair raised {_words(error)}"))
+            continue
+        if isinstance(payload, bytes):
+            kept.append(number)
+            payloads.append(payload)
+        elif payload is not None:
+            why = f"the repair returned {type(payload).__name__}; it must return bytes, or None to leave the letter"
+            left.append(Left(id=letter["id"], why=why))
+    mended = letters[kept].with_columns(payload=pl.Series(payloads, dtype=pl.Binary))
+    return Repaired(letters=mended, declined=letters.height - len(kept) - len(left), left=tuple(left))
+
+
+def _words(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".rstrip(": ").replace("\n", " ")

@@ -1,0 +1,145 @@
+"""Sending dead letters again, each record once, whatever happens in between.
+
+1. Lock the ledger, and settle what an earlier run has left open: ask the target whether it holds the batch, and
+   write down `sent` or `withdrawn`.
+2. Choose the letters: those that are meant and have not been sent. Repair them. Nothing has been written so far.
+3. Write the intent of a batch into the ledger: the letters' ids, and how the target would know the batch again.
+4. Publish the batch, all at once: a log gets a file by a link, a topic a transaction.
+5. Write `sent` into the ledger. Tidy up. Go on with 3 for the next batch.
+
+What a crash does, and the next run with it:
+
+- after 1 or 2: nothing; letters are as they were.
+- after 3: the batch is not in the target. It is withdrawn, and its letters are sent with the next ones.
+- within 4: a log has a file that no reader sees, a topic a transaction that is open. Both are as good as nothing:
+  the file is removed and the transaction aborted when the batch is withdrawn, before anything else is sent.
+- after 4: the target holds the batch. The ledger gets its `sent`, and nothing is sent again.
+- after 5: nothing; what was not tidied up is, by the next run.
+
+A record may have several letters, of several steps. It is sent once, and all of them count as retried.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+import polars as pl
+
+from slackwater.dead_letters.ledger import Intent, Ledger, open_ledger, read_ledger
+from slackwater.dead_letters.places import Folder, Where, where_of
+from slackwater.dead_letters.reading import check_letters, scan_letters
+from slackwater.dead_letters.repair import Left, Repair, repair_letters
+from slackwater.dead_letters.selecting import Filters
+from slackwater.dead_letters.targets import RetryTarget, UnsureError
+from slackwater.dead_letters.to_kafka import RetriesToTopic
+from slackwater.dead_letters.to_log import RetriesToLog
+from slackwater.errors import fault
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetryPlan:
+    """What a retry would do."""
+
+    letters: pl.DataFrame
+    """To be sent: one letter a record, repaired; `ids` are those of all letters of the record."""
+    before: int
+    """How many of those that are meant have been sent before, or may have been."""
+    siblings: int
+    """How many are about a record of which another letter is sent."""
+    declined: int
+    """How many the repair has left on purpose."""
+    left: tuple[Left, ...]
+    """Those that should be sent and cannot be."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Retry:
+    """A retry that is under way: it has settled what was open, and holds the ledger."""
+
+    where: Where
+    target: RetryTarget
+    to: str
+    ledger: Ledger
+
+    def plan(self, filters: Filters, repair: Repair | None = None) -> RetryPlan:
+        """Choose and repair the letters: step 2."""
+        return plan_retry(self.where, self.target, self.ledger.path, filters, repair)
+
+    def send(self, plan: RetryPlan, *, told: Callable[[int], None] = lambda _: None) -> int:
+        """Send what is planned, and return how many: steps 3 to 5, batch after batch."""
+        sent = 0
+        for letters in self.target.batches(plan.letters):
+            batch = uuid4().hex
+            ids = tuple(letters["ids"].explode().to_list())
+            intent = Intent(batch=batch, to=self.to, ids=ids, facts=self.target.facts(batch, letters))
+            self.ledger.intend(intent)  # 3
+            place = self.target.publish(intent, letters)  # 4
+            self.ledger.settle(intent, "sent", **place)  # 5
+            self.target.tidy(intent)
+            sent += letters.height
+            told(sent)
+        return sent
+
+
+@contextmanager
+def open_retry(where: Where, to: Where, ledger: Path) -> Iterator[Retry]:
+    """Begin a retry: step 1."""
+    target = target_of(to)
+    target.check()
+    check_letters(where)
+    with open_ledger(ledger) as opened:
+        settle_open(opened)
+        yield Retry(where=where, target=target, to=str(to), ledger=opened)
+
+
+def plan_retry(
+    where: Where, target: RetryTarget, ledger: Path, filters: Filters, repair: Repair | None = None
+) -> RetryPlan:
+    """Return what a retry would do, without a trace."""
+    book = read_ledger(ledger)
+    gone = pl.concat([book.retried["id"], pl.Series("id", book.unsettled, dtype=pl.String)])
+    known = scan_letters(where)
+    ids = known.group_by("record").agg(ids=pl.col("id").unique(maintain_order=True))
+    meant = known.filter(filters.expression()).join(ids, on="record", how="left", maintain_order="left").collect()
+    fresh = meant.filter(~pl.col("id").is_in(gone.implode()))
+    letters, declined, left = fresh, 0, tuple[Left, ...]()
+    if repair is not None:
+        mended = repair_letters(fresh, repair)
+        letters, declined, left = mended.letters, mended.declined, mended.left
+    unsendable = target.unsendable(letters)
+    sendable = letters.filter(~pl.col("id").is_in([each.id for each in unsendable]))
+    chosen = sendable.unique("record", keep="first", maintain_order=True)
+    return RetryPlan(
+        letters=chosen,
+        before=meant.height - fresh.height,
+        siblings=sendable.height - chosen.height,
+        declined=declined,
+        left=(*left, *unsendable),
+    )
+
+
+def settle_open(ledger: Ledger) -> None:
+    """Find out what became of the batches that the ledger has no end of, and write it down."""
+    book = read_ledger(ledger.path)
+    for intent in book.open:
+        target = target_of(where_of(intent.to, what="--to"))
+        try:
+            is_there = target.holds(intent)
+        except UnsureError as error:
+            line = json.dumps({"batch": intent.batch, "state": "sent"})
+            facts = {"batch": intent.batch, "to": intent.to, "cause": error, "line": line, "path": ledger.path}
+            raise fault("RETRY_UNSURE", **facts) from error
+        ledger.settle(intent, "sent" if is_there else "withdrawn")
+        target.tidy(intent)
+    if book.last is not None and not book.open:
+        target_of(where_of(book.last.to, what="--to")).tidy(book.last)
+
+
+def target_of(to: Where) -> RetryTarget:
+    """Return what sends to `to`."""
+    return RetriesToLog(folder=to.path) if isinstance(to, Folder) else RetriesToTopic(topic=to)

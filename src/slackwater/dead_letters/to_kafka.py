@@ -1,0 +1,131 @@
+"""Sending dead letters to a topic: each batch is one transaction, and a header tells which batch a record is of.
+
+The header is `slackwater-retry-id`, with the letter's id and the batch's. A transaction that a crash has left
+open is ended by whoever takes its id next; then the records of the batch are in the topic, behind the offsets
+that the intent has noted, or never will be.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+from uuid import uuid4
+
+import polars as pl
+
+from slackwater.dead_letters.ledger import Intent
+from slackwater.dead_letters.places import Topic
+from slackwater.dead_letters.repair import Left
+from slackwater.dead_letters.targets import RetryTarget, UnsureError, slices
+from slackwater.dead_letters.topics import begins_of, ends_of, high_ends_of, read_topic
+from slackwater.kafka.client import confluent, kafka_errors
+
+RETRY_HEADER: Final = "slackwater-retry-id"
+_TIMEOUT_S: Final = 60.0
+_PATIENCE_S: Final = 60.0
+_POLL_S: Final = 0.1
+_ANY_PARTITION: Final = -1
+
+
+@dataclass(kw_only=True)
+class RetriesToTopic(RetryTarget):
+    """A topic. A letter that came from it goes back to its partition, any other where its key belongs."""
+
+    topic: Topic
+    transaction: str = field(default_factory=lambda: f"slackwater-retry-{uuid4().hex}")
+    _producer: Any = None
+
+    def check(self) -> None:
+        """Refuse a topic that is not there."""
+        ends_of(self.topic)
+
+    def unsendable(self, letters: pl.DataFrame) -> list[Left]:  # noqa: ARG002  Kafka holds any bytes
+        """Return none: Kafka holds any bytes."""
+        return []
+
+    def batches(self, letters: pl.DataFrame) -> Iterator[pl.DataFrame]:
+        """Yield batches in the order of the letters' offsets."""
+        yield from slices(letters.sort("partition", "offset"))
+
+    def facts(self, batch: str, letters: pl.DataFrame) -> Mapping[str, Any]:  # noqa: ARG002  any letters
+        """Return the transaction's id, and where the topic ends before the batch."""
+        return {"transaction": self.transaction, "ends": ends_of(self.topic)}
+
+    def publish(self, intent: Intent, letters: pl.DataFrame) -> Mapping[str, Any]:
+        """Produce the records and commit them."""
+        count = len(ends_of(self.topic))
+        with kafka_errors(self.topic.connection):
+            if self._producer is None:
+                self._producer = self._transactional(self.transaction)
+            self._producer.begin_transaction()
+            for record in letters.iter_rows(named=True):
+                self._produce(record, intent, count)
+            self._producer.commit_transaction(_TIMEOUT_S)  # flushes, and fails if a record was not taken
+        return {"records": letters.height}
+
+    def holds(self, intent: Intent) -> bool:
+        """Return whether records of the batch have been committed, after its transaction was ended."""
+        with kafka_errors(self.topic.connection):
+            self._transactional(intent.facts["transaction"])
+        since = {int(number): end for number, end in intent.facts["ends"].items()}
+        gone = [number for number, begin in begins_of(self.topic).items() if begin > since.get(number, begin)]
+        if gone:
+            raise UnsureError(f"partition {gone[0]} does not reach back to offset {since[gone[0]]} any more")
+        self._await_others()
+        ours = f"/{intent.batch}".encode()
+        return any(_retry_id(message).endswith(ours) for message in read_topic(self.topic, since))
+
+    def tidy(self, intent: Intent) -> None:
+        """Do nothing: a transaction leaves nothing behind."""
+
+    def _transactional(self, transaction: str) -> Any:  # noqa: ANN401  the client's own type
+        """Return a producer for a transaction's id; what another one has left open under it is aborted."""
+        producer = confluent().Producer(
+            {
+                **self.topic.connection.for_librdkafka(),
+                "transactional.id": transaction,
+                "partitioner": "murmur2_random",  # as Java's producers choose by key
+                "log_level": "2",
+            }
+        )
+        producer.init_transactions(_TIMEOUT_S)
+        return producer
+
+    def _produce(self, letter: dict[str, Any], intent: Intent, count: int) -> None:
+        headers = [(each["name"], each["value"]) for each in letter["headers"] or () if each["name"] != RETRY_HEADER]
+        headers.append((RETRY_HEADER, f"{letter['id']}/{intent.batch}".encode()))
+        partition = _own_partition(letter["partition"], self.topic.name, count)
+        while True:
+            try:
+                self._producer.produce(
+                    self.topic.name, letter["payload"], letter["key"], headers=headers, partition=partition
+                )
+            except BufferError:
+                self._producer.poll(_POLL_S)
+            else:
+                return
+
+    def _await_others(self) -> None:
+        """Wait until no transaction of anybody's hides the end of the topic: ours could be behind it."""
+        high, patience = high_ends_of(self.topic), time.monotonic() + _PATIENCE_S
+        while any(ends_of(self.topic).get(number, 0) < end for number, end in high.items()):
+            if time.monotonic() > patience:
+                raise UnsureError("somebody else's transaction is open there; try again when it has ended")
+            time.sleep(_POLL_S)
+
+
+def _own_partition(name: str, topic: str, count: int) -> int:
+    """Return the partition of `topic` that a letter's is, or that none is."""
+    before, _, number = name.rpartition("/")
+    if before == topic and number.isdecimal() and int(number) < count:
+        return int(number)
+    return _ANY_PARTITION
+
+
+def _retry_id(message: Any) -> bytes:  # noqa: ANN401  the client's own type
+    for name, value in message.headers() or ():
+        if name == RETRY_HEADER and value is not None:
+            return bytes(value)
+    return b""

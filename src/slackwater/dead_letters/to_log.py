@@ -1,0 +1,136 @@
+"""Sending dead letters to a log: each batch is one file, and the file's second name tells that it is in.
+
+A log's file gets its final name, an offset, by a hard link. The file that the link was made from keeps its own
+name, `.retry-<batch>.jsonl`, which no reader looks at, until the ledger says `sent`: as long as it is there, it is
+the same file as one of the log's, or none of them is. Which offset the batch gets does not matter, so any number
+of other writers may write to the log meanwhile.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import polars as pl
+
+from slackwater.dead_letters.ledger import Intent
+from slackwater.dead_letters.repair import Left
+from slackwater.dead_letters.targets import RetryTarget, UnsureError, slices
+from slackwater.errors import DefinitionError, fault
+from slackwater.log_writer import _DIGITS, _NO_LINKS, _check_partition, _Partition
+from slackwater.sinks.files import OWNER, flush_folder
+from slackwater.sources.log_listing import list_log
+
+_NEVER: Final = "a line of a log cannot hold"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetriesToLog(RetryTarget):
+    """A log of JSON lines. Letters go to the partition they came from."""
+
+    folder: Path
+
+    def check(self) -> None:
+        """Refuse what is no log, or one of another kind: letters would vanish there."""
+        if not self.folder.is_dir():
+            raise fault("RETRY_TARGET", path=self.folder, found="no folder")
+        if (self.folder / OWNER).exists():
+            raise fault("RETRY_TARGET", path=self.folder, found="the folder of a files sink")
+        if any(file.path.endswith(".parquet") for file in list_log(self.folder)):
+            raise fault("RETRY_TARGET", path=self.folder, found="a log of Parquet files")
+
+    def unsendable(self, letters: pl.DataFrame) -> list[Left]:
+        """Return the letters that no line can hold, or whose partition is no folder."""
+        payload = pl.col("payload").cast(pl.Binary)
+        why = (
+            pl.when(payload.is_null())
+            .then(pl.lit(f"{_NEVER} a record without a payload"))
+            .when(payload.bin.contains(b"\n"))
+            .then(pl.lit(f"{_NEVER} a newline; take it out by --repair, or send to Kafka"))
+            .when(payload.bin.ends_with(b"\r"))
+            .then(pl.lit(f"{_NEVER} a carriage return at its end; take it out by --repair, or send to Kafka"))
+            .when(pl.col("partition").is_in(_impossible(letters["partition"])))
+            .then(pl.format("a log cannot have a partition `{}`; send to Kafka", "partition"))
+        )
+        found = letters.select("id", why=why).filter(pl.col("why").is_not_null())
+        return [Left(id=letter, why=words) for letter, words in found.iter_rows()]
+
+    def batches(self, letters: pl.DataFrame) -> Iterator[pl.DataFrame]:
+        """Yield batches of one partition each, in the order of their offsets."""
+        for part in letters.sort("partition", "offset").partition_by("partition", maintain_order=True):
+            yield from slices(part)
+
+    def facts(self, batch: str, letters: pl.DataFrame) -> Mapping[str, Any]:
+        """Return the partition and the name under which the batch is prepared."""
+        return {"partition": letters["partition"][0], "file": f".retry-{batch}.jsonl"}
+
+    def publish(self, intent: Intent, letters: pl.DataFrame) -> Mapping[str, Any]:
+        """Write the file, and link it into the log."""
+        prepared = self._prepared(intent)
+        partition = _Publication(prepared.parent)
+        partition.prepare(prepared, b"\n".join([*letters["payload"], b""]))
+        return {"offset": partition.link(prepared), "records": letters.height}
+
+    def holds(self, intent: Intent) -> bool:
+        """Return whether the prepared file has got a second name, one of the log's."""
+        prepared = self._prepared(intent)
+        if not self.folder.is_dir():
+            raise UnsureError(f"{self.folder} is not there")
+        if not prepared.exists():
+            return False  # it goes only when the ledger has said what became of it, so it never was there
+        in_log = (path for path in prepared.parent.iterdir() if path.name[0] not in {".", "_"})
+        return any(path.samefile(prepared) for path in in_log)
+
+    def tidy(self, intent: Intent) -> None:
+        """Take the prepared file's own name away; the log's stays."""
+        self._prepared(intent).unlink(missing_ok=True)
+
+    def _prepared(self, intent: Intent) -> Path:
+        return self.folder / str(intent.facts["partition"]) / str(intent.facts["file"])
+
+
+class _Publication(_Partition):
+    """A partition of a log to which a file is added that was written elsewhere."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, "json")
+
+    def prepare(self, prepared: Path, content: bytes) -> None:
+        """Write the file, down to the disk."""
+        with prepared.open("xb") as file:
+            file.write(content)
+            file.flush()
+            self._stamp(prepared)
+            os.fsync(file.fileno())
+        flush_folder(self.folder)
+
+    def link(self, prepared: Path) -> int:
+        """Give the file its place in the log as well, for good; returns the offset of its first record."""
+        while True:
+            try:
+                os.link(prepared, self.folder / f"{self._next:0{_DIGITS}}.jsonl")
+            except FileExistsError:
+                # Another writer was faster: so go on behind it.
+                self._next, last_ms = self._position()
+                self._last_ms = max(self._last_ms, last_ms)
+                self._stamp(prepared)
+            except OSError as error:
+                if error.errno in _NO_LINKS:
+                    raise fault("RETRY_LINKS", path=self.folder, cause=error.strerror) from error
+                raise
+            else:
+                flush_folder(self.folder)
+                return self._next
+
+
+def _impossible(partitions: pl.Series) -> list[str]:
+    found = []
+    for partition in partitions.unique():
+        try:
+            _check_partition(partition)
+        except DefinitionError:
+            found.append(partition)
+    return found

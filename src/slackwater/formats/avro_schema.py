@@ -1,0 +1,171 @@
+"""Avro schemas as trees: the types that a schema's JSON is parsed into."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Logical:
+    """What a plain Avro type stands for: `timestamp-millis`, `decimal` with its digits, and so on."""
+
+    kind: str
+    precision: int = 0
+    scale: int = 0
+
+    @property
+    def family(self) -> str:
+        """What it measures, whatever its unit: a time in milliseconds is a time in microseconds."""
+        return self.kind.removeprefix("local-").partition("-")[0]
+
+    def __str__(self) -> str:
+        return f"decimal({self.precision},{self.scale})" if self.kind == "decimal" else self.kind
+
+
+@dataclass(frozen=True, kw_only=True)
+class Name:
+    """The full name of a record, an enum or a fixed, and the full names it went by before."""
+
+    full: str
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def simple(self) -> str:
+        """The name without its namespace."""
+        return self.full.rpartition(".")[2]
+
+    def may_read(self, writer: Name) -> bool:
+        """Return whether a writer's type of that name is this one: by name, or by an alias of this one."""
+        return writer.simple == self.simple or any(
+            writer.full == alias or writer.simple == alias.rpartition(".")[2] for alias in self.aliases
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Primitive:
+    """null, boolean, int, long, float, double, bytes or string."""
+
+    kind: str
+    logical: Logical | None = None
+
+    def __str__(self) -> str:
+        return f"{self.kind} ({self.logical})" if self.logical else self.kind
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fixed:
+    """So many bytes."""
+
+    name: Name
+    size: int
+    logical: Logical | None = None
+
+    def __str__(self) -> str:
+        logical = f" ({self.logical})" if self.logical else ""
+        return f"fixed `{self.name.full}` of {self.size} bytes{logical}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Enum:
+    """One of some symbols; a reader takes a symbol that it does not know as its `default`, if it has one."""
+
+    name: Name
+    symbols: tuple[str, ...]
+    default: str | None = None
+
+    def __str__(self) -> str:
+        return f"enum `{self.name.full}`"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Array:
+    """Any number of items."""
+
+    items: AvroType
+
+    def __str__(self) -> str:
+        return f"array of {self.items}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Map:
+    """Values by name."""
+
+    values: AvroType
+
+    def __str__(self) -> str:
+        return f"map of {self.values}"
+
+    @property
+    def entry(self) -> Record:
+        """What one entry is in bytes: its key, then its value."""
+        fields = (Field(name="key", type=STRING), Field(name="value", type=self.values))
+        return Record(name=Name(full="entry"), fields=fields)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Union:
+    """One of several types; a number before the value says which."""
+
+    branches: tuple[AvroType, ...]
+
+    def __str__(self) -> str:
+        return f"union of {', '.join(map(str, self.branches))}"
+
+    @property
+    def wanted(self) -> AvroType | None:
+        """The one type beside null, or None if there are several or none."""
+        others = [branch for branch in self.branches if branch != NULL]
+        return others[0] if len(others) == 1 else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Field:
+    """A field of a record; `default` is the JSON text of what a reader takes when the writer had no such field."""
+
+    name: str
+    type: AvroType
+    aliases: tuple[str, ...] = ()
+    default: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """Fields, one after another."""
+
+    name: Name
+    fields: tuple[Field, ...]
+
+    def __str__(self) -> str:
+        return f"record `{self.name.full}`"
+
+
+AvroType = Primitive | Fixed | Enum | Array | Map | Union | Record
+
+NULL = Primitive(kind="null")
+STRING = Primitive(kind="string")
+
+
+def least_bytes(kind: AvroType) -> int:
+    """Return how many bytes a value takes at least."""
+    match kind:
+        case Primitive(kind=word):
+            return {"null": 0, "float": 4, "double": 8}.get(word, 1)
+        case Fixed(size=size):
+            return size
+        case Record(fields=fields):
+            return sum(least_bytes(field.type) for field in fields)
+        case _:
+            return 1
+
+
+def fixed_width(kind: AvroType) -> int | None:
+    """Return how many bytes every value takes, or None if they differ, or if some bytes are no value."""
+    if isinstance(kind, Fixed):
+        return kind.size
+    return {"float": 4, "double": 8}.get(kind.kind) if isinstance(kind, Primitive) else None
+
+
+def inside(path: str, name: str) -> str:
+    """Return the path of a field within `path`, as messages show it."""
+    return f"{path}.{name}" if path else name

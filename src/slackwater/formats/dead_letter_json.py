@@ -1,0 +1,107 @@
+"""Dead letters as JSON objects, one a letter: how they stand in JSON lines and as the values of a Kafka topic.
+
+Fields are those of `DEAD_LETTER_SCHEMA`. JSON has no bytes, so `payload`, `key` and the values of headers are
+base64; times are RFC 3339. What is null stays null, and no headers stay apart from an empty list of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import polars as pl
+
+from slackwater.errors import fault
+from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA, HEADERS
+
+_BYTES: Final = ("payload", "key")
+_TIMES: Final = ("ingestion_time", "processed_at")
+_NEEDED: Final = ("source", "partition", "offset", "step", "reason", "processed_at")
+_SHOWN: Final = 80
+_TEXT_HEADERS: Final = pl.List(pl.Struct({"name": pl.String(), "value": pl.String()}))
+_WRITTEN: Final = pl.Struct(
+    {
+        **DEAD_LETTER_SCHEMA,
+        **dict.fromkeys((*_BYTES, *_TIMES), pl.String()),
+        "headers": _TEXT_HEADERS,
+    }
+)
+
+
+def bytes_as_base64(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return `frame` with all bytes in base64, wherever in its columns they are: JSON can hold it then."""
+    return frame.with_columns(
+        _encoded(pl.col(name), dtype).alias(name) for name, dtype in frame.schema.items() if _holds_bytes(dtype)
+    )
+
+
+def encode_letters(letters: pl.DataFrame) -> pl.Series:
+    """Return each dead letter as a JSON object, a string."""
+    plain = bytes_as_base64(letters.select(DEAD_LETTER_SCHEMA.names()))
+    return plain.select(letter=pl.struct(pl.all()).struct.json_encode()).to_series()
+
+
+def decode_letters(values: pl.Series, *, name: Callable[[int], str]) -> pl.DataFrame:
+    """Return the dead letters of `values`, JSON objects as bytes or strings; the inverse of `encode_letters`.
+
+    A value that is no dead letter is a fault which names its place, as `name` does by the value's number.
+    Fields that are not known are passed over; `key`, `headers`, `payload` and `message` may be missing.
+    """
+    try:
+        return _decoded(values)
+    except pl.exceptions.PolarsError:
+        # One by one only now: nothing else tells which value it was.
+        for number in range(len(values)):
+            try:
+                _decoded(values[number : number + 1])
+            except pl.exceptions.PolarsError as error:
+                cause = str(error).strip().partition("\n")[0]
+                got = f"{values[number]!r:.{_SHOWN}} ({cause:.{2 * _SHOWN}})"
+                raise fault("DEAD_LETTER_JSON", place=name(number), got=got) from error
+        raise
+
+
+def _decoded(values: pl.Series) -> pl.DataFrame:
+    if not len(values):
+        return DEAD_LETTER_SCHEMA.to_frame()
+    texts = values.cast(pl.String).str.strip_chars()
+    # Polars reads all values as one list, in which an empty one would be no item and `{},{}` two.
+    if not (texts.str.starts_with("{") & texts.str.ends_with("}")).fill_null(value=False).all():
+        raise pl.exceptions.ComputeError("no JSON object")
+    fields = texts.str.json_decode(_WRITTEN).struct.unnest()
+    if fields.height != len(values):
+        raise pl.exceptions.ComputeError("more than one JSON object")
+    missing = [name for name in _NEEDED if fields[name].null_count()]
+    if missing:
+        raise pl.exceptions.ComputeError(f"without {', '.join(missing)}")
+    value = pl.element().struct.field("value").str.decode("base64")
+    headers = pl.col("headers").list.eval(pl.struct(pl.element().struct.field("name"), value)).cast(HEADERS)
+    times = pl.col(_TIMES).str.to_datetime("%+", time_unit="us", time_zone="UTC")
+    return fields.with_columns(pl.col(_BYTES).str.decode("base64"), headers, times).cast(DEAD_LETTER_SCHEMA)
+
+
+def _holds_bytes(dtype: pl.DataType) -> bool:
+    if isinstance(dtype, pl.List):
+        return _holds_bytes(_known(dtype.inner))
+    if isinstance(dtype, pl.Struct):
+        return any(_holds_bytes(_known(field.dtype)) for field in dtype.fields)
+    return isinstance(dtype, pl.Binary)
+
+
+def _encoded(value: pl.Expr, dtype: pl.DataType) -> pl.Expr:
+    if not _holds_bytes(dtype):
+        return value
+    if isinstance(dtype, pl.List):
+        return value.list.eval(_encoded(pl.element(), _known(dtype.inner)))
+    if isinstance(dtype, pl.Struct):
+        fields = [
+            _encoded(value.struct.field(field.name), _known(field.dtype)).alias(field.name) for field in dtype.fields
+        ]
+        return pl.when(value.is_not_null()).then(pl.struct(fields))
+    return value.bin.encode("base64")
+
+
+def _known(dtype: object) -> pl.DataType:
+    """Return the type inside another one, which Polars always knows by its values."""
+    assert isinstance(dtype, pl.DataType)
+    return dtype

@@ -1,0 +1,243 @@
+"""A client of a schema registry: Confluent's REST API, as far as reading records needs it.
+
+What a registry has said about an id or a version of a subject never changes, so it is kept for the life
+of the process. Credentials are revealed where a request is made, and are in no message and no `repr`.
+"""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import re
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final, Protocol, runtime_checkable
+
+from slackwater.errors import fault, refuse
+from slackwater.eventtime.durations import Duration, duration_ms
+
+SCHEMA_UNKNOWN: Final = 40403
+SUBJECT_UNKNOWN: Final = 40401
+VERSION_UNKNOWN: Final = 40402
+
+_CONTENT: Final = "application/vnd.schemaregistry.v1+json"
+_PAUSES_S: Final = (0.2, 0.8, 2.0)
+"""Before the second attempt, the third and the fourth."""
+_PASSING: Final = frozenset({408, 429, 500, 502, 503, 504})
+"""Answers that may be different the next time."""
+_DENIED: Final = frozenset({401, 403})
+_OK: Final = 200
+_NOT_FOUND: Final = 404
+_MOST_BYTES: Final = 16 << 20
+_LARGEST_ID: Final = 2**31 - 1
+_ADDRESS: Final = re.compile(r"https?://([\w.-]+|\[[0-9a-fA-F:.]+\])(:\d{1,5})?(/[^\s?#@]*)?", re.ASCII)
+
+
+@runtime_checkable
+class Revealing(Protocol):
+    """A secret that is read when it is needed."""
+
+    def reveal(self) -> str:
+        """Return the value."""
+
+
+Credential = str | Revealing
+Auth = Credential | tuple[str, Credential]
+"""A bearer token, or a user and a password."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reference:
+    """A schema that another one speaks of."""
+
+    name: str
+    subject: str
+    version: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegisteredSchema:
+    """A schema as the registry has it; `version` is that of the subject it was asked for by."""
+
+    id: int
+    text: str
+    kind: str = "AVRO"
+    references: tuple[Reference, ...] = ()
+    version: int | None = None
+
+
+_known: dict[tuple[str, str, str], RegisteredSchema] = {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Registry:
+    """Where schemas are kept, and who asks."""
+
+    url: str
+    auth: Auth | None = field(default=None, repr=False, hash=False)
+    timeout_ms: int = 10_000
+
+    def schema(self, schema_id: int) -> RegisteredSchema | None:
+        """Return the schema of an id, or None if the registry has none."""
+        if not 0 <= schema_id <= _LARGEST_ID:
+            return None
+        return self._kept(f"/schemas/ids/{schema_id}", {SCHEMA_UNKNOWN}, schema_id=schema_id)
+
+    def version(self, subject: str, version: int) -> RegisteredSchema | None:
+        """Return one version of a subject, or None if the registry has none."""
+        return self._kept(_versions(subject, version), {SUBJECT_UNKNOWN, VERSION_UNKNOWN})
+
+    def latest(self, subject: str) -> RegisteredSchema:
+        """Return the latest version of a subject; refuse a subject that the registry does not have."""
+        path = _versions(subject, "latest")
+        found = self._ask(path, {SUBJECT_UNKNOWN, VERSION_UNKNOWN})
+        if found is None:
+            raise refuse("REGISTRY_SUBJECT", subject=subject, url=self.url)
+        return self._parsed(path, found, None)
+
+    def register(self, subject: str, schema: str, references: Sequence[Reference] = ()) -> int:
+        """Register an Avro schema under a subject and return its id, which may be an old one."""
+        path = _versions(subject)
+        body: dict[str, Any] = {"schema": schema}
+        if references:
+            body["references"] = [asdict(reference) for reference in references]
+        answer = self._ask(path, set(), body=body)
+        if answer is None or type(answer.get("id")) is not int:
+            raise self._strange(path, "an answer without an id")
+        return int(answer["id"])
+
+    def __str__(self) -> str:
+        return self.url
+
+    def _kept(self, path: str, missing: set[int], schema_id: int | None = None) -> RegisteredSchema | None:
+        # Users may be shown different schemas; a token does not tell who the user is.
+        user = self.auth[0] if isinstance(self.auth, tuple) else ""
+        key = (self.url, user, path)
+        if key not in _known:
+            found = self._ask(path, missing)
+            if found is None:
+                return None
+            _known[key] = self._parsed(path, found, schema_id)
+        return _known[key]
+
+    def _parsed(self, path: str, answer: dict[str, Any], schema_id: int | None) -> RegisteredSchema:
+        try:
+            return RegisteredSchema(
+                id=int(answer["id"]) if schema_id is None else schema_id,
+                text=str(answer["schema"]),
+                kind=str(answer.get("schemaType") or "AVRO"),
+                references=tuple(
+                    Reference(name=str(each["name"]), subject=str(each["subject"]), version=int(each["version"]))
+                    for each in answer.get("references") or ()
+                ),
+                version=answer.get("version"),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise self._strange(path, f"an answer without a schema ({type(error).__name__} {error})") from None
+
+    def _ask(self, path: str, missing: set[int], body: dict[str, Any] | None = None) -> dict[str, Any] | None:
+        """Return the registry's answer, or None if it says that there is no such thing; try again for a while."""
+        cause = ""
+        for pause_s in (0.0, *_PAUSES_S):
+            time.sleep(pause_s)
+            try:
+                status, text = self._request(path, body)
+            except (OSError, http.client.HTTPException) as error:
+                cause = f"{type(error).__name__}: {getattr(error, 'reason', None) or error}"
+                continue
+            if status not in _PASSING:
+                return self._judged(path, status, text, missing)
+            cause = f"HTTP {status}"
+        raise fault("REGISTRY_UNREACHABLE", url=self.url, attempts=1 + len(_PAUSES_S), cause=cause[:200])
+
+    def _judged(self, path: str, status: int, text: bytes, missing: set[int]) -> dict[str, Any] | None:
+        if status in _DENIED:
+            raise fault("REGISTRY_DENIED", url=self.url, path=path, status=status)
+        try:
+            answer = json.loads(text)
+        except (ValueError, RecursionError):
+            answer = None
+        if not isinstance(answer, dict):
+            raise self._strange(path, f"HTTP {status} and no JSON object")
+        if status == _NOT_FOUND and answer.get("error_code") in missing:
+            return None
+        if status != _OK:
+            raise self._strange(path, f"HTTP {status}, {str(answer.get('message'))!r:.200}")
+        return answer
+
+    def _request(self, path: str, body: dict[str, Any] | None) -> tuple[int, bytes]:
+        headers = {"Accept": f"{_CONTENT}, application/json"} | self._authorization()
+        data = None
+        if body is not None:
+            headers["Content-Type"] = _CONTENT
+            data = json.dumps(body).encode()
+        request = urllib.request.Request(self.url + path, data=data, headers=headers)  # noqa: S310  http(s): checked
+        opener = urllib.request.build_opener(_NoRedirects)
+        try:
+            with opener.open(request, timeout=self.timeout_ms / 1_000) as response:
+                return response.status, response.read(_MOST_BYTES)
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read(_MOST_BYTES)
+
+    def _authorization(self) -> dict[str, str]:
+        if self.auth is None:
+            return {}
+        if isinstance(self.auth, tuple):
+            pair = f"{self.auth[0]}:{_revealed(self.auth[1])}"
+            return {"Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}
+        token = _revealed(self.auth)
+        if not token.isascii() or not token.isprintable():
+            # The HTTP library would show such a token in its error.
+            raise fault("REGISTRY_TOKEN", url=self.url)
+        return {"Authorization": f"Bearer {token}"}
+
+    def _strange(self, path: str, got: str) -> Exception:
+        return fault("REGISTRY_ANSWER", url=self.url, path=path, got=got)
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """Leaves a redirection as it is: following it would hand the credentials to another server."""
+
+    def redirect_request(self, *_: object) -> None:
+        return None
+
+
+def registry(url: str, *, auth: Auth | None = None, timeout: Duration = "10s") -> Registry:
+    """Name a schema registry that speaks Confluent's API: `registry("http://registry:8081")`.
+
+    `auth` is a pair of user and password, or a bearer token; passwords and tokens are strings or, better,
+    secrets: `auth=("reader", sw.secret("REGISTRY_PASSWORD"))`. Nothing is asked before it is
+    needed. A request that fails is tried four times within a few seconds; then the batch fails,
+    and is run again when the job is.
+    """
+    if not isinstance(url, str) or _ADDRESS.fullmatch(url) is None:
+        has_user = isinstance(url, str) and "@" in url
+        raise refuse("REGISTRY_ADDRESS", got="one with an @ in it" if has_user else repr(url))
+    if auth is not None and not _is_auth(auth):
+        raise refuse("REGISTRY_AUTH", got=type(auth).__name__)
+    return Registry(url=url.rstrip("/"), auth=auth, timeout_ms=duration_ms(timeout, what="registry `timeout`"))
+
+
+def _is_auth(auth: object) -> bool:
+    if isinstance(auth, tuple):
+        return len(auth) == len(("user", "password")) and isinstance(auth[0], str) and _is_credential(auth[1])
+    return _is_credential(auth)
+
+
+def _is_credential(given: object) -> bool:
+    return isinstance(given, str | Revealing)
+
+
+def _revealed(credential: Credential) -> str:
+    return credential if isinstance(credential, str) else credential.reveal()
+
+
+def _versions(subject: str, version: int | str | None = None) -> str:
+    path = f"/subjects/{urllib.parse.quote(subject, safe='')}/versions"
+    return path if version is None else f"{path}/{version}"
