@@ -35,8 +35,8 @@ PARTITIONS: Final = 12
 SLOW, SILENT = 10, 11
 BEHIND_MS: Final = 70_000
 ROUND_MS: Final = 10_000
-ROUNDS: Final = 20
-PER_ROUND: Final = 20
+ROUNDS: Final = 14
+PER_ROUND: Final = 10
 """Events of each partition in each round."""
 SLACK: Final = "10 seconds"
 _START_MS: Final = 1_767_268_800_000

@@ -18,16 +18,14 @@ CATALOGUE: Final[dict[str, str]] = {
         "start again, the state before this batch is unharmed"
     ),
     "ACCUMULATOR_METHODS": (
-        "an accumulator class must define create, add, merge and result; {cls} lacks {missing}; add "
-        "what is missing"
+        "an accumulator class must define create, add, merge and result; {cls} lacks {missing}; add what is missing"
     ),
     "ACCUMULATOR_OUTPUT": (
         "an accumulator class must say its result's type; {cls} has `output` = {got}; write for "
         'example output = pl.Float64 or output = "double"'
     ),
     "AGGREGATE_DDOF": (
-        "`ddof` of {aggregate} must be a whole number of 0 or more; got {got}; use 1 for a sample, 0 "
-        "for all there is"
+        "`ddof` of {aggregate} must be a whole number of 0 or more; got {got}; use 1 for a sample, 0 for all there is"
     ),
     "AGGREGATE_EMPTY": (
         "`aggregate` needs at least one aggregate; got none in step `{step}`; write for example "
@@ -51,9 +49,7 @@ CATALOGUE: Final[dict[str, str]] = {
         '`schema=` or `subject=`; got {got}; write for example avro(schema=Path("order.avsc")) or '
         'avro(registry=sw.formats.registry("http://host:8081"), subject="orders-value")'
     ),
-    "AVRO_SCHEMA": (
-        "an Avro schema must be one whose records can be read as columns; got {problem}; {remedy}"
-    ),
+    "AVRO_SCHEMA": ("an Avro schema must be one whose records can be read as columns; got {problem}; {remedy}"),
     "AVRO_UNION": (
         "a union that becomes a column must be of null and one other type; got {got} in field "
         "`{path}`; declare the field in a reader's schema as null and the type you need (records with "
@@ -82,8 +78,7 @@ CATALOGUE: Final[dict[str, str]] = {
         "{words}; mend what it says, or remove the folder to start with an empty one"
     ),
     "BROKER_PORT": (
-        "a broker needs a port of its own; {port} is taken; stop whoever listens there, or choose "
-        "another with `--port`"
+        "a broker needs a port of its own; {port} is taken; stop whoever listens there, or choose another with `--port`"
     ),
     "CHAIN_GLOBAL": (
         "a chained step needs results with an event time; got `{before}`, a global window, before "
@@ -111,8 +106,7 @@ CATALOGUE: Final[dict[str, str]] = {
         "pipeline says {mine}; keep key_groups={found}, or start with a new checkpoint"
     ),
     "CHECKPOINT_OF_ANOTHER": (
-        "a checkpoint belongs to one pipeline; `{path}` belongs to `{found}`, this is `{mine}`; "
-        "choose another folder"
+        "a checkpoint belongs to one pipeline; `{path}` belongs to `{found}`, this is `{mine}`; choose another folder"
     ),
     "CHECKPOINT_SOURCES": (
         "a checkpoint's sources cannot change; `{path}` has {found}, the pipeline has {mine}; start "
@@ -143,8 +137,7 @@ CATALOGUE: Final[dict[str, str]] = {
         "of a pipeline must be started on the stream's own thread"
     ),
     "CONSOLE_LIMIT": (
-        "`limit` of the console sink must be a whole number of 1 or more; got {got}; leave it out for "
-        "20"
+        "`limit` of the console sink must be a whole number of 1 or more; got {got}; leave it out for 20"
     ),
     "CSV_NESTED": (
         "a CSV record has plain columns; got `{name}` of type {dtype}; declare it as string and take "
@@ -156,8 +149,7 @@ CATALOGUE: Final[dict[str, str]] = {
         'choose for example every="1h" in size "1d"'
     ),
     "DATAFRAME_NOT_STREAMING": (
-        "`sources.dataframe` takes a streaming PySpark DataFrame; got {got}; make it with "
-        "spark.readStream"
+        "`sources.dataframe` takes a streaming PySpark DataFrame; got {got}; make it with spark.readStream"
     ),
     "DEAD_LETTERS_NOWHERE": (
         "dead letters are read from a folder that sw.sinks.files(...) has written; `{path}` is "
@@ -173,8 +165,7 @@ CATALOGUE: Final[dict[str, str]] = {
         "unless they say otherwise"
     ),
     "DEAD_LETTERS_TOPIC": (
-        "{what} on Kafka is written kafka://SERVERS/TOPIC; got {got}; try "
-        "kafka://localhost:9092/orders"
+        "{what} on Kafka is written kafka://SERVERS/TOPIC; got {got}; try kafka://localhost:9092/orders"
     ),
     "DEAD_LETTERS_TOPIC_MISSING": (
         "a topic must exist to be read or written; {servers} has no `{topic}`; correct the name, or "
@@ -185,8 +176,7 @@ CATALOGUE: Final[dict[str, str]] = {
         "{stream}.dead_letters.to(sink), or say .dead_letters.drop() and they are only counted"
     ),
     "DEAD_LETTER_AMBIGUOUS": (
-        "the beginning of an id must fit one dead letter; `{id}` fits {count}: {known}; give more "
-        "digits"
+        "the beginning of an id must fit one dead letter; `{id}` fits {count}: {known}; give more digits"
     ),
     "DEAD_LETTER_JSON": (
         "a dead letter as JSON is an object with source, partition, offset, step, reason and "
@@ -207,25 +197,19 @@ CATALOGUE: Final[dict[str, str]] = {
         "`source`, a string `op` and a long `ts_ms`; got {got}; take the schema that the connector "
         "has registered for the topic's values"
     ),
-    "DEBEZIUM_KEY": (
-        "`key` must name one or more columns of the table, each once; got {got}; its columns are "
-        "{known}"
-    ),
+    "DEBEZIUM_KEY": ("`key` must name one or more columns of the table, each once; got {got}; its columns are {known}"),
     "DEBEZIUM_KEY_NAME": (
         "a key column becomes a column beside those of every change ({taken}); got a key `{got}`; "
         "rename it with a transform of the connector, or choose another key"
     ),
     "DEBEZIUM_OPTION": (
-        "`{what}` of change events must be {takes}; got {got}; leave it out if records come with "
-        "their schema"
+        "`{what}` of change events must be {takes}; got {got}; leave it out if records come with their schema"
     ),
     "DECODE_MISSING": (
         "a source of bytes must be decoded before its rows are used; got stream `{stream}` without; "
         'add .decode(sw.formats.json("id string, ts timestamp"))'
     ),
-    "DECODE_TYPED": (
-        "only a source of bytes can be decoded, and once; got `{step}` on typed rows; leave it out"
-    ),
+    "DECODE_TYPED": ("only a source of bytes can be decoded, and once; got `{step}` on typed rows; leave it out"),
     "DEMO_FOLDER": (
         "the demo wipes its folder, and only one that a demo made; `{path}` holds other files; choose "
         "another with --folder"
@@ -259,8 +243,7 @@ CATALOGUE: Final[dict[str, str]] = {
         '"amount > 0" or pl.col("amount") > 0'
     ),
     "EXPRESSION_SQL": (
-        "a SQL expression must be readable; got `{got}`: {cause}; check quotes (text in single "
-        "quotes) and parentheses"
+        "a SQL expression must be readable; got `{got}`: {cause}; check quotes (text in single quotes) and parentheses"
     ),
     "EXPRESSION_TYPE": (
         "an expression must fit its columns' types; got {got} in `{step}`: {cause}; cast a column or "
@@ -270,32 +253,23 @@ CATALOGUE: Final[dict[str, str]] = {
         "a folder holds the output of one run; `{path}` belongs to {found}, this run is {mine}; "
         "choose another folder, delete this one, or start from the checkpoint that wrote it"
     ),
-    "FILES_FORMAT": (
-        '`format` of the files sink must be "parquet" or "json"; got {got}; leave it out for Parquet'
-    ),
+    "FILES_FORMAT": ('`format` of the files sink must be "parquet" or "json"; got {got}; leave it out for Parquet'),
     "FILES_UNMARKED": (
         "a folder with batches must say whose they are; `{path}` has batches but no owner's mark; "
         "choose another folder or delete this one"
     ),
-    "FOLDER_REMOTE": (
-        "{what} is a folder that driver and executors share; got `{got}`; give a local or mounted "
-        "path"
-    ),
+    "FOLDER_REMOTE": ("{what} is a folder that driver and executors share; got `{got}`; give a local or mounted path"),
     "FOREACH_BATCH_FUNCTION": (
-        "`foreach_batch` takes a function of (DataFrame, batch number); got {got}; pass the function "
-        "itself"
+        "`foreach_batch` takes a function of (DataFrame, batch number); got {got}; pass the function itself"
     ),
     "FOREACH_BATCH_NEEDS_SPARK": (
-        "`foreach_batch` hands over PySpark DataFrames; output `{output}` runs in memory; use "
-        "sinks.memory() in tests"
+        "`foreach_batch` hands over PySpark DataFrames; output `{output}` runs in memory; use sinks.memory() in tests"
     ),
     "FORMAT_LIMIT": (
-        "`{what}` of a format must be a whole number from {least} to {most}; got {got}; leave it out "
-        "for {default}"
+        "`{what}` of a format must be a whole number from {least} to {most}; got {got}; leave it out for {default}"
     ),
     "GLOBAL_LATENESS": (
-        "a global window never ends, so nothing is late for it; got `allowed_lateness` in step "
-        "`{step}`; leave it out"
+        "a global window never ends, so nothing is late for it; got `allowed_lateness` in step `{step}`; leave it out"
     ),
     "GLOBAL_NEEDS_TRIGGER": (
         "a global window never ends, so a live job would never see a result; got {got}; add "
@@ -336,20 +310,12 @@ CATALOGUE: Final[dict[str, str]] = {
         "records should stay until they are read; {count} records of stream `{stream}` are gone: "
         '{facts}; the job goes on without them, as on_data_loss="go_on" says'
     ),
-    "KAFKA_METADATA": (
-        "`metadata` names what Kafka knows of a record: {known}; got {got}; drop it or correct it"
-    ),
+    "KAFKA_METADATA": ("`metadata` names what Kafka knows of a record: {known}; got {got}; drop it or correct it"),
     "KAFKA_NEW_PARTITIONS": (
-        "stream `{stream}` has more partitions than before; got {partitions}; they are read from "
-        "their beginning"
+        "stream `{stream}` has more partitions than before; got {partitions}; they are read from their beginning"
     ),
-    "KAFKA_ON_LOSS": (
-        '`on_data_loss` must be "stop" or "go_on"; got {got}; leave it out to stop with the facts'
-    ),
-    "KAFKA_PEM": (
-        "TLS needs its PEM files on the driver; got `{path}`: {cause}; check the path and who may "
-        "read it"
-    ),
+    "KAFKA_ON_LOSS": ('`on_data_loss` must be "stop" or "go_on"; got {got}; leave it out to stop with the facts'),
+    "KAFKA_PEM": ("TLS needs its PEM files on the driver; got `{path}`: {cause}; check the path and who may read it"),
     "KAFKA_REFUSED": (
         "Kafka must take what is asked of it; {servers} said: {cause}; check the name, the servers "
         "and what you may do there"
@@ -359,22 +325,15 @@ CATALOGUE: Final[dict[str, str]] = {
         "with a client certificate"
     ),
     "KAFKA_SECURITY": (
-        "`{what}` takes what sw.kafka.{what}(...) returns; got {got}; write "
-        "{what}=sw.kafka.{what}(...)"
+        "`{what}` takes what sw.kafka.{what}(...) returns; got {got}; write {what}=sw.kafka.{what}(...)"
     ),
-    "KAFKA_SERVERS": (
-        "Kafka's servers are given as \"host:port,host:port\"; got {got}; try \"localhost:9092\""
-    ),
+    "KAFKA_SERVERS": ('Kafka\'s servers are given as "host:port,host:port"; got {got}; try "localhost:9092"'),
     "KAFKA_START": (
         '`start` must be "earliest", "latest", a datetime with a time zone, or offsets by topic and '
         'partition; got {got}; leave it out for "earliest"'
     ),
-    "KAFKA_TLS_PAIR": (
-        "a client certificate and its key go together; got only `{got}`; give both, or neither"
-    ),
-    "KAFKA_TOPICS": (
-        "a Kafka source reads one of `topic`, `topics` or `pattern`; got {got}; give exactly one"
-    ),
+    "KAFKA_TLS_PAIR": ("a client certificate and its key go together; got only `{got}`; give both, or neither"),
+    "KAFKA_TOPICS": ("a Kafka source reads one of `topic`, `topics` or `pattern`; got {got}; give exactly one"),
     "KAFKA_TOPIC_MISSING": (
         "topics must exist before a job reads them; {servers} has no {topics}; create them, correct "
         "the name, or, if they were deleted on purpose, start with a new checkpoint"
@@ -418,8 +377,7 @@ CATALOGUE: Final[dict[str, str]] = {
         "browser shows and converts"
     ),
     "LATENESS_PICTURE_UNWRITTEN": (
-        "the picture must be written to a folder that exists; `{path}` was not: {cause}; choose "
-        "another path"
+        "the picture must be written to a folder that exists; `{path}` was not: {cause}; choose another path"
     ),
     "LATENESS_SUBJECT": (
         "lateness is measured of a pipeline's file, or of a log or topic and its event time; got "
@@ -462,8 +420,7 @@ CATALOGUE: Final[dict[str, str]] = {
         "`{stream}`; put it on a shared file system"
     ),
     "LOG_FORMAT": (
-        '`format` of a log must be "json" (lines), "parquet" or "avro"; got {got}; leave it out for '
-        "JSON lines"
+        '`format` of a log must be "json" (lines), "parquet" or "avro"; got {got}; leave it out for JSON lines'
     ),
     "LOG_RECORD": "{rule}; got {got}; {remedy}",
     "LOG_SCHEMA_UNKNOWN": (
@@ -484,18 +441,14 @@ CATALOGUE: Final[dict[str, str]] = {
         "a map function must work on an empty frame, or say its columns; got {cause} in `{step}`; "
         'make it work with no rows, or add output="column type, …"'
     ),
-    "MAP_FUNCTION": (
-        "`map` takes a function from Polars frame to Polars frame; got {got}; pass the function "
-        "itself"
-    ),
+    "MAP_FUNCTION": ("`map` takes a function from Polars frame to Polars frame; got {got}; pass the function itself"),
     "MAP_LOST_ROWS": (
         "a map function that adds or removes rows must keep the columns that begin with `__`; in "
         "`{step}` {before} rows became {after} and {lost} are gone; use filter, explode or "
         "with_columns rather than select or a new frame"
     ),
     "MAP_RESULT": (
-        "a map function must return a Polars DataFrame; got {got} in `{step}`; collect a LazyFrame "
-        "before returning it"
+        "a map function must return a Polars DataFrame; got {got} in `{step}`; collect a LazyFrame before returning it"
     ),
     "METADATA_COLUMN_TAKEN": (
         "the source's own columns must differ from the record's; got `{column}` in both at `{step}`; "
@@ -507,8 +460,7 @@ CATALOGUE: Final[dict[str, str]] = {
     ),
     "MQTT_BRIDGE_OPTION": "`{what}` of an MQTT bridge must be {rule}; got {got}; {remedy}",
     "MQTT_CLIENT_MISSING": (
-        "an MQTT bridge needs the package paho-mqtt; it is not installed; run `pip install "
-        "'slackwater[mqtt]'`"
+        "an MQTT bridge needs the package paho-mqtt; it is not installed; run `pip install 'slackwater[mqtt]'`"
     ),
     "MQTT_REFUSED": "an MQTT bridge must be allowed to {wanted}; {broker} said: {cause}; {remedy}",
     "MQTT_SESSION_LOST": (
@@ -536,8 +488,7 @@ CATALOGUE: Final[dict[str, str]] = {
     ),
     "NOT_A_PIPELINE": "the harness runs a pipeline; got {got}; pass the sw.Pipeline itself",
     "NOT_A_SINK": (
-        "an output ends in a sink; got {got}; use sw.sinks.files(...), console(), memory() or "
-        "foreach_batch(...)"
+        "an output ends in a sink; got {got}; use sw.sinks.files(...), console(), memory() or foreach_batch(...)"
     ),
     "NOT_A_TRIGGER": (
         "`trigger` takes a trigger; got {got}; use sw.after_watermark(...), after_count, every, "
@@ -549,24 +500,19 @@ CATALOGUE: Final[dict[str, str]] = {
     ),
     "NOT_SEMANTICS": "`semantics` takes sw.Semantics(...); got {got}; leave it out for the usual ones",
     "OUTPUT_NOT_ENDED": (
-        "a pipeline is made of ended outputs; got a {got} in `{pipeline}`; end it with .to(sink) or "
-        ".drop()"
+        "a pipeline is made of ended outputs; got a {got} in `{pipeline}`; end it with .to(sink) or .drop()"
     ),
     "OUTPUT_UNKNOWN": "an output must exist; got `{name}`{hint}; `explain` lists the outputs of a pipeline",
     "PARTITIONS": (
-        "`partitions` must divide the number of key groups ({key_groups}); got {got}; take a smaller "
-        "power of two"
+        "`partitions` must divide the number of key groups ({key_groups}); got {got}; take a smaller power of two"
     ),
-    "PIPELINE_EMPTY": (
-        "a pipeline needs at least one output; got none in `{pipeline}`; add results.to(sink)"
-    ),
+    "PIPELINE_EMPTY": ("a pipeline needs at least one output; got none in `{pipeline}`; add results.to(sink)"),
     "PIPELINE_FILE_CHOICE": (
         "a file must define one pipeline, or call one `pipeline`; `{file}` defines {found}; name the "
         "one to run `pipeline`"
     ),
     "PIPELINE_FILE_FAILED": (
-        "the file with the pipeline must run without an error; `{file}`, line {line}: {cause}; "
-        "correct the file"
+        "the file with the pipeline must run without an error; `{file}`, line {line}: {cause}; correct the file"
     ),
     "PIPELINE_FILE_MISSING": "the file with the pipeline must exist; `{file}` does not; check the path",
     "PIPELINE_RUNNING": (
@@ -596,8 +542,7 @@ CATALOGUE: Final[dict[str, str]] = {
         'name="shop.Order")'
     ),
     "PROTOBUF_NAME": (
-        "a message must be in the descriptor set, by its full name; got `{name}`{hint}; the set has "
-        "{known}"
+        "a message must be in the descriptor set, by its full name; got `{name}`{hint}; the set has {known}"
     ),
     "PROTOBUF_RECURSIVE": (
         "a message that contains itself has no columns; got `{message}` ({way}); read it with a "
@@ -606,12 +551,10 @@ CATALOGUE: Final[dict[str, str]] = {
     ),
     "QUANTILES_EMPTY": "{aggregate} takes a list of one or more quantiles; got {got}; try [0.5, 0.95]",
     "QUANTILE_ERROR": (
-        "`relative_error` of a quantile must be at least {least} and below 1; got {got}; 0.01 means "
-        "one percent"
+        "`relative_error` of a quantile must be at least {least} and below 1; got {got}; 0.01 means one percent"
     ),
     "QUANTILE_RANGE": (
-        "a quantile must be a number from 0 to 1; got {got} in {aggregate}; 0.95 is the 95th "
-        "percentile"
+        "a quantile must be a number from 0 to 1; got {got} in {aggregate}; 0.95 is the 95th percentile"
     ),
     "RATE_LIMIT": "`{what}` must be a whole number of 1 or more; got {got}; leave it out for the default",
     "REGISTRY_ADDRESS": (
@@ -646,17 +589,14 @@ CATALOGUE: Final[dict[str, str]] = {
         "workers, then start again: no record is lost"
     ),
     "REPAIR_FILE": (
-        "the file of a repair function must run; {file} does not: {cause}; correct it, and nothing "
-        "has been sent"
+        "the file of a repair function must run; {file} does not: {cause}; correct it, and nothing has been sent"
     ),
     "REPAIR_MISSING": (
         "a repair function takes (payload, letter) and stands in its file; {file} has no function "
         "`{name}`{near}; define it, or correct the name"
     ),
     "REPAIR_NAME": "a repair function is named as FILE.py:function; got {got}; try --repair repair.py:mend",
-    "RESERVED_COLUMN": (
-        "column names that begin with `__` belong to Slackwater; got `{name}`; rename the column"
-    ),
+    "RESERVED_COLUMN": ("column names that begin with `__` belong to Slackwater; got `{name}`; rename the column"),
     "RETRY_BUSY": "one retry at a time may use a ledger; another one holds {path}; wait until it has ended",
     "RETRY_LEDGER": (
         "a ledger of retries is written by `slackwater dead-letters retry` alone; line {line} of "
@@ -682,8 +622,7 @@ CATALOGUE: Final[dict[str, str]] = {
         "again with `slackwater dead-letters retry`"
     ),
     "SCHEMA_KINDS": (
-        "two versions of a schema must be of one kind; got {got}; compare two Avro schemas, or two "
-        "declarations in DDL"
+        "two versions of a schema must be of one kind; got {got}; compare two Avro schemas, or two declarations in DDL"
     ),
     "SECRET_EXPECTED": (
         "`{what}` must be a secret, so that it is shown nowhere; got a plain value; write "
@@ -694,16 +633,14 @@ CATALOGUE: Final[dict[str, str]] = {
         "cannot be read: {cause}; set the variable `{name}`, or `{name}_FILE` to a file that holds it"
     ),
     "SECRET_NAME": (
-        'a secret is given by its name; got a {got}; write sw.secret("KAFKA_PASSWORD") and set that '
-        "variable"
+        'a secret is given by its name; got a {got}; write sw.secret("KAFKA_PASSWORD") and set that variable'
     ),
     "SESSION_GAP_TYPE": (
         "a session's gap of its own must be a whole number of milliseconds; got {got} of type {dtype} "
         'in `{step}`; cast it, as in pl.col("gap_s").cast(pl.Int64) * 1000'
     ),
     "SESSION_MAX_LENGTH": (
-        "a session's `max_length` must not be shorter than its gap; got {got} with gap {gap}; try "
-        'max_length="24h"'
+        'a session\'s `max_length` must not be shorter than its gap; got {got} with gap {gap}; try max_length="24h"'
     ),
     "SESSION_TOUCHING": '`touching` must be "merge" or "separate"; got {got}; leave it out for "merge"',
     "SINK_CANNOT_TAKE": (
@@ -720,8 +657,7 @@ CATALOGUE: Final[dict[str, str]] = {
         'accumulation="discarding"; use "accumulating" or "retracting"'
     ),
     "SLIDING_TRIGGER": (
-        "a sliding window fires once per event, when the watermark passes it; got {got}; leave "
-        "`trigger` out"
+        "a sliding window fires once per event, when the watermark passes it; got {got}; leave `trigger` out"
     ),
     "SPECULATION": (
         "a batch must be computed once at a time; the Spark session has spark.speculation switched "
@@ -732,30 +668,23 @@ CATALOGUE: Final[dict[str, str]] = {
         "from the checkpoint of this pipeline, or from a new one"
     ),
     "STEP_NAME_TWICE": (
-        'every keyed step needs a name of its own; got `{name}` twice; add name="…" to one '
-        ".window(...)"
+        'every keyed step needs a name of its own; got `{name}` twice; add name="…" to one .window(...)'
     ),
-    "STREAM_NAME_TWICE": (
-        "every source stream needs a name of its own; got `{name}` for two sources; rename one"
-    ),
+    "STREAM_NAME_TWICE": ("every source stream needs a name of its own; got `{name}` for two sources; rename one"),
     "STREAM_UNKNOWN": "rows are sent to a source stream; got `{name}`{hint}; the pipeline has {known}",
     "SUM_OVERFLOW": (
         "a sum must fit its type {dtype}; got {got} for `{alias}` = {aggregate}; sum a cast of the "
         "column, to decimal or double, instead"
     ),
     "TEST_ROWS": (
-        "stream `{stream}` takes a list of {takes}, or a Polars frame; got {got}; see "
-        "sw.testing.Harness.send"
+        "stream `{stream}` takes a list of {takes}, or a Polars frame; got {got}; see sw.testing.Harness.send"
     ),
     "TEST_ROW_TYPES": "rows must fit the schema of stream `{stream}`; got {got}; its columns are {known}",
     "TEST_TIME": (
         "{what} takes a datetime with a time zone or milliseconds since the epoch; got {got}; try "
         "datetime(2026, 1, 1, tzinfo=UTC)"
     ),
-    "TOP_N": (
-        '`n` of top must be a whole number of 1 or more; got {got}; top(10, by="amount") keeps ten '
-        "rows"
-    ),
+    "TOP_N": ('`n` of top must be a whole number of 1 or more; got {got}; top(10, by="amount") keeps ten rows'),
     "TRIGGER_ANY_OF": (
         "`any_of` takes two or more of after_count(n), every and every_event_time, each kind once; "
         "got {got}; name two that differ"
@@ -769,16 +698,13 @@ CATALOGUE: Final[dict[str, str]] = {
         "out for no early panes"
     ),
     "TRIGGER_LATE": (
-        "`late` takes after_count(n), never() or None; got {got}; leave it out for a pane with every "
-        "late row"
+        "`late` takes after_count(n), never() or None; got {got}; leave it out for a pane with every late row"
     ),
     "UNKNOWN_COLUMN": (
-        "a column must exist where it is used; got `{name}` in `{step}`{hint}; the rows there have "
-        "{known}"
+        "a column must exist where it is used; got `{name}` in `{step}`{hint}; the rows there have {known}"
     ),
     "VALIDATE_EMPTY": (
-        '`validate` needs at least one rule; got none in `{step}`; write .validate(positive="amount > '
-        '0")'
+        '`validate` needs at least one rule; got none in `{step}`; write .validate(positive="amount > 0")'
     ),
     "WHEN_ALL_IDLE": '`when_all_idle` must be "wait" or "go_on"; got {got}; leave it out to wait',
     "WHEN_ALL_IDLE_NEVER": (
@@ -786,8 +712,7 @@ CATALOGUE: Final[dict[str, str]] = {
         'and no `idle_after`; add idle_after="1m"'
     ),
     "WINDOW_OFFSET": (
-        "a {kind} window's `offset` must be smaller than its `{period}` ({length}); got {got}; take "
-        "the remainder"
+        "a {kind} window's `offset` must be smaller than its `{period}` ({length}); got {got}; take the remainder"
     ),
     "WINDOW_OVERLAP": (
         "an event may fall into {most} windows at most; got a {kind} window that puts each event into "

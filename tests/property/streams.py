@@ -14,8 +14,7 @@ from slackwater.operators.spec import Accumulation
 from slackwater.sources.base import Source
 from slackwater.streams import Results, Stream
 from slackwater.testing import Harness
-from slackwater.triggers import Trigger
-from slackwater.triggers import schedule
+from slackwater.triggers import Trigger, schedule
 from slackwater.windows import GlobalWindow, SlidingWindow, Window
 
 T0: Final = 1_700_000_000_000

@@ -79,14 +79,15 @@ class Kernel:
 
     def _query(self, lines: pl.Series) -> pl.DataFrame:
         table = pa.table({"line": lines.rechunk().to_arrow(compat_level=pl.CompatLevel.newest())})
-        read = _connection().from_arrow(table).project(self._projection).to_arrow_table()
+        read = duckdb_connection().from_arrow(table).project(self._projection).to_arrow_table()
         frame = pl.DataFrame(read)
         if self._binary:
             frame = frame.with_columns(pl.col(self._binary).str.decode("base64", strict=True))
         return frame.cast(self._schema)
 
 
-def _connection() -> duckdb.DuckDBPyConnection:
+def duckdb_connection() -> duckdb.DuckDBPyConnection:
+    """Return this thread's connection to a DuckDB that only computes."""
     if _LOCAL.connection is None or _LOCAL.pid != os.getpid():
         _LOCAL.connection = duckdb.connect(
             config={

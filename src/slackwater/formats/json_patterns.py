@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass
 from typing import Any, Final
 
 import polars as pl
 
-from slackwater.formats.json_values import Pairs, is_map, map_value
+from slackwater.formats.json_parsed import Pairs
+from slackwater.formats.json_values import is_map, map_value
 from slackwater.formats.schemas import whole_type
 
 MAX_FIELDS: Final = 64
@@ -42,10 +44,10 @@ _DAY: Final = (
     "|(?:[12][0-9](?:0[48]|[2468][048]|[13579][26])|(?:12|16|20|24|28)00)-02-29)"
 )
 _OFFSET: Final = r"(?:Z|[-+](?:[01][0-9]|2[0-3])(?::?[0-5][0-9])?)"
-_TIME: Final = rf'"{_DAY}[T ]{_CLOCK}(?::[0-5][0-9](?:\.[0-9]{{1,9}})?)?{_OFFSET}?"'
-_BASE64: Final = '"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?"'
+_TIME: Final = rf"{_DAY}[T ]{_CLOCK}(?::[0-5][0-9](?:\.[0-9]{{1,9}})?)?{_OFFSET}?"
+_BASE64: Final = "(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?"
 # Only numbers that fit whatever their digits are; the few larger ones that fit are left unproven.
-_INTEGER: Final[dict[type[pl.DataType], str]] = {
+_NUMBERS: Final[dict[type[pl.DataType], str]] = {
     pl.Int8: r"-?(?:0|[1-9][0-9]?|1[01][0-9])",
     pl.Int16: r"-?(?:0|[1-9][0-9]{0,3}|[12][0-9]{4})",
     pl.Int32: r"-?(?:0|[1-9][0-9]{0,8}|1[0-9]{9})",
@@ -54,17 +56,10 @@ _INTEGER: Final[dict[type[pl.DataType], str]] = {
     pl.UInt16: r"(?:0|[1-9][0-9]{0,3}|[1-5][0-9]{4})",
     pl.UInt32: r"(?:0|[1-9][0-9]{0,8}|[1-3][0-9]{9})",
     pl.UInt64: r"(?:0|[1-9][0-9]{0,18})",
-}
-_PLAIN: Final[dict[type[pl.DataType], str]] = {
-    pl.Binary: _BASE64,
-    pl.Boolean: "true|false",
-    pl.Date: f'"{_DAY}"',
-    pl.Datetime: _TIME,
     pl.Float32: r"-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,40})?(?:[eE][-+]?0?[0-9])?",
     pl.Float64: r"-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,40})?(?:[eE][-+]?[0-9]{1,2})?",
-    pl.String: _STRING,
-    **_INTEGER,
 }
+_TEXTS: Final[dict[type[pl.DataType], str]] = {pl.Binary: _BASE64, pl.Date: _DAY, pl.Datetime: _TIME}
 _EXACT_DIGITS: Final = 15
 _LONGEST_PATTERN: Final = 1 << 18
 _HALF_PAIR: Final = re.compile(r"\\x\{d[89a-f]")
@@ -80,27 +75,63 @@ def is_provable(schema: pl.Schema, *, max_depth: int) -> bool:
     )
 
 
-def ordered_pattern(schema: pl.Schema, sample: Pairs) -> str | None:
+def plain_pattern(dtype: pl.DataType) -> str:
+    """Return the pattern of a value as text, without quotes, for types whose values stand on their own."""
+    if isinstance(dtype, pl.Boolean):
+        return "true|false"
+    return _NUMBERS[type(dtype)] if type(dtype) in _NUMBERS else _TEXTS[type(dtype)]
+
+
+def ordered_pattern(schema: pl.Schema, sample: Pairs, *, lenient: bool = False) -> str | None:
     """Return the pattern of records with exactly the keys of `sample` in its order, or None if unfit.
 
     Most producers write every record with one order of keys, so the pattern learned from one record
-    proves the others.
+    proves the others. A lenient one takes numbers in strings as well.
     """
     keys = [key for key, _ in sample]
     if len(set(keys)) < len(keys) or len(keys) > MAX_FIELDS:
         return None
-    pattern = f"^{_W}{_ordered(pl.Struct(dict(schema)), sample)}{_W}$"
+    pattern = f"^{_W}{_ordered(pl.Struct(dict(schema)), sample, lenient=lenient)}{_W}$"
     return None if len(pattern) > _LONGEST_PATTERN or _HALF_PAIR.search(pattern) else pattern
 
 
-def any_order_pattern(schema: pl.Schema) -> str:
-    """Return the pattern of records with their keys in any order, also unknown and missing ones.
+@dataclass(frozen=True, kw_only=True)
+class UnknownField:
+    """Where a field that is not declared stands in records of one shape.
+
+    `before` is the pattern of all that stands between the last such field and the value of this one,
+    `value` that of the value; each matches at the beginning of what is left of a proven record.
+    """
+
+    name: str
+    before: str
+    value: str
+
+
+def unknown_fields(schema: pl.Schema, sample: Pairs, *, lenient: bool = False) -> tuple[UnknownField, ...]:
+    """Return the fields of `sample` that are not declared, in order."""
+    found = []
+    before = rf"^{_W}\{{{_W}"
+    for at, (key, value) in enumerate(sample):
+        before += f"{_W},{_W}" if at else ""
+        if key in schema:
+            before += _field(key, _value(schema[key], value, lenient=lenient))
+        else:
+            pattern = f"^(?:{_unknown(_levels(value))}|null)"
+            found.append(UnknownField(name=key, before=f"{before}{_name(key)}", value=pattern))
+            before = "^"
+    return tuple(found)
+
+
+def any_order_pattern(schema: pl.Schema, *, lenient: bool = False, unknown: bool = True) -> str:
+    """Return the pattern of records with their keys in any order, also missing and (if so told) unknown ones.
 
     It does not see a key that is given twice: `key_literals` are to be counted.
     """
-    fields = [_field(name, _value(whole_type(dtype), None)) for name, dtype in schema.items()]
-    unknown = f"{_other_key(schema.names())}{_W}:{_W}(?:{_unknown(LEVELS_OF_UNKNOWN)})"
-    return "".join(["^", _W, _object("|".join([*fields, unknown])), _W, "$"])
+    fields = [_field(name, _value(whole_type(dtype), None, lenient=lenient)) for name, dtype in schema.items()]
+    if unknown:
+        fields.append(f"{_other_key(schema.names())}{_W}:{_W}(?:{_unknown(LEVELS_OF_UNKNOWN)})")
+    return "".join(["^", _W, _object("|".join(fields)), _W, "$"])
 
 
 def key_literals(schema: pl.Schema) -> list[str]:
@@ -113,32 +144,40 @@ def map_is_given(name: str) -> str:
     return rf'"{_escape(_literal(name))}"{_W}:{_W}\{{'
 
 
-def _ordered(dtype: pl.Struct, sample: Pairs) -> str:
+def _ordered(dtype: pl.Struct, sample: Pairs, *, lenient: bool) -> str:
     declared = {field.name: whole_type(field.dtype) for field in dtype.fields}
     fields = [
-        _field(key, _value(declared[key], value) if key in declared else _unknown(_levels(value)))
+        _field(key, _value(declared[key], value, lenient=lenient) if key in declared else _unknown(_levels(value)))
         for key, value in sample
     ]
     return rf"\{{{_W}" + f"{_W},{_W}".join(fields) + rf"{_W}\}}"
 
 
-def _value(dtype: pl.DataType, sample: Any) -> str:  # noqa: ANN401  any JSON value
+def _value(dtype: pl.DataType, sample: Any, *, lenient: bool) -> str:  # noqa: ANN401  any JSON value
     """Return the pattern of one value; the order of keys in nested objects is that of `sample`."""
     if isinstance(dtype, pl.Struct):
         if isinstance(sample, Pairs) and len({key for key, _ in sample}) == len(sample):
-            return _ordered(dtype, sample)
-        fields = (_field(field.name, _value(whole_type(field.dtype), None)) for field in dtype.fields)
+            return _ordered(dtype, sample, lenient=lenient)
+        values = {field.name: _value(whole_type(field.dtype), None, lenient=lenient) for field in dtype.fields}
+        fields = (_field(name, value) for name, value in values.items())
         some = "".join(rf"(?:[\{{,]{_W}{field}{_W})?" for field in fields)
         return rf"(?:\{{{_W}|{some})\}}"
     if isinstance(dtype, pl.List):
         first = sample[0] if isinstance(sample, list) and sample else None
         if is_map(dtype):
-            value = _value(map_value(dtype), first[1] if isinstance(first, tuple) else None)
+            value = _value(map_value(dtype), first[1] if isinstance(first, tuple) else None, lenient=lenient)
             return _object(f"{_STRING}{_W}:{_W}(?:{value}|null)")
-        return _array(f"{_value(whole_type(dtype.inner), first)}|null")
-    if isinstance(dtype, pl.Decimal):
-        return _decimal(dtype)
-    return _PLAIN[type(dtype)]
+        return _array(f"{_value(whole_type(dtype.inner), first, lenient=lenient)}|null")
+    return _plain(dtype, lenient=lenient)
+
+
+def _plain(dtype: pl.DataType, *, lenient: bool) -> str:
+    if isinstance(dtype, pl.String):
+        return _STRING
+    if type(dtype) in _TEXTS:
+        return f'"(?:{_TEXTS[type(dtype)]})"'
+    pattern = _decimal(dtype) if isinstance(dtype, pl.Decimal) else plain_pattern(dtype)
+    return f'{pattern}|"(?:{pattern})"' if lenient and not isinstance(dtype, pl.Boolean) else pattern
 
 
 def _decimal(dtype: pl.Decimal) -> str:
@@ -150,7 +189,11 @@ def _decimal(dtype: pl.Decimal) -> str:
 
 
 def _field(name: str, value: str) -> str:
-    return f'"{_escape(_literal(name))}"{_W}:{_W}(?:{value}|null)'
+    return f"{_name(name)}(?:{value}|null)"
+
+
+def _name(name: str) -> str:
+    return f'"{_escape(_literal(name))}"{_W}:{_W}'
 
 
 def _unknown(levels: int) -> str:

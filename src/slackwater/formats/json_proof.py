@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -9,12 +10,15 @@ import polars as pl
 from numpy.typing import NDArray
 
 from slackwater.formats.base import Flaw
+from slackwater.formats.json_parsed import Pairs
 from slackwater.formats.json_patterns import (
+    UnknownField,
     any_order_pattern,
     is_provable,
     key_literals,
     map_is_given,
     ordered_pattern,
+    unknown_fields,
 )
 from slackwater.formats.json_records import RecordReader
 from slackwater.formats.json_values import is_map
@@ -22,39 +26,68 @@ from slackwater.formats.json_values import is_map
 _FEWEST: Final = 64
 """So few records are read one by one sooner than a pattern is compiled for them."""
 
-_MOST_PATTERNS: Final = 4
+_MOST_SHAPES: Final = 4
 _SAMPLES: Final = 5
 _TRIAL: Final = 200
 _LEAST_SHARE: Final = 0.05
 
 
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """The keys of a record in their order, as a pattern that proves others like it."""
+
+    pattern: str
+    unknown: tuple[UnknownField, ...] = ()
+    """The fields that are not declared, where they are kept."""
+
+
+@dataclass(kw_only=True)
+class Proof:
+    """Which lines are proven right, and which of them by a shape with fields that are not declared."""
+
+    proven: NDArray[np.bool_]
+    with_unknown: list[tuple[Shape, NDArray[np.intp]]] = field(default_factory=list)
+
+
 class Prover:
     """Tells which records of a column are certainly right; learns the order of their keys as it goes."""
 
-    def __init__(self, schema: pl.Schema, reader: RecordReader, *, max_depth: int) -> None:
+    def __init__(
+        self,
+        schema: pl.Schema,
+        reader: RecordReader,
+        *,
+        max_depth: int,
+        keep_unknown: bool = False,
+        numbers_as_strings: bool = False,
+    ) -> None:
         self._schema = schema
         self._reader = reader
+        self._keep_unknown = keep_unknown
+        self._lenient = numbers_as_strings
         self._is_provable = is_provable(schema, max_depth=max_depth)
-        self._patterns: list[str] = []
+        self._shapes: list[Shape] = []
         self._maps = [name for name, dtype in schema.items() if isinstance(dtype, pl.List) and is_map(dtype)]
-        self._any_order = any_order_pattern(schema) if self._is_provable else ""
+        self._any_order = ""
+        if self._is_provable:
+            self._any_order = any_order_pattern(schema, lenient=numbers_as_strings, unknown=not keep_unknown)
         self._keys = key_literals(schema)
 
-    def prove(self, lines: pl.Series) -> NDArray[np.bool_]:
-        """Return for each line whether it is proven right; a null line is not."""
-        proven = np.zeros(len(lines), dtype=bool)
-        rest = _Rest(lines, proven)
+    def prove(self, lines: pl.Series) -> Proof:
+        """Return which lines are proven right; a null line is not."""
+        proof = Proof(proven=np.zeros(len(lines), dtype=bool))
+        rest = _Rest(lines, proof)
         if self._is_provable:
-            useful = [pattern for pattern in self._patterns if rest.prove(pattern)]
-            for _ in range(_MOST_PATTERNS):
+            useful = [shape for shape in self._shapes if rest.prove(shape)]
+            for _ in range(_MOST_SHAPES):
                 if len(rest) < _FEWEST or (learned := self._learn(rest)) is None:
                     break
                 useful.append(learned)
-            # A pattern that proved nothing gives way to those that did; else it waits for its records.
-            self._patterns = list(dict.fromkeys([*useful, *self._patterns]))[:_MOST_PATTERNS]
+            # A shape that proved nothing gives way to those that did; else it waits for its records.
+            self._shapes = list(dict.fromkeys([*useful, *self._shapes]))[:_MOST_SHAPES]
             if len(rest) >= _FEWEST:
-                rest.prove(self._any_order, at_most_once=self._keys)
-        return proven
+                rest.prove(Shape(pattern=self._any_order), at_most_once=self._keys)
+        return proof
 
     def lost_maps(self, lines: pl.Series, read: pl.DataFrame, proven: NDArray[np.bool_]) -> list[int]:
         """Return the lines whose map was read as null although it may be given: a key of it came twice."""
@@ -65,28 +98,35 @@ class Prover:
             lost += places.filter(given).to_list()
         return lost
 
-    def _learn(self, rest: _Rest) -> str | None:
-        """Return a pattern learned from `rest` that proved a fair share of it, or None."""
+    def _learn(self, rest: _Rest) -> Shape | None:
+        """Return a shape learned from `rest` that proved a fair share of it, or None."""
         trial = rest.some(_TRIAL)
         for sample in rest.some(_SAMPLES).drop_nulls():
             parsed = self._reader.parse(sample)
             if isinstance(parsed, Flaw) or isinstance(self._reader.read(sample), Flaw):
                 continue
-            pattern = ordered_pattern(self._schema, parsed)
-            if pattern is None or pattern in self._patterns:
+            shape = self._shape(parsed)
+            if shape is None or shape in self._shapes:
                 continue
-            if trial.str.contains(pattern).sum() >= _LEAST_SHARE * len(trial):
-                rest.prove(pattern)
-                return pattern
+            if trial.str.contains(shape.pattern).sum() >= _LEAST_SHARE * len(trial):
+                rest.prove(shape)
+                return shape
         return None
+
+    def _shape(self, sample: Pairs) -> Shape | None:
+        pattern = ordered_pattern(self._schema, sample, lenient=self._lenient)
+        if pattern is None:
+            return None
+        unknown = unknown_fields(self._schema, sample, lenient=self._lenient) if self._keep_unknown else ()
+        return Shape(pattern=pattern, unknown=unknown)
 
 
 class _Rest:
-    """The lines that are not proven yet; `proven` is filled in as they are."""
+    """The lines that are not proven yet; `proof` is filled in as they are."""
 
-    def __init__(self, lines: pl.Series, proven: NDArray[np.bool_]) -> None:
+    def __init__(self, lines: pl.Series, proof: Proof) -> None:
         self.lines = lines
-        self.proven = proven
+        self.proof = proof
         self.places: NDArray[np.intp] | None = None
 
     def __len__(self) -> int:
@@ -96,20 +136,22 @@ class _Rest:
         """Return about `count` of the lines, spread over all of them."""
         return self.lines.gather_every(max(1, len(self.lines) // count)).head(count)
 
-    def prove(self, pattern: str, *, at_most_once: list[str] | None = None) -> int:
+    def prove(self, shape: Shape, *, at_most_once: list[str] | None = None) -> int:
         """Mark the lines that match, and in which no word of `at_most_once` stands twice; return how many."""
         if not len(self.lines):
             return 0
-        matches = self.lines.str.contains(pattern).fill_null(value=False)
+        matches = self.lines.str.contains(shape.pattern).fill_null(value=False)
         for word in at_most_once or []:
             matches &= self.lines.str.count_matches(word, literal=True).fill_null(2) <= 1
         hits = matches.to_numpy()
-        if self.places is None and hits.all():
-            self.proven[:] = True
+        if self.places is None and hits.all() and not shape.unknown:
+            self.proof.proven[:] = True
             self.lines = self.lines.clear()
             return len(hits)
         places = np.arange(len(self.lines)) if self.places is None else self.places
-        self.proven[places[hits]] = True
+        self.proof.proven[places[hits]] = True
+        if shape.unknown and hits.any():
+            self.proof.with_unknown.append((shape, places[hits]))
         self.places = places[~hits]
         self.lines = self.lines.filter(~matches)
         return int(hits.sum())

@@ -14,22 +14,30 @@ from typing import Any, Final
 import polars as pl
 
 from slackwater.formats.base import Flaw
-from slackwater.formats.json_values import Huge, Pairs, Real, Unfit, converter, excerpt
+from slackwater.formats.json_parsed import Pairs, Real, Unfit, excerpt, whole_number
+from slackwater.formats.json_texts import read_string
+from slackwater.formats.json_values import converter
 
 _TOKENS: Final = re.compile(r'"(?>[^"\\]*(?:\\.[^"\\]*)*)(?:"|\Z)|[\[{]|[\]}]', re.DOTALL)
 _BLANK: Final = " \t\n\r"
-_MOST_DIGITS: Final = 40
+_BLANKS: Final = re.compile(f"[{_BLANK}]*")
 
 
 class RecordReader:
-    """Reads records of one schema; never raises, whatever the text."""
+    """Reads records of one schema; never raises, whatever the text.
 
-    def __init__(self, schema: pl.Schema, *, max_depth: int) -> None:
+    With `keep_unknown`, a record has one value more: the fields that are not declared, as they stand in it.
+    """
+
+    def __init__(
+        self, schema: pl.Schema, *, max_depth: int, keep_unknown: bool = False, numbers_as_strings: bool = False
+    ) -> None:
         self._names = schema.names()
         self._max_depth = max_depth
-        self._convert: Callable[[Any], Any] = converter(pl.Struct(dict(schema)))
+        self._keep_unknown = keep_unknown
+        self._convert: Callable[[Any], Any] = converter(pl.Struct(dict(schema)), numbers_as_strings=numbers_as_strings)
         self._decoder = json.JSONDecoder(
-            object_pairs_hook=Pairs, parse_float=Real, parse_int=_whole_number, parse_constant=_no_constant
+            object_pairs_hook=Pairs, parse_float=Real, parse_int=whole_number, parse_constant=_no_constant
         )
 
     def read(self, text: str) -> tuple[Any, ...] | Flaw:
@@ -41,7 +49,11 @@ class RecordReader:
             values = self._convert(parsed)
         except Unfit as unfit:
             return Flaw(reason=unfit.reason, message=unfit.words())
-        return tuple(values[name] for name in self._names)
+        row = tuple(values[name] for name in self._names)
+        if not self._keep_unknown:
+            return row
+        unknown = self._unknown(text) if any(key not in values for key, _ in parsed) else None
+        return unknown if isinstance(unknown, Flaw) else (*row, unknown)
 
     def parse(self, text: str) -> Pairs | Flaw:
         """Return the record's keys and raw values as they stand in it, or its flaw."""
@@ -57,6 +69,30 @@ class RecordReader:
         if not isinstance(parsed, Pairs):
             return Flaw(reason="not_an_object", message=f"a record must be a JSON object; got {excerpt(text)}")
         return parsed
+
+    def _unknown(self, text: str) -> list[dict[str, str]] | Flaw:
+        """Return the fields of a well-formed record that are not declared, with the text of their values."""
+        kept = []
+        at = text.index("{")
+        while text[at] != "}":
+            # Past the bracket or the comma; then past the colon.
+            key, at = self._decoder.raw_decode(text, _skip_blanks(text, at + 1))
+            start = _skip_blanks(text, _skip_blanks(text, at) + 1)
+            _, end = self._decoder.raw_decode(text, start)
+            at = _skip_blanks(text, end)
+            if key not in self._names:
+                try:
+                    kept.append({"key": read_string(key), "value": text[start:end]})
+                except UnicodeEncodeError:
+                    words = f"a field that is not declared has half of a surrogate pair in its name, {excerpt(key)}"
+                    return Flaw(reason="malformed", message=words)
+        return kept
+
+
+def _skip_blanks(text: str, at: int) -> int:
+    match = _BLANKS.match(text, at)
+    assert match is not None  # it matches nothing at all, too
+    return match.end()
 
 
 def _is_deeper(text: str, max_depth: int) -> bool:
@@ -81,11 +117,6 @@ def _malformed(error: ValueError, text: str) -> str:
     near = text[max(error.pos - 10, 0) : error.pos + 40]
     said = error.msg.removesuffix(" at")  # some of its messages end so, for a position to follow
     return f"{said} at character {error.pos}, near {excerpt(near)}"
-
-
-def _whole_number(text: str) -> int | Huge:
-    # Python refuses to read numbers of thousands of digits; no declared type could hold them anyway.
-    return int(text) if len(text) <= _MOST_DIGITS else Huge(text)
 
 
 def _no_constant(word: str) -> None:

@@ -159,7 +159,7 @@ def _is_free(port: int) -> bool:
 
 def _format(java: list[str], settings: Path, log: Path) -> None:
     cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-    command = [*java, "kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(settings)]
+    command = [*java, "kafka.tools.StorageTool", "format", f"--cluster-id={cluster}", "-c", str(settings)]
     with log.open("wb") as out:
         done = subprocess.run(command, stdout=out, stderr=out, check=False)  # noqa: S603  our own arguments
     if done.returncode:

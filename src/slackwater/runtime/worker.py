@@ -28,6 +28,7 @@ from slackwater.sources.kafka import KafkaSource
 from slackwater.sources.log import LogSource
 from slackwater.sources.log_reader import base_offset, partition_of, read_chunks
 
+_WRITTEN_HEADERS: Final = pl.List(pl.Struct({"key": pl.String(), "value": pl.String()}))
 CLOCK_PROPERTY: Final = "slackwater.clock"
 
 
@@ -164,11 +165,11 @@ def kafka_front(handle: PlanHandle, stream: str, *, ticks: bool) -> Callable[[It
 def _kafka_chunk(source: KafkaSource, records: pl.DataFrame) -> Chunk:
     topic = source.topics[0] if len(source.topics) == 1 else records["topic"][0]
     partition, offsets = f"{topic}/{records['partition'][0]}", records["offset"]
-    named = pl.element().struct.rename_fields(["name", "value"])
-    headers = pl.lit(None) if records["headers"].null_count() == records.height else pl.col("headers").list.eval(named)
     return Chunk(
         frame=records.select(
-            pl.col("value").alias("__payload"), pl.col("key").alias("__key"), headers.cast(HEADERS).alias("__headers")
+            pl.col("value").alias("__payload"),
+            pl.col("key").alias("__key"),
+            kafka_headers(records["headers"]).alias("__headers"),
         ),
         partition=partition,
         file=partition,
@@ -176,6 +177,18 @@ def _kafka_chunk(source: KafkaSource, records: pl.DataFrame) -> Chunk:
         source=partition,
         ingestion_ms=records["ingested_ms"],
         offsets=offsets,
+    )
+
+
+def kafka_headers(written: pl.Series) -> pl.Series:
+    """Return headers from the JSON that Spark makes of them, in which their values are base64."""
+    if written.null_count() == len(written):
+        return pl.Series(written.name, [None], dtype=HEADERS).new_from_index(0, len(written))
+    pairs = written.str.json_decode(_WRITTEN_HEADERS)
+    value = pl.element().struct.field("value").str.decode("base64")
+    name = pl.element().struct.field("key").alias("name")
+    return (
+        pairs.to_frame("headers").select(pl.col("headers").list.eval(pl.struct(name, value.alias("value")))).to_series()
     )
 
 

@@ -8,7 +8,7 @@ import math
 import re
 import struct
 from datetime import UTC, date, datetime
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import polars as pl
@@ -24,8 +24,10 @@ class Object(list[tuple[str, Any]]):
     """An object's pairs, in order, with those given twice."""
 
 
-def expected(schema: pl.Schema, record: bytes, *, max_depth: int = 64, max_bytes: int = 1 << 20) -> dict[str, Any]:
-    """Return the record's row, or raise `BadError`."""
+def expected(
+    schema: pl.Schema, record: bytes, *, max_depth: int = 64, max_bytes: int = 1 << 20, lenient: bool = False
+) -> dict[str, Any]:
+    """Return the record's row, or raise `BadError`; `lenient` takes numbers in strings as well."""
     if len(record) > max_bytes:
         raise BadError
     try:
@@ -40,7 +42,7 @@ def expected(schema: pl.Schema, record: bytes, *, max_depth: int = 64, max_bytes
         raise BadError from None
     if depth(parsed) > max_depth or not isinstance(parsed, Object):
         raise BadError
-    row: dict[str, Any] = fit(pl.Struct(dict(schema)), parsed)
+    row: dict[str, Any] = fit(pl.Struct(dict(schema)), parsed, lenient=lenient)
     return row
 
 
@@ -54,10 +56,14 @@ def depth(value: Any) -> int:  # noqa: ANN401
     return 1 + max(map(depth, value), default=0) if isinstance(value, list) else 0
 
 
-def fit(dtype: Any, value: Any) -> Any:  # noqa: ANN401, C901, PLR0911, PLR0912
+def fit(dtype: Any, value: Any, *, lenient: bool = False) -> Any:  # noqa: ANN401, C901, PLR0911, PLR0912
     if value is None:
         return None
     kind = dtype if isinstance(dtype, type) else type(dtype)
+    if lenient and isinstance(value, str) and kind in (*INTEGERS, pl.Float32, pl.Float64, pl.Decimal):
+        if not re.fullmatch(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?", value):
+            raise BadError
+        value = Decimal(value) if re.fullmatch("-?[0-9]+", value) else ("real", value)
     if kind in INTEGERS and isinstance(value, Decimal):
         least, most = INTEGERS[kind]
         if least <= value < most:
@@ -69,7 +75,10 @@ def fit(dtype: Any, value: Any) -> Any:  # noqa: ANN401, C901, PLR0911, PLR0912
         if not math.isinf(number):
             return number
     elif kind is pl.Decimal and isinstance(value, Decimal | tuple):
-        exact = value if isinstance(value, Decimal) else Decimal(value[1])
+        try:
+            exact = value if isinstance(value, Decimal) else Decimal(value[1])
+        except InvalidOperation:
+            raise BadError from None
         if len(str(exact)) < 60:
             digits = f"{exact:f}".lstrip("-").partition(".")
             if (
@@ -82,14 +91,17 @@ def fit(dtype: Any, value: Any) -> Any:  # noqa: ANN401, C901, PLR0911, PLR0912
     elif isinstance(value, str):
         return fit_text(kind, value)
     elif kind is pl.List and type(value) is list:
-        return [fit(dtype.inner, item) for item in value]
+        return [fit(dtype.inner, item, lenient=lenient) for item in value]
     elif kind is pl.List and type(value) is Object and str(dtype).startswith("List(Struct({'key': String, 'value'"):
         if len({key for key, _ in value}) == len(value):
-            return [{"key": utf8(key), "value": fit(dtype.inner.fields[1].dtype, inner)} for key, inner in value]
+            inner_type = dtype.inner.fields[1].dtype
+            return [{"key": utf8(key), "value": fit(inner_type, inner, lenient=lenient)} for key, inner in value]
     elif kind is pl.Struct and type(value) is Object:
         given = [key for key, _ in value if key in {field.name for field in dtype.fields}]
         if len(set(given)) == len(given):
-            return {field.name: fit(field.dtype, dict(value).get(field.name)) for field in dtype.fields}
+            return {
+                field.name: fit(field.dtype, dict(value).get(field.name), lenient=lenient) for field in dtype.fields
+            }
     raise BadError
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import polars as pl
 
 from slackwater.formats.base import Decoded
@@ -11,10 +13,10 @@ COMPANY = 150
 """Enough records for patterns to be learned and tried."""
 
 
-def outcome(ddl: str, record: bytes | str, **limits: int) -> dict[str, object] | str:
+def outcome(ddl: str, record: bytes | str, **options: Any) -> dict[str, object] | str:  # noqa: ANN401
     """Return a record's row or its reason, after checking that company makes no difference."""
     payload = record.encode() if isinstance(record, str) else record
-    form = json(ddl, **limits)
+    form = json(ddl, **options)
     alone = single(JsonDecoder(form).decode(pl.Series([payload], dtype=pl.Binary)), 0)
     among_equals = JsonDecoder(form).decode(pl.Series([payload] * COMPANY, dtype=pl.Binary))
     assert single(among_equals, COMPANY - 1) == alone
@@ -34,7 +36,7 @@ def single(decoded: Decoded, at: int) -> dict[str, object] | str:
     return row
 
 
-def value(ddl_type: str, text: str) -> object:
+def value(ddl_type: str, text: str, **options: Any) -> object:  # noqa: ANN401
     """Return what field `a` of a type becomes, or the reason why not."""
-    found = outcome(f"a {ddl_type}", f'{{"a":{text}}}')
+    found = outcome(f"a {ddl_type}", f'{{"a":{text}}}', **options)
     return found if isinstance(found, str) else found["a"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json as stdlib_json
 import pickle
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import polars as pl
 import pytest
@@ -228,7 +229,7 @@ def test_limits_on_length_hold() -> None:
 
 
 @pytest.mark.parametrize("limits", [{"max_depth": 0}, {"max_depth": 1000}, {"max_bytes": True}, {"max_bytes": -1}])
-def test_unusable_limits_are_refused(limits: dict[str, int]) -> None:
+def test_unusable_limits_are_refused(limits: dict[str, Any]) -> None:
     with pytest.raises(DefinitionError, match="must be a whole number from 1") as caught:
         json("a int", **limits)
     assert caught.value.code == "FORMAT_LIMIT"

@@ -1,0 +1,92 @@
+"""Parsed JSON: what a value is before it has a type, and how it is shown when it does not fit the type it has."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Final
+
+import polars as pl
+
+from slackwater.formats.schemas import spark_type
+
+_EXCERPT: Final = 60
+_MOST_DIGITS: Final = 40
+_JSON_NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?", re.ASCII)
+
+
+class Pairs(list[tuple[str, Any]]):
+    """A JSON object as it is written: keys in order, also those given twice."""
+
+    __slots__ = ()
+
+
+class Real(str):
+    """A JSON number with a fraction or an exponent, as it is written."""
+
+    __slots__ = ()
+
+
+class Huge(str):
+    """A JSON integer with too many digits for any declared type, as it is written."""
+
+    __slots__ = ()
+
+
+class Unfit(Exception):  # noqa: N818  not an error of the program: it never leaves the decoder
+    """A value that is not of its declared type; `path` leads to it."""
+
+    def __init__(self, reason: str, declared: pl.DataType, value: object, why: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.declared = declared
+        self.value = value
+        self.why = why
+        self.path = ""
+
+    def within(self, outer: str) -> Unfit:
+        """Return this, one level further out: a field `.name`, an item `[3]`."""
+        self.path = outer + self.path
+        return self
+
+    def words(self) -> str:
+        """Return the message for the dead letter."""
+        why = f" ({self.why})" if self.why else ""
+        declared, got = spark_type(self.declared), _shown(self.value)
+        return f"field `{self.path.lstrip('.')}` is declared {declared}; got {got}{why}"
+
+
+def whole_number(text: str) -> int | Huge:
+    """Return a JSON number without fraction or exponent.
+
+    Python refuses to read numbers of thousands of digits; no declared type could hold them anyway.
+    """
+    return int(text) if len(text) <= _MOST_DIGITS else Huge(text)
+
+
+def parse_number(text: str) -> int | Huge | Real | None:
+    """Return the JSON number that `text` is, as parsed JSON holds it, or None if it is none."""
+    match = _JSON_NUMBER.fullmatch(text)
+    if match is None:
+        return None
+    return whole_number(text) if match.group(1) is None and match.group(2) is None else Real(text)
+
+
+def excerpt(text: str) -> str:
+    """Return the beginning of `text` in one printable line."""
+    return json.dumps(text[:_EXCERPT] + ("…" if len(text) > _EXCERPT else ""), ensure_ascii=not text.isprintable())
+
+
+def _shown(value: object) -> str:
+    """Return kind and beginning of a parsed JSON value."""
+    if isinstance(value, bool):
+        return f"boolean {json.dumps(value)}"
+    if isinstance(value, int | Real | Huge):
+        return f"number {str(value)[:_EXCERPT]}"
+    if isinstance(value, str):
+        return f"string {excerpt(value)}"
+    if isinstance(value, Pairs):
+        return f"an object of {len(value)} fields"
+    if isinstance(value, list):
+        return f"an array of {len(value)} items"
+    return "null"

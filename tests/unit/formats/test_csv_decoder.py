@@ -1,0 +1,310 @@
+"""What becomes of CSV records: values of every plain type, and what is wrong with the others."""
+
+from __future__ import annotations
+
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+import polars as pl
+import pytest
+
+from slackwater.errors import DefinitionError
+from slackwater.formats.base import Decoded
+from slackwater.formats.csv import CsvDecoder, csv
+
+COMPANY = 60
+
+
+def decode(ddl: Any, records: list[bytes | None], **options: Any) -> Decoded:  # noqa: ANN401
+    return CsvDecoder(csv(ddl, **options)).decode(pl.Series(records, dtype=pl.Binary))
+
+
+def outcome(ddl: Any, record: bytes | str, **options: Any) -> tuple[Any, ...] | str:  # noqa: ANN401
+    """Return a record's row or its reason, after checking that company makes no difference."""
+    payload = record.encode() if isinstance(record, str) else record
+    alone = single(decode(ddl, [payload], **options), 0)
+    assert single(decode(ddl, [payload] * COMPANY, **options), COMPANY - 1) == alone
+    neighbours: list[bytes | None] = [b'"', b"1,2,3,4,5,6,7", b"x\ny", b""] * COMPANY
+    among = decode(ddl, [*neighbours, payload, *neighbours], **options)
+    assert single(among, len(neighbours)) == alone
+    return alone
+
+
+def single(decoded: Decoded, at: int) -> tuple[Any, ...] | str:
+    found = decoded.bad.filter(pl.col("index") == at)
+    row = decoded.frame.row(at)
+    if found.height:
+        assert set(row) == {None}
+        return str(found["reason"][0])
+    return row
+
+
+def value(dtype: Any, text: str) -> Any:  # noqa: ANN401
+    """Return what the second of three columns becomes, or the reason why not."""
+    found = outcome({"x": pl.String, "a": dtype, "y": pl.String}, f"x,{text},y")
+    return found if isinstance(found, str) else found[1]
+
+
+@pytest.mark.parametrize(
+    "dtype, text, expected",
+    [
+        (pl.Int64, "12", 12),
+        (pl.Int64, '"12"', 12),
+        (pl.Int64, "-9223372036854775808", -(2**63)),
+        (pl.Int64, "-0", 0),
+        (pl.Int64, "", None),
+        (pl.Int8, "-128", -128),
+        (pl.UInt64, "18446744073709551615", 2**64 - 1),
+        (pl.Float64, "1", 1.0),
+        (pl.Float64, "-1.5e-3", -0.0015),
+        (pl.Float64, "1E5", 100000.0),
+        (pl.Float64, "1.7976931348623157e308", 1.7976931348623157e308),
+        (pl.Float64, "0." + "3" * 60, 1 / 3),
+        (pl.Float32, "1.5", 1.5),
+        (pl.String, "word", "word"),
+        (pl.String, " blanks stay ", " blanks stay "),
+        (pl.String, "", None),
+        (pl.String, '""', ""),
+        (pl.String, '"a,b"', "a,b"),
+        (pl.String, '"say ""hi"""', 'say "hi"'),
+        (pl.String, '""""', '"'),
+        (pl.String, '"two\r\nlines"', "two\r\nlines"),
+        (pl.String, '"\n"', "\n"),
+        (pl.String, "é😀\x00", "é😀\x00"),
+        (pl.String, "'single'", "'single'"),
+        (pl.Boolean, "true", True),
+        (pl.Boolean, "false", False),
+        (pl.Boolean, '"true"', True),
+        (pl.Date, "2024-02-29", date(2024, 2, 29)),
+        (pl.Date, "0001-01-01", date(1, 1, 1)),
+        (pl.Datetime, "2024-01-31T12:00:00Z", datetime(2024, 1, 31, 12, tzinfo=UTC)),
+        (pl.Datetime, "2024-01-31 12:00", datetime(2024, 1, 31, 12, tzinfo=UTC)),
+        (pl.Datetime, '"2024-01-31T12:00:00.5+02:00"', datetime(2024, 1, 31, 10, 0, 0, 500_000, tzinfo=UTC)),
+        (pl.Datetime, "2024-01-31T12:00:00-0530", datetime(2024, 1, 31, 17, 30, tzinfo=UTC)),
+        (pl.Datetime, "2024-01-31T12:00:00+14", datetime(2024, 1, 30, 22, tzinfo=UTC)),
+        (pl.Datetime, "2024-01-31T12:00:00.123456789Z", datetime(2024, 1, 31, 12, 0, 0, 123_456, tzinfo=UTC)),
+        (pl.Datetime, "1969-12-31T23:59:59.999Z", datetime(1969, 12, 31, 23, 59, 59, 999_000, tzinfo=UTC)),
+        (pl.Datetime, "9999-12-31T23:59:59.999999Z", datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)),
+        (pl.Binary, "AQI=", b"\x01\x02"),
+        (pl.Binary, '""', b""),
+        (pl.Decimal(10, 2), "12.34", Decimal("12.34")),
+        (pl.Decimal(10, 2), "12.340", Decimal("12.34")),
+        (pl.Decimal(10, 2), "-1e3", Decimal("-1000.00")),
+        (pl.Decimal(38, 18), "12345678901234567890.1234567890123", Decimal("12345678901234567890.1234567890123")),
+        (pl.Decimal(38, 0), "9" * 38, Decimal("9" * 38)),
+        (pl.Decimal(3, 3), "-0.125", Decimal("-0.125")),
+    ],
+)
+def test_a_value_of_the_declared_type_is_read_exactly(dtype: Any, text: str, expected: object) -> None:  # noqa: ANN401
+    assert value(dtype, text) == expected
+
+
+@pytest.mark.parametrize(
+    "dtype, text",
+    [
+        (pl.Int64, "12.5"),
+        (pl.Int64, "12.0"),
+        (pl.Int64, "1e2"),
+        (pl.Int64, " 12"),
+        (pl.Int64, "12 "),
+        (pl.Int64, "+12"),
+        (pl.Int64, "007"),
+        (pl.Int64, "0x10"),
+        (pl.Int64, "1_000"),
+        (pl.Int64, "١٢"),
+        (pl.Int64, "-"),
+        (pl.Int64, '""'),
+        (pl.Int64, "true"),
+        (pl.Float64, "NaN"),
+        (pl.Float64, "inf"),
+        (pl.Float64, "1."),
+        (pl.Float64, ".5"),
+        (pl.Float64, "1;5"),
+        (pl.Boolean, "TRUE"),
+        (pl.Boolean, "1"),
+        (pl.Boolean, "yes"),
+        (pl.Date, "2024-02-30"),
+        (pl.Date, "2024-01-31T00:00:00Z"),
+        (pl.Date, "31.01.2024"),
+        (pl.Datetime, "2024-01-31"),
+        (pl.Datetime, "1700000000"),
+        (pl.Datetime, "2024-01-31T24:00:00Z"),
+        (pl.Datetime, "2024-02-30T00:00:00Z"),
+        (pl.Datetime, "infinity"),
+        (pl.Datetime, "epoch"),
+        (pl.Binary, "AQI"),
+        (pl.Binary, "no base64!"),
+        (pl.Decimal(10, 2), "12.34.5"),
+        (pl.Decimal(10, 2), "twelve"),
+    ],
+)
+def test_a_value_of_another_type_is_never_coerced(dtype: Any, text: str) -> None:  # noqa: ANN401
+    assert value(dtype, text) == "wrong_type"
+
+
+@pytest.mark.parametrize(
+    "dtype, text",
+    [
+        (pl.Int64, "9223372036854775808"),
+        (pl.Int64, "1" * 5000),
+        (pl.Int64, "1e400"),
+        (pl.Int8, "128"),
+        (pl.UInt8, "-1"),
+        (pl.Float64, "1e400"),
+        (pl.Float32, "1e39"),
+        (pl.Decimal(10, 2), "123456789"),
+        (pl.Decimal(10, 2), "1.555"),
+        (pl.Decimal(10, 2), "1e99999999999999999999"),
+        (pl.Datetime, "0001-01-01T00:00:00+02:00"),
+    ],
+)
+def test_a_number_beyond_its_type_is_out_of_range(dtype: Any, text: str) -> None:  # noqa: ANN401
+    assert value(dtype, text) == "out_of_range"
+
+
+@pytest.mark.parametrize(
+    "record, reason, words",
+    [
+        (b"", "empty_record", "the record is empty"),
+        (b"\r\n", "empty_record", "the record is empty"),
+        (b"1,x", "wrong_columns", "a record has 3 columns; got 2, nothing for `c`"),
+        (b"1", "wrong_columns", "a record has 3 columns; got 1, nothing for `b`"),
+        (b"1,x,true,more", "wrong_columns", 'a record has 3 columns; got 4, "more" after `c`'),
+        (b"1,x,true,", "wrong_columns", 'a record has 3 columns; got 4, "" after `c`'),
+        (b"1.5,x,true", "wrong_type", 'column `a` is declared bigint; got "1.5"'),
+        (b"9223372036854775808,x,true", "out_of_range", 'column `a` is declared bigint; got "9223372036854775808"'),
+        (b"1,x,yes", "wrong_type", 'column `c` is declared boolean; got "yes"'),
+        (b"a,b,c", "wrong_type", 'column `a` is declared bigint; got "a"'),
+        (b'1,"x,true', "malformed", 'column `b`: a quote is opened and not closed; begins "\\"x,true"'),
+        (b'1,"x"y,true', "malformed", "column `b`: a value after a closing quote at character 5"),
+        (b'1,x"y",true', "malformed", "column `b`: a quote inside of a value at character 3"),
+        (b'1,x,true,more"', "malformed", "after column `c`: a quote inside of a value at character 13"),
+        (b"1,x\ny,true", "malformed", "column `b`: a line break outside of quotes at character 3"),
+        (b"1,x,true\n\n", "malformed", "column `c`: a line break outside of quotes at character 8"),
+        (b"1,x,true\n2,y,false", "malformed", "column `c`: a line break outside of quotes at character 8"),
+        (b"1,\xff,true", "invalid_utf8", "byte 0xff at position 2"),
+        (None, "empty_record", "the record has no payload"),
+        (b"1," + b"x" * (1 << 20) + b",true", "too_long", "a record may have 1048576 bytes"),
+    ],
+)
+def test_a_bad_record_has_its_reason_its_column_and_what_it_held(record: bytes | None, reason: str, words: str) -> None:
+    ddl = "a bigint, b string, c boolean"
+    good: list[bytes | None] = [b"1,x,true"] * COMPANY
+    decoded = decode(ddl, [*good, record, *good])
+    assert decoded.bad["index"].to_list() == [COMPANY]
+    assert decoded.bad["reason"][0] == reason
+    assert words in decoded.bad["message"][0]
+    assert decoded.frame.row(COMPANY) == (None, None, None)
+    assert decoded.frame.rows()[:COMPANY] == [(1, "x", True)] * COMPANY == decoded.frame.rows()[COMPANY + 1 :]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r", ""])
+def test_a_line_break_after_the_last_value_is_passed_over(end: str) -> None:
+    assert outcome("a bigint, b string", f"1,x{end}") == (1, "x")
+    assert outcome("a bigint, b string", f'1,"x"{end}') == (1, "x")
+    assert outcome("a bigint, b string", f"1,{end}") == (1, None)
+    assert outcome("a string", f"x{end}") == ("x",)
+
+
+def test_a_header_line_is_a_dead_letter_like_any_record_that_does_not_fit() -> None:
+    assert outcome("event_id bigint, key string", "event_id,key") == "wrong_type"
+    assert outcome("name string, key string", "name,key") == ("name", "key")
+
+
+def test_what_stands_for_null_can_be_chosen_and_in_quotes_it_is_a_text() -> None:
+    ddl = "a string, b bigint, c string"
+    assert outcome(ddl, r"\N,\N,", null=r"\N") == (None, None, "")
+    assert outcome(ddl, r'"\N",1,x', null=r"\N") == (r"\N", 1, "x")
+    assert outcome(ddl, r"x,,x", null=r"\N") == "wrong_type"
+    assert outcome(ddl, 'NULL,"1",null', null="NULL") == (None, 1, "null")
+
+
+def test_delimiter_and_quote_can_be_chosen() -> None:
+    assert outcome("a string, b bigint", "'it''s;';1", delimiter=";", quote="'") == ("it's;", 1)
+    assert outcome("a string, b bigint", 'say "hi"\t1', delimiter="\t", quote=None) == ('say "hi"', 1)
+    assert outcome("a string, b bigint", '"a\t"\t1', delimiter="\t", quote=None) == "wrong_columns"
+    assert outcome("a string, b string", "x|^y|z", delimiter="|", quote="^") == "malformed"
+    assert outcome("a string, b string", "]]-^", delimiter="-", quote="^") == "malformed"
+    assert outcome("a string, b string", "]]-^-^", delimiter="-", quote="^") == ("]]", "-")
+
+
+def test_a_schema_of_one_column_and_one_of_many() -> None:
+    assert outcome("a string", "x") == ("x",)
+    assert outcome("a bigint", '"5"') == (5,)
+    names = [f"c{number}" for number in range(300)]
+    assert outcome(", ".join(f"{name} int" for name in names), ",".join(map(str, range(300)))) == tuple(range(300))
+
+
+def test_rows_keep_their_order_over_more_than_a_block() -> None:
+    records: list[bytes | None] = [
+        b"?" if number % 1000 == 7 else b'%d,"x,%d"\n' % (number, number) if number % 5 else b"%d,x" % number
+        for number in range(140_000)
+    ]
+    decoded = decode("n bigint, s string", records)
+    assert decoded.bad["index"].to_list() == list(range(7, 140_000, 1000))
+    wanted = [None if number % 1000 == 7 else number for number in range(140_000)]
+    assert decoded.frame["n"].to_list() == wanted
+    assert decoded.frame["s"][1] == "x,1"
+
+
+def test_frame_has_exactly_the_declared_schema_when_all_none_or_some_are_bad() -> None:
+    form = csv("a timestamp, b date, c decimal(9,3), d binary, e tinyint, f string, g boolean, h float")
+    good = b"2024-01-31T12:00:00Z,2024-01-31,1.5,AQI=,1,x,true,1.5"
+    for records in ([], [good] * COMPANY, [b""] * COMPANY, [good, b""] * COMPANY, [None], [b""], [good], [b",,,,,,,"]):
+        decoded = CsvDecoder(form).decode(pl.Series(records, dtype=pl.Binary))
+        assert decoded.frame.schema == form.schema
+        assert decoded.frame.height == len(records)
+        assert decoded.bad.height == sum(record in (b"", None) for record in records)
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        ({"delimiter": ""}, "`delimiter` of CSV must be one ASCII character, and no line break; got ''"),
+        ({"delimiter": ";;"}, "got ';;'"),
+        ({"delimiter": "\n"}, r"got '\n'"),
+        ({"delimiter": "é"}, "got 'é'"),
+        ({"delimiter": None}, "got None"),
+        ({"quote": ""}, "`quote` of CSV must be one ASCII character"),
+        ({"quote": ","}, "`quote` of CSV must be another character than `delimiter`; got ','"),
+        ({"null": "a,b"}, "`null` of CSV must be a text without delimiter, quote or line break; got 'a,b'"),
+        ({"null": None}, "got None"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(DefinitionError) as caught:
+        csv("a int", **options)
+    assert caught.value.code == "CSV_OPTION"
+    assert words in caught.value.message
+
+
+def test_nested_columns_are_refused() -> None:
+    with pytest.raises(DefinitionError, match=r"plain columns; got `tags` of type array<string>; declare") as caught:
+        csv("id int, tags array<string>")
+    assert caught.value.code == "CSV_NESTED"
+
+
+def test_limits_on_length_hold() -> None:
+    assert outcome("a string", "x" * 7, max_bytes=7) == ("x" * 7,)
+    assert outcome("a string", "x" * 8, max_bytes=7) == "too_long"
+    with pytest.raises(DefinitionError, match="must be a whole number from 1") as caught:
+        csv("a int", max_bytes=0)
+    assert caught.value.code == "FORMAT_LIMIT"
+
+
+def test_a_format_and_a_decoder_survive_pickling() -> None:
+    form = csv("a int, t timestamp", delimiter=";", null="-")
+    assert pickle.loads(pickle.dumps(form)) == form  # noqa: S301
+    decoder = pickle.loads(pickle.dumps(CsvDecoder(form)))  # noqa: S301
+    assert decoder.decode(pl.Series([b"1;-"])).frame.rows() == [(1, None)]
+
+
+def test_threads_decode_side_by_side() -> None:
+    decoder = CsvDecoder(csv("n bigint, t timestamp"))
+    chunks = [pl.Series([b"%d,2024-01-31T12:00:00Z" % (number + start) for number in range(500)]) for start in range(8)]
+    with ThreadPoolExecutor(4) as pool:
+        decoded = list(pool.map(lambda chunk: decoder.decode(chunk).frame["n"].to_list(), chunks))
+    assert decoded == [list(range(start, start + 500)) for start in range(8)]
