@@ -21,16 +21,19 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+import pandas as pd
 import polars as pl
 from google.protobuf.descriptor_pb2 import (  # type: ignore[import-untyped]
     FieldDescriptorProto,
     FileDescriptorProto,
     FileDescriptorSet,
 )
+from pyspark.sql import functions as F  # noqa: N812  PySpark's own convention
 
 import slackwater as sw
 from benchmarks.data import DDL
 from slackwater.formats import Format
+from slackwater.runtime.session import spark_session
 
 _SEED: Final = 20_240_131
 _FIRST_ID: Final = 10_000_000
@@ -132,6 +135,23 @@ def records_per_s(case: Case, given: pl.DataFrame, *, turns: int) -> tuple[float
     return len(payload) / best_s, float(payload.bin.size().sum()) / best_s / 1e6
 
 
+def sparks_records_per_s(name: str, given: pl.DataFrame, *, turns: int) -> float | None:
+    """Return records a second of Spark's own decoder on one core, from memory; None if it has none here."""
+    decode = {"json": F.from_json, "csv": F.from_csv}.get(name)
+    if decode is None:
+        return None
+    spark = spark_session(master="local[1]", name="decoders")
+    lines = [(CASES[name].write(*row).decode(),) for row in given.iter_rows()]
+    records = spark.createDataFrame(pd.DataFrame(lines, columns=["line"])).cache()
+    records.count()
+    ddl = ", ".join(f"{column} {kind}" for column, kind in (pair.split() for pair in DDL.split(", ")))
+    event = decode(F.col("line"), ddl).alias("event")
+    decoded = records.select(event).select("event.*")
+    best_s = min(_timed_s(lambda: decoded.write.format("noop").mode("overwrite").save()) for _ in range(turns))
+    records.unpersist()
+    return given.height / best_s
+
+
 def _timed_s(run: Callable[[], object]) -> float:
     begun = time.perf_counter()
     run()
@@ -144,14 +164,16 @@ def main() -> None:
     parser.add_argument("formats", nargs="*", help=f"which of {', '.join(CASES)}; all by default")
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--turns", type=int, default=7)
+    parser.add_argument("--spark", action="store_true", help="Spark's own decoders beside them, where it has them")
     options = parser.parse_args()
     if unknown := set(options.formats) - set(CASES):
         parser.error(f"no such format: {', '.join(sorted(unknown))}")
     given = rows(options.rows)
-    print(f"{'format':<12}{'records/s':>14}{'MB/s':>10}")
+    print(f"{'format':<12}{'records/s':>14}{'MB/s':>10}" + (f"{'Spark records/s':>18}" if options.spark else ""))
     for name in options.formats or CASES:
         rate, megabytes = records_per_s(CASES[name], given, turns=options.turns)
-        print(f"{name:<12}{rate:>14,.0f}{megabytes:>10,.1f}", flush=True)
+        sparks = sparks_records_per_s(name, given, turns=options.turns) if options.spark else None
+        print(f"{name:<12}{rate:>14,.0f}{megabytes:>10,.1f}" + (f"{sparks:>18,.0f}" if sparks else ""), flush=True)
 
 
 if __name__ == "__main__":

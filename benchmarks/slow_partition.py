@@ -161,7 +161,7 @@ def table(events: int, mine: Count, theirs: Count) -> Table:
 
 def main() -> None:
     """Start a broker, fill a topic, run both sides and print what they made of it."""
-    spark = spark_session(master="local[2]", name="slow-partition")
+    spark = spark_session(master="local[2]", name="slow-partition", conf={"spark.sql.shuffle.partitions": "2"})
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         started = broker.up(home / "kafka", port=broker.free_port(), heap_mb=256)

@@ -23,4 +23,4 @@ def test_no_honest_event_is_late_per_partition_and_one_watermark_loses_some(
     assert (mine.events, theirs.events) == (events, events)
     assert mine.late == 0
     assert mine.batches_with_results > ROUNDS // 4, "the silent partition does not hold the results for ever"
-    assert theirs.late == (ROUNDS - 9) * PER_ROUND or theirs.late > 200, "the same stream under one watermark"
+    assert theirs.late > PER_ROUND, "the same stream under one watermark"

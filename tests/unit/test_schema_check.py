@@ -15,8 +15,8 @@ from typer.testing import CliRunner, Result
 
 from slackwater.cli.schema import schema as commands
 from slackwater.errors import DefinitionError
-from slackwater.formats.avro_compat import compare_avro
-from slackwater.formats.avro_parser import AvroParser
+from slackwater.formats.avro.compat import compare_avro
+from slackwater.formats.avro.parser import AvroParser
 from tests.unit.formats.avro_model import BadError, UnreadableError, decode
 from tests.unit.formats.avro_schemas import Written, evolved
 

@@ -11,10 +11,10 @@ import typer
 
 from slackwater.errors import refuse
 from slackwater.formats.avro import read_schema
-from slackwater.formats.avro_compat import Compatibility, Level, compare_avro, compare_columns
-from slackwater.formats.avro_parser import AvroSchemaError
-from slackwater.formats.avro_resolution import Unreadable
-from slackwater.formats.avro_schema import AvroType
+from slackwater.formats.avro.compat import Compatibility, Level, compare_avro, compare_columns
+from slackwater.formats.avro.parser import AvroSchemaError
+from slackwater.formats.avro.resolution import Unreadable
+from slackwater.formats.avro.schema import AvroType
 from slackwater.formats.schemas import as_schema
 
 schema = typer.Typer(help="Schemas of records, and how they may change.", no_args_is_help=True)

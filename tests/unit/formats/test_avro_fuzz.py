@@ -18,10 +18,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater.formats import avro_items
 from slackwater.formats.avro import AvroDecoder, avro
-from slackwater.formats.avro_parser import AvroParser
-from slackwater.formats.avro_resolution import AsStruct, resolve_schemas
+from slackwater.formats.avro import items as avro_items
+from slackwater.formats.avro.parser import AvroParser
+from slackwater.formats.avro.resolution import AsStruct, resolve_schemas
 from slackwater.formats.base import Decoded
 from tests.unit.formats.avro_model import BadError, Schema, decode, kind_of, logical_of
 from tests.unit.formats.avro_schemas import Written, evolved, written

@@ -24,7 +24,7 @@ from tests.registry.server import RegistryServer, running_registry
 from tests.unit.formats.avro_model import encode
 
 CLIENT: Any = importlib.import_module("slackwater.formats.registry")
-DECODER: Any = importlib.import_module("slackwater.formats.avro")
+DECODER: Any = importlib.import_module("slackwater.formats.avro.definition")
 DICE = random.Random(1)
 
 

@@ -14,8 +14,8 @@ import pytest
 from slackwater.errors import DefinitionError
 from slackwater.formats import avro as typed_avro
 from slackwater.formats import registry
-from slackwater.formats.avro_parser import AvroParser
-from slackwater.formats.avro_resolution import resolve_schemas
+from slackwater.formats.avro.parser import AvroParser
+from slackwater.formats.avro.resolution import resolve_schemas
 
 avro: Any = typed_avro  # untyped: some of these arguments are wrong in their types
 

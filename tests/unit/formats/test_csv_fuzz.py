@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from slackwater.formats.csv import CsvDecoder, csv
-from slackwater.formats.csv_records import LineReader
+from slackwater.formats.csv.records import LineReader
 from tests.unit.formats.csv_model import expected
 from tests.unit.formats.json_model import BadError
 

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from slackwater.formats import json_proof
 from slackwater.formats.json import JsonDecoder, json
+from slackwater.formats.json import proof as json_proof
 from tests.unit.formats.json_model import BadError, expected
 
 SCHEMAS = [

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 
 from slackwater.errors import DefinitionError
-from slackwater.formats import json_proof
 from slackwater.formats.ddl import map_type
 from slackwater.formats.json import JsonDecoder, json
+from slackwater.formats.json import proof as json_proof
 from tests.unit.formats.json_model import BadError, expected
 from tests.unit.formats.json_outcomes import COMPANY, outcome, value
 from tests.unit.formats.test_json_fuzz import SCHEMAS, check, chunks, columns_of

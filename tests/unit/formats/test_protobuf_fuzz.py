@@ -15,11 +15,11 @@ from google.protobuf.message import DecodeError, Message  # type: ignore[import-
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater.formats import protobuf_scan
 from slackwater.formats.base import Flaw
 from slackwater.formats.protobuf import ProtobufDecoder, protobuf
-from slackwater.formats.protobuf_plan import plan_message
-from slackwater.formats.protobuf_records import read_message
+from slackwater.formats.protobuf import scan as protobuf_scan
+from slackwater.formats.protobuf.plan import plan_message
+from slackwater.formats.protobuf.records import read_message
 from tests.unit.formats.protobuf_model import SCALARS, has_misfit, message_class, row_of
 
 SHARED = """

@@ -1,0 +1,208 @@
+"""Avro records: the definition that users write, and the decoder that turns bytes into columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+
+from slackwater.errors import refuse
+from slackwater.formats.avro.columns import read_records
+from slackwater.formats.avro.cursor import I64, Findings
+from slackwater.formats.avro.parser import AvroParser, AvroSchemaError
+from slackwater.formats.avro.payload import Payload
+from slackwater.formats.avro.resolution import AsStruct, resolve_schemas
+from slackwater.formats.avro.schema import AvroType, Record
+from slackwater.formats.avro.types import columns_of
+from slackwater.formats.avro.writers import incompatible, parse_registered, reading_of
+from slackwater.formats.base import Decoded, Decoder, Flaw, Format
+from slackwater.formats.registry import Registry
+
+MAX_BYTES: Final = 1 << 20
+
+_LONGEST: Final = 64 << 20
+_ROWS_AT_ONCE: Final = 1 << 16
+"""So many records at a time keep their numbers in the processor's cache."""
+_MOST_UNKNOWN: Final = 100
+_DECLARED: Final = "schema as declared"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AvroFormat(Format):
+    """Records in Avro's binary encoding, read as the columns of `reader`.
+
+    Without a registry every record is the body of a record of `reader`. With one, records are in
+    Confluent's wire format, each with the id of the schema it was written with.
+    """
+
+    schema: pl.Schema = field(hash=False)
+    reader: Record
+    registry: Registry | None = None
+    label: str = _DECLARED
+    """The reader's schema, as messages call it."""
+    max_bytes: int = MAX_BYTES
+
+    def decoder(self) -> AvroDecoder:
+        """Return a decoder of such records."""
+        return AvroDecoder(self)
+
+    def __str__(self) -> str:
+        return f"Avro, schemas from {self.registry}" if self.registry else "Avro"
+
+
+def avro(
+    schema: str | Mapping[str, Any] | Path | None = None,
+    *,
+    registry: Registry | None = None,
+    subject: str | None = None,
+    max_bytes: int = MAX_BYTES,
+) -> AvroFormat:
+    """Read records as Avro: `avro(Path("order.avsc"))`, or with the schemas of a registry.
+
+    `schema` is JSON text, the same as a dict, or the path of a file, and must be a record; its fields
+    become columns. Alone, every record is the body of such a record. With
+    `registry=sw.formats.registry("http://host:8081")` records are in Confluent's wire format, written with
+    any schemas of the registry, and are read as `schema` by Avro's rules of resolution; with `subject=` in
+    place of `schema` they are read as the subject's latest version, fetched when the pipeline is
+    built. A record whose schema cannot be read as that one is a dead letter; a registry that does not
+    answer stops the batch, to be run again.
+
+    Times become timestamps in UTC, in microseconds (finer ones are cut); `time-millis` and
+    `time-micros` become numbers of that unit; a `uuid` or an enum becomes a string, `decimal` a decimal,
+    a map a list of keys and values. Only unions of null and one other type are columns. Records longer
+    than `max_bytes` are dead letters.
+    """
+    _check_arguments(schema, registry, subject)
+    if isinstance(max_bytes, bool) or not isinstance(max_bytes, int) or not 1 <= max_bytes <= _LONGEST:
+        facts = {"what": "max_bytes", "least": 1, "most": _LONGEST, "got": repr(max_bytes), "default": MAX_BYTES}
+        raise refuse("FORMAT_LIMIT", **facts)
+    label = _DECLARED
+    try:
+        if registry is not None and subject is not None:
+            latest = registry.latest(subject)
+            label = f"schema {latest.id} (version {latest.version} of `{subject}`)"
+            reader = parse_registered(registry, latest)
+        else:
+            reader = read_schema(schema)
+    except AvroSchemaError as error:
+        raise refuse("AVRO_SCHEMA", problem=error.problem, remedy=error.remedy) from None
+    columns = columns_of(reader)
+    assert isinstance(reader, Record)
+    return AvroFormat(schema=columns, reader=reader, registry=registry, label=label, max_bytes=max_bytes)
+
+
+def read_schema(source: object) -> AvroType:
+    """Return the type that JSON text, parsed JSON or a file declares; raise `AvroSchemaError` for what is none."""
+    if isinstance(source, Path):
+        try:
+            source = source.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            cause = getattr(error, "strerror", None) or "no UTF-8"
+            raise refuse("SCHEMA_FILE", path=source, cause=cause) from None
+    return AvroParser().parse(source)
+
+
+def _check_arguments(schema: object, registry: object, subject: object) -> None:
+    given = [name for name, value in (("schema", schema), ("registry", registry), ("subject", subject)) if value]
+    if given not in (["schema"], ["schema", "registry"], ["registry", "subject"]):
+        raise refuse("AVRO_ARGUMENTS", got=" and ".join(given) or "none of them")
+    if registry is not None and not isinstance(registry, Registry):
+        raise refuse("AVRO_ARGUMENTS", got=f"a {type(registry).__name__} as registry")
+
+
+class AvroDecoder(Decoder):
+    """Decodes records of one format; never raises, whatever the bytes are.
+
+    1. What has no bytes, or too many, is put aside.
+    2. With a registry, records are put together by the schema they were written with.
+    3. Each group is read field by field, every field for thousands of records at once.
+    4. Rows are put in order; those of flawed records are empty.
+
+    It keeps how each writer's schema is read. A registry that does not answer is the only error: the
+    records may be right, so the batch has to be run again.
+    """
+
+    def __init__(self, form: AvroFormat) -> None:
+        self._format = form
+        own = resolve_schemas(form.reader, form.reader)
+        assert isinstance(own, AsStruct)
+        self._own = own
+        self._readings: dict[int, AsStruct | Flaw] = {}
+
+    def __reduce__(self) -> tuple[type[AvroDecoder], tuple[AvroFormat]]:
+        return (type(self), (self._format,))
+
+    def decode(self, payload: pl.Series) -> Decoded:
+        """Return the rows of a column of bytes, and what is wrong with the records that gave none."""
+        records = Payload.of(payload)
+        rows, flaws = records.sized(self._format.max_bytes)
+        findings = Findings(records.start)
+        frames: list[pl.DataFrame] = []
+        order: list[I64] = []
+        if self._format.registry is None:
+            groups = [(self._own, rows)]
+        else:
+            rows, unframed = records.framed(rows)
+            flaws |= unframed
+            groups = self._by_writer(records, rows, self._format.registry, flaws)
+        for action, group in groups:
+            for at in range(0, len(group), _ROWS_AT_ONCE):
+                some = group[at : at + _ROWS_AT_ONCE]
+                frames.append(read_records(action, records.cursor(findings, some), self._format.schema))
+                order.append(some)
+        flaws = self._named(findings.flaws(), records) | flaws
+        if frames and len(groups) == 1 and not flaws:
+            return Decoded.of(pl.concat(frames, rechunk=True), flaws)
+        return Decoded.of(self._ordered(frames, order, len(payload), flaws), flaws)
+
+    def _by_writer(
+        self, records: Payload, rows: I64, registry: Registry, flaws: dict[int, Flaw]
+    ) -> list[tuple[AsStruct, I64]]:
+        """Return the records of each schema that can be read, the largest groups first; the others are flaws."""
+        groups: list[tuple[AsStruct, I64]] = []
+        unknown = 0
+        for schema_id, group in records.by_schema(rows):
+            reading = self._reading(registry, schema_id, may_ask=unknown < _MOST_UNKNOWN)
+            if isinstance(reading, AsStruct):
+                groups.append((reading, group))
+                continue
+            unknown += reading.reason == "unknown_schema"
+            flaws.update(dict.fromkeys(group.tolist(), reading))
+        return groups
+
+    def _reading(self, registry: Registry, schema_id: int, *, may_ask: bool) -> AsStruct | Flaw:
+        """Return how records of a schema are read; `may_ask` is false when too much of what was asked is unknown."""
+        if schema_id not in self._readings:
+            if not may_ask:
+                words = f"schema {schema_id} was not looked for: {_MOST_UNKNOWN} ids beside it are not in {registry}"
+                return Flaw(reason="unknown_schema", message=words)
+            schema = registry.schema(schema_id)
+            if schema is None:
+                return Flaw(reason="unknown_schema", message=f"schema {schema_id} is not in {registry}")
+            self._readings[schema_id] = reading_of(registry, schema, self._format.reader, self._format.label)
+        return self._readings[schema_id]
+
+    def _named(self, flaws: dict[int, Flaw], records: Payload) -> dict[int, Flaw]:
+        """Return flaws of single values that the reader cannot take with both schemas named."""
+        if self._format.registry is None:
+            return flaws
+        for at, flaw in flaws.items():
+            if flaw.reason == "incompatible_schema":
+                flaws[at] = incompatible(records.schema_id(at), self._format.label, flaw.message)
+        return flaws
+
+    def _ordered(
+        self, frames: list[pl.DataFrame], order: list[I64], height: int, flaws: dict[int, Flaw]
+    ) -> pl.DataFrame:
+        if not frames:
+            return pl.DataFrame(schema=self._format.schema).clear(height)
+        found = pl.concat(frames, rechunk=True)
+        rows = np.concatenate(order)
+        places = np.full(height, -1, np.int64)
+        places[rows] = np.arange(len(rows))
+        places[list(flaws)] = -1
+        return found.select(pl.all().gather(pl.Series(places).set(pl.Series(places < 0), None)))

@@ -1,0 +1,5 @@
+"""JSON: one object a record."""
+
+from slackwater.formats.json.definition import MAX_BYTES, MAX_DEPTH, JsonDecoder, JsonFormat, json
+
+__all__ = ["MAX_BYTES", "MAX_DEPTH", "JsonDecoder", "JsonFormat", "json"]

@@ -1,0 +1,172 @@
+"""JSON records: the definition that users write, and the decoder that turns bytes into columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from slackwater.errors import refuse
+from slackwater.formats.base import Decoded, Decoder, Flaw, Format
+from slackwater.formats.exact_rows import Row, with_rows
+from slackwater.formats.json.kernel import Kernel
+from slackwater.formats.json.proof import Proof, Prover
+from slackwater.formats.json.records import RecordReader
+from slackwater.formats.json.unknown import UNKNOWN, UNKNOWN_TYPE, kept_fields
+from slackwater.formats.schemas import SchemaSpec, as_schema
+from slackwater.formats.texts import to_texts
+
+MAX_DEPTH: Final = 64
+MAX_BYTES: Final = 1 << 20
+
+_DEEPEST: Final = 256
+_LONGEST: Final = 64 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class JsonFormat(Format):
+    """Records that are JSON objects, one a record, with the columns of `schema`.
+
+    A field that is missing is null; one that is not declared is passed over, or kept in the column
+    `unknown`. Nothing is coerced: a record whose field is not of the declared type is a dead letter.
+    """
+
+    schema: pl.Schema = field(hash=False)
+    max_depth: int = MAX_DEPTH
+    max_bytes: int = MAX_BYTES
+    unknown: Literal["ignore", "keep"] = "ignore"
+    numbers_as_strings: bool = False
+
+    @property
+    def declared(self) -> pl.Schema:
+        """The columns that are fields of the records."""
+        kept = [UNKNOWN] if self.unknown == "keep" else []
+        return pl.Schema({name: dtype for name, dtype in self.schema.items() if name not in kept})
+
+    def decoder(self) -> JsonDecoder:
+        """Return a decoder of such records."""
+        return JsonDecoder(self)
+
+    def __str__(self) -> str:
+        return "JSON"
+
+
+def json(
+    schema: SchemaSpec,
+    *,
+    unknown: Literal["ignore", "keep"] = "ignore",
+    numbers_as_strings: bool = False,
+    max_depth: int = MAX_DEPTH,
+    max_bytes: int = MAX_BYTES,
+) -> JsonFormat:
+    """Read records as JSON objects: `json("order_id string, amount double, placed_at timestamp")`.
+
+    Times are ISO 8601 strings, with an offset or in UTC; `binary` is base64; a `map` is an object.
+    Records nested deeper than `max_depth` or longer than `max_bytes` are dead letters.
+
+    With `unknown="keep"`, a further column `unknown` holds the fields of a record that are not declared,
+    as a list of `key` and `value`, the value being its JSON as it was written; null if there are none.
+    Records that have the same fields in the same order are read all at once also then; the others with
+    undeclared fields one by one, which is many times slower.
+
+    With `numbers_as_strings=True`, a number may also be a string that holds a JSON number: `"12"`, `"1.5"`.
+    """
+    for what, got, most, default in (
+        ("max_depth", max_depth, _DEEPEST, MAX_DEPTH),
+        ("max_bytes", max_bytes, _LONGEST, MAX_BYTES),
+    ):
+        if isinstance(got, bool) or not isinstance(got, int) or not 1 <= got <= most:
+            raise refuse("FORMAT_LIMIT", what=what, least=1, most=most, got=repr(got), default=default)
+    for what, choice, choices in (
+        ("unknown", unknown, ("ignore", "keep")),
+        ("numbers_as_strings", numbers_as_strings, (False, True)),
+    ):
+        if choice not in choices:
+            rule = " or ".join(map(repr, choices))
+            raise refuse("JSON_OPTION", what=what, rule=rule, got=repr(choice), default=repr(choices[0]))
+    columns = as_schema(schema)
+    if unknown == "keep":
+        taken = [name for name in columns if name.lower() == UNKNOWN]
+        if taken:
+            raise refuse("JSON_UNKNOWN_TAKEN", name=taken[0])
+        columns = pl.Schema({**columns, UNKNOWN: UNKNOWN_TYPE})
+    return JsonFormat(
+        schema=columns,
+        max_depth=max_depth,
+        max_bytes=max_bytes,
+        unknown=unknown,
+        numbers_as_strings=numbers_as_strings,
+    )
+
+
+class JsonDecoder(Decoder):
+    """Decodes records of one format; never raises, whatever the bytes are.
+
+    1. What is no text, or too long, is put aside.
+    2. Records are proven right by patterns, all at once; the proven ones are read by DuckDB.
+    3. The others are read one by one, exactly.
+
+    Which way a record takes decides how long it takes, never what becomes of it. Made once per task;
+    it learns the shape of the records from those it has seen.
+    """
+
+    def __init__(self, form: JsonFormat) -> None:
+        self._format = form
+        self._declared = form.declared
+        self._keeps = form.unknown == "keep"
+        lenient = form.numbers_as_strings
+        self._reader = RecordReader(
+            self._declared, max_depth=form.max_depth, keep_unknown=self._keeps, numbers_as_strings=lenient
+        )
+        self._prover = Prover(
+            self._declared,
+            self._reader,
+            max_depth=form.max_depth,
+            keep_unknown=self._keeps,
+            numbers_as_strings=lenient,
+        )
+        self._kernel = Kernel(self._declared)
+
+    def __reduce__(self) -> tuple[type[JsonDecoder], tuple[JsonFormat]]:
+        return (type(self), (self._format,))
+
+    def decode(self, payload: pl.Series) -> Decoded:
+        """Return the rows of a column of bytes, and what is wrong with the records that gave none."""
+        texts = to_texts(payload, max_bytes=self._format.max_bytes)
+        lines = texts.lines
+        proof = self._prover.prove(lines)
+        read = self._read_proven(lines, proof.proven)
+        lost = self._prover.lost_maps(lines, read, proof.proven)
+        if lost:
+            proof.proven[lost] = False
+            read = self._read_proven(lines, proof.proven)
+        if self._keeps:
+            read = read.with_columns(kept_fields(lines, proof))
+        return self._one_by_one(lines, read, proof, texts.flaws)
+
+    def _read_proven(self, lines: pl.Series, proven: NDArray[np.bool_]) -> pl.DataFrame:
+        """Return the rows of the proven lines, nulls for the others; unmark what cannot be read after all."""
+        if not proven.any():
+            return pl.DataFrame(schema=self._declared).clear(len(lines))
+        if not proven.all():
+            lines = pl.select(pl.when(pl.Series(proven)).then(lines)).to_series()
+        read, refused = self._kernel.read(lines)
+        proven[refused] = False
+        return read
+
+    def _one_by_one(self, lines: pl.Series, read: pl.DataFrame, proof: Proof, flaws: dict[int, Flaw]) -> Decoded:
+        """Return `read` with the rows of the lines that are not proven, and all flaws."""
+        rows: dict[int, Row | None] = {}
+        unproven = np.flatnonzero(~proof.proven)
+        for at, line in zip(unproven.tolist(), lines.gather(unproven).to_list(), strict=True):
+            if line is None:
+                continue
+            record = self._reader.read(line)
+            if isinstance(record, Flaw):
+                flaws[at] = record
+            if self._keeps or not isinstance(record, Flaw):
+                rows[at] = None if isinstance(record, Flaw) else record
+        return Decoded.of(with_rows(read, rows), flaws)

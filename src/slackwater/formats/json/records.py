@@ -1,0 +1,123 @@
+"""One JSON record at a time: what it holds, or exactly what is wrong with it.
+
+This is the definition of what decoding means. It is exact and slow, so it sees only the records that
+could not be proven right all at once (see `patterns`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+import polars as pl
+
+from slackwater.formats.base import Flaw
+from slackwater.formats.json.parsed import Pairs, Real, Unfit, excerpt, whole_number
+from slackwater.formats.json.texts import read_string
+from slackwater.formats.json.values import converter
+
+_TOKENS: Final = re.compile(r'"(?>[^"\\]*(?:\\.[^"\\]*)*)(?:"|\Z)|[\[{]|[\]}]', re.DOTALL)
+_BLANK: Final = " \t\n\r"
+_BLANKS: Final = re.compile(f"[{_BLANK}]*")
+
+
+class RecordReader:
+    """Reads records of one schema; never raises, whatever the text.
+
+    With `keep_unknown`, a record has one value more: the fields that are not declared, as they stand in it.
+    """
+
+    def __init__(
+        self, schema: pl.Schema, *, max_depth: int, keep_unknown: bool = False, numbers_as_strings: bool = False
+    ) -> None:
+        self._names = schema.names()
+        self._max_depth = max_depth
+        self._keep_unknown = keep_unknown
+        self._convert: Callable[[Any], Any] = converter(pl.Struct(dict(schema)), numbers_as_strings=numbers_as_strings)
+        self._decoder = json.JSONDecoder(
+            object_pairs_hook=Pairs, parse_float=Real, parse_int=whole_number, parse_constant=_no_constant
+        )
+
+    def read(self, text: str) -> tuple[Any, ...] | Flaw:
+        """Return the record's values in the order of the schema, or its flaw."""
+        parsed = self.parse(text)
+        if isinstance(parsed, Flaw):
+            return parsed
+        try:
+            values = self._convert(parsed)
+        except Unfit as unfit:
+            return Flaw(reason=unfit.reason, message=unfit.words())
+        row = tuple(values[name] for name in self._names)
+        if not self._keep_unknown:
+            return row
+        unknown = self._unknown(text) if any(key not in values for key, _ in parsed) else None
+        return unknown if isinstance(unknown, Flaw) else (*row, unknown)
+
+    def parse(self, text: str) -> Pairs | Flaw:
+        """Return the record's keys and raw values as they stand in it, or its flaw."""
+        if not text.strip(_BLANK):
+            return Flaw(reason="empty_record", message="the record is empty")
+        if _is_deeper(text, self._max_depth):
+            words = f"the record is nested deeper than {self._max_depth} levels; begins {excerpt(text)}"
+            return Flaw(reason="too_deep", message=words)
+        try:
+            parsed = self._decoder.decode(text)
+        except ValueError as error:
+            return Flaw(reason="malformed", message=_malformed(error, text))
+        if not isinstance(parsed, Pairs):
+            return Flaw(reason="not_an_object", message=f"a record must be a JSON object; got {excerpt(text)}")
+        return parsed
+
+    def _unknown(self, text: str) -> list[dict[str, str]] | Flaw:
+        """Return the fields of a well-formed record that are not declared, with the text of their values."""
+        kept = []
+        at = text.index("{")
+        while text[at] != "}":
+            # Past the bracket or the comma; then past the colon.
+            key, at = self._decoder.raw_decode(text, _skip_blanks(text, at + 1))
+            start = _skip_blanks(text, _skip_blanks(text, at) + 1)
+            _, end = self._decoder.raw_decode(text, start)
+            at = _skip_blanks(text, end)
+            if key not in self._names:
+                try:
+                    kept.append({"key": read_string(key), "value": text[start:end]})
+                except UnicodeEncodeError:
+                    words = f"a field that is not declared has half of a surrogate pair in its name, {excerpt(key)}"
+                    return Flaw(reason="malformed", message=words)
+        return kept
+
+
+def _skip_blanks(text: str, at: int) -> int:
+    match = _BLANKS.match(text, at)
+    assert match is not None  # it matches nothing at all, too
+    return match.end()
+
+
+def _is_deeper(text: str, max_depth: int) -> bool:
+    """Return whether `text` has more than `max_depth` brackets open at once, strings aside."""
+    if text.count("[") + text.count("{") <= max_depth:
+        return False
+    depth = 0
+    for token in _TOKENS.finditer(text):
+        mark = text[token.start()]
+        if mark in "[{":
+            depth += 1
+            if depth > max_depth:
+                return True
+        elif mark != '"':
+            depth -= 1
+    return False
+
+
+def _malformed(error: ValueError, text: str) -> str:
+    if not isinstance(error, json.JSONDecodeError):
+        return f"{error}, in {excerpt(text)}"
+    near = text[max(error.pos - 10, 0) : error.pos + 40]
+    said = error.msg.removesuffix(" at")  # some of its messages end so, for a position to follow
+    return f"{said} at character {error.pos}, near {excerpt(near)}"
+
+
+def _no_constant(word: str) -> None:
+    raise ValueError(f"{word} is no JSON number")

@@ -1,0 +1,163 @@
+"""Protobuf records: the definition that users write, and the decoder that turns bytes into columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from slackwater.errors import refuse
+from slackwater.formats.base import Decoded, Decoder, Flaw, Format
+from slackwater.formats.exact_rows import Row, with_rows
+from slackwater.formats.protobuf.columns import ColumnReader
+from slackwater.formats.protobuf.descriptors import Described, DescriptorSet, describe_message
+from slackwater.formats.protobuf.frames import Frames
+from slackwater.formats.protobuf.plan import plan_message
+from slackwater.formats.protobuf.records import read_message
+from slackwater.formats.protobuf.wire import Flags, Messages, Wire
+from slackwater.formats.schemas import as_schema
+
+MAX_BYTES: Final = 1 << 20
+
+_LONGEST: Final = 64 << 20
+_BLOCK_ROWS: Final = 1 << 14
+_BLOCK_BYTES: Final = 1 << 24
+"""Records are read in blocks whose arrays fit the processor's cache."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProtobufFormat(Format):
+    """Records that are Protobuf messages, one a record, with a column for each field.
+
+    Protobuf evolves by field numbers, so one description reads the records of every writer: fields that
+    it does not have are passed over, fields that a writer did not have are absent.
+    """
+
+    schema: pl.Schema = field(hash=False)
+    described: Described
+    confluent: bool = False
+    max_bytes: int = MAX_BYTES
+
+    def decoder(self) -> ProtobufDecoder:
+        """Return a decoder of such records."""
+        return ProtobufDecoder(self)
+
+    def __str__(self) -> str:
+        return f"Protobuf {self.described.name}" + (" in Confluent's wire format" if self.confluent else "")
+
+
+def protobuf(
+    message: object = None,
+    *,
+    descriptor_set: DescriptorSet | None = None,
+    name: str | None = None,
+    registry: object = None,
+    confluent: bool = False,
+    max_bytes: int = MAX_BYTES,
+) -> ProtobufFormat:
+    """Read records as Protobuf messages: `protobuf(orders_pb2.Order)`.
+
+    `message` is a generated class or a descriptor; without generated code, give what `protoc
+    --include_imports --descriptor_set_out` wrote and the message's full name:
+    `protobuf(descriptor_set="orders.desc", name="shop.Order")`.
+
+    A field that a record does not have is null if its presence is told (`optional`, a member of a oneof,
+    a message, everything in proto2), else its default value; a list or a map is empty. An enum is the
+    name of its value, or the digits of a number that has no name. A `google.protobuf.Timestamp` is a
+    timestamp, a `Duration` whole milliseconds, a wrapper a nullable value, a message without fields
+    true; another message is a struct, and a map needs strings as keys. What is cut off, has a field of
+    another wire type than declared, or lacks a required field is a dead letter.
+
+    With `confluent=True`, or a `registry`, records begin with the header of Confluent's serializers. It
+    is checked and passed over: no schema has to be fetched, because field numbers say it all. A record
+    that holds another message of its file is a dead letter (`incompatible_schema`).
+    """
+    if isinstance(max_bytes, bool) or not isinstance(max_bytes, int) or not 1 <= max_bytes <= _LONGEST:
+        raise refuse("FORMAT_LIMIT", what="max_bytes", least=1, most=_LONGEST, got=repr(max_bytes), default=MAX_BYTES)
+    described = describe_message(message, descriptor_set=descriptor_set, name=name)
+    plan = plan_message(described.descriptor())
+    return ProtobufFormat(
+        schema=as_schema({each.name: each.dtype for each in plan.fields}),
+        described=described,
+        confluent=bool(confluent) or registry is not None,
+        max_bytes=max_bytes,
+    )
+
+
+class ProtobufDecoder(Decoder):
+    """Decodes records of one message; never raises, whatever the bytes are.
+
+    1. What is null or too long is put aside.
+    2. The fields of all records are read at once, tag by tag; records with anything unusual are doubted.
+    3. Those are read one by one, exactly.
+
+    Which way a record takes decides how long it takes, never what becomes of it.
+    """
+
+    def __init__(self, form: ProtobufFormat) -> None:
+        self._format = form
+        self._plan = plan_message(form.described.descriptor())
+        self._reader = ColumnReader(self._plan)
+        self._frames = Frames(form.described.path()) if form.confluent else None
+
+    def __reduce__(self) -> tuple[type[ProtobufDecoder], tuple[ProtobufFormat]]:
+        return (type(self), (self._format,))
+
+    def decode(self, payload: pl.Series) -> Decoded:
+        """Return the rows of a column of bytes, and what is wrong with the records that gave none."""
+        flaws = self._unreadable(payload)
+        doubtful: Flags = np.zeros(len(payload), dtype=bool)
+        frames = [pl.DataFrame(schema=self._format.schema)]
+        for records in _blocks(payload, list(flaws), doubtful):
+            messages = records if self._frames is None else replace(records, starts=self._frames.skip(records))
+            frames.append(pl.DataFrame(self._reader.read(messages)))
+        frame = pl.concat(frames, rechunk=True)
+        exact: dict[int, Row | None] = dict.fromkeys(flaws)
+        places = np.setdiff1d(np.flatnonzero(doubtful), list(flaws))
+        for at, record in zip(places.tolist(), payload.gather(places).to_list(), strict=True):
+            found = self._read_one(record)
+            exact[at] = None if isinstance(found, Flaw) else found
+            if isinstance(found, Flaw):
+                flaws[at] = found
+        return Decoded.of(with_rows(frame, exact), flaws)
+
+    def _unreadable(self, payload: pl.Series) -> dict[int, Flaw]:
+        """Return the flaws of records that are not even looked at, by place."""
+        most, sizes = self._format.max_bytes, payload.bin.size()
+        absent = Flaw(reason="empty_record", message="the record has no payload")
+        flaws = dict.fromkeys(sizes.is_null().arg_true(), absent)
+        for at in (sizes > most).arg_true():
+            flaws[at] = Flaw(reason="too_long", message=f"a record may have {most} bytes; got {sizes[at]}")
+        return flaws
+
+    def _read_one(self, record: bytes) -> Row | Flaw:
+        start = 0 if self._frames is None else self._frames.skip_one(record)
+        return start if isinstance(start, Flaw) else read_message(self._plan, record, start)
+
+
+def _blocks(payload: pl.Series, without: list[int], doubtful: Flags) -> Iterator[Messages]:
+    """Yield the records of a column in pieces, with their part of `doubtful`; those of `without` are empty."""
+    if not len(payload):
+        return
+    whole = payload.rechunk().to_arrow()
+    _, places, values = whole.buffers()
+    assert places is not None
+    offsets = np.frombuffer(memoryview(places), dtype=np.int64)[whole.offset : whole.offset + len(whole) + 1]
+    data = np.frombuffer(b"" if values is None else memoryview(values), dtype=np.uint8)
+    stops = offsets[1:].copy()
+    stops[without] = offsets[without]
+    first = 0
+    while first < len(payload):
+        within = int(np.searchsorted(offsets, offsets[first] + _BLOCK_BYTES, side="right")) - 1
+        last = min(len(payload), first + _BLOCK_ROWS, max(within, first + 1))
+        base = offsets[first]
+        yield Messages(
+            wire=Wire(data[base : offsets[last]]),
+            starts=offsets[first:last] - base,
+            stops=stops[first:last] - base,
+            doubtful=doubtful[first:last],
+        )
+        first = last

@@ -1,0 +1,162 @@
+"""Many messages at once, field by field: every step takes one field of all the messages that are at it.
+
+Writers write fields by their numbers, so the field with the lowest number goes first: when it is done with,
+all messages that have the next one are at it, whatever fields they lack, and a field takes one step however
+many messages there are. Messages in which fields come in another order only take more steps.
+
+Whatever is out of the ordinary makes a message doubtful: it is read alone afterwards, exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slackwater.formats.protobuf.gather import ManyNumbers, ManySlices, OneNumber, OneSlice, Rows
+from slackwater.formats.protobuf.plan import FIXED32, FIXED64, GROUP, LENGTH, VARINT, FieldPlan, MessagePlan
+from slackwater.formats.protobuf.wire import NOWHERE, Flags, Messages, Places, Wire
+
+Gatherer = OneNumber | OneSlice | ManyNumbers | ManySlices
+
+FEWEST: Final = 16
+"""So few messages are read one by one sooner than together, once the usual steps are over."""
+
+_SPARE_STEPS: Final = 16
+_WIRE_TYPES: Final = 8
+_DOUBT: Final = 6  # a wire type that no field has
+_DONE: Final = 1 << 30
+_LONGEST_TAG: Final = 5
+_LARGEST_TAG: Final = (1 << 32) - 1
+
+_Take = Callable[[Rows, Places], Places]
+
+
+class Tags:
+    """Which tags a message's fields have, and the code that says what to do with each.
+
+    The first eight codes are the wire types, for the fields that are not declared; then two for each
+    declared field, by its number: as declared, and packed. A declared field with a wire type that it
+    cannot have is in doubt, and so is field 0.
+    """
+
+    def __init__(self, plan: MessagePlan) -> None:
+        numbers = sorted(plan.by_number)
+        self.first = {number: _WIRE_TYPES + 2 * rank for rank, number in enumerate(numbers)}
+        self.count = _WIRE_TYPES + 2 * len(numbers)
+        codes = dict.fromkeys(range(_WIRE_TYPES), _DOUBT)
+        for field in plan.fields:
+            codes |= {field.number * _WIRE_TYPES + wire: _DOUBT for wire in range(_WIRE_TYPES)}
+            if field.wire != GROUP:
+                codes[field.number * _WIRE_TYPES + field.wire] = self.first[field.number]
+            if field.is_list and is_number(field):
+                codes[field.number * _WIRE_TYPES + LENGTH] = self.first[field.number] + 1
+        self._by_tag = codes
+        self._known = np.array(sorted(codes), dtype=np.uint64)
+        self._codes = np.array([codes[tag] for tag in sorted(codes)], dtype=np.int32)
+
+    def read(self, wire: Wire, at: Places) -> tuple[NDArray[np.int32] | int, Places]:
+        """Return the codes of the tags at some places (one number if they are all the same), and their ends."""
+        tags, ends = wire.varints(at)
+        unfit = (ends - at > _LONGEST_TAG) | (tags > _LARGEST_TAG)
+        if (tags == tags[0]).all() and not unfit.any():
+            return self._by_tag.get(int(tags[0]), int(tags[0]) % _WIRE_TYPES), ends
+        near = np.minimum(np.searchsorted(self._known, tags), len(self._known) - 1)
+        wire_types = (tags & np.uint64(_WIRE_TYPES - 1)).astype(np.int32)
+        codes = np.where(self._known[near] == tags, self._codes[near], wire_types)
+        codes[unfit] = _DOUBT
+        return codes, ends
+
+
+def is_number(field: FieldPlan) -> bool:
+    """Return whether one value of a field is a number on the wire."""
+    return field.wire in (VARINT, FIXED32, FIXED64)
+
+
+def scan(plan: MessagePlan, tags: Tags, messages: Messages) -> list[Gatherer]:
+    """Return what is found of each field of `plan` in `messages`."""
+    found = [_gatherer(field, messages) for field in plan.fields]
+    takers = _takers(plan, found, messages.wire, tags)
+    cursors = _Cursors(tags, messages)
+    for step in count():
+        is_usual = step < tags.count + _SPARE_STEPS
+        code = cursors.lowest() if is_usual else cursors.most_common()
+        if code == _DONE:
+            break
+        rows, at = cursors.at_code(code)
+        if not is_usual and len(at) < FEWEST:
+            messages.doubtful[cursors.left()] = True
+            break
+        cursors.move(rows, takers[code](rows, at))
+    return found
+
+
+class _Cursors:
+    """Where each message is: after the tag of its next field, and what code that has."""
+
+    def __init__(self, tags: Tags, messages: Messages) -> None:
+        self._tags = tags
+        self._messages = messages
+        self._at = messages.starts.copy()
+        self._codes = np.full(len(messages), _DONE, dtype=np.int32)
+        self.move(slice(None), messages.starts)
+
+    def lowest(self) -> int:
+        """Return the lowest code that a message is at."""
+        return int(self._codes.min(initial=_DONE))
+
+    def most_common(self) -> int:
+        """Return the code that most messages are at."""
+        left = self._codes[self._codes != _DONE]
+        return int(np.bincount(left).argmax()) if len(left) else _DONE
+
+    def left(self) -> Flags:
+        """Return which messages have fields left."""
+        left: Flags = self._codes != _DONE
+        return left
+
+    def at_code(self, code: int) -> tuple[Rows, Places]:
+        """Return the messages that are at a code, and where."""
+        if self._codes.max() == self._codes.min():
+            return slice(None), self._at.copy()
+        rows = np.flatnonzero(self._codes == code)
+        return rows, self._at[rows]
+
+    def move(self, rows: Rows, ends: Places) -> None:
+        """Go on to the next field of `rows`, whose last one has its end at `ends`."""
+        stops = self._messages.stops[rows]
+        going = ends < stops
+        if not going.all():
+            numbers = np.arange(len(stops)) if isinstance(rows, slice) else rows
+            self._codes[numbers] = _DONE
+            self._messages.doubtful[numbers[ends > stops]] = True
+            rows, ends = numbers[going], ends[going]
+        if len(ends):
+            self._codes[rows], self._at[rows] = self._tags.read(self._messages.wire, ends)
+
+
+def _takers(plan: MessagePlan, found: list[Gatherer], wire: Wire, tags: Tags) -> list[_Take]:
+    """Return what to do for each code."""
+    takers: list[_Take] = [_nowhere] * tags.count
+    takers[VARINT] = lambda _, at: wire.varints(at)[1]
+    takers[FIXED64] = lambda _, at: at + 8
+    takers[LENGTH] = lambda _, at: wire.slices(at)[1]
+    takers[FIXED32] = lambda _, at: at + 4
+    for field, gatherer in zip(plan.fields, found, strict=True):
+        takers[tags.first[field.number]] = gatherer.take
+        if isinstance(gatherer, ManyNumbers):
+            takers[tags.first[field.number] + 1] = gatherer.packed.take
+    return takers
+
+
+def _nowhere(_: Rows, at: Places) -> Places:
+    return np.full_like(at, NOWHERE)
+
+
+def _gatherer(field: FieldPlan, messages: Messages) -> Gatherer:
+    if field.is_list or field.is_map:
+        return ManyNumbers(field, messages) if is_number(field) else ManySlices(messages)
+    return OneNumber(field, messages) if is_number(field) else OneSlice(messages)
