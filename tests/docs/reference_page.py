@@ -77,9 +77,11 @@ def page() -> str:
         _entry("pipeline.explain", sw.Pipeline.explain),
         _run(),
         _entry("sw.duration", sw.duration),
+        _entry("sw.secret", sw.secret),
     )
     for title, module, prefix in (
         ("Sources", sw.sources, "sw.sources"),
+        ("Kafka's TLS and SASL", sw.kafka, "sw.kafka"),
         ("Formats", sw.formats, "sw.formats"),
         ("Sinks", sw.sinks, "sw.sinks"),
     ):
