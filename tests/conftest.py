@@ -41,6 +41,17 @@ settings.register_profile("thorough", settings.get_profile("quick"), max_example
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if IS_CI else "quick"))
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes longest, so that no worker is left alone with it at the end."""
+
+    def turn(item: pytest.Item) -> int:
+        marks = {mark.name for mark in item.iter_markers()}
+        return 0 if marks & {"crash", "cluster"} else 1 if marks & {"spark", "kafka"} else 2
+
+    items.sort(key=turn)
+
+
 class Needs(Protocol):
     """Skips the test unless `part` is there; on CI a missing part fails it."""
 
@@ -59,6 +70,17 @@ def needs() -> Needs:
         pytest.skip(reason)
 
     return check
+
+
+def _kafka_jars() -> list[str]:
+    """Return the Kafka connector's jars, or none where Maven is missing: tests that need them say so."""
+    from slackwater.errors import RunError
+    from slackwater.kafka.connector import connector_jars
+
+    try:
+        return connector_jars()
+    except RunError:
+        return []
 
 
 @pytest.fixture(scope="session")
@@ -80,6 +102,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory, needs: Needs) -> Iterator[Sp
                 "spark.driver.host": "127.0.0.1",
                 "spark.driver.memory": "2g",
                 "spark.executorEnv.POLARS_MAX_THREADS": "1",
+                "spark.jars": ",".join(_kafka_jars()),
                 "spark.local.dir": str(folder / "local"),
                 "spark.sql.catalogImplementation": "in-memory",
                 "spark.sql.session.timeZone": "UTC",
