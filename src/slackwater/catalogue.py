@@ -272,7 +272,7 @@ CATALOGUE: Final[dict[str, str]] = {
         "a global window never ends, so nothing is late for it; got `allowed_lateness` in step `{step}`; leave it out"
     ),
     "GLOBAL_NEEDS_TRIGGER": (
-        "a global window never ends, so a live job would never see a result; got {got}; add "
+        "a global window never ends, so a live job would never see a result; got the default trigger; add "
         'trigger=sw.after_count(100) or sw.every("10s")'
     ),
     "JARS_NO_MAVEN": (

@@ -33,7 +33,7 @@ from slackwater.rowops import (
 )
 from slackwater.sinks.base import DROP, Sink
 from slackwater.sources.base import Source
-from slackwater.triggers import Trigger, after_watermark, schedule
+from slackwater.triggers import Trigger, after_watermark
 from slackwater.windows import GlobalWindow, SlidingWindow, Window
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -284,8 +284,8 @@ def _written(positional: tuple[Expression, ...], named: Mapping[str, Expression]
 
 
 def _check_fit(window: Window, trigger: Trigger, accumulation: Accumulation) -> None:
-    if isinstance(window, GlobalWindow) and schedule(trigger).is_lazy:
-        raise refuse("GLOBAL_NEEDS_TRIGGER", got=trigger)
+    if isinstance(window, GlobalWindow) and trigger == after_watermark():
+        raise refuse("GLOBAL_NEEDS_TRIGGER")
     if isinstance(window, SlidingWindow) and trigger != after_watermark():
         raise refuse("SLIDING_TRIGGER", got=trigger)
     if isinstance(window, SlidingWindow) and accumulation == "discarding":

@@ -14,7 +14,7 @@ from slackwater.operators.spec import Accumulation
 from slackwater.sources.base import Source
 from slackwater.streams import Results, Stream
 from slackwater.testing import Harness
-from slackwater.triggers import Trigger, schedule
+from slackwater.triggers import Trigger
 from slackwater.windows import GlobalWindow, SlidingWindow, Window
 
 T0: Final = 1_700_000_000_000
@@ -156,7 +156,7 @@ def setups(draw: st.DrawFn, windows: st.SearchStrategy[Window] = ANY) -> Setup:
             accumulation=draw(st.sampled_from(["accumulating", "retracting"])),
         )
     trigger = draw(TRIGGERS)
-    if isinstance(window, GlobalWindow) and schedule(trigger).is_lazy:
+    if isinstance(window, GlobalWindow) and trigger == sw.after_watermark():
         trigger = sw.after_count(2)
     return Setup(
         window=window,

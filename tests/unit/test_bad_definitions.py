@@ -210,7 +210,6 @@ WINDOWS = [
     Bad("time that goes on though nothing is ever idle", "WHEN_ALL_IDLE_NEVER", 'add idle_after="1m"', lambda: records().event_time("placed_at", when_all_idle="go_on")),
     Bad("semantics that are a number", "NOT_SEMANTICS", "got 3", lambda: windowed(semantics=3)),
     Bad("an empty step name", "BAD_NAME", "a step name must be made of letters, digits", lambda: windowed(name="")),
-    Bad("a global window whose trigger never fires", "GLOBAL_NEEDS_TRIGGER", "got Never()", lambda: windowed(sw.global_window(), trigger=sw.never())),
     Bad("windows without number", "WINDOW_OVERLAP", "got a hopping window that puts each event into 86,400,000", lambda: sw.hopping("1d", every="1ms")),
     Bad("cumulative windows without number", "WINDOW_OVERLAP", "100,000 windows at most", lambda: sw.cumulative("365d", every="1s")),
     Bad("any of no trigger", "TRIGGER_ANY_OF", "got nothing; name two that differ", sw.any_of),

@@ -21,7 +21,7 @@ SCHEMA = pl.Schema({"x": pl.Float64(), "s": pl.String(), "l": pl.List(pl.Int64()
         (lambda: agg.quantile("x", 1.5), "QUANTILE_RANGE", "got 1.5 in quantile"),
         (lambda: agg.quantile("x", float("nan")), "QUANTILE_RANGE", "got nan"),
         (lambda: agg.quantiles("x", [0.5, -0.1]), "QUANTILE_RANGE", "got -0.1"),
-        (lambda: agg.quantiles("x", []), "QUANTILES_EMPTY", "at least one quantile"),
+        (lambda: agg.quantiles("x", []), "QUANTILES_EMPTY", "one or more quantiles"),
         (lambda: agg.quantile("x", 0.5, relative_error=0), "QUANTILE_ERROR", "got 0;"),
         (lambda: agg.quantile("x", 0.5, relative_error=1), "QUANTILE_ERROR", "below 1; got 1;"),
         (lambda: agg.quantile("x", 0.5, relative_error=1e-9), "QUANTILE_ERROR", "got 1e-09"),
