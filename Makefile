@@ -14,7 +14,7 @@ UPGRADE ?=
 CHECKED := $(wildcard src tests benchmarks examples)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check conformance bench crash lock clean java
+.PHONY: help demo test long check conformance bench crash lock clean java
 
 help: ## List the targets and their variables
 	@echo "Slackwater: event-time stream processing on Spark."
@@ -36,7 +36,10 @@ demo: $(READY) java ## Run a live stream with late, broken and future events for
 	$(BIN)/slackwater demo
 
 test: check java ## Run `check`, then every test that is short: unit, in memory, Spark, crash, cluster, docs
-	$(BIN)/pytest -n 2 --dist loadscope --durations=15 $(ARGS)
+	$(BIN)/pytest -n 2 --dist loadscope --durations=15 -m "not long" $(ARGS)
+
+long: $(READY) java ## Run the tests that take a minute or more: a million records through Kafka, a slow partition
+	$(BIN)/pytest -n 0 --durations=15 -m long $(ARGS)
 
 check: $(READY) ## Lint, formatting, strict types, and that imports point one way
 	$(BIN)/ruff check

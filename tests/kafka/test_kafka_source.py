@@ -227,6 +227,7 @@ def test_missing_topic_unreachable_cluster_and_topic_made_anew_are_said_before_t
     assert f"`{topic}` of stream `events` was deleted and made anew" in refused(lambda: start(source, "anew"))
 
 
+@pytest.mark.long
 def test_million_records_through_the_whole_pipeline_equal_the_truth(
     spark: SparkSession, topics: Topics, tmp_path: Path
 ) -> None:

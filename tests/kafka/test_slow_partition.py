@@ -12,7 +12,7 @@ from benchmarks.slow_partition import PARTITIONS, PER_ROUND, ours, produce, spar
 from tests.kafka.topics import Topics
 
 ROUNDS = 10
-pytestmark = [pytest.mark.spark, pytest.mark.kafka]
+pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
 
 
 def test_no_honest_event_is_late_per_partition_and_one_watermark_loses_some(
