@@ -93,14 +93,17 @@ def avro(event_id: int, key: str, ts: int, value: float) -> bytes:
     return _zigzag(event_id) + _zigzag(len(key)) + key.encode() + _zigzag(ts) + struct.pack("<d", value)
 
 
-def _zigzag(number: int) -> bytes:
-    number = (number << 1) ^ (number >> 63)
+def varint(number: int) -> bytes:
+    """Return a number as Avro and Protobuf write it: seven bits a byte, the lowest first."""
     written = bytearray()
     while number > 0x7F:
         written.append(number & 0x7F | 0x80)
         number >>= 7
-    written.append(number)
-    return bytes(written)
+    return bytes([*written, number])
+
+
+def _zigzag(number: int) -> bytes:
+    return varint((number << 1) ^ (number >> 63))
 
 
 def _frame(events: Events, number: int) -> pl.DataFrame:

@@ -31,7 +31,7 @@ from google.protobuf.descriptor_pb2 import (  # type: ignore[import-untyped]
 from pyspark.sql import functions as F  # noqa: N812  PySpark's own convention
 
 import slackwater as sw
-from benchmarks.data import DDL
+from benchmarks.data import DDL, avro, varint
 from slackwater.formats import Format
 from slackwater.runtime.session import spark_session
 
@@ -74,10 +74,6 @@ def _avro_schema() -> str:
     return json.dumps({"type": "record", "name": "Event", "fields": fields})
 
 
-def _avro(event_id: int, key: str, ts: int, value: float) -> bytes:
-    return _zigzag(event_id) + _zigzag(len(key)) + key.encode() + _zigzag(ts) + struct.pack("<d", value)
-
-
 def _protobuf_form() -> Format:
     kinds = {
         "event_id": FieldDescriptorProto.TYPE_INT64,
@@ -94,29 +90,17 @@ def _protobuf_form() -> Format:
 
 
 def _protobuf(event_id: int, key: str, ts: int, value: float) -> bytes:
-    text = b"\x12" + _varint(len(key)) + key.encode()
-    return b"\x08" + _varint(event_id) + text + b"\x18" + _varint(ts) + b"\x21" + struct.pack("<d", value)
+    text = b"\x12" + varint(len(key)) + key.encode()
+    return b"\x08" + varint(event_id) + text + b"\x18" + varint(ts) + b"\x21" + struct.pack("<d", value)
 
 
 def _csv(event_id: int, key: str, ts: int, value: float) -> bytes:
     return f"{event_id},{key},{ts},{value}".encode()
 
 
-def _zigzag(number: int) -> bytes:
-    return _varint((number << 1) ^ (number >> 63))
-
-
-def _varint(number: int) -> bytes:
-    written = bytearray()
-    while number > 0x7F:
-        written.append(number & 0x7F | 0x80)
-        number >>= 7
-    return bytes([*written, number])
-
-
 CASES: Final[dict[str, Case]] = {
     "json": Case(form=lambda: sw.formats.json(DDL), write=_json),
-    "avro": Case(form=lambda: sw.formats.avro(_avro_schema()), write=_avro),
+    "avro": Case(form=lambda: sw.formats.avro(_avro_schema()), write=avro),
     "protobuf": Case(form=_protobuf_form, write=_protobuf),
     "csv": Case(form=lambda: sw.formats.csv(DDL), write=_csv),
 }

@@ -49,6 +49,7 @@ LEVELS = {
     "slackwater.expressions": 10,
     "slackwater.jars": 10,
     "slackwater.secrets": 5,
+    "slackwater.stopping": 5,
     "slackwater.local_folders": 10,
     "slackwater.catalogue": 0,
     "slackwater.errors": 0,

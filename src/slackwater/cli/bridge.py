@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType
 from typing import Annotated, TextIO
 
 import typer
@@ -17,6 +13,7 @@ import typer
 from slackwater.bridge.definition import mqtt_bridge
 from slackwater.bridge.running import RunningBridge, Tally
 from slackwater.secrets import secret
+from slackwater.stopping import stopped_by_signals
 
 bridge = typer.Typer(help="From other protocols into a log or a Kafka topic, at least once.", no_args_is_help=True)
 
@@ -81,7 +78,7 @@ def mqtt(
     )
     lines = BridgeLines(is_quiet=quiet)
     running = RunningBridge(definition, on_progress=lines.told, on_notice=lines.noticed)
-    with _signals(running):
+    with stopped_by_signals(running.stop):
         tally = running.run()
     lines.end(f"{summary(tally)}, to {definition.to}")
 
@@ -134,16 +131,3 @@ class BridgeLines:
         if self._width and self.out.isatty():
             self.out.write("\r" + " " * self._width + "\r")
             self._width = 0
-
-
-@contextmanager
-def _signals(running: RunningBridge) -> Iterator[None]:
-    def stop(_signal: int, _frame: FrameType | None) -> None:
-        running.stop()
-
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

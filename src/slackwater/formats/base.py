@@ -8,6 +8,8 @@ from typing import Final
 
 import polars as pl
 
+from slackwater.errors import refuse
+
 _BAD: Final = pl.Schema({"index": pl.UInt32(), "reason": pl.String(), "message": pl.String()})
 
 
@@ -43,6 +45,12 @@ class Decoded:
             schema=_BAD,
         )
         return cls(frame=frame, bad=bad)
+
+
+def check_limit(what: str, got: object, *, most: int, default: int) -> None:
+    """Refuse a limit of a format that is no whole number from 1 to `most`."""
+    if isinstance(got, bool) or not isinstance(got, int) or not 1 <= got <= most:
+        raise refuse("FORMAT_LIMIT", what=what, least=1, most=most, got=repr(got), default=default)
 
 
 class Decoder(ABC):

@@ -10,14 +10,11 @@ One micro-batch, as the driver sees it (`_on_batch`):
 
 from __future__ import annotations
 
-import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
 from py4j.protocol import Py4JJavaError
@@ -45,6 +42,7 @@ from slackwater.runtime.session import QUERY_CONF, hush, settings, spark_session
 from slackwater.runtime.worker import CLOCK_PROPERTY, PlanHandle
 from slackwater.runtime.worker_errors import unwrapped
 from slackwater.sources.kafka import KafkaSource
+from slackwater.stopping import stopped_by_signals
 
 if TYPE_CHECKING:
     from slackwater.plan import Plan
@@ -404,26 +402,9 @@ def run_pipeline(plan: Plan, **options: Any) -> Job:  # noqa: ANN401  as make_jo
     `on_start` (called when what needs no Spark was checked), `on_batch`.
     """
     job = make_job(plan, **options)
-    with _signals(job):
+    with stopped_by_signals(job.stop):
         job.run()
     return job
-
-
-@contextmanager
-def _signals(job: Job) -> Iterator[None]:
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(_signal: int, _frame: FrameType | None) -> None:
-        job.stop()
-
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _power_of_two_at_most(number: int) -> int:

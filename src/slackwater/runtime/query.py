@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812  PySpark's own convention
 from slackwater.engine.key_groups import labels
 from slackwater.engine.packets import DDL
 from slackwater.kafka.connector import connector_jars
-from slackwater.runtime.worker import KeyedProcessor, PlanHandle, frame_front, kafka_front, log_front
+from slackwater.runtime.worker import KeyedProcessor, PlanHandle, frame_chunks, front, kafka_chunks, log_chunks
 from slackwater.sources.dataframe import DataFrameSource
 from slackwater.sources.kafka import KafkaSource
 from slackwater.sources.log import LogSource
@@ -57,7 +57,7 @@ def _front(spark: SparkSession, source: SourcePlan, handle: PlanHandle, *, bound
             # Without `content` the JVM lists the files and reads none of them.
             listed = reader.load(_literal(log.path)).select("path", "length", modified)
             # Bounded batches have no heartbeat after the first, so FRONT ticks as well.
-            return listed.mapInArrow(log_front(handle, source.name, ticks=bounded), DDL)
+            return listed.mapInArrow(front(handle, source.name, log_chunks, ticks=bounded), DDL)
         case KafkaSource() as kafka:
             records = _kafka_reader(spark, kafka).load()
             columns = ["value", "key", "partition", "offset"]
@@ -66,10 +66,10 @@ def _front(spark: SparkSession, source: SourcePlan, handle: PlanHandle, *, bound
             # As text: with a nested column Spark's Arrow writer takes minutes for a million rows.
             headers = F.to_json("headers", {"ignoreNullFields": "false"}).alias("headers")
             taken = records.select(*columns, headers, F.unix_millis("timestamp").alias("ingested_ms"))
-            return taken.mapInArrow(kafka_front(handle, source.name, ticks=bounded), DDL)
+            return taken.mapInArrow(front(handle, source.name, kafka_chunks, ticks=bounded), DDL)
         case DataFrameSource(frame=frame):
             typed: DataFrame = frame
-            return typed.mapInArrow(frame_front(handle, source.name, ticks=bounded), DDL)
+            return typed.mapInArrow(front(handle, source.name, frame_chunks, ticks=bounded), DDL)
     message = f"{source.source} cannot run on Spark"
     raise TypeError(message)
 

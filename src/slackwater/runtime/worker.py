@@ -22,7 +22,7 @@ from slackwater.errors import fault
 from slackwater.eventtime.clock import Clock
 from slackwater.formats.dead_letters import HEADERS
 from slackwater.operators.packing import unpack
-from slackwater.plan import Plan
+from slackwater.plan import Plan, SourcePlan
 from slackwater.runtime.crash_points import crash_point
 from slackwater.sources.kafka import KafkaSource
 from slackwater.sources.log import LogSource
@@ -66,28 +66,69 @@ def task_clock() -> Clock:
     return clock
 
 
-def log_front(handle: PlanHandle, stream: str, *, ticks: bool) -> Callable[[Iterator[pa.RecordBatch]], Any]:
-    """Return FRONT for a log: takes (path, length, modified) of files and reads them itself."""
+Run = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+Chunks = Callable[[SourcePlan, Clock, Iterator[pa.RecordBatch]], Iterator[Chunk]]
+
+
+def front(handle: PlanHandle, stream: str, chunks: Chunks, *, ticks: bool) -> Run:
+    """Return FRONT for a stream, as `mapInArrow` runs it; `chunks` makes chunks of what Spark hands over.
+
+    A task that is handed nothing does nothing. Else it is called by its first file in the statistics.
+    """
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        files = [row for batch in batches for row in batch.to_pylist()]
-        if not files:
+        first = next(batches, None)
+        if first is None:
             return
         plan, clock = handle.load(), task_clock()
         [source] = [source for source in plan.sources if source.name == stream]
-        assert isinstance(source.source, LogSource)
-        front = Front(plan, source, clock)
+        working = Front(plan, source, clock)
         crash_point("front", clock.batch)
-        for file in sorted(files, key=lambda file: file["path"]):
-            for chunk in _log_chunks(source.source, file):
-                if packets := front.process(chunk):
-                    yield to_arrow(packets)
-        yield to_arrow([*front.finish(files[0]["path"]), *_ticks(plan, wanted=ticks)])
+        task = ""
+        for chunk in chunks(source, clock, itertools.chain([first], batches)):
+            task = task or chunk.file
+            if packets := working.process(chunk):
+                yield to_arrow(packets)
+        yield to_arrow([*working.finish(task), *_ticks(plan, wanted=ticks)])
 
     return run
 
 
-def _log_chunks(source: LogSource, file: dict[str, Any]) -> Iterator[Chunk]:
+def log_chunks(source: SourcePlan, _clock: Clock, batches: Iterator[pa.RecordBatch]) -> Iterator[Chunk]:
+    """Yield the records of the files that Spark has listed as (path, length, modified): FRONT reads them itself."""
+    assert isinstance(source.source, LogSource)
+    files = [row for batch in batches for row in batch.to_pylist()]
+    for file in sorted(files, key=lambda file: file["path"]):
+        yield from _file_chunks(source.source, file)
+
+
+def frame_chunks(source: SourcePlan, clock: Clock, batches: Iterator[pa.RecordBatch]) -> Iterator[Chunk]:
+    """Yield the rows of a DataFrame."""
+    schema, context = source.source.schema, TaskContext.get()
+    assert schema is not None
+    assert context is not None
+    offset = context.partitionId() << 40
+    for batch in batches:
+        frame = conform(pl.DataFrame(pa.table(batch)), schema)
+        yield Chunk(
+            frame=frame,
+            partition="",
+            file=str(context.partitionId()),
+            first_offset=offset,
+            source=source.name,
+            ingestion_ms=clock.now,
+        )
+        offset += frame.height
+
+
+def kafka_chunks(source: SourcePlan, _clock: Clock, batches: Iterator[pa.RecordBatch]) -> Iterator[Chunk]:
+    """Yield records as the connector gives them: of one partition a task, in order."""
+    assert isinstance(source.source, KafkaSource)
+    for batch in batches:
+        yield _kafka_chunk(source.source, pl.DataFrame(pa.table(batch)))
+
+
+def _file_chunks(source: LogSource, file: dict[str, Any]) -> Iterator[Chunk]:
     # Spark gives the path as it is, nothing in it is encoded.
     path = file["path"].removeprefix("file://").removeprefix("file:")
     modified = file["modified_ms"]
@@ -104,62 +145,6 @@ def _log_chunks(source: LogSource, file: dict[str, Any]) -> Iterator[Chunk]:
             ingestion_ms=modified,
             modified_ms=modified,
         )
-
-
-def frame_front(handle: PlanHandle, stream: str, *, ticks: bool) -> Callable[[Iterator[pa.RecordBatch]], Any]:
-    """Return FRONT for a DataFrame: takes its columns."""
-
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        first = next(batches, None)
-        if first is None:
-            return
-        plan, clock = handle.load(), task_clock()
-        [source] = [source for source in plan.sources if source.name == stream]
-        assert source.source.schema is not None
-        front = Front(plan, source, clock)
-        crash_point("front", clock.batch)
-        context = TaskContext.get()
-        assert context is not None
-        offset = context.partitionId() << 40
-        for batch in itertools.chain([first], batches):
-            frame = conform(pl.DataFrame(pa.table(batch)), source.source.schema)
-            chunk = Chunk(
-                frame=frame,
-                partition="",
-                file=str(context.partitionId()),
-                first_offset=offset,
-                source=stream,
-                ingestion_ms=clock.now,
-            )
-            offset += frame.height
-            if packets := front.process(chunk):
-                yield to_arrow(packets)
-        yield to_arrow([*front.finish(str(context.partitionId())), *_ticks(plan, wanted=ticks)])
-
-    return run
-
-
-def kafka_front(handle: PlanHandle, stream: str, *, ticks: bool) -> Callable[[Iterator[pa.RecordBatch]], Any]:
-    """Return FRONT for Kafka: takes records as the connector gives them, of one partition a task, in order."""
-
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        first = next(batches, None)
-        if first is None:
-            return
-        plan, clock = handle.load(), task_clock()
-        [source] = [source for source in plan.sources if source.name == stream]
-        assert isinstance(source.source, KafkaSource)
-        front = Front(plan, source, clock)
-        crash_point("front", clock.batch)
-        place = ""
-        for batch in itertools.chain([first], batches):
-            chunk = _kafka_chunk(source.source, pl.DataFrame(pa.table(batch)))
-            place = place or chunk.file
-            if packets := front.process(chunk):
-                yield to_arrow(packets)
-        yield to_arrow([*front.finish(place), *_ticks(plan, wanted=ticks)])
-
-    return run
 
 
 def _kafka_chunk(source: KafkaSource, records: pl.DataFrame) -> Chunk:

@@ -17,6 +17,7 @@ from slackwater.engine.ticking import final_clock, first_clock, next_clock
 from slackwater.errors import near_miss, refuse
 from slackwater.eventtime.durations import Duration, duration_ms
 from slackwater.eventtime.times import EPOCH
+from slackwater.formats.dead_letters import HEADERS
 from slackwater.formats.schemas import SchemaSpec, as_schema, shown
 from slackwater.pipeline import Pipeline
 from slackwater.sources.base import Source
@@ -181,7 +182,8 @@ def _payloads(rows: Sequence[Row] | pl.DataFrame, stream: str) -> pl.DataFrame:
         if isinstance(row, Mapping):
             row = json.dumps(row, default=_jsonable)  # noqa: PLW2901  the row as its producer would write it
         encoded.append(row.encode() if isinstance(row, str) else row)
-    return pl.DataFrame({"__payload": encoded}, schema={"__payload": pl.Binary})
+    schema = {"__payload": pl.Binary(), "__key": pl.Binary(), "__headers": HEADERS}
+    return pl.DataFrame({"__payload": encoded, "__key": None, "__headers": None}, schema=schema)
 
 
 def _typed(rows: Sequence[Row] | pl.DataFrame, schema: pl.Schema, stream: str) -> pl.DataFrame:

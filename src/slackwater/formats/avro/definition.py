@@ -19,7 +19,7 @@ from slackwater.formats.avro.resolution import AsStruct, resolve_schemas
 from slackwater.formats.avro.schema import AvroType, Record
 from slackwater.formats.avro.types import columns_of
 from slackwater.formats.avro.writers import incompatible, parse_registered, reading_of
-from slackwater.formats.base import Decoded, Decoder, Flaw, Format
+from slackwater.formats.base import Decoded, Decoder, Flaw, Format, check_limit
 from slackwater.formats.registry import Registry
 
 MAX_BYTES: Final = 1 << 20
@@ -77,9 +77,7 @@ def avro(
     than `max_bytes` are dead letters.
     """
     _check_arguments(schema, registry, subject)
-    if isinstance(max_bytes, bool) or not isinstance(max_bytes, int) or not 1 <= max_bytes <= _LONGEST:
-        facts = {"what": "max_bytes", "least": 1, "most": _LONGEST, "got": repr(max_bytes), "default": MAX_BYTES}
-        raise refuse("FORMAT_LIMIT", **facts)
+    check_limit("max_bytes", max_bytes, most=_LONGEST, default=MAX_BYTES)
     label = _DECLARED
     try:
         if registry is not None and subject is not None:

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from slackwater.errors import refuse
-from slackwater.formats.base import Decoded, Decoder, Flaw, Format
+from slackwater.formats.base import Decoded, Decoder, Flaw, Format, check_limit
 from slackwater.formats.csv.columns import to_type
 from slackwater.formats.csv.records import Dialect, LineReader
 from slackwater.formats.csv.split import Flags, split
@@ -74,8 +74,7 @@ def csv(
     marks = {delimiter, quote, "\r", "\n"}
     if not isinstance(null, str) or not marks.isdisjoint(null):
         raise refuse("CSV_OPTION", what="null", rule="a text without delimiter, quote or line break", got=repr(null))
-    if isinstance(max_bytes, bool) or not isinstance(max_bytes, int) or not 1 <= max_bytes <= _LONGEST:
-        raise refuse("FORMAT_LIMIT", what="max_bytes", least=1, most=_LONGEST, got=repr(max_bytes), default=MAX_BYTES)
+    check_limit("max_bytes", max_bytes, most=_LONGEST, default=MAX_BYTES)
     dialect = Dialect(delimiter=delimiter, quote=quote, null=null)
     return CsvFormat(schema=columns, dialect=dialect, max_bytes=max_bytes)
 

@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from slackwater.errors import refuse
-from slackwater.formats.base import Decoded, Decoder, Flaw, Format
+from slackwater.formats.base import Decoded, Decoder, Flaw, Format, check_limit
 from slackwater.formats.exact_rows import Row, with_rows
 from slackwater.formats.json.kernel import Kernel
 from slackwater.formats.json.proof import Proof, Prover
@@ -78,8 +78,7 @@ def json(
         ("max_depth", max_depth, _DEEPEST, MAX_DEPTH),
         ("max_bytes", max_bytes, _LONGEST, MAX_BYTES),
     ):
-        if isinstance(got, bool) or not isinstance(got, int) or not 1 <= got <= most:
-            raise refuse("FORMAT_LIMIT", what=what, least=1, most=most, got=repr(got), default=default)
+        check_limit(what, got, most=most, default=default)
     for what, choice, choices in (
         ("unknown", unknown, ("ignore", "keep")),
         ("numbers_as_strings", numbers_as_strings, (False, True)),

@@ -9,8 +9,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from slackwater.errors import refuse
-from slackwater.formats.base import Decoded, Decoder, Flaw, Format
+from slackwater.formats.base import Decoded, Decoder, Flaw, Format, check_limit
 from slackwater.formats.exact_rows import Row, with_rows
 from slackwater.formats.protobuf.columns import ColumnReader
 from slackwater.formats.protobuf.descriptors import Described, DescriptorSet, describe_message
@@ -75,8 +74,7 @@ def protobuf(
     is checked and passed over: no schema has to be fetched, because field numbers say it all. A record
     that holds another message of its file is a dead letter (`incompatible_schema`).
     """
-    if isinstance(max_bytes, bool) or not isinstance(max_bytes, int) or not 1 <= max_bytes <= _LONGEST:
-        raise refuse("FORMAT_LIMIT", what="max_bytes", least=1, most=_LONGEST, got=repr(max_bytes), default=MAX_BYTES)
+    check_limit("max_bytes", max_bytes, most=_LONGEST, default=MAX_BYTES)
     described = describe_message(message, descriptor_set=descriptor_set, name=name)
     plan = plan_message(described.descriptor())
     return ProtobufFormat(
