@@ -29,6 +29,9 @@ class Recorded:
     def run(self) -> Tally:
         return Tally(received=3, written=3, acknowledged=2, without_ack=1)
 
+    def stop(self) -> None:
+        """What a signal would call; there is nothing left to stop."""
+
 
 def test_options_are_what_the_bridge_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(command, "RunningBridge", Recorded)
