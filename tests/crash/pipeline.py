@@ -6,8 +6,19 @@ import os
 from pathlib import Path
 
 import slackwater as sw
+from slackwater.sinks.base import Sink
+from tests.matrix.targets import sink_of
 
 log, out = Path(os.environ["CRASH_LOG"]), Path(os.environ["CRASH_OUT"])
+kind, address = os.environ["CRASH_SINK"], os.environ["CRASH_ADDRESS"]
+
+
+def results(name: str) -> Sink:
+    """Return the sink that results go to: the one that is tried."""
+    if kind == "files":
+        return sw.sinks.files(out / name, changelog=True)
+    return sink_of(kind, address, f"{os.environ['CRASH_PLACE']}-{name}", "user")
+
 
 events = (
     sw.stream("events", sw.sources.log(log, max_files_per_batch=2))
@@ -30,9 +41,9 @@ visits = by_user.window(sw.session("20s"), allowed_lateness="5m", accumulation="
 
 pipeline = sw.Pipeline(
     "crash",
-    per_minute.to(sw.sinks.files(out / "per_minute")),
+    per_minute.to(results("per_minute")),
     per_minute.late.to(sw.sinks.files(out / "per_minute.late", format="json")),
-    visits.to(sw.sinks.files(out / "visits", changelog=True)),
+    visits.to(results("visits")),
     visits.late.to(sw.sinks.files(out / "visits.late")),
     events.dead_letters.to(sw.sinks.files(out / "dead_letters")),
     key_groups=4,

@@ -16,7 +16,7 @@ import psutil
 
 ROOT: Final = Path(__file__).resolve().parent.parent.parent
 PIPELINE: Final = ROOT / "tests" / "crash" / "pipeline.py"
-Victim = Literal["driver", "jvm", "worker", "everything"]
+Victim = Literal["driver", "jvm", "worker", "everything", "server"]
 _MOST_SECONDS: Final = 600
 _QUICK_JVM: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
 """A JVM that lives for seconds should not compile for hours."""
@@ -30,13 +30,21 @@ class Started:
     folder: Path
 
     @classmethod
-    def start(cls, folder: Path, log: Path, *, master: str, point: str | None, once: Path) -> Started:
-        """Start the job that lives in `folder`, told to die at `point` unless the file `once` exists."""
+    def start(
+        cls, folder: Path, log: Path, *, master: str, point: str | None, once: Path, sink: tuple[str, str]
+    ) -> Started:
+        """Start the job that lives in `folder` and writes to a sink of some kind at some address.
+
+        It is told to die at `point` unless the file `once` exists.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         environment = {
             **os.environ,
             "CRASH_LOG": str(log),
             "CRASH_OUT": str(folder / "out"),
+            "CRASH_SINK": sink[0],
+            "CRASH_ADDRESS": sink[1],
+            "CRASH_PLACE": folder.name,
             "JDK_JAVA_OPTIONS": _QUICK_JVM,
             "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
             "SLACKWATER_CRASH_ONCE": str(once),
@@ -81,6 +89,7 @@ class Started:
             "jvm": [child.pid for child in jvms],
             "worker": [dice.choice(workers).pid] if workers else [],
             "everything": [self.process.pid, *(child.pid for child in children)],
+            "server": [],  # not of this tree
         }
         return sum(_killed(pid) for pid in victims[victim]) > 0
 

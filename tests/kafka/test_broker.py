@@ -36,6 +36,10 @@ def test_records_survive_a_restart_of_the_broker(folder: Path) -> None:
     first = broker.up(folder, port=broker.free_port())
     made = CliRunner().invoke(app, ["kafka", "topic", "events", "--partitions", "1", "--servers", first.servers])
     assert made.stdout == f"created events with 1 partitions at {first.servers}\n"
+    again = CliRunner().invoke(app, ["kafka", "topic", "events", "--partitions", "1", "--servers", first.servers])
+    assert (again.exit_code, again.stdout) == (0, f"there is already events with 1 partitions at {first.servers}\n")
+    with pytest.raises(RunError, match=r"KAFKA_TOPIC_EXISTS.*has `events` already, with 1 partitions and not 4"):
+        CliRunner().invoke(app, ["kafka", "topic", "events", "--servers", first.servers], catch_exceptions=False)
     producer = Producer({"bootstrap.servers": first.servers})
     records = [f"record {number}".encode() for number in range(1_000)]
     for record in records:
@@ -59,7 +63,13 @@ def test_port_that_is_taken_is_an_error_that_says_what_to_do(folder: Path, tmp_p
 def test_command_says_where_the_broker_is_and_that_it_is_stopped(folder: Path) -> None:
     running = broker.up(folder, port=broker.free_port())
     up = CliRunner().invoke(app, ["kafka", "up", "--folder", str(folder)])
-    assert f"Kafka is up at {running.servers}" in up.stdout
+    assert (up.exit_code, up.stderr) == (0, ""), "nothing is started"
+    assert f"Kafka is up already at {running.servers}; stop it with" in up.stdout
+    elsewhere = ["kafka", "up", "--folder", str(folder), "--port", str(broker.free_port())]
+    with pytest.raises(
+        RunError, match=rf"BROKER_RUNNING.*runs already at {running.servers}, and port \d+ was not used"
+    ):
+        CliRunner().invoke(app, elsewhere, catch_exceptions=False)
     down = CliRunner().invoke(app, ["kafka", "down", "--folder", str(folder)])
     assert "the broker is stopped" in down.stdout
     again = CliRunner().invoke(app, ["kafka", "down", "--folder", str(folder)])

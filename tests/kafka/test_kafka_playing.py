@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
+import polars as pl
 import pytest
 from typer.testing import CliRunner
 
@@ -13,10 +17,13 @@ from slackwater.cli.main import app
 from slackwater.errors import RunError
 from slackwater.kafka import broker
 from slackwater.kafka.connection import connection
-from slackwater.kafka.playing import Pace, export, play
+from slackwater.kafka.exporting import export
+from slackwater.kafka.playing import Pace, play
+from slackwater.kafka.reading import topic_frames
+from slackwater.lateness_report.one_log import measure_topic
 from slackwater.log_writer import LogWriter
 from slackwater.sources.log_listing import list_log
-from tests.kafka.topics import Topics
+from tests.kafka.topics import Topics, until
 
 pytestmark = pytest.mark.kafka
 
@@ -38,7 +45,7 @@ def test_log_that_went_through_a_topic_is_the_log_it_was(topics: Topics, tmp_pat
     write(tmp_path / "log", list(range(1_500)), [5_000, 5_001])
     played = CliRunner().invoke(app, ["produce", str(tmp_path / "log"), "--topic", topic, "--servers", topics.servers])
     assert played.exit_code == 0, played.output
-    assert f"sent 1,502 records of {tmp_path / 'log'} to {topic}" in played.stdout
+    assert f"delivered 1,502 records of {tmp_path / 'log'} to {topic}" in played.stdout
     topics.produce(topic, [None], partition=1)  # a tombstone
     out = ["log", "export", str(tmp_path / "back"), "--topic", topic, "--servers", topics.servers]
     exported = CliRunner().invoke(app, out)
@@ -52,8 +59,26 @@ def test_pace_is_kept(topics: Topics, tmp_path: Path) -> None:
     topic = topics.make()
     write(tmp_path / "log", list(range(3_000)))
     began = time.monotonic()
-    play(tmp_path / "log", connection(topics.servers), topic, pace=Pace(rate=2_000))
-    assert time.monotonic() - began >= 1.0, "two thousand a second, a thousand at a time"
+    played = play(tmp_path / "log", connection(topics.servers), topic, pace=Pace(rate=2_000))
+    assert time.monotonic() - began >= 1.4, "two thousand a second, a hundred at a time"
+    assert played.delivered == 3_000
+    times = pl.concat(frame for _, frame in topic_frames(connection(topics.servers), [topic]))["timestamp_ms"]
+    assert int(times[999]) - int(times[0]) >= 400, "nor is the first thousand sent at once"
+
+
+def test_interrupted_play_delivers_what_is_queued_and_counts_what_arrived(topics: Topics, tmp_path: Path) -> None:
+    topic = topics.make()
+    write(tmp_path / "log", list(range(5_000)))
+    command = [sys.executable, "-m", "slackwater", "produce", str(tmp_path / "log"), "--topic", topic]
+    rate = ["--servers", topics.servers, "--rate", "200"]
+    with subprocess.Popen([*command, *rate], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as playing:
+        until(lambda: topics.cluster.ends([(topic, 0)])[topic, 0] > 50, "some records")
+        playing.send_signal(signal.SIGINT)
+        said, _ = playing.communicate(timeout=60)
+    assert playing.returncode == 130
+    arrived = topics.cluster.ends([(topic, 0)])[topic, 0]
+    assert f"stopped: delivered {arrived:,} records of {tmp_path / 'log'} to {topic}" in said
+    assert 50 < arrived < 5_000
 
 
 def test_what_cannot_be_played_or_exported_is_said(topics: Topics, tmp_path: Path) -> None:
@@ -61,13 +86,47 @@ def test_what_cannot_be_played_or_exported_is_said(topics: Topics, tmp_path: Pat
     write(tmp_path / "log", [1])
     with pytest.raises(RunError, match="PLAY_EMPTY"):
         play(tmp_path / "empty", connection(topics.servers), "t", pace=Pace())
-    with pytest.raises(RunError, match="KAFKA_TOPIC_MISSING"):
-        play(tmp_path / "log", connection(topics.servers), "nowhere", pace=Pace())
-    with pytest.raises(RunError, match="KAFKA_TOPIC_MISSING"):
-        export(connection(topics.servers), "nowhere", tmp_path / "back")
+    near = topics.make()
+    missing = (
+        rf"KAFKA_NO_TOPIC.*has no `{near}0` \(did you mean `{near}`\?\).*`slackwater kafka topic {near}0 --servers"
+    )
+    with pytest.raises(RunError, match=missing):
+        play(tmp_path / "log", connection(topics.servers), f"{near}0", pace=Pace())
+    with pytest.raises(RunError, match=missing):
+        export(connection(topics.servers), f"{near}0", tmp_path / "back")
+    assert not (tmp_path / "back").exists()
+    with pytest.raises(RunError, match=missing):
+        measure_topic(topics.servers, f"{near}0", time="ts")
+    small = topics.make(max_message_bytes="100")
+    topics.produce(small, [b"{}"])
+    with LogWriter(tmp_path / "long") as log:
+        log.append({"id": 1, "text": "x" * 1_000})
+    with pytest.raises(RunError, match=rf"PLAY_UNDELIVERED.*; 0 records of {tmp_path / 'long'} did, then .*too large"):
+        play(tmp_path / "long", connection(topics.servers), small, pace=Pace())
+    with pytest.raises(RunError, match=rf"KAFKA_REFUSED.*{topics.servers} said:.*name"):
+        CliRunner().invoke(app, ["kafka", "topic", "a b", "--servers", topics.servers], catch_exceptions=False)
     nobody = f"localhost:{broker.free_port()}"
-    with pytest.raises(RunError, match=rf"KAFKA_REFUSED.*{nobody}"):
-        export(connection(nobody), "nowhere", tmp_path / "back")
+    with pytest.raises(RunError, match=rf"KAFKA_UNREACHABLE.*{nobody} does not answer"):
+        CliRunner().invoke(app, ["kafka", "topic", "nowhere", "--servers", nobody], catch_exceptions=False)
+
+
+def test_record_that_is_no_line_is_put_on_one_or_named(topics: Topics, tmp_path: Path) -> None:
+    topic, back = topics.make(), tmp_path / "back"
+    topics.produce(topic, [b'{\r\n  "id": 1,\n  "s": "a\\nb"\n}\n', b"one\ntwo", b'{"id":2}', b'{"s": "a\nb"}'])
+    command = ["log", "export", str(back), "--topic", topic, "--servers", topics.servers]
+    with pytest.raises(
+        RunError, match=rf"EXPORT_NOT_LINES.*2 records of .* nowhere: {topic}/0 offset 1, {topic}/0 offset 3;"
+    ):
+        CliRunner().invoke(app, command, catch_exceptions=False)
+    [file] = list_log(back)
+    first, second = Path(file.path).read_text().splitlines()
+    assert (json.loads(first), second) == ({"id": 1, "s": "a\nb"}, '{"id":2}')
+    with pytest.raises(RunError, match=r"EXPORT_FOLDER.*holds 1 files already; choose another folder.*--append"):
+        CliRunner().invoke(app, command, catch_exceptions=False)
+    more = CliRunner().invoke(app, [*command, "--append", "--skip"])
+    assert more.exit_code == 0, more.output
+    assert f"wrote 2 records of {topic} to {back}; 2 fit no line and are left out: {topic}/0 offset 1" in more.stdout
+    assert len(list_log(back)) == 2
 
 
 def test_lateness_of_a_topic_is_measured_with_and_without_a_pipeline(topics: Topics, tmp_path: Path) -> None:

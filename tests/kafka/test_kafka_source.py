@@ -17,8 +17,8 @@ from pyspark.sql import SparkSession
 import slackwater as sw
 from slackwater.errors import RunError
 from slackwater.kafka import broker
+from slackwater.kafka.presence import KafkaWarning
 from slackwater.runtime.job import Job, make_job
-from slackwater.runtime.kafka_watch import KafkaWarning
 from slackwater.sinks.memory import MemorySink
 from tests.kafka.topics import Topics, live, until
 
@@ -77,7 +77,7 @@ def test_each_record_comes_out_once_across_restarts_and_added_partitions(
 
 
 def test_starts_at_a_time_at_offsets_or_at_the_end(spark: SparkSession, topics: Topics, tmp_path: Path) -> None:
-    topic = topics.make(partitions=2)
+    topic = topics.make(partitions=2, retention_ms="-1")  # the records are older than a week
     for number in range(10):
         moment = NOON_MS + number * 60_000
         topics.produce(topic, records(number, 1), partition=number % 2, timestamp=moment)
@@ -85,6 +85,7 @@ def test_starts_at_a_time_at_offsets_or_at_the_end(spark: SparkSession, topics: 
         "by-time": NOON + timedelta(minutes=6),
         "after-all": NOON + timedelta(days=1),
         "by-offset": {topic: {0: 4, 1: 2}},
+        "by-some-offsets": {topic: {1: 5}},
         "latest": "latest",
     }
     sinks = {name: sw.sinks.memory() for name in starts}
@@ -98,6 +99,7 @@ def test_starts_at_a_time_at_offsets_or_at_the_end(spark: SparkSession, topics: 
         "by-time": [6, 7, 8, 9],
         "after-all": [],
         "by-offset": [5, 7, 8, 9],
+        "by-some-offsets": [0, 2, 4, 6, 8],
         "latest": [],
     }
 
@@ -105,7 +107,7 @@ def test_starts_at_a_time_at_offsets_or_at_the_end(spark: SparkSession, topics: 
 def test_record_keeps_what_kafka_knows_of_it_and_aborted_ones_are_not_read(
     spark: SparkSession, topics: Topics, tmp_path: Path
 ) -> None:
-    topic = topics.make()
+    topic = topics.make(retention_ms="-1")  # as above
     topics.produce(topic, records(0, 1), key=b"k", headers=[("h", b"1"), ("h", None)], timestamp=NOON_MS)
     producer = Producer({"bootstrap.servers": topics.servers, "transactional.id": topic})
     producer.init_transactions(30)

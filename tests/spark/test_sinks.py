@@ -110,7 +110,7 @@ def test_console_shows_the_first_rows_and_says_how_many_there_are(
 def test_rule_19_new_checkpoint_does_not_take_over_an_old_folder(
     spark: SparkSession, log: Path, inline: Everywhere, tmp_path: Path
 ) -> None:
-    with pytest.raises(RunError, match="FILES_FOREIGN"):
+    with pytest.raises(RunError, match="SINK_OF_ANOTHER_RUN"):
         run(spark, Everywhere(log, inline.out).pipeline, tmp_path / "checkpoint")
 
 

@@ -30,7 +30,9 @@ LEVELS = {
     "slackwater.engine": 40,
     "slackwater.plan": 35,
     "slackwater.streams": 35,
+    "slackwater.delta": 15,
     "slackwater.kafka": 15,
+    "slackwater.kafka.exporting": 32,
     "slackwater.kafka.playing": 32,
     "slackwater.bridge": 33,
     "slackwater.dead_letters": 33,
@@ -51,6 +53,7 @@ LEVELS = {
     "slackwater.secrets": 5,
     "slackwater.stopping": 5,
     "slackwater.local_folders": 10,
+    "slackwater.crash_points": 0,
     "slackwater.catalogue": 0,
     "slackwater.errors": 0,
 }

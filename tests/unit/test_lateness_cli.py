@@ -71,6 +71,14 @@ def test_log_may_be_told_its_columns_format_and_guard() -> None:
     assert (stream["records"], stream["events"]) == (500, 499)
 
 
+def test_avro_log_is_measured_by_its_own_columns() -> None:
+    Path("avro/0").mkdir(parents=True)
+    times = pl.Series("ms", [1_000, 9_000, 4_000])
+    pl.DataFrame({"id": [1, 2, 3], "ms": times}).write_avro("avro/0/00000000000000000000.avro")
+    [stream] = json.loads(run("--log", "avro", "--time", "ms", "--json"))["streams"]
+    assert (stream["records"], stream["events"], stream["max_ms"]) == (3, 3, 5_000)
+
+
 def test_json_is_all_that_is_printed() -> None:
     report = json.loads(run("orders.py", "--json"))
     assert report["streams"][0]["configured"]["out_of_orderness_ms"] == 2_000
@@ -84,10 +92,26 @@ def test_picture_is_drawn_beside_the_report() -> None:
 @pytest.mark.parametrize(
     "arguments, code, words",
     [
-        ([], "LATENESS_SUBJECT", "got neither;"),
+        ([], "LATENESS_SUBJECT", "got none of them;"),
         (["--log", "log"], "LATENESS_SUBJECT", "got --log without --time;"),
         (["--time", "at"], "LATENESS_SUBJECT", "got --time;"),
         (["orders.py", "--log", "log", "--time", "at"], "LATENESS_SUBJECT", "got orders.py with --log with --time;"),
+        (
+            ["--kafka", "orders", "--time", "at"],
+            "LATENESS_KAFKA",
+            "SERVERS/TOPIC; got `orders`; write for example `--kafka",
+        ),
+        (["--kafka", "h:1/t"], "LATENESS_SUBJECT", "got --kafka without --time;"),
+        (
+            ["--kafka", "h:1/t", "--log", "log", "--time", "at"],
+            "LATENESS_SUBJECT",
+            "got --log with --kafka with --time;",
+        ),
+        (
+            ["--kafka", "h:1/t", "--time", "at", "--format", "json"],
+            "LATENESS_SUBJECT",
+            "--kafka with --time with --format",
+        ),
         (["orders.py", "--max-ahead", "1m"], "LATENESS_SUBJECT", "got orders.py with --max-ahead;"),
         (["orders.py", "--picture", "a.png"], "LATENESS_PICTURE", "ends in .svg"),
         (["orders.py", "--target", "99"], "LATENESS_TARGET", "got 99.0;"),

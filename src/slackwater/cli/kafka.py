@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
+from slackwater.errors import fault
 from slackwater.kafka import broker
 from slackwater.kafka.client import Cluster, kafka_errors
 from slackwater.kafka.connection import connection
 
 kafka = typer.Typer(help="A single real Kafka broker for development and tests.", no_args_is_help=True)
+_PORT: Final = 9092
 Folder = Annotated[Path, typer.Option(help="Where its data, settings and log are kept.")]
 
 
@@ -19,7 +21,7 @@ Folder = Annotated[Path, typer.Option(help="Where its data, settings and log are
 def up(
     *,
     folder: Folder = Path(".slackwater/kafka"),
-    port: Annotated[int, typer.Option(help="The port that clients connect to.")] = 9092,
+    port: Annotated[int | None, typer.Option(help="The port that clients connect to; 9092 by default.")] = None,
     heap_mb: Annotated[int, typer.Option(help="Memory of its JVM, in MB.")] = 512,
 ) -> None:
     """Start the broker and wait until it is ready. Its jars are fetched by Maven the first time (54 MB).
@@ -30,9 +32,15 @@ def up(
 
       slackwater kafka up --port 19092 --folder /tmp/kafka
     """
+    running = broker.find(folder.absolute())
+    if running is not None and running.is_alive:
+        if port not in (None, running.port):
+            raise fault("BROKER_RUNNING", folder=folder, servers=running.servers, port=port)
+        typer.echo(f"Kafka is up already at {running.servers}; {_down(folder)}")
+        return
     typer.echo("starting a broker (fetching its jars the first time) …", err=True)
-    started = broker.up(folder, port=port, heap_mb=heap_mb)
-    typer.echo(f"Kafka is up at {started.servers}; stop it with: slackwater kafka down --folder {folder}")
+    started = broker.up(folder, port=_PORT if port is None else port, heap_mb=heap_mb)
+    typer.echo(f"Kafka is up at {started.servers}; {_down(folder)}")
 
 
 @kafka.command()
@@ -42,15 +50,21 @@ def topic(
     partitions: Annotated[int, typer.Option(min=1, help="How many partitions it has.")] = 4,
     servers: Annotated[str, typer.Option(help="The cluster.")] = "localhost:9092",
 ) -> None:
-    """Create a topic, with one replica of each partition.
+    """Create a topic, with one replica of each partition; one that is there already stays as it is.
 
     [dim]Examples:[/dim]
 
       slackwater kafka topic orders --partitions 12
     """
+    cluster = Cluster(connection=connection(servers))
     with kafka_errors(servers):
-        Cluster(connection=connection(servers)).create_topic(name, partitions=partitions)
-    typer.echo(f"created {name} with {partitions} partitions at {servers}")
+        there = len(cluster.partitions([name]))
+        if not there:
+            cluster.create_topic(name, partitions=partitions)
+    if there not in (0, partitions):
+        raise fault("KAFKA_TOPIC_EXISTS", topic=name, servers=servers, has=there, wanted=partitions)
+    with_partitions = f"{name} with {partitions} partitions at {servers}"
+    typer.echo(f"there is already {with_partitions}" if there else f"created {with_partitions}")
 
 
 @kafka.command()
@@ -58,3 +72,7 @@ def down(*, folder: Folder = Path(".slackwater/kafka")) -> None:
     """Stop the broker; its data stays where it is."""
     stopped = broker.down(folder)
     typer.echo("the broker is stopped; its data stays in its folder" if stopped else f"no broker runs in {folder}")
+
+
+def _down(folder: Path) -> str:
+    return f"stop it with: slackwater kafka down --folder {folder}"

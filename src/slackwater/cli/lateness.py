@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time as clock
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal, TextIO
@@ -43,7 +43,7 @@ def lateness(
         str | None, typer.Option(help="The log's columns, as Spark DDL; seen from its first records by default.")
     ] = None,
     form: Annotated[
-        Literal["json", "parquet"] | None,
+        Literal["json", "parquet", "avro"] | None,
         typer.Option("--format", help="What the log's files are; seen from their names by default."),
     ] = None,
     max_ahead: Annotated[
@@ -86,14 +86,15 @@ def lateness(
     given = {name: value for name, value in of_log.items() if value is not None}
     if file is not None and log is None and kafka is None and not given:
         report = measure_plan(load_pipeline(file).plan(), target=target, limit=limit, watch=progress.watched)
-    elif kafka is not None and "/" in kafka and file is None and log is None and time is not None:
+    elif kafka is not None and file is None and log is None and time is not None and form is None:
         servers, _, topic = kafka.rpartition("/")
-        given.pop("format", None)
+        if not servers or not topic:
+            raise fault("LATENESS_KAFKA", got=kafka)
         report = measure_topic(servers, topic, **given, target=target, limit=limit, watch=progress.watched)
     elif log is not None and kafka is None and file is None and time is not None:
         report = measure_log(log, **given, target=target, limit=limit, watch=progress.watched)  # type: ignore[arg-type]
     else:
-        raise fault("LATENESS_SUBJECT", got=_confusion(file, log or kafka, given))
+        raise fault("LATENESS_SUBJECT", got=_confusion(file, {"--log": log, "--kafka": kafka}, given))
     progress.end()
     if picture is not None:
         write_picture(report, picture)
@@ -103,11 +104,11 @@ def lateness(
         print_report(report, Console())
 
 
-def _confusion(file: Path | None, log: Path | str | None, given: Iterable[str]) -> str:
-    what = [str(file)] * (file is not None) + ["--log"] * (log is not None)
-    what += [f"--{name.replace('_', '-')}" for name in given]
-    without = " without --time" if log is not None and "time" not in given else ""
-    return (" with ".join(what) or "neither") + without
+def _confusion(file: Path | None, subjects: Mapping[str, object], given: Iterable[str]) -> str:
+    named = [option for option, value in subjects.items() if value is not None]
+    what = [str(file)] * (file is not None) + named + [f"--{name.replace('_', '-')}" for name in given]
+    without = " without --time" if named and "time" not in given else ""
+    return (" with ".join(what) or "none of them") + without
 
 
 @dataclass(kw_only=True)

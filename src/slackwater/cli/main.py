@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import warnings
+from typing import TextIO
 
 import typer
 
@@ -15,7 +17,7 @@ from slackwater.cli.lateness import lateness
 from slackwater.cli.produce import log, produce
 from slackwater.cli.run import run
 from slackwater.cli.schema import schema
-from slackwater.errors import SlackwaterError
+from slackwater.errors import SlackwaterError, SlackwaterWarning
 
 app = typer.Typer(
     help="Event-time stream processing on Spark that never loses an event and never counts one twice.",
@@ -37,9 +39,28 @@ app.add_typer(bridge, name="bridge")
 
 
 def main() -> None:
-    """Run the command line; an error of ours is a sentence, not a stack trace."""
+    """Run the command line; an error or a warning of ours is a sentence, without a place in the code."""
+    warnings.simplefilter("always", SlackwaterWarning)
+    warnings.showwarning = _show_warning
     try:
         app()
     except SlackwaterError as error:
         sys.stderr.write(f"{error}\n")
         sys.exit(1)
+
+
+_show_others = warnings.showwarning
+
+
+def _show_warning(  # noqa: PLR0917  as Python calls it
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    if issubclass(category, SlackwaterWarning):
+        sys.stderr.write(f"warning: {message}\n")
+    else:
+        _show_others(message, category, filename, lineno, file, line)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from slackwater.cli.progress import Counter
+from slackwater.errors import fault
 from slackwater.kafka.connection import connection
-from slackwater.kafka.playing import Pace, export, play
+from slackwater.kafka.exporting import export
+from slackwater.kafka.playing import Pace, play
+from slackwater.stopping import stopped_by_signals
 
+_INTERRUPTED: Final = 130
 log = typer.Typer(help="An append-only log in a folder.", no_args_is_help=True)
 Servers = Annotated[str, typer.Option(help="The Kafka cluster.")]
 Topic = Annotated[str, typer.Option(help="The topic; it must exist.")]
@@ -29,7 +33,7 @@ def produce(
         typer.Option(min=0.001, help="So many times as fast as the files were written: 1 is the original pace."),
     ] = None,
 ) -> None:
-    """Play a log into a Kafka topic, each partition in its order.
+    """Play a log into a Kafka topic, each partition in its order; Ctrl-C stops when what is on its way has arrived.
 
     [dim]Examples:[/dim]
 
@@ -39,25 +43,44 @@ def produce(
 
       slackwater produce data/orders --topic orders --speed-up 60
     """
-    counter = Counter("sent")
-    sent = play(folder, connection(servers), topic, pace=Pace(rate=rate, speed_up=speed_up), told=counter.told)
-    counter.end(f"sent {sent:,} records of {folder} to {topic} at {servers}")
+    counter, stops = Counter("delivered"), [False]
+    with stopped_by_signals(lambda: stops.append(True)):
+        played = play(
+            folder,
+            connection(servers),
+            topic,
+            pace=Pace(rate=rate, speed_up=speed_up),
+            told=counter.told,
+            is_stopping=lambda: stops[-1],
+        )
+    unsure = f"; {played.unsure:,} more were on their way and may not have arrived" if played.unsure else ""
+    stopped = "stopped: " if played.is_stopped else ""
+    counter.end(f"{stopped}delivered {played.delivered:,} records of {folder} to {topic} at {servers}{unsure}")
+    if played.is_stopped:
+        raise typer.Exit(_INTERRUPTED)
 
 
 @log.command("export")
 def export_topic(
-    folder: Annotated[Path, typer.Argument(help="The log to write; records are appended if it exists.")],
+    folder: Annotated[Path, typer.Argument(help="The log to write.")],
     *,
     topic: Topic,
     servers: Servers = "localhost:9092",
+    append: Annotated[bool, typer.Option("--append", help="Add to a log that has files already.")] = False,
+    skip: Annotated[bool, typer.Option("--skip", help="Records that no line can hold are no error.")] = False,
 ) -> None:
     """Write what a Kafka topic holds now into a log; keys and headers are left out.
+
+    JSON on several lines is put on one. Other records with line breaks are counted and written nowhere.
 
     [dim]Examples:[/dim]
 
       slackwater log export data/orders --topic orders
     """
     counter = Counter("written")
-    written, empty = export(connection(servers), topic, folder, told=counter.told)
-    tombstones = f"; {empty:,} had no value and are left out" if empty else ""
-    counter.end(f"wrote {written:,} records of {topic} to {folder}{tombstones}")
+    done = export(connection(servers), topic, folder, append=append, told=counter.told)
+    tombstones = f"; {done.empty:,} had no value and are left out" if done.empty else ""
+    skipped = f"; {done.not_lines:,} fit no line and are left out: {done.named}" if done.not_lines and skip else ""
+    counter.end(f"wrote {done.written:,} records of {topic} to {folder}{tombstones}{skipped}")
+    if done.not_lines and not skip:
+        raise fault("EXPORT_NOT_LINES", count=f"{done.not_lines:,}", topic=topic, places=done.named)

@@ -88,7 +88,9 @@ def line(report: BatchReport, totals: Counts[str]) -> str:
 def _held(report: BatchReport) -> str:
     for holder in report.holders[:1]:
         if not holder.has_records:
-            return f"  held back by {holder.partition}, which has no record yet (set idle_after?)"
+            idle = holder.idle_after_ms
+            remedy = "set idle_after?" if idle is None else f"set aside after {render_ms(idle)}"
+            return f"  held back by {holder.partition}, which has no record yet ({remedy})"
         if holder.behind_ms >= _WORTH_SAYING_MS:
             since = render_time(holder.since_ms)
             return f"  held back by {holder.partition}: {_roughly(holder.behind_ms)} behind the others, since {since}"

@@ -15,7 +15,10 @@ def run(
     file: Annotated[Path, typer.Argument(help="A Python file that defines a Pipeline.")],
     *,
     bounded: Annotated[
-        bool, typer.Option("--bounded", help="Process what is there, fire every window, and end.")
+        bool,
+        typer.Option(
+            "--bounded", help="Process what is there, fire every window, and end; the checkpoint ends with it."
+        ),
     ] = False,
     master: Annotated[
         str | None, typer.Option(help="The Spark master, such as spark://host:7077; all local cores by default.")
@@ -25,6 +28,10 @@ def run(
         typer.Option(help="Where progress and state are kept; .slackwater/<pipeline> by default. Keep it to go on."),
     ] = None,
     trigger: Annotated[str, typer.Option(help="How often a batch is begun; 0s for as fast as possible.")] = "1s",
+    take_over: Annotated[
+        bool,
+        typer.Option("--take-over", help="Write to sinks that hold another run's rows, or whose marks are missing."),
+    ] = False,
     accept_changes: Annotated[
         bool, typer.Option("--accept-changes", help="Let changed code finish a batch that other code has begun.")
     ] = False,
@@ -53,6 +60,7 @@ def run(
         checkpoint=checkpoint,
         trigger=trigger,
         accept_changes=accept_changes,
+        take_over=take_over,
         on_start=lambda: progress.begin(pipeline.name),
         on_batch=progress.batch,
     )

@@ -21,7 +21,7 @@ from slackwater.engine.stable_hash import hash_expr
 from slackwater.errors import fault
 from slackwater.formats.dead_letter_json import decode_letters
 from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA
-from slackwater.sinks.files import OWNER
+from slackwater.sinks.files import OWNER, part_files
 from slackwater.sources.log_listing import modified_ms
 from slackwater.sources.log_reader import read_chunks
 
@@ -71,11 +71,10 @@ def _of_folder(folder: Path) -> pl.LazyFrame:
 def _parts(folder: Path) -> list[Path]:
     if not folder.is_dir():
         raise fault("DEAD_LETTERS_NOWHERE", path=folder, found="no folder")
-    # Only a folder with its final name has been delivered; by number is by time.
-    batches = sorted(path for path in folder.glob("batch-*") if path.is_dir())
-    if not batches and not (folder / OWNER).exists():
+    parts = part_files(folder)
+    if not parts and not (folder / OWNER).exists():
         raise fault("DEAD_LETTERS_NOWHERE", path=folder, found="a folder without batches")
-    return [part for batch in batches for part in sorted(batch.glob("part-*"))]
+    return parts
 
 
 def _parquet(part: Path) -> pl.LazyFrame:

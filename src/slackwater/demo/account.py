@@ -15,6 +15,7 @@ from typing import Final
 
 import polars as pl
 
+from slackwater.demo.comparison import PlaceAccount, ReadBack, compare_place, count_differences, last_panes
 from slackwater.demo.definition import ACTIVE, ACTIVE_WINDOWS, PURCHASES
 
 _RECORD: Final = pl.Struct(
@@ -55,6 +56,8 @@ class Account:
     records: int
     steps: tuple[StepAccount, ...]
     complaints: tuple[str, ...]
+    place: PlaceAccount | None = None
+    """What was found in the place that the results went to besides the files, if there was one."""
 
     @property
     def is_balanced(self) -> bool:
@@ -132,12 +135,21 @@ def read_log(folder: Path) -> pl.DataFrame:
 
 
 def settle(
-    outcome: Outcome, counts: Mapping[str, Mapping[str, int]], *, written: int, damaged: Counter[str]
+    outcome: Outcome,
+    counts: Mapping[str, Mapping[str, int]],
+    *,
+    written: int,
+    damaged: Counter[str],
+    read: ReadBack | None = None,
 ) -> Account:
-    """Draw up the account; `counts` are the job's, `written` and `damaged` the producer's."""
+    """Draw up the account; `counts` are the job's, `written` and `damaged` the producer's.
+
+    `read` is what the place holds that the purchases went to besides the files.
+    """
     complaints = _check_records(outcome, written, damaged)
     steps = []
-    for step, recomputed in ((PURCHASES, _per_minute(outcome)), (ACTIVE, _active(outcome))):
+    purchases = _per_minute(outcome)
+    for step, recomputed in ((PURCHASES, purchases), (ACTIVE, _active(outcome))):
         late = outcome.output(f"{step}.late").height
         shown = last_panes(outcome.output(step), keys=list(recomputed.columns[:3]))
         account = StepAccount(
@@ -151,24 +163,10 @@ def settle(
         )
         steps.append(account)
         complaints += _check_step(outcome, account, shown, records=outcome.log.height)
-    return Account(records=outcome.log.height, steps=tuple(steps), complaints=tuple(complaints))
-
-
-def last_panes(results: pl.DataFrame, *, keys: list[str]) -> pl.DataFrame:
-    """Return what each window showed last."""
-    if results.is_empty():
-        return results
-    return results.sort("pane_index").unique(keys, keep="last", maintain_order=True)
-
-
-def count_differences(recomputed: pl.DataFrame, shown: pl.DataFrame) -> int:
-    """Return how many windows are missing, too many, or hold another value."""
-    if shown.is_empty():
-        return recomputed.height
-    keys, values = recomputed.columns[:3], recomputed.columns[3:]
-    both = recomputed.join(shown.select(recomputed.columns), on=keys, how="full", suffix="_shown")
-    same = pl.all_horizontal(pl.col(name).eq_missing(pl.col(f"{name}_shown")) for name in [*keys, *values])
-    return both.filter(~same).height
+    place = None if read is None else compare_place(purchases, read)
+    if place is not None and not place.is_right:
+        complaints.append(str(place))
+    return Account(records=outcome.log.height, steps=tuple(steps), complaints=tuple(complaints), place=place)
 
 
 def _per_minute(outcome: Outcome) -> pl.DataFrame:

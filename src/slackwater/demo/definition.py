@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import slackwater as sw
+from slackwater.sinks.base import Sink
 
 PURCHASES = "purchases_per_minute"
 ACTIVE = "active_users"
@@ -12,8 +13,11 @@ ACTIVE_WINDOWS = 5
 """How many windows of the second step hold one event: five minutes, every minute."""
 
 
-def demo_pipeline(folder: Path) -> sw.Pipeline:
-    """Return purchases per user per minute, and active users per country, over the log in `folder`."""
+def demo_pipeline(folder: Path, elsewhere: Sink | None = None) -> sw.Pipeline:
+    """Return purchases per user per minute, and active users per country, over the log in `folder`.
+
+    All outputs go to files; with `elsewhere`, the purchases go there as well.
+    """
     purchases = (
         sw.stream("purchases", sw.sources.log(folder / "log"))
         .decode(sw.formats.json("event_id string, user_id string, country string, cents long, placed_at timestamp"))
@@ -30,9 +34,11 @@ def demo_pipeline(folder: Path) -> sw.Pipeline:
         .aggregate(users=sw.count_distinct("user_id"), purchases=sw.count())
     )
     out = folder / "out"
+    also = [] if elsewhere is None else [per_minute.to(elsewhere)]
     return sw.Pipeline(
         "demo",
         per_minute.to(sw.sinks.files(out / "purchases_per_minute")),
+        *also,
         per_minute.late.to(sw.sinks.files(out / "purchases_per_minute.late")),
         active.to(sw.sinks.files(out / "active_users")),
         active.late.to(sw.sinks.files(out / "active_users.late")),

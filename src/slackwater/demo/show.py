@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
@@ -20,11 +18,14 @@ from rich.console import Console
 from slackwater.demo.account import Account, Outcome, settle
 from slackwater.demo.definition import ACTIVE, demo_pipeline
 from slackwater.demo.feed import Feed
+from slackwater.demo.places import PLACES, Place, opened
 from slackwater.demo.screen import Screen
 from slackwater.demo.statement import print_statement
 from slackwater.errors import fault
+from slackwater.pipeline import Pipeline
 from slackwater.runtime.job import Job, make_job
 from slackwater.runtime.report import BatchReport
+from slackwater.stopping import stopped_by_signals
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,22 +41,40 @@ def run_demo(
     seconds: float,
     rate: int,
     seed: int,
+    sink: str | None = None,
     spark: SparkSession | None = None,
     console: Console | None = None,
 ) -> Account:
-    """Run the demo in `folder` and print it; returns the account."""
+    """Run the demo in `folder` and print it; returns the account. `sink` is the kind of place that gets rows, too."""
     began = time.monotonic()
     console = console or Console(width=None if sys.stdout.isatty() else 100)
     prepare_folder(folder)
     feed = Feed(folder=folder / "log", seconds=seconds, rate=rate, seed=seed)
-    with _quiet_stderr(folder / "spark.log"), Screen(console=console, feed=feed) as screen:
+    place = None if sink is None else PLACES[sink](folder=folder.absolute() / sink)
+    with (
+        nullcontext() if place is None else _announced(place, console),
+        _quiet_stderr(folder / "spark.log"),
+        Screen(console=console, feed=feed) as screen,
+    ):
         screen.say("starting Spark")
-        _process(folder, feed, screen, spark)
+        _process(demo_pipeline(folder, place.sink() if place else None), folder, feed, screen, spark)
         screen.say("accounting for every record")
         outcome = Outcome(folder=folder)
-        account = settle(outcome, screen.counts(), written=feed.written, damaged=feed.phones.damaged)
-    print_statement(console, account, outcome, took_s=time.monotonic() - began)
+        read = place.read() if place else None
+        account = settle(outcome, screen.counts(), written=feed.written, damaged=feed.phones.damaged, read=read)
+    left = place.left if place else None
+    print_statement(console, account, outcome, took_s=time.monotonic() - began, left=left)
     return account
+
+
+@contextmanager
+def _announced(place: Place, console: Console) -> Iterator[None]:
+    """Have `place` started inside, and say how to look at it."""
+    console.print(f"starting {place.title.partition(' ')[0]} …")
+    with opened(place):
+        console.print("look at it while the stream runs:")
+        console.print(f"  {place.look}", soft_wrap=True, highlight=False, markup=False)
+        yield
 
 
 def prepare_folder(folder: Path) -> None:
@@ -68,7 +87,7 @@ def prepare_folder(folder: Path) -> None:
     (folder / _MARK).touch()
 
 
-def _process(folder: Path, feed: Feed, screen: Screen, spark: SparkSession | None) -> None:
+def _process(pipeline: Pipeline, folder: Path, feed: Feed, screen: Screen, spark: SparkSession | None) -> None:
     def on_batch(report: BatchReport) -> None:
         screen.batch(report)
         if not feed.has_begun:
@@ -80,7 +99,7 @@ def _process(folder: Path, feed: Feed, screen: Screen, spark: SparkSession | Non
             screen.show_active(pl.read_parquet(files))
 
     job = make_job(
-        demo_pipeline(folder).plan(),
+        pipeline.plan(),
         spark=spark,
         checkpoint=folder / "checkpoint",
         trigger="1s",
@@ -88,7 +107,7 @@ def _process(folder: Path, feed: Feed, screen: Screen, spark: SparkSession | Non
     )
     watch = threading.Thread(target=_stop_when_drained, args=(job, feed, screen), daemon=True)
     watch.start()
-    with _ended_by_signals(feed):
+    with stopped_by_signals(feed.stop):  # the account follows all the same
         job.run(finish=True)
     watch.join()
 
@@ -107,24 +126,6 @@ def _stop_when_drained(job: Job, feed: Feed, screen: Screen) -> None:
         screen.say("the last windows fire")
     finally:
         job.stop()
-
-
-@contextmanager
-def _ended_by_signals(feed: Feed) -> Iterator[None]:
-    """Let Ctrl-C end the stream early; the account follows all the same."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def end(_signal: int, _frame: FrameType | None) -> None:
-        feed.stop()
-
-    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 @contextmanager

@@ -11,7 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from slackwater.demo.account import Account, Outcome, last_panes
+from slackwater.demo.account import Account, Outcome
+from slackwater.demo.comparison import last_panes
 from slackwater.demo.definition import ACTIVE, PURCHASES
 
 _TITLES: Final = {PURCHASES: "purchases per\nuser per minute", ACTIVE: "active users,\nlast 5 minutes"}
@@ -24,12 +25,16 @@ _ROWS: Final = (
 )
 
 
-def print_statement(console: Console, account: Account, outcome: Outcome, *, took_s: float) -> None:
-    """Print everything; the account first."""
+def print_statement(
+    console: Console, account: Account, outcome: Outcome, *, took_s: float, left: tuple[str, str] | None = None
+) -> None:
+    """Print everything, the account first; `left` is what the place leaves that rows went to besides files."""
     console.print()
     console.print(_account(account))
+    if account.place is not None and account.place.is_right:
+        console.print(Text("✓ ", style="bold green") + Text(f"{account.place}\n"), soft_wrap=True)
     _print_samples(console, outcome)
-    _print_places(console, outcome.folder)
+    _print_places(console, outcome.folder, left)
     console.print()
     if account.is_balanced:
         words = f"Every record is accounted for, every window is right. ({took_s:.0f} s)"
@@ -107,7 +112,7 @@ def _print_sample(console: Console, title: str, rows: pl.DataFrame) -> None:
     console.print(table)
 
 
-def _print_places(console: Console, folder: Path) -> None:
+def _print_places(console: Console, folder: Path, left: tuple[str, str] | None) -> None:
     grid = Table.grid(padding=(0, 3))
     grid.add_column()
     grid.add_column(style="cyan")
@@ -118,6 +123,7 @@ def _print_places(console: Console, folder: Path) -> None:
         ("late events", out / f"{PURCHASES}.late"),
         ("", out / f"{ACTIVE}.late"),
         ("dead letters", out / "dead_letters"),
+        *([left] if left else []),
         ("the log itself", folder / "log"),
         ("Spark's own words", folder / "spark.log"),
     ):

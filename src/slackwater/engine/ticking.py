@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from slackwater.engine.batch_stats import BatchStats
 from slackwater.eventtime.clock import Clock, StreamTime
@@ -48,7 +49,7 @@ def next_clock(
 def final_clock(clock: Clock) -> Clock:
     """Return `clock` as the last of a bounded run: its watermark is the end of time."""
     streams = {name: finished(time) for name, time in clock.streams.items()}
-    return Clock(batch=clock.batch, streams=streams, is_final=True, fingerprint=clock.fingerprint)
+    return replace(clock, streams=streams, is_final=True)
 
 
 def policy(source: SourcePlan) -> TimePolicy:

@@ -16,6 +16,9 @@ MAX_MS: Final = 1 << 60
 """The final watermark of a bounded run, and the end of the global window."""
 _MOST_HANDED_OVER: Final = 64
 
+Marks = dict[str, dict[str, int]]
+"""The last batch that each slot of each sink has."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class PartitionTime:
@@ -50,6 +53,8 @@ class Clock:
     """The processing time of the batch; None until the batch begins."""
     is_final: bool = False
     fingerprint: str = ""
+    marks: Marks = field(default_factory=dict)
+    """What the sinks have from the batches before this one."""
 
     @property
     def now(self) -> int:

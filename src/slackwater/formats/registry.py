@@ -1,7 +1,8 @@
-"""A client of a schema registry: Confluent's REST API, as far as reading records needs it.
+"""A client of a schema registry: Confluent's REST API, as far as reading and writing records needs it.
 
-What a registry has said about an id or a version of a subject never changes, so it is kept for the life
-of the process. Credentials are revealed where a request is made, and are in no message and no `repr`.
+What a registry has said about an id, a version of a subject or a schema that it was given never changes, so
+it is kept for the life of the process. Credentials are revealed where a request is made, and are in no message
+and no `repr`.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ _PASSING: Final = frozenset({408, 429, 500, 502, 503, 504})
 _DENIED: Final = frozenset({401, 403})
 _OK: Final = 200
 _NOT_FOUND: Final = 404
+_CONFLICT: Final = 409
+_UNPROCESSABLE: Final = 422
 _MOST_BYTES: Final = 16 << 20
 _LARGEST_ID: Final = 2**31 - 1
 _ADDRESS: Final = re.compile(r"https?://([\w.-]+|\[[0-9a-fA-F:.]+\])(:\d{1,5})?(/[^\s?#@]*)?", re.ASCII)
@@ -72,6 +75,7 @@ class RegisteredSchema:
 
 
 _known: dict[tuple[str, str, str], RegisteredSchema] = {}
+_registered: dict[tuple[str, str, str, str, tuple[Reference, ...]], int] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,23 +105,33 @@ class Registry:
         return self._parsed(path, found, None)
 
     def register(self, subject: str, schema: str, references: Sequence[Reference] = ()) -> int:
-        """Register an Avro schema under a subject and return its id, which may be an old one."""
-        path = _versions(subject)
-        body: dict[str, Any] = {"schema": schema}
-        if references:
-            body["references"] = [asdict(reference) for reference in references]
-        answer = self._ask(path, set(), body=body)
-        if answer is None or type(answer.get("id")) is not int:
-            raise self._strange(path, "an answer without an id")
-        return int(answer["id"])
+        """Register an Avro schema under a subject and return its id, which may be an old one.
+
+        A schema that the subject's rule of compatibility does not allow, and a user who may not register
+        schemas, are errors that come again; a registry that does not answer is one that may pass.
+        """
+        key = (self.url, self._user, subject, schema, tuple(references))
+        if key not in _registered:
+            path = _versions(subject)
+            body: dict[str, Any] = {"schema": schema}
+            if references:
+                body["references"] = [asdict(reference) for reference in references]
+            answer = self._ask(path, set(), body=body)
+            if answer is None or type(answer.get("id")) is not int or not 0 <= answer["id"] <= _LARGEST_ID:
+                raise self._strange(path, "an answer without an id")
+            _registered[key] = int(answer["id"])
+        return _registered[key]
 
     def __str__(self) -> str:
         return self.url
 
+    @property
+    def _user(self) -> str:
+        """Who asks: users may be shown different schemas; a token does not tell who the user is."""
+        return self.auth[0] if isinstance(self.auth, tuple) else ""
+
     def _kept(self, path: str, missing: set[int], schema_id: int | None = None) -> RegisteredSchema | None:
-        # Users may be shown different schemas; a token does not tell who the user is.
-        user = self.auth[0] if isinstance(self.auth, tuple) else ""
-        key = (self.url, user, path)
+        key = (self.url, self._user, path)
         if key not in _known:
             found = self._ask(path, missing)
             if found is None:
@@ -151,12 +165,14 @@ class Registry:
                 cause = f"{type(error).__name__}: {getattr(error, 'reason', None) or error}"
                 continue
             if status not in _PASSING:
-                return self._judged(path, status, text, missing)
+                return self._judged(path, status, text, missing, writes=body is not None)
             cause = f"HTTP {status}"
         raise fault("REGISTRY_UNREACHABLE", url=self.url, attempts=1 + len(_PAUSES_S), cause=cause[:200])
 
-    def _judged(self, path: str, status: int, text: bytes, missing: set[int]) -> dict[str, Any] | None:
+    def _judged(self, path: str, status: int, text: bytes, missing: set[int], *, writes: bool) -> dict[str, Any] | None:
         if status in _DENIED:
+            if writes:
+                raise fault("REGISTRY_WRITE_DENIED", url=self.url, path=path, status=status)
             raise fault("REGISTRY_DENIED", url=self.url, path=path, status=status)
         try:
             answer = json.loads(text)
@@ -166,6 +182,10 @@ class Registry:
             raise self._strange(path, f"HTTP {status} and no JSON object")
         if status == _NOT_FOUND and answer.get("error_code") in missing:
             return None
+        if writes and status == _CONFLICT:
+            raise fault("REGISTRY_INCOMPATIBLE", url=self.url, path=path, cause=f"{answer.get('message')!s:.500}")
+        if writes and status == _UNPROCESSABLE:
+            raise fault("REGISTRY_REFUSED", url=self.url, path=path, cause=f"{answer.get('message')!s:.500}")
         if status != _OK:
             raise self._strange(path, f"HTTP {status}, {str(answer.get('message'))!r:.200}")
         return answer

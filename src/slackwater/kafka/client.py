@@ -19,6 +19,8 @@ Place = tuple[str, int]
 """A topic and a partition of it."""
 
 _TIMEOUT_S: Final = 10.0
+_NO_ANSWER: Final = {"_TRANSPORT", "_TIMED_OUT", "_ALL_BROKERS_DOWN", "_RESOLVE", "_SSL", "_AUTHENTICATION"}
+"""librdkafka's names of what happens when nobody is there, or nobody who would talk to us."""
 _QUIET: Final = {"log_level": "2"}  # a broker that is away is said once, by us
 
 
@@ -53,19 +55,25 @@ class Cluster:
         module = confluent()
         wanted = list(names)
         if pattern is not None:
-            known = self.admin.list_topics(timeout=_TIMEOUT_S).topics
-            wanted = [name for name in known if re.fullmatch(pattern, name)]
+            wanted = [name for name in self.names() if re.fullmatch(pattern, name)]
         if not wanted:
             return {}
         asked = self.admin.describe_topics(module.TopicCollection(wanted), request_timeout=_TIMEOUT_S)
         found = {}
         for name, future in asked.items():
             try:
-                found[name] = str(future.result().topic_id)
+                described = future.result()
+                # Kafka's own topics match a pattern as well; the connector does not read them.
+                if pattern is None or not described.is_internal:
+                    found[name] = str(described.topic_id)
             except module.KafkaException as error:
                 if error.args[0].code() != module.KafkaError.UNKNOWN_TOPIC_OR_PART:
                     raise
         return found
+
+    def names(self) -> list[str]:
+        """Return the names of all topics."""
+        return list(self.admin.list_topics(timeout=_TIMEOUT_S).topics)
 
     def partitions(self, topics: Iterable[str]) -> list[Place]:
         """Return the partitions of `topics`."""
@@ -104,11 +112,13 @@ class Cluster:
 
 @contextmanager
 def kafka_errors(servers: object) -> Iterator[None]:
-    """Turn what the client raises inside into a fault that names the cluster."""
+    """Turn what the client raises inside into a fault that names the cluster, and whether it answered at all."""
     try:
         yield
     except confluent().KafkaException as error:
         words = error.args[0].str() if error.args else str(error)
+        if error.args and error.args[0].name() in _NO_ANSWER:
+            raise fault("KAFKA_UNREACHABLE", servers=servers, cause=words) from error
         raise fault("KAFKA_REFUSED", servers=servers, cause=words) from error
 
 

@@ -6,6 +6,7 @@ its own. Secrets are revealed in `for_java` and `for_librdkafka`, where a client
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,7 +84,10 @@ class Connection:
                 "ssl.certificate.location": tls.certificate,
                 "ssl.key.location": tls.key,
             }
-            settings |= {name: path for name, path in files.items() if path}
+            for name, path in files.items():
+                if path:
+                    _check_readable(path)
+                    settings[name] = path
             if tls.key_password:
                 settings["ssl.key.password"] = tls.key_password.reveal()
             settings["ssl.endpoint.identification.algorithm"] = "https" if tls.verify_host else "none"
@@ -149,6 +153,13 @@ def _pem(path: str) -> str:
         return Path(path).read_text(encoding="ascii")
     except (OSError, UnicodeDecodeError) as error:
         raise fault("KAFKA_PEM", path=path, cause=error) from error
+
+
+def _check_readable(path: str) -> None:
+    """Refuse a file that is not there: the client's own words would be about the cluster."""
+    if not os.access(path, os.R_OK):
+        cause = "it cannot be read" if Path(path).exists() else "there is no such file"
+        raise fault("KAFKA_PEM", path=path, cause=cause)
 
 
 def _quoted(text: str) -> str:

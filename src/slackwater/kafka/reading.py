@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import polars as pl
 
-from slackwater.errors import fault
+from slackwater.errors import RunError, fault, near_miss
 from slackwater.kafka.client import Cluster, Place, confluent, kafka_errors
 from slackwater.kafka.connection import Connection
+from slackwater.kafka.presence import Presence
 
 _AT_ONCE: Final = 10_000
 _TIMEOUT_S: Final = 60.0
@@ -25,29 +26,39 @@ _CONF: Final = {
 SCHEMA: Final = pl.Schema({"value": pl.Binary(), "offset": pl.Int64(), "timestamp_ms": pl.Int64()})
 
 
-def topic_messages(connection: Connection, topics: Iterable[str], *, limit: int | None = None) -> Iterator[list[Any]]:
-    """Yield the committed messages that `topics` hold now, some at a time; each partition's are in order.
-
-    `limit` is how many to read in all: the newest, of every partition alike.
-    """
-    names = list(topics)
-    cluster, module = Cluster(connection=connection), confluent()
+def existing_partitions(connection: Connection, topics: Iterable[str]) -> list[Place]:
+    """Return the partitions of topics that must exist."""
+    names, cluster = list(topics), Cluster(connection=connection)
     with kafka_errors(connection):
-        places = cluster.partitions(names)
+        known = cluster.names()
+        for name in names:
+            if name not in known:
+                near = near_miss(name, known)
+                raise fault("KAFKA_NO_TOPIC", topic=name, near=near, servers=connection.servers)
+        return cluster.partitions(names)
+
+
+def topic_messages(connection: Connection, topics: Iterable[str], *, limit: int | None = None) -> Iterator[list[Any]]:
+    """Return an iterator of the committed messages that `topics` hold now, some at a time.
+
+    Each partition's are in order. `limit` is how many to read in all: the newest, of every partition alike.
+    """
+    places, cluster = existing_partitions(connection, topics), Cluster(connection=connection)
+    with kafka_errors(connection):
         begins, ends = cluster.begins(places), cluster.ends(places)
-    missing = sorted(set(names) - {topic for topic, _ in places})
-    if missing:
-        raise fault("KAFKA_TOPIC_MISSING", topics=", ".join(missing), servers=connection.servers)
     if limit is not None:
-        share = max(1, limit // max(1, len(places)))
-        begins = {place: max(begin, ends[place] - share) for place, begin in begins.items()}
-    held = {place: end for place, end in ends.items() if end > begins[place]}
-    consumer = module.Consumer({**connection.for_librdkafka(), **_CONF})
-    try:
-        consumer.assign([module.TopicPartition(*place, begins[place]) for place in held])
-        yield from _until_ends(consumer, held, connection)
-    finally:
-        consumer.close()
+        shares = equal_shares({place: ends[place] - begins[place] for place in places}, limit)
+        begins = {place: ends[place] - share for place, share in shares.items()}
+    return _read(connection, begins, {place: end for place, end in ends.items() if end > begins[place]})
+
+
+def equal_shares(sizes: Mapping[Place, int], limit: int) -> dict[Place, int]:
+    """Share `limit` out among partitions of these sizes; what a small one leaves goes to the others."""
+    shares: dict[Place, int] = {}
+    for place in sorted(sizes, key=lambda place: (sizes[place], place)):
+        shares[place] = min(sizes[place], limit // (len(sizes) - len(shares)))
+        limit -= shares[place]
+    return shares
 
 
 def topic_frames(
@@ -63,15 +74,26 @@ def topic_frames(
             yield place, pl.DataFrame(rows, schema=SCHEMA, orient="row")
 
 
-def _until_ends(consumer: Any, ends: dict[Place, int], connection: Connection) -> Iterator[list[Any]]:  # noqa: ANN401  the client's own types
+def _read(connection: Connection, begins: dict[Place, int], ends: dict[Place, int]) -> Iterator[list[Any]]:
+    module, presence = confluent(), Presence(connection=connection)
+    consumer = module.Consumer({**connection.for_librdkafka(), **_CONF, **presence.settings})
+    try:
+        consumer.assign([module.TopicPartition(*place, begins[place]) for place in ends])
+        yield from _until_ends(consumer, ends, presence)
+    finally:
+        consumer.close()
+
+
+def _until_ends(consumer: Any, ends: dict[Place, int], presence: Presence) -> Iterator[list[Any]]:  # noqa: ANN401  the client's own types
     unread = set(ends)
     quiet_since = time.monotonic()
     while unread:
         messages = consumer.consume(_AT_ONCE, timeout=_POLL_S)
         if messages:
             quiet_since = time.monotonic()
+            presence.answers()
         elif time.monotonic() - quiet_since > _TIMEOUT_S:
-            raise fault("KAFKA_REFUSED", servers=connection, cause=f"no records for {_TIMEOUT_S:.0f} s")
+            raise _silence(presence)
         wanted = []
         for message in messages:
             place = (message.topic(), message.partition())
@@ -83,6 +105,12 @@ def _until_ends(consumer: Any, ends: dict[Place, int], connection: Connection) -
             elif message.error().code() == confluent().KafkaError._PARTITION_EOF:  # noqa: SLF001  librdkafka's own name
                 unread.discard(place)
             else:
-                raise fault("KAFKA_REFUSED", servers=connection, cause=message.error().str())
+                raise fault("KAFKA_REFUSED", servers=presence.connection, cause=message.error().str())
         if wanted:
             yield wanted
+
+
+def _silence(presence: Presence) -> RunError:
+    if presence.is_away:
+        return fault("KAFKA_UNREACHABLE", servers=presence.connection, cause="all its brokers are away")
+    return fault("KAFKA_REFUSED", servers=presence.connection, cause=f"no records for {_TIMEOUT_S:.0f} s")

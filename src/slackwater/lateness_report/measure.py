@@ -19,7 +19,7 @@ from slackwater.errors import fault
 from slackwater.eventtime.clock import MIN_MS
 from slackwater.eventtime.lateness import LatenessSketch
 from slackwater.formats.dead_letters import HEADERS
-from slackwater.kafka.client import Cluster, partition_name
+from slackwater.kafka.client import Cluster, kafka_errors, partition_name
 from slackwater.kafka.reading import topic_frames
 from slackwater.lateness_report.report import DEFAULT_TARGET, LatenessReport, MeasuredStream, check_target, make_report
 from slackwater.plan import Plan, RowNode, SourcePlan
@@ -104,7 +104,8 @@ def _kafka_chunks(kafka: KafkaSource, limit: int | None) -> Iterator[Chunk]:
     """Yield the records of some topics, each partition's in order of offset."""
     topics = kafka.topics
     if kafka.pattern is not None:
-        topics = tuple(Cluster(connection=kafka.connection).topics((), kafka.pattern))
+        with kafka_errors(kafka.connection):
+            topics = tuple(Cluster(connection=kafka.connection).topics((), kafka.pattern))
     for place, frame in topic_frames(kafka.connection, topics, limit=limit):
         partition = partition_name(place)
         yield Chunk(

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 import polars as pl
 
@@ -22,11 +22,12 @@ from slackwater.plan import Plan
 from slackwater.planner import plan_pipeline
 from slackwater.sources.kafka import kafka
 from slackwater.sources.log import LogSource, log
-from slackwater.sources.log_reader import LogFile, list_log, read_chunks
+from slackwater.sources.log_reader import LogFile, LogFormat, list_log, read_chunks
 from slackwater.streams import Output, Stream, stream
 
 _NAME: Final = "log"
 _SAMPLE: Final = 200
+_FORMATS: Final[dict[str, LogFormat]] = {".parquet": "parquet", ".avro": "avro"}
 _TIMESTAMP: Final = pl.Datetime("us", "UTC")
 
 
@@ -35,7 +36,7 @@ def measure_log(
     *,
     time: str,
     schema: SchemaSpec | None = None,
-    format: Literal["json", "parquet"] | None = None,  # noqa: A002  the word users expect
+    format: LogFormat | None = None,  # noqa: A002  the word users expect
     max_ahead: Duration | None = None,
     target: float = DEFAULT_TARGET,
     limit: int | None = None,
@@ -43,7 +44,7 @@ def measure_log(
 ) -> LatenessReport:
     """Measure a log by `time`, a column or an expression: `measure_log("data/orders", time="placed_at")`.
 
-    What is not said is seen from the log itself: the format from a file's name, of Parquet the
+    What is not said is seen from the log itself: the format from a file's name, of Parquet and Avro the
     columns, of JSON lines the type of the columns that `time` needs, from the first records. `limit`
     and `target` are as in `measure_plan`.
     """
@@ -86,7 +87,7 @@ def _plan(
     *,
     time: str,
     schema: SchemaSpec | None,
-    format: Literal["json", "parquet"] | None,  # noqa: A002  as above
+    format: LogFormat | None,  # noqa: A002  as above
     max_ahead: Duration | None,
 ) -> Plan:
     """Return a plan that does nothing but read the log and take its time."""
@@ -97,9 +98,11 @@ def _plan(
         raise fault("LATENESS_NO_EVENTS", found=f"log `{folder}` holds no file")
     needed = as_expr(time).meta.root_names()
     if format is None:
-        format = "parquet" if files[0].path.endswith(".parquet") else "json"  # noqa: A001  as the argument
+        format = _FORMATS.get(Path(files[0].path).suffix, "json")  # noqa: A001  as the argument
     if format == "parquet":
         rows = stream(_NAME, _parquet(folder, files[0], needed, schema))
+    elif format == "avro":
+        rows = stream(_NAME, log(folder, format=format, schema=schema))
     else:
         columns = schema if schema is not None else _seen_types(folder, _sample(files), needed)
         rows = stream(_NAME, log(folder, format=format)).decode(json_format(columns))

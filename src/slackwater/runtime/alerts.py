@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from slackwater.engine.batch_stats import BatchStats
-from slackwater.errors import render
+from slackwater.errors import SlackwaterWarning, render
 from slackwater.eventtime.durations import render_ms
 from slackwater.eventtime.lateness import LatenessSketch
 from slackwater.plan import Plan
@@ -16,11 +16,11 @@ _ENOUGH_ROWS: Final = 10_000
 _TARGET: Final = 0.99
 
 
-class SlackWarning(UserWarning):
+class SlackWarning(SlackwaterWarning):
     """A stream's out-of-orderness is below what was measured."""
 
 
-class SchemaWarning(UserWarning):
+class SchemaWarning(SlackwaterWarning):
     """Records of a stream were written with a schema that cannot be read as the stream's."""
 
 

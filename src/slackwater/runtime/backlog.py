@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from slackwater.errors import render
+from slackwater.errors import SlackwaterWarning, render
 from slackwater.eventtime.clock import MIN_MS, Clock
 from slackwater.plan import Plan
 from slackwater.runtime.kafka_watch import Lag
@@ -19,7 +19,7 @@ _SETTLED_MS: Final = 10_000
 _SHOWN: Final = 5
 
 
-class StrayFilesWarning(UserWarning):
+class StrayFilesWarning(SlackwaterWarning):
     """A log holds files that will never be read."""
 
 

@@ -3,11 +3,13 @@
 - `<checkpoint>/offsets`, `commits`, `state`, `sources`: Spark's
 - `<checkpoint>/slackwater/manifest.json`: what this checkpoint belongs to
 - `<checkpoint>/slackwater/clock/<batch>`: the clock of each batch
-- `<checkpoint>/slackwater/delivering.json`: the batch whose delivery was begun, by which code and of which files
+- `<checkpoint>/slackwater/delivering.json`: the batch whose delivery was begun: its code, its files, its slots
+- `<checkpoint>/slackwater/attempts.json`: the last batch that was given to each sink that promises at most once
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import uuid
 from collections.abc import Mapping
@@ -20,8 +22,9 @@ import pyspark
 
 from slackwater.engine.ticking import first_clock
 from slackwater.errors import fault
-from slackwater.eventtime.clock import Clock
+from slackwater.eventtime.clock import Clock, Marks
 from slackwater.plan import Plan
+from slackwater.sinks.base import Mark
 from slackwater.sinks.files import write_durably
 
 FORMAT: Final = 1
@@ -90,19 +93,44 @@ class Checkpoint:
         """Return what each source of a batch that Spark has begun reads up to, in the source's own words."""
         return (self.path / "offsets" / str(batch)).read_text().splitlines()[2:]
 
-    def begin_delivery(self, batch: int, fingerprint: str, files: Mapping[str, int] | None = None) -> None:
-        """Note, before the first sink is asked, which code delivers the batch, and of which files, by stream.
+    def begun_mark(self, batch: int) -> Mark:
+        """Return the mark of a batch; of one that Spark has not begun yet, one that no sink can have."""
+        offsets = self.path / "offsets" / str(batch)
+        token = hashlib.blake2b(offsets.read_bytes(), digest_size=8).hexdigest() if offsets.exists() else ""
+        return Mark(incarnation=self.incarnation, batch=batch, token=token)
 
-        A batch that was begun before must have read the same files again.
+    def noted_marks(self, batch: int) -> Marks:
+        """Return what every slot had when it was last noted: before the batch, or after it if that was delivered."""
+        following = self._clock_path(batch + 1)
+        return self.clock(batch + 1 if following.exists() else batch).marks
+
+    def begin_delivery(
+        self, batch: int, fingerprint: str, files: Mapping[str, int], slots: Mapping[str, int]
+    ) -> dict[str, int]:
+        """Note, before the first sink is asked, what delivers the batch: which code, of which files, in which slots.
+
+        Returns the slots. A batch that was begun before must have read the same files again, and keeps its slots.
         """
-        files = dict(files or {})
+        files, slots = dict(files), dict(slots)
         before = self._delivering()
         if before["batch"] == batch and not self.accepts_changes:
             for stream, checksum in files.items():
                 if before["files"].get(stream) != checksum:
                     raise fault("BATCH_INPUT_CHANGED", batch=batch, stream=stream)
-        note = {"batch": batch, "fingerprint": fingerprint, "files": files}
+        if before["batch"] == batch:
+            slots |= {sink: number for sink, number in before["slots"].items() if sink in slots}
+        note = {"batch": batch, "fingerprint": fingerprint, "files": files, "slots": slots}
         write_durably(self.home / "delivering.json", json.dumps(note))
+        return slots
+
+    def begin_attempt(self, sink: str, batch: int) -> bool:
+        """Note that a sink is about to be given a batch; False if it was about to be before."""
+        path = self.home / "attempts.json"
+        attempts = json.loads(path.read_text()) if path.exists() else {}
+        if attempts.get(sink, -1) >= batch:
+            return False
+        write_durably(path, json.dumps({**attempts, sink: batch}))
+        return True
 
     def check_half_delivered(self, fingerprint: str) -> None:
         """Refuse to finish a half-delivered batch by other code than began it."""
@@ -112,7 +140,7 @@ class Checkpoint:
 
     def _delivering(self) -> dict[str, Any]:
         path = self.home / "delivering.json"
-        none: dict[str, Any] = {"batch": -1, "fingerprint": "", "files": {}}
+        none: dict[str, Any] = {"batch": -1, "fingerprint": "", "files": {}, "slots": {}}
         return none | json.loads(path.read_text()) if path.exists() else none
 
     def mark_finished(self) -> None:

@@ -3,9 +3,8 @@
 One micro-batch, as the driver sees it (`_on_batch`):
 1. hand the batch's clock to its tasks;
 2. evaluate every partition: FRONT and KEYED run on the executors;
-3. note which code delivers the batch;
-4. hand each output to its sinks, which do nothing if they have the batch already;
-5. write the clock of the next batch. Spark then commits the batch.
+3. deliver each output to its sinks, which do nothing if they have the batch already;
+4. write the clock of the next batch. Spark then commits the batch.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,6 +20,8 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
+from slackwater.crash_points import crash_point
+from slackwater.delta.connector import delta_session_conf
 from slackwater.engine.batch_stats import BatchStats
 from slackwater.engine.ticking import final_clock, next_clock
 from slackwater.errors import RunError, fault
@@ -32,21 +33,23 @@ from slackwater.kafka.connector import connector_jars
 from slackwater.runtime.alerts import report_schemas, report_short_slack
 from slackwater.runtime.backlog import Unread, report_strays, unread
 from slackwater.runtime.checkpoint import RETAIN, Checkpoint, check_checkpoint, open_checkpoint
-from slackwater.runtime.crash_points import crash_point
+from slackwater.runtime.deliveries import Deliveries
+from slackwater.runtime.delta_stream import changed_source
 from slackwater.runtime.folders import check_folders, check_logs
 from slackwater.runtime.kafka_watch import KafkaWatch, processed_offsets
 from slackwater.runtime.outputs import EvaluatedBatch
 from slackwater.runtime.query import packets
 from slackwater.runtime.report import BatchReport
-from slackwater.runtime.session import QUERY_CONF, hush, settings, spark_session, unhush
+from slackwater.runtime.session import QUERY_CONF, UNPACKING_CONF, hush, settings, spark_session, unhush
 from slackwater.runtime.worker import CLOCK_PROPERTY, PlanHandle
 from slackwater.runtime.worker_errors import unwrapped
+from slackwater.sinks.delivery import StoppedWaitingError
+from slackwater.sources.delta import DeltaSource
 from slackwater.sources.kafka import KafkaSource
 from slackwater.stopping import stopped_by_signals
 
 if TYPE_CHECKING:
     from slackwater.plan import Plan
-    from slackwater.sinks.base import SinkWriter
 
 ClockHook = Callable[[Clock], Clock]
 _STARTS: Final = 3
@@ -68,6 +71,8 @@ class Job:
     trigger_ms: int
     bounded: bool = False
     on_batch: Callable[[BatchReport], None] | None = None
+    take_over: bool = False
+    """Whether sinks that hold another run's rows, or whose marks are missing, are to be written to all the same."""
     clock_hook: ClockHook | None = None
     """For tests: sees, and may replace, every clock before it is written."""
     reports: list[BatchReport] = field(default_factory=list)
@@ -85,6 +90,7 @@ class Job:
     _strays: set[str] = field(default_factory=set)
     _alerted: set[str] = field(default_factory=set)
     _watches: dict[str, KafkaWatch] = field(default_factory=dict)
+    _deliveries: Deliveries | None = None
 
     def run(self, *, finish: bool = False) -> None:
         """Run until stopped; a bounded run, or one told to `finish`, ends with the final watermark."""
@@ -101,16 +107,21 @@ class Job:
             self.ended.set()
 
     def _run(self, *, finish: bool) -> None:
-        writers = self._open_sinks()
+        self._deliveries = Deliveries(
+            plan=self.plan,
+            checkpoint=self.checkpoint,
+            is_stopping=self._stopping.is_set,
+            take_over=self.take_over,
+        )
         try:
             clock = self.checkpoint.next_clock()
+            self._deliveries.open(clock)
             if not clock.is_final:
-                self._query(writers, available_now=self.bounded)
+                self._query(available_now=self.bounded)
             if (self.bounded and not self._stopping.is_set()) or finish:
-                self._finish(writers)
+                self._finish()
         finally:
-            for _, writer in writers:
-                writer.close()
+            self._deliveries.close()
 
     @property
     def is_finished(self) -> bool:
@@ -126,27 +137,27 @@ class Job:
         """Whether a log holds files that no batch has read yet, as of the last batch."""
         return self._clock is None or any(self._backlog.values())
 
-    def _finish(self, writers: list[tuple[str, SinkWriter]]) -> None:
+    def _finish(self) -> None:
         """Run one more batch, under the final watermark, so that every open window fires."""
         self._stopping.clear()
         if self.checkpoint.is_amid_batch() and not self.checkpoint.next_clock().is_final:
-            self._query(writers, available_now=True)  # a batch that was begun keeps its own clock
+            self._query(available_now=True)  # a batch that was begun keeps its own clock
         clock = self.checkpoint.next_clock()
         if not clock.is_final:
             # What is in the logs now and was not read, this run will never read: files that changed, above all.
             report_strays(self.plan, unread(self.plan, clock, {}, MAX_MS), self._strays)
             self.checkpoint.write_clock(final_clock(clock))
-        self._query(writers, available_now=True)
+        self._query(available_now=True)
         # A stop may have come before the batch did; then it is still to be run.
         if self.checkpoint.next_batch() > clock.batch:
             self.checkpoint.mark_finished()
 
-    def _query(self, writers: list[tuple[str, SinkWriter]], *, available_now: bool) -> None:
+    def _query(self, *, available_now: bool) -> None:
         """Run the query until it ends; one that could not start its workers is started again."""
         for attempt in range(_STARTS):
             before = len(self.reports)
             try:
-                self._start(writers, available_now=available_now)
+                self._start(available_now=available_now)
                 self._await()
             except Py4JJavaError as error:
                 raise self._explained(error) from error
@@ -160,6 +171,8 @@ class Job:
 
     def _explained(self, error: Exception) -> Exception:
         """Return what is known to be behind a failure of the query, else the failure itself."""
+        if (changed := changed_source(self.plan, error)) is not None:
+            return changed
         for stream, watch in self._watches.items():
             try:
                 watch.check(self._committed_offsets().get(stream, {}))
@@ -167,7 +180,7 @@ class Job:
                 return reason
         return error
 
-    def _start(self, writers: list[tuple[str, SinkWriter]], *, available_now: bool) -> None:
+    def _start(self, *, available_now: bool) -> None:
         self._check_alone()
         handle = PlanHandle.of(self.plan)
         conf = {
@@ -181,7 +194,7 @@ class Job:
                 stream.writeStream.queryName(self.plan.name)
                 .outputMode("append")
                 .option("checkpointLocation", str(self.checkpoint.path))
-                .foreachBatch(lambda frame, number: self._on_batch(frame, number, writers))
+                .foreachBatch(self._on_batch)
             )
             writer = (
                 writer.trigger(availableNow=True)
@@ -213,25 +226,29 @@ class Job:
                 raise
         finally:
             unhush(self.spark, self.plan.name)
-        if self._failure and not isinstance(self._failure[0], _Stopped):
+        if self._failure and not isinstance(self._failure[0], _Stopped | StoppedWaitingError):
             raise unwrapped(self._failure.pop())
         self._failure.clear()
 
-    def _on_batch(self, frame: DataFrame, number: int, writers: list[tuple[str, SinkWriter]]) -> None:
+    def _on_batch(self, frame: DataFrame, number: int) -> None:
         self._between.clear()
         try:
             if self._stopping.is_set():
                 # Ends the query from inside, with nothing begun; Spark would print it as a failure.
                 hush(self.spark, self.plan.name)
                 raise _Stopped  # noqa: TRY301
-            self._batch(frame, number, writers)
+            self._batch(frame, number)
+        except StoppedWaitingError as error:
+            hush(self.spark, self.plan.name)
+            self._failure.append(error)
+            raise
         except BaseException as error:
             self._failure.append(error)
             raise
         finally:
             self._between.set()
 
-    def _batch(self, frame: DataFrame, number: int, writers: list[tuple[str, SinkWriter]]) -> None:
+    def _batch(self, frame: DataFrame, number: int) -> None:
         began = time.monotonic()
         clock = self.checkpoint.begun_clock(number)
         # This is the stream's own thread, and the jobs it starts carry its properties to every task.
@@ -240,12 +257,9 @@ class Job:
         evaluated = time.monotonic()
         try:
             crash_point("evaluated", number)
-            if any(batch.rows.values()):
-                self.checkpoint.begin_delivery(number, self.plan.fingerprint, batch.stats.files)  # 3
-            outputs = {output.name: output for output in self.plan.outputs}
-            for name, writer in writers:  # 4
-                writer.write(batch.sink_batch(outputs[name], self.checkpoint.incarnation))
-                crash_point("delivering", number)
+            assert self._deliveries is not None, "opened before the query was started"
+            with settings(frame.sparkSession, UNPACKING_CONF if batch.large else {}):
+                marks = self._deliveries.deliver(batch, clock)  # 3
             delivered = time.monotonic()
             crash_point("delivered", number)
             taken = {
@@ -265,7 +279,8 @@ class Job:
             )
             if self.clock_hook is not None:
                 following = self.clock_hook(following)
-            self.checkpoint.write_clock(following)  # 5
+            following = replace(following, marks=marks)
+            self.checkpoint.write_clock(following)  # 4
             crash_point("clock", number)
             for stream, offsets in processed.items():
                 self._watches[stream].commit(offsets)
@@ -282,6 +297,7 @@ class Job:
             next_clock=following,
             rows_out=batch.rows,
             lag=found.lag,
+            idle_after_ms={each.name: each.time.idle_after_ms for each in self.plan.sources if each.time is not None},
             timings_s={"evaluate": evaluated - began, "sinks": delivered - evaluated, "clock": ended - delivered},
         )
         self.reports.append(report)
@@ -332,21 +348,6 @@ class Job:
         report_short_slack(self.plan, self.lateness, self._alerted)
         report_schemas(stats, self._alerted)
 
-    def _open_sinks(self) -> list[tuple[str, SinkWriter]]:
-        return [
-            (
-                output.name,
-                sink.open(
-                    pipeline=self.plan.name,
-                    output=output.name,
-                    schema=output.schema,
-                    incarnation=self.checkpoint.incarnation,
-                ),
-            )
-            for output in self.plan.outputs
-            for sink in output.sinks
-        ]
-
 
 def make_job(
     plan: Plan,
@@ -358,6 +359,7 @@ def make_job(
     master: str | None = None,
     partitions: int | None = None,
     accept_changes: bool = False,
+    take_over: bool = False,
     on_start: Callable[[], None] | None = None,
     on_batch: Callable[[BatchReport], None] | None = None,
     clock_hook: ClockHook | None = None,
@@ -383,22 +385,29 @@ def make_job(
         trigger_ms=trigger_ms,
         bounded=bounded,
         on_batch=on_batch,
+        take_over=take_over,
         clock_hook=clock_hook,
     )
 
 
 def _needed(plan: Plan) -> dict[str, str]:
     """Return what a session for `plan` is better started with than given later."""
+    wanted = [sink.session_conf() for output in plan.outputs for sink in output.sinks]
     if any(isinstance(source.source, KafkaSource) for source in plan.sources):
-        return {"spark.jars": ",".join(connector_jars())}
-    return {}
+        wanted.append({"spark.jars": ",".join(connector_jars())})
+    if any(isinstance(source.source, DeltaSource) for source in plan.sources):
+        wanted.append(delta_session_conf())
+    needed: dict[str, list[str]] = {}
+    for name, value in (setting for conf in wanted for setting in conf.items()):
+        needed.setdefault(name, []).extend(value.split(","))
+    return {name: ",".join(dict.fromkeys(values)) for name, values in needed.items()}
 
 
 def run_pipeline(plan: Plan, **options: Any) -> Job:  # noqa: ANN401  as make_job's
     """Run a plan on Spark until Ctrl-C, SIGTERM or, if bounded, the end of its input; returns the job.
 
     Options: `spark` (a session), `checkpoint` (a folder; `.slackwater/<name>` unless told otherwise),
-    `bounded`, `trigger` (the pause between batches), `master`, `partitions`, `accept_changes`,
+    `bounded`, `trigger` (the pause between batches), `master`, `partitions`, `accept_changes`, `take_over`,
     `on_start` (called when what needs no Spark was checked), `on_batch`.
     """
     job = make_job(plan, **options)

@@ -9,19 +9,16 @@ from __future__ import annotations
 
 import json
 import time
-import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from slackwater.errors import fault, render
 from slackwater.kafka.client import Cluster, Place, confluent, partition_name
+from slackwater.kafka.offsets import check_offsets_exist
+from slackwater.kafka.presence import warn_of
 from slackwater.sinks.files import write_durably
 from slackwater.sources.kafka import KafkaSource
-
-
-class KafkaWarning(UserWarning):
-    """Something of a Kafka source that the user should know, though the job goes on."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,9 +60,15 @@ class KafkaWatch:
         self.cluster = Cluster(connection=self.source.connection)
 
     def check(self, processed: dict[Place, int]) -> None:
-        """Refuse to go on without the cluster, without the topics, on topics made anew, or with records gone."""
+        """Refuse to go on without the cluster, without the topics, on topics made anew, or with records gone.
+
+        A stream of which no batch has read anything yet may also have been told to start at offsets that are
+        not there; the connector would look for them for ever.
+        """
         try:
             self._check_topics()
+            if self.source.offsets is not None and not processed:
+                check_offsets_exist(self.cluster, self.source.offsets, stream=self.stream)
             self._places = set(self.cluster.partitions(self._ids()))
             self._check_loss(processed)
         except confluent().KafkaException as error:
@@ -79,16 +82,18 @@ class KafkaWatch:
             places = set(self.cluster.partitions(self._ids())) | set(processed)
             ends = self.cluster.ends(places)
             self._check_loss(processed)
-            self._is_away = False
+            if self._is_away:
+                self._is_away = False
+                warn_of("KAFKA_BACK", render("KAFKA_BACK", servers=self.source.connection))
         except confluent().KafkaException as error:
             if not self._is_away:
                 self._is_away = True
-                _warn("KAFKA_AWAY", render("KAFKA_AWAY", servers=self.source.connection, cause=error.args[0].str()))
+                warn_of("KAFKA_AWAY", render("KAFKA_AWAY", servers=self.source.connection, cause=error.args[0].str()))
             names = frozenset(map(partition_name, {*self._places, *processed}))
             return KafkaLook(known=names, backlog=names, lag=self._last)
         if fresh := sorted(map(partition_name, places - self._places)):
             words = render("KAFKA_NEW_PARTITIONS", stream=self.stream, partitions=", ".join(fresh))
-            _warn("KAFKA_NEW_PARTITIONS", words)
+            warn_of("KAFKA_NEW_PARTITIONS", words)
         self._places = places
         behind = {partition_name(place): end - processed.get(place, 0) for place, end in ends.items()}
         return KafkaLook(
@@ -144,7 +149,7 @@ class KafkaWatch:
             raise fault("KAFKA_DATA_LOSS", stream=self.stream, count=f"{total:,}", facts=facts)
         self._said_lost |= {place: begin for place, (_, begin) in gone.items()}
         words = render("KAFKA_LOST", stream=self.stream, count=f"{total:,}", facts=facts)
-        _warn("KAFKA_LOST", words)
+        warn_of("KAFKA_LOST", words)
 
     def _check_topics(self) -> None:
         known = self._ids()
@@ -166,7 +171,3 @@ def processed_offsets(line: str) -> dict[Place, int]:
     if line == "-":
         return {}
     return {(topic, int(part)): offset for topic, parts in json.loads(line).items() for part, offset in parts.items()}
-
-
-def _warn(code: str, words: str) -> None:
-    warnings.warn(f"[{code}] {words}", KafkaWarning, stacklevel=3)

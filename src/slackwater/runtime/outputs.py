@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
@@ -20,12 +21,11 @@ from slackwater.sinks.base import SinkBatch
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from slackwater.plan import OutputPlan
-
 INLINE_BYTES: Final = 1 << 20
 """A packet up to this size comes to the driver with the batch's statistics; larger ones stay on the executors."""
 PARALLEL_BYTES: Final = 64 << 20
 """An output above this size is written by the executors in parallel, if its sink can."""
+_PART: Final = pa.schema([("part", pa.int32())])
 
 
 @dataclass(kw_only=True)
@@ -77,19 +77,20 @@ class EvaluatedBatch:
                 self.small.setdefault(name, []).append((packet["order"], packet["payload"]))
         self.stats = BatchStats.merged(stats)
 
-    def sink_batch(self, output: OutputPlan, incarnation: str) -> SinkBatch:
+    def is_large(self, name: str) -> bool:
+        """Return whether an output is better written by the executors than in one go by the driver."""
+        return name in self.large or self.bytes.get(name, 0) > PARALLEL_BYTES
+
+    def sink_batch(self, name: str, schema: pl.Schema) -> SinkBatch:
         """Return one output's rows as its sinks take them."""
-        name = output.name
-        is_large = name in self.large or self.bytes.get(name, 0) > PARALLEL_BYTES
         return SinkBatch(
-            incarnation=incarnation,
             batch=self.number,
-            schema=output.schema,
+            schema=schema,
             rows=self.rows.get(name, 0),
             frames=lambda: self._frames(name),
-            in_parallel=(lambda write: self._in_parallel(name, write)) if is_large else None,
+            in_parallel=(lambda write: self.in_parallel(name, schema, write)) if self.is_large(name) else None,
             spark_frame=lambda: self._packets(name).mapInArrow(
-                unpack_rows(name, to_arrow(output.schema)), to_spark_ddl(output.schema)
+                unpack_rows(name, to_arrow(schema)), to_spark_ddl(schema)
             ),
         )
 
@@ -99,7 +100,7 @@ class EvaluatedBatch:
 
     def _packets(self, name: str) -> DataFrame:
         wanted = (F.col("kind") == "output") & (F.col("target") == name)
-        return self.frame.where(wanted).select("order", "payload")
+        return self.frame.where(wanted).select("order", "rows", "payload")
 
     def _frames(self, name: str) -> Iterator[pl.DataFrame]:
         packets: Any = self.small.get(name, [])
@@ -110,12 +111,25 @@ class EvaluatedBatch:
         for _, payload in packets:
             yield unpack(payload, name)
 
-    def _in_parallel(self, name: str, write: Callable[[int, Iterator[pl.DataFrame]], None]) -> None:
+    def in_parallel(self, name: str, schema: pl.Schema, write: Callable[[int, SinkBatch], None]) -> list[int]:
+        """Run `write` on the executors over the parts of an output that have rows; return their numbers.
+
+        A row is in the part of its key group, so a batch that is run again has the same parts.
+        """
+        number = self.number
+
         def part(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             context = TaskContext.get()
             assert context is not None
-            frames = (unpack(payload.as_py(), name) for batch in batches for payload in batch.column("payload"))
-            write(context.partitionId(), frames)
-            yield pa.RecordBatch.from_pydict({"done": [1]}, schema=pa.schema([("done", pa.int32())]))
+            packets = sorted((tuple(row.values()) for batch in batches for row in batch.to_pylist()), key=itemgetter(0))
+            if packets:
+                rows = SinkBatch(
+                    batch=number,
+                    schema=schema,
+                    rows=sum(count for _, count, _ in packets),
+                    frames=lambda: (unpack(payload, name) for _, _, payload in packets),
+                )
+                write(context.partitionId(), rows)
+                yield pa.RecordBatch.from_pydict({"part": [context.partitionId()]}, schema=_PART)
 
-        self._packets(name).mapInArrow(part, "done int").collect()
+        return sorted(row["part"] for row in self._packets(name).mapInArrow(part, "part int").collect())

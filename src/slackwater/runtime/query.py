@@ -11,9 +11,13 @@ from pyspark.sql import functions as F  # noqa: N812  PySpark's own convention
 
 from slackwater.engine.key_groups import labels
 from slackwater.engine.packets import DDL
+from slackwater.kafka.client import Cluster, kafka_errors
 from slackwater.kafka.connector import connector_jars
+from slackwater.kafka.offsets import connector_offsets
+from slackwater.runtime.delta_stream import delta_stream
 from slackwater.runtime.worker import KeyedProcessor, PlanHandle, frame_chunks, front, kafka_chunks, log_chunks
 from slackwater.sources.dataframe import DataFrameSource
+from slackwater.sources.delta import DeltaSource
 from slackwater.sources.kafka import KafkaSource
 from slackwater.sources.log import LogSource
 
@@ -24,6 +28,9 @@ if TYPE_CHECKING:
 
 _NEVER = "36500d"
 _PATIENCE = "120"
+_POLL_RECORDS = 100_000
+_POLL_BYTES = 4 << 20
+_POLL_WAIT_MS = 20
 _CONNECTOR = "org.apache.spark.sql.kafka010.KafkaSourceProvider"
 _FILE = "path string, modificationTime timestamp, length long, content binary"
 
@@ -70,6 +77,9 @@ def _front(spark: SparkSession, source: SourcePlan, handle: PlanHandle, *, bound
         case DataFrameSource(frame=frame):
             typed: DataFrame = frame
             return typed.mapInArrow(front(handle, source.name, frame_chunks, ticks=bounded), DDL)
+        case DeltaSource() as table:
+            rows = delta_stream(spark, table)
+            return rows.mapInArrow(front(handle, source.name, frame_chunks, ticks=bounded), DDL)
     message = f"{source.source} cannot run on Spark"
     raise TypeError(message)
 
@@ -79,8 +89,13 @@ def _kafka_reader(spark: SparkSession, kafka: KafkaSource) -> DataStreamReader:
     reader = (
         spark.readStream.format("kafka")
         .options(**{f"kafka.{name}": value for name, value in kafka.connection.for_java().items()})
-        .options(**kafka.starting)
+        .options(**_kafka_start(kafka))
         .option("kafka.isolation.level", "read_committed")
+        # After each poll the connector asks for the topic's ends, and reads anew what it had fetched ahead: so few and
+        # large polls. And what it asks waits behind a fetch at the end of the topic: so a short one.
+        .option("kafka.max.poll.records", _POLL_RECORDS)
+        .option("kafka.max.partition.fetch.bytes", _POLL_BYTES)
+        .option("kafka.fetch.max.wait.ms", _POLL_WAIT_MS)
         .option("includeHeaders", "true")
         .option("maxOffsetsPerTrigger", kafka.max_records_per_batch)
         .option("failOnDataLoss", "true" if kafka.on_data_loss == "stop" else "false")
@@ -91,6 +106,16 @@ def _kafka_reader(spark: SparkSession, kafka: KafkaSource) -> DataStreamReader:
     if kafka.pattern is not None:
         return reader.option("subscribePattern", kafka.pattern)
     return reader.option("subscribe", ",".join(kafka.topics))
+
+
+def _kafka_start(kafka: KafkaSource) -> dict[str, str]:
+    """Return where a new checkpoint begins; the connector uses it for nothing else."""
+    if kafka.offsets is None:
+        return dict(kafka.starting)
+    cluster = Cluster(connection=kafka.connection)
+    with kafka_errors(kafka.connection):
+        places = cluster.partitions(cluster.topics(kafka.topics, kafka.pattern))
+    return {"startingOffsets": connector_offsets(kafka.offsets, places)}
 
 
 def load_connector(spark: SparkSession) -> None:

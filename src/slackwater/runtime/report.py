@@ -22,6 +22,8 @@ class Holder:
     """The batch in which it came to be the slowest."""
     has_records: bool
     """False for a partition in which nothing ever was."""
+    idle_after_ms: int | None = None
+    """After how long without records it is set aside; None for never."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +38,8 @@ class BatchReport:
     rows_out: dict[str, int]
     lag: dict[str, dict[str, Lag]] = field(default_factory=dict)
     """Per Kafka stream and partition: how many records wait, and how fast that grows."""
+    idle_after_ms: dict[str, int | None] = field(default_factory=dict)
+    """Per stream, after how long without records a partition no longer holds the watermark."""
     timings_s: dict[str, float] = field(default_factory=dict)
     """What `seconds` is made of: "evaluate", "sinks", "clock"."""
 
@@ -68,6 +72,7 @@ class BatchReport:
                 behind_ms=behind,
                 since_ms=time.held_since_ms,
                 has_records=time.partitions[time.held_by].max_ts_ms > MIN_MS,
+                idle_after_ms=self.idle_after_ms.get(name),
             )
             for name, time in self.next_clock.streams.items()
             if (behind := held_back_ms(time)) > 0

@@ -24,11 +24,15 @@ QUERY_CONF: Final = {
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
     "spark.sql.session.timeZone": "UTC",
-    # Large Arrow batches: the more rows FRONT sees at once, the better it combines them.
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "1000000",
-    "spark.sql.execution.arrow.maxBytesPerBatch": str(128 << 20),
+    # Rows reach FRONT in small Arrow batches, which it gathers. A limit in bytes would be Spark's to check after every
+    # row, column by column, which takes longer than writing the row; the largest number there is means no limit.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "2000",
+    "spark.sql.execution.arrow.maxBytesPerBatch": str((1 << 31) - 1),
 }
 """Settings of a query, made on the session while it is started and taken back afterwards."""
+
+UNPACKING_CONF: Final = {"spark.sql.execution.arrow.maxBytesPerBatch": str(128 << 20)}
+"""Settings while large outputs are unpacked: their packets are few rows, but megabytes each."""
 
 _SESSION_CONF: Final = {
     "spark.executorEnv.POLARS_MAX_THREADS": "1",

@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyspark import TaskContext, cloudpickle
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
+from slackwater.crash_points import crash_point
 from slackwater.engine.front import Chunk, Front
 from slackwater.engine.key_groups import labels
 from slackwater.engine.keyed import Stage
@@ -23,13 +24,14 @@ from slackwater.eventtime.clock import Clock
 from slackwater.formats.dead_letters import HEADERS
 from slackwater.operators.packing import unpack
 from slackwater.plan import Plan, SourcePlan
-from slackwater.runtime.crash_points import crash_point
 from slackwater.sources.kafka import KafkaSource
 from slackwater.sources.log import LogSource
 from slackwater.sources.log_reader import base_offset, partition_of, read_chunks
 
 _WRITTEN_HEADERS: Final = pl.List(pl.Struct({"key": pl.String(), "value": pl.String()}))
 CLOCK_PROPERTY: Final = "slackwater.clock"
+_CHUNK_ROWS: Final = 1_000_000
+_CHUNK_BYTES: Final = 128 << 20
 
 
 @dataclass(frozen=True)
@@ -108,8 +110,8 @@ def frame_chunks(source: SourcePlan, clock: Clock, batches: Iterator[pa.RecordBa
     assert schema is not None
     assert context is not None
     offset = context.partitionId() << 40
-    for batch in batches:
-        frame = conform(pl.DataFrame(pa.table(batch)), schema)
+    for table in gathered(batches):
+        frame = conform(pl.DataFrame(table), schema)
         yield Chunk(
             frame=frame,
             partition="",
@@ -124,8 +126,22 @@ def frame_chunks(source: SourcePlan, clock: Clock, batches: Iterator[pa.RecordBa
 def kafka_chunks(source: SourcePlan, _clock: Clock, batches: Iterator[pa.RecordBatch]) -> Iterator[Chunk]:
     """Yield records as the connector gives them: of one partition a task, in order."""
     assert isinstance(source.source, KafkaSource)
+    for table in gathered(batches):
+        yield _kafka_chunk(source.source, pl.DataFrame(table))
+
+
+def gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Yield the rows of small batches in large tables: the more rows FRONT sees at once, the more it combines."""
+    pieces: list[pa.RecordBatch] = []
+    rows = size = 0
     for batch in batches:
-        yield _kafka_chunk(source.source, pl.DataFrame(pa.table(batch)))
+        pieces.append(batch)
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+        if rows >= _CHUNK_ROWS or size >= _CHUNK_BYTES:
+            yield pa.Table.from_batches(pieces)
+            pieces, rows, size = [], 0, 0
+    if pieces:
+        yield pa.Table.from_batches(pieces)
 
 
 def _file_chunks(source: LogSource, file: dict[str, Any]) -> Iterator[Chunk]:

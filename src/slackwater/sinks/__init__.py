@@ -1,9 +1,32 @@
 """Sinks: where an output's rows go, and what each promises."""
 
-from slackwater.sinks.base import Sink, SinkBatch, SinkWriter
+from slackwater.sinks.base import Mark, Sink, SinkBatch, SinkWriter, Slot, Unavailable
 from slackwater.sinks.console import console
-from slackwater.sinks.files import files
+from slackwater.sinks.delta import delta
+from slackwater.sinks.files import files, read_files
 from slackwater.sinks.foreach_batch import foreach_batch
+from slackwater.sinks.http import http
+from slackwater.sinks.kafka import kafka
 from slackwater.sinks.memory import MemorySink, memory
+from slackwater.sinks.postgres import postgres
+from slackwater.sinks.redis import redis
 
-__all__ = ["MemorySink", "Sink", "SinkBatch", "SinkWriter", "console", "files", "foreach_batch", "memory"]
+__all__ = [
+    "Mark",
+    "MemorySink",
+    "Sink",
+    "SinkBatch",
+    "SinkWriter",
+    "Slot",
+    "Unavailable",
+    "console",
+    "delta",
+    "files",
+    "foreach_batch",
+    "http",
+    "kafka",
+    "memory",
+    "postgres",
+    "read_files",
+    "redis",
+]

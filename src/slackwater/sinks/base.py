@@ -1,16 +1,14 @@
 """The contract between the engine and a sink.
 
-Once a batch is fully evaluated, each of its outputs is handed to its sinks as a `SinkBatch`. A batch
-may be handed over again after a crash, with the same rows: a sink that promises exactly once
-commits the batch's mark (incarnation, batch) together with the rows and does nothing when it finds
-the mark. The incarnation is made anew with every new checkpoint, so that a new run under an old
-name is never mistaken for a repetition.
+Once a batch is fully evaluated, each of its outputs goes to its sinks. A batch may come again after a crash, with the
+same rows; what keeps it from being written twice is the protocol of `delivery`, which is the same for all sinks. A
+sink supplies a few operations for it: open a slot, tell the slot's last mark, write rows and a mark together.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -19,49 +17,119 @@ import polars as pl
 Change = Literal["append", "update", "retract"]
 Delivery = Literal["exactly_once", "at_least_once", "at_most_once"]
 
+EVERYTHING: Final[frozenset[Change]] = frozenset({"append", "update", "retract"})
+
+
+class Unavailable(Exception):  # noqa: N818  what a sink says, not what the job fails with
+    """Raised by a writer for trouble that may pass: a server that is gone, a connection that was cut.
+
+    The slot is closed, opened again after a while, and asked for its mark: so it does not matter whether what was being
+    written has arrived.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mark:
+    """What is committed together with a batch's rows, and says that they are there."""
+
+    incarnation: str
+    """Made anew with every new checkpoint, so that a new run under an old name is never taken for a repetition."""
+    batch: int
+    token: str
+    """Of what the batch has read: two copies of a checkpoint go on with batches of one number, not of one token."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the mark as sinks store it."""
+        return {"incarnation": self.incarnation, "batch": self.batch, "token": self.token}
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> Mark:
+        """Return the mark that was stored."""
+        return cls(incarnation=stored["incarnation"], batch=int(stored["batch"]), token=stored["token"])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slot:
+    """One way into a sink: rows are split over slots the same way each time, and each slot has its own mark.
+
+    Slot 0 is the driver's, for what is written in one go; the slots from 1 on are the executors'.
+    """
+
+    pipeline: str
+    output: str
+    schema: pl.Schema
+    number: int = 0
+
 
 @dataclass(kw_only=True)
 class SinkBatch:
-    """The rows of one output in one batch."""
+    """The rows of one output in one batch, or those of them that belong to one slot."""
 
-    incarnation: str
     batch: int
     schema: pl.Schema
     rows: int
     frames: Callable[[], Iterator[pl.DataFrame]]
-    """The rows, one bounded frame after another, on the driver."""
-    in_parallel: Callable[[Callable[[int, Iterator[pl.DataFrame]], None]], None] | None = None
-    """For a large batch: runs a function over (part number, frames) on the executors."""
+    """The rows, one bounded frame after another; can be asked for again."""
+    in_parallel: Callable[[Callable[[int, SinkBatch], None]], Any] | None = None
+    """For a large batch on the driver: runs a function over (part's number, part's rows) on the executors."""
     spark_frame: Callable[[], Any] | None = None
-    """The rows as a PySpark DataFrame; None outside Spark."""
+    """The rows as a PySpark DataFrame, on the driver; None outside Spark."""
 
 
 class SinkWriter(ABC):
-    """An open sink, on the driver."""
+    """A slot of a sink, open for writing: on the driver as long as the job runs, on an executor for one batch."""
+
+    def mark(self) -> Mark | None:
+        """Return the last mark committed in this slot; None if there is none, or the sink keeps none."""
+        return None
 
     @abstractmethod
-    def write(self, batch: SinkBatch) -> None:
-        """Deliver one batch as the sink promises; called once per batch, and again if it is run again."""
+    def write(self, batch: SinkBatch, mark: Mark | None) -> None:
+        """Write the rows, and the mark unless it is None, in one transaction: all of it, or nothing.
+
+        Returns when it is durable. Raises `Unavailable` for trouble that may pass, anything else for good.
+        """
 
     def close(self) -> None:  # noqa: B027  most sinks hold nothing
-        """Let go of connections. Called when the job stops."""
+        """Let go of connections, and of what is not committed."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Sink(ABC):
-    """A sink as users define it."""
+    """A sink as users define it; it travels to the executors, so it holds no connections."""
 
     takes: frozenset[Change] = frozenset({"append"})
     delivery: Delivery = "at_least_once"
+    keeps_marks: bool = True
+    """Whether slots remember marks; a sink of which each row replaces itself is exactly once without."""
+    has_slots: bool = False
+    """Whether executors may write a large batch, each its own slot, beside one another."""
+    retry_for_ms: int = 300_000
+    """How long a batch waits for a sink that is unavailable, before the job fails."""
 
     @property
     def place(self) -> str | None:
         """What this sink alone may write to, such as a folder; None if outputs may share it."""
         return None
 
+    @property
+    def name(self) -> str:
+        """What the sink is called among those of its output; it stays the same when the sink's server moves."""
+        return self.place or type(self).__name__
+
+    def check(self, schema: pl.Schema, identity: Sequence[str] = ()) -> None:  # noqa: B027  most sinks take any rows
+        """Refuse rows that cannot be written, when the pipeline is built; `identity` are window results' keys."""
+
+    def session_conf(self) -> dict[str, str]:
+        """Return the Spark settings that a session must be started with for this sink."""
+        return {}
+
+    def prepare(self, slot: Slot) -> None:  # noqa: B027  most sinks need nothing
+        """Check, and make where that was asked for, what the sink writes to: once, before the first batch."""
+
     @abstractmethod
-    def open(self, *, pipeline: str, output: str, schema: pl.Schema, incarnation: str) -> SinkWriter:
-        """Open the sink for one output, checking all that can be checked before the first batch."""
+    def open(self, slot: Slot) -> SinkWriter:
+        """Open a slot, and shut out whoever has it open from before."""
 
     @abstractmethod
     def __str__(self) -> str:
@@ -69,7 +137,7 @@ class Sink(ABC):
 
 
 class _Dropped(SinkWriter):
-    def write(self, batch: SinkBatch) -> None:
+    def write(self, batch: SinkBatch, mark: Mark | None) -> None:
         """Do nothing: the engine has counted the rows."""
 
 
@@ -77,9 +145,9 @@ class _Dropped(SinkWriter):
 class Drop(Sink):
     """Where `.drop()` leads: the rows are counted and go nowhere."""
 
-    takes: frozenset[Change] = frozenset({"append", "update", "retract"})
+    takes: frozenset[Change] = EVERYTHING
 
-    def open(self, *, pipeline: str, output: str, schema: pl.Schema, incarnation: str) -> SinkWriter:  # noqa: ARG002
+    def open(self, slot: Slot) -> SinkWriter:  # noqa: ARG002
         """Open nothing."""
         return _Dropped()
 

@@ -9,7 +9,7 @@ from typing import Final
 import polars as pl
 
 from slackwater.errors import refuse
-from slackwater.sinks.base import Change, Sink, SinkBatch, SinkWriter
+from slackwater.sinks.base import EVERYTHING, Change, Mark, Sink, SinkBatch, SinkWriter, Slot
 
 _WIDTH: Final = 200
 """Columns where there is no terminal to say."""
@@ -20,11 +20,11 @@ class ConsoleSink(Sink):
     """Prints the first rows of every batch."""
 
     limit: int
-    takes: frozenset[Change] = frozenset({"append", "update", "retract"})
+    takes: frozenset[Change] = EVERYTHING
 
-    def open(self, *, pipeline: str, output: str, schema: pl.Schema, incarnation: str) -> SinkWriter:  # noqa: ARG002
+    def open(self, slot: Slot) -> SinkWriter:
         """Open the console for one output."""
-        return _Printer(output=output, limit=self.limit)
+        return _Printer(output=slot.output, limit=self.limit)
 
     def __str__(self) -> str:
         return "console"
@@ -42,10 +42,8 @@ class _Printer(SinkWriter):
     output: str
     limit: int
 
-    def write(self, batch: SinkBatch) -> None:
+    def write(self, batch: SinkBatch, mark: Mark | None) -> None:  # noqa: ARG002
         """Print the first rows, and how many more there are."""
-        if batch.rows == 0:
-            return
         rows = pl.concat(list(batch.frames())).head(self.limit)
         with pl.Config(
             tbl_rows=self.limit,

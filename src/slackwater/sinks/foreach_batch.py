@@ -6,10 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import polars as pl
-
 from slackwater.errors import fault, refuse
-from slackwater.sinks.base import Change, Sink, SinkBatch, SinkWriter
+from slackwater.sinks.base import EVERYTHING, Change, Mark, Sink, SinkBatch, SinkWriter, Slot
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -17,11 +15,11 @@ class ForeachBatchSink(Sink):
     """Calls a function with each batch's rows; at least once, unless the function itself is idempotent."""
 
     function: Callable[[Any, int], None]
-    takes: frozenset[Change] = frozenset({"append", "update", "retract"})
+    takes: frozenset[Change] = EVERYTHING
 
-    def open(self, *, pipeline: str, output: str, schema: pl.Schema, incarnation: str) -> SinkWriter:  # noqa: ARG002
+    def open(self, slot: Slot) -> SinkWriter:
         """Open the function for one output."""
-        return _Caller(function=self.function, output=output)
+        return _Caller(function=self.function, output=slot.output)
 
     def __str__(self) -> str:
         return f"foreach_batch {getattr(self.function, '__name__', 'function')}"
@@ -39,10 +37,8 @@ class _Caller(SinkWriter):
     function: Callable[[Any, int], None]
     output: str
 
-    def write(self, batch: SinkBatch) -> None:
+    def write(self, batch: SinkBatch, mark: Mark | None) -> None:  # noqa: ARG002
         """Call the function; the same rows may come again after a crash."""
-        if batch.rows == 0:
-            return
         if batch.spark_frame is None:
             raise fault("FOREACH_BATCH_NEEDS_SPARK", output=self.output)
         self.function(batch.spark_frame(), batch.batch)

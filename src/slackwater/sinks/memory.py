@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from slackwater.sinks.base import Change, Delivery, Sink, SinkBatch, SinkWriter
+from slackwater.sinks.base import EVERYTHING, Change, Delivery, Mark, Sink, SinkBatch, SinkWriter, Slot
 
 
 @dataclass(kw_only=True)
@@ -14,23 +14,25 @@ class _Kept(SinkWriter):
     batches: dict[tuple[str, int], pl.DataFrame] = field(default_factory=dict)
     schema: pl.Schema | None = None
 
-    def write(self, batch: SinkBatch) -> None:
+    def write(self, batch: SinkBatch, mark: Mark | None) -> None:
         """Keep the batch's rows; a batch that comes again replaces itself."""
+        assert mark is not None, "the sink promises exactly once"
         frames = [pl.DataFrame(schema=batch.schema), *batch.frames()]
-        self.batches[batch.incarnation, batch.batch] = pl.concat(frames)
+        self.batches[mark.incarnation, batch.batch] = pl.concat(frames)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MemorySink(Sink):
     """Rows kept in memory; read them with `rows()`."""
 
-    takes: frozenset[Change] = frozenset({"append", "update", "retract"})
+    takes: frozenset[Change] = EVERYTHING
     delivery: Delivery = "exactly_once"
+    keeps_marks: bool = False
     kept: _Kept = field(default_factory=_Kept)
 
-    def open(self, *, pipeline: str, output: str, schema: pl.Schema, incarnation: str) -> SinkWriter:  # noqa: ARG002
+    def open(self, slot: Slot) -> SinkWriter:
         """Keep what was kept before; only the schema is new."""
-        self.kept.schema = schema
+        self.kept.schema = slot.schema
         return self.kept
 
     def rows(self) -> pl.DataFrame:

@@ -2,7 +2,18 @@
 
 from slackwater.sources.base import Source
 from slackwater.sources.dataframe import DataFrameSource, dataframe
+from slackwater.sources.delta import DeltaSource, delta
 from slackwater.sources.kafka import KafkaSource, kafka
 from slackwater.sources.log import LogSource, log
 
-__all__ = ["DataFrameSource", "KafkaSource", "LogSource", "Source", "dataframe", "kafka", "log"]
+__all__ = [
+    "DataFrameSource",
+    "DeltaSource",
+    "KafkaSource",
+    "LogSource",
+    "Source",
+    "dataframe",
+    "delta",
+    "kafka",
+    "log",
+]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from slackwater.eventtime.times import EPOCH, render_time
 from slackwater.formats.ddl import TIMESTAMP
 from slackwater.formats.dead_letters import HEADERS
 from slackwater.kafka.connection import Connection, Sasl, Tls, connection
+from slackwater.kafka.offsets import Offsets, check_offsets
 from slackwater.sources.base import Source
 
 METADATA: Final[dict[str, tuple[pl.DataType, pl.Expr]]] = {
@@ -31,7 +31,7 @@ METADATA: Final[dict[str, tuple[pl.DataType, pl.Expr]]] = {
 DEFAULT_MAX_RECORDS: Final = 2_000_000
 _TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
-Start = Literal["earliest", "latest"] | datetime | Mapping[str, Mapping[int, int]]
+Start = Literal["earliest", "latest"] | datetime | Offsets
 OnLoss = Literal["stop", "go_on"]
 
 
@@ -43,7 +43,9 @@ class KafkaSource(Source):
     topics: tuple[str, ...] = ()
     pattern: str | None = None
     starting: Mapping[str, str]
-    """The connector's options that say where a new checkpoint begins."""
+    """The connector's options that say where a new checkpoint begins, unless `offsets` do."""
+    offsets: Offsets | None
+    """Where a new checkpoint begins; partitions that are left out begin at their earliest record."""
     start_said: str
     max_records_per_batch: int
     group: str | None
@@ -82,10 +84,11 @@ def kafka(
 ) -> KafkaSource:
     """Read Kafka topics: `kafka("localhost:9092", topic="orders")`.
 
-    Give one of `topic`, `topics` or `pattern` (a Java regular expression). `start` says where a new
-    checkpoint begins: "earliest", "latest", a `datetime` (the first record at or after it), or offsets as
-    {"orders": {0: 120, 1: 95}}; an old checkpoint goes on where it stopped. A backlog is read in batches of
-    `max_records_per_batch`, so that it waits in Kafka and not in memory. Only committed records are read.
+    Give one of `topic`, `topics` or `pattern` (a regular expression that both Java and Python can read).
+    `start` says where a new checkpoint begins: "earliest", "latest", a `datetime` (the first record at or
+    after it), or offsets as {"orders": {0: 120, 1: 95}}, where what is left out begins at its earliest; an
+    old checkpoint goes on where it stopped. A backlog is read in batches of `max_records_per_batch`, so that
+    it waits in Kafka and not in memory. Only committed records are read.
 
     `metadata` adds columns to every row: any of "key", "headers", "topic", "partition", "offset" and
     "timestamp" become `kafka_key`, `kafka_headers` and so on. The broker's time is the ingestion time.
@@ -107,12 +110,14 @@ def kafka(
     for name in columns:
         if name not in METADATA:
             raise refuse("KAFKA_METADATA", got=repr(name), known=", ".join(METADATA))
+    offsets = check_offsets(start, chosen, pattern) if isinstance(start, Mapping) else None
     starting, said = _starting(start)
     return KafkaSource(
         connection=connection(servers, tls=tls, sasl=sasl),
         topics=chosen,
         pattern=pattern,
         starting=starting,
+        offsets=offsets,
         start_said=said,
         max_records_per_batch=max_records_per_batch,
         group=group,
@@ -126,12 +131,23 @@ def _topics(topic: str | None, topics: Iterable[str] | None, pattern: str | None
     if len(given) != 1:
         raise refuse("KAFKA_TOPICS", got=" and ".join(f"`{name}`" for name in given) or "none of them")
     if pattern is not None:
+        _check_pattern(pattern)
         return ()
     chosen = (topic,) if topics is None else tuple(topics)
     for name in chosen:
         if not isinstance(name, str) or not _TOPIC.fullmatch(name):
             raise refuse("KAFKA_TOPIC_NAME", got=repr(name))
     return chosen  # type: ignore[return-value]  # checked above
+
+
+def _check_pattern(pattern: str) -> None:
+    """Refuse what one of the two cannot read: Spark matches topics in Java, the driver's own client in Python."""
+    try:
+        re.compile(pattern)
+    except (re.error, TypeError) as error:
+        raise refuse("KAFKA_PATTERN", got=repr(pattern), cause=error) from error
+    if "(?P" in pattern:
+        raise refuse("KAFKA_PATTERN", got=repr(pattern), cause="Java has no (?P…)")
 
 
 def _starting(start: Start) -> tuple[dict[str, str], str]:
@@ -142,7 +158,6 @@ def _starting(start: Start) -> tuple[dict[str, str], str]:
         # Without the strategy a partition whose records are all older would be an error.
         options = {"startingTimestamp": str(moment), "startingOffsetsByTimestampStrategy": "latest"}
         return options, render_time(moment)
-    if isinstance(start, Mapping) and start:
-        offsets = {topic: {str(part): offset for part, offset in parts.items()} for topic, parts in start.items()}
-        return {"startingOffsets": json.dumps(offsets)}, "given offsets"
+    if isinstance(start, Mapping):
+        return {}, "given offsets"
     raise refuse("KAFKA_START", got=repr(start))

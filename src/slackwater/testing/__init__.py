@@ -4,5 +4,6 @@ The same operators, packing and clock rules as on Spark, in one process and at o
 """
 
 from slackwater.testing.harness import Harness, Outcome, rows_source, run
+from slackwater.testing.sinks import SinkHarness
 
-__all__ = ["Harness", "Outcome", "rows_source", "run"]
+__all__ = ["Harness", "Outcome", "SinkHarness", "rows_source", "run"]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,7 +10,7 @@ import polars as pl
 
 import slackwater as sw
 from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA, HEADERS, dead_letters
-from slackwater.sinks.base import SinkBatch
+from slackwater.testing.sinks import SinkHarness
 
 NOON_MS = 1_772_366_400_000
 """2026-03-01 12:00 UTC."""
@@ -39,24 +38,11 @@ def headers(*lists: list[tuple[str, bytes | None]] | None) -> pl.Series:
     )
 
 
-def _only(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    yield rows
-
-
 def deliver(folder: Path, *batches: pl.DataFrame, format: Literal["parquet", "json"] = "parquet") -> Path:  # noqa: A002
     """Write each frame as a batch of the files sink."""
-    writer = sw.sinks.files(folder, format=format).open(
-        pipeline="p", output="orders.dead_letters", schema=DEAD_LETTER_SCHEMA, incarnation="first"
-    )
-    for number, rows in enumerate(batches):
-        frames = partial(_only, rows)
-        writer.write(
-            SinkBatch(
-                incarnation="first",
-                batch=number,
-                schema=DEAD_LETTER_SCHEMA,
-                rows=rows.height,
-                frames=frames,
-            )
-        )
+    sink = sw.sinks.files(folder, format=format)
+    with SinkHarness(sink=sink, schema=DEAD_LETTER_SCHEMA, pipeline="p", output="orders.dead_letters") as job:
+        job.start()
+        for rows in batches:
+            job.deliver(rows)
     return folder

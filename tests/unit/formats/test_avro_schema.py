@@ -145,8 +145,8 @@ def test_names_that_cannot_be_columns_are_refused(name: str, code: str) -> None:
 @pytest.mark.parametrize(
     "define, got",
     [
-        (avro, "none of them"),
-        (lambda: avro(registry=registry("http://host")), "registry"),
+        (lambda: avro().decoder(), "none of them"),
+        (lambda: avro(registry=registry("http://host")).schema, "registry"),
         (lambda: avro(subject="orders-value"), "subject"),
         (lambda: avro(record(field("int")), subject="orders-value"), "schema and subject"),
         (

@@ -1,4 +1,4 @@
-"""The files sink by itself: each batch once, whatever happened in the attempt before."""
+"""The files sink: folders that appear whole, once."""
 
 from __future__ import annotations
 
@@ -12,21 +12,23 @@ import pytest
 
 import slackwater as sw
 from slackwater.errors import DefinitionError, RunError
-from slackwater.sinks.base import SinkBatch, SinkWriter
+from slackwater.sinks.base import Mark, SinkBatch, Slot
+from slackwater.testing import SinkHarness
 
 SCHEMA = pl.Schema({"id": pl.Int64()})
 
 
-def opened(folder: Path, *, incarnation: str = "first", format: Literal["parquet", "json"] = "parquet") -> SinkWriter:  # noqa: A002
-    sink = sw.sinks.files(folder, format=format)
-    return sink.open(pipeline="p", output="results", schema=SCHEMA, incarnation=incarnation)
+def job(folder: Path, *, format: Literal["parquet", "json"] = "parquet", **run: Any) -> SinkHarness:  # noqa: A002, ANN401
+    return SinkHarness(sink=sw.sinks.files(folder, format=format), schema=SCHEMA, **run)
 
 
-def batch(number: int, ids: list[int], **options: Any) -> SinkBatch:  # noqa: ANN401  a SinkBatch's own fields
-    frames = [pl.DataFrame({"id": part}, schema=SCHEMA) for part in (ids[:1], ids[1:])]
-    return SinkBatch(
-        incarnation="first", batch=number, schema=SCHEMA, rows=len(ids), frames=lambda: iter(frames), **options
-    )
+def rows(*ids: int) -> pl.DataFrame:
+    return pl.DataFrame({"id": ids}, schema=SCHEMA)
+
+
+def batch(number: int, *frames: pl.DataFrame) -> SinkBatch:
+    count = sum(frame.height for frame in frames)
+    return SinkBatch(batch=number, schema=SCHEMA, rows=count, frames=lambda: iter(frames))
 
 
 def ids(folder: Path) -> list[int]:
@@ -37,64 +39,82 @@ def ids(folder: Path) -> list[int]:
 
 @pytest.mark.parametrize("format", ["parquet", "json"])
 def test_batch_that_comes_again_changes_nothing(tmp_path: Path, format: Literal["parquet", "json"]) -> None:  # noqa: A002
-    for _ in range(2):
-        writer = opened(tmp_path, format=format)
-        writer.write(batch(0, [1, 2, 3]))
-        writer.write(batch(1, [4]))
+    run = job(tmp_path, format=format)
+    run.deliver(rows(1), rows(2, 3))
+    run.deliver(rows(4))
+    run.restart().deliver(rows(4), batch=1)
     assert ids(tmp_path) == [1, 2, 3, 4]
 
 
-def test_attempt_that_was_interrupted_leaves_nothing_behind(tmp_path: Path) -> None:
-    writer = opened(tmp_path)
+def written_in_parts(folder: Path, work: Callable[[Callable[[int, SinkBatch], None]], None]) -> None:
+    sink = sw.sinks.files(folder)
+    slot = Slot(pipeline="p", output="results", schema=SCHEMA)
+    sink.prepare(slot)
+    large = batch(0, rows(1, 2))
+    large.in_parallel = work
+    sink.open(slot).write(large, Mark(incarnation="first", batch=0, token="t"))  # noqa: S106  not a secret
 
+
+def test_attempt_that_was_interrupted_leaves_nothing_behind(tmp_path: Path) -> None:
     def interrupted() -> Iterator[pl.DataFrame]:
-        yield pl.DataFrame({"id": [1]}, schema=SCHEMA)
+        yield rows(1)
         raise KeyboardInterrupt
 
-    def half_written(write: Callable[[int, Iterator[pl.DataFrame]], None]) -> None:
-        write(0, iter([pl.DataFrame({"id": [1]}, schema=SCHEMA)]))
-        write(1, interrupted())
+    def half_written(write: Callable[[int, SinkBatch], None]) -> None:
+        write(0, batch(0, rows(1)))
+        write(1, SinkBatch(batch=0, schema=SCHEMA, rows=1, frames=interrupted))
 
     with pytest.raises(KeyboardInterrupt):
-        writer.write(batch(0, [1, 2], in_parallel=half_written))
+        written_in_parts(tmp_path, half_written)
     assert ids(tmp_path) == [], "nothing is visible before all of it is"
-    writer.write(batch(0, [1, 2]))
+    job(tmp_path, pipeline="p").deliver(rows(1, 2))
     assert ids(tmp_path) == [1, 2]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["_slackwater.json", "batch-000000000000"]
 
 
 def test_task_that_is_tried_again_replaces_its_part(tmp_path: Path) -> None:
-    def retried(write: Callable[[int, Iterator[pl.DataFrame]], None]) -> None:
+    def retried(write: Callable[[int, SinkBatch], None]) -> None:
         for _ in range(2):
-            write(0, iter([pl.DataFrame({"id": [1]}, schema=SCHEMA)]))
-        write(1, iter([pl.DataFrame({"id": [2]}, schema=SCHEMA)]))
-        write(2, iter([]))
+            write(0, batch(0, rows(1)))
+        write(1, batch(0, rows(2)))
+        write(2, batch(0))
 
-    opened(tmp_path).write(batch(0, [1, 2], in_parallel=retried))
+    written_in_parts(tmp_path, retried)
     assert ids(tmp_path) == [1, 2]
 
 
 def test_mark_says_whose_batch_it_is_and_how_many_rows(tmp_path: Path) -> None:
-    opened(tmp_path).write(batch(7, [1, 2, 3]))
+    job(tmp_path).deliver(rows(1, 2, 3), batch=7)
     mark = json.loads((tmp_path / "batch-000000000007" / "_mark.json").read_text())
-    assert mark == {"incarnation": "first", "batch": 7, "rows": 3}
+    assert mark == {"incarnation": "first", "batch": 7, "token": "token-7", "rows": 3}
 
 
-def test_batch_without_rows_leaves_no_folder(tmp_path: Path) -> None:
-    opened(tmp_path).write(batch(0, []))
-    assert [path.name for path in tmp_path.iterdir()] == ["_slackwater.json"]
+def test_rule_19_folder_of_another_run_is_an_error_and_never_a_skip(tmp_path: Path) -> None:
+    job(tmp_path).deliver(rows(1))
+    with pytest.raises(RunError, match=r"SINK_OF_ANOTHER_RUN.*files .*start from the checkpoint that wrote them"):
+        job(tmp_path, incarnation="second").deliver(rows(2))
+    assert ids(tmp_path) == [1]
 
 
-def test_rule_19_folder_of_another_incarnation_is_an_error_and_never_a_skip(tmp_path: Path) -> None:
-    opened(tmp_path).write(batch(0, [1]))
-    with pytest.raises(RunError, match=r"FILES_FOREIGN.*another folder, delete this one, or start from the checkpoint"):
-        opened(tmp_path, incarnation="second")
+def test_batch_of_another_run_is_not_overwritten_by_one_that_takes_over(tmp_path: Path) -> None:
+    job(tmp_path).deliver(rows(1))
+    taking_over = SinkHarness(sink=sw.sinks.files(tmp_path), schema=SCHEMA, incarnation="second", take_over=True)
+    with pytest.raises(RunError, match="FILES_BATCH_TAKEN"):
+        taking_over.deliver(rows(2))
+    taking_over.deliver(rows(3), batch=1)
+    assert ids(tmp_path) == [1, 3]
+
+
+def test_folder_of_another_output_is_refused(tmp_path: Path) -> None:
+    job(tmp_path).deliver(rows(1))
+    with pytest.raises(RunError, match=r"FILES_FOREIGN.*output `results` of pipeline `test`.*output `late`"):
+        job(tmp_path, output="late").deliver(rows(1))
 
 
 def test_folder_with_batches_of_nobody_is_refused(tmp_path: Path) -> None:
     (tmp_path / "batch-000000000000").mkdir()
     with pytest.raises(RunError, match="FILES_UNMARKED"):
-        opened(tmp_path)
+        job(tmp_path).start()
 
 
 def test_unknown_format_is_refused(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Avro: records in its binary encoding, with schemas of one"s own or a registry"s."""
 
-from slackwater.formats.avro.definition import AvroDecoder, AvroFormat, avro, read_schema
+from slackwater.formats.avro.definition import AvroDecoder, AvroFormat, AvroOutput, avro, read_schema
+from slackwater.formats.avro.encoding import AvroEncoder
 
-__all__ = ["AvroDecoder", "AvroFormat", "avro", "read_schema"]
+__all__ = ["AvroDecoder", "AvroEncoder", "AvroFormat", "AvroOutput", "avro", "read_schema"]

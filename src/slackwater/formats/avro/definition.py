@@ -1,11 +1,12 @@
-"""Avro records: the definition that users write, and the decoder that turns bytes into columns."""
+"""Avro records: the definitions that users write, and the decoder that turns bytes into columns."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, overload
 
 import numpy as np
 import polars as pl
@@ -13,6 +14,8 @@ import polars as pl
 from slackwater.errors import refuse
 from slackwater.formats.avro.columns import read_records
 from slackwater.formats.avro.cursor import I64, Findings
+from slackwater.formats.avro.derived import derived_schema
+from slackwater.formats.avro.encoding import AvroEncoder
 from slackwater.formats.avro.parser import AvroParser, AvroSchemaError
 from slackwater.formats.avro.payload import Payload
 from slackwater.formats.avro.resolution import AsStruct, resolve_schemas
@@ -33,7 +36,7 @@ _DECLARED: Final = "schema as declared"
 
 @dataclass(frozen=True, kw_only=True)
 class AvroFormat(Format):
-    """Records in Avro's binary encoding, read as the columns of `reader`.
+    """Records in Avro's binary encoding, read as the columns of `reader`, and written as records of it.
 
     Without a registry every record is the body of a record of `reader`. With one, records are in
     Confluent's wire format, each with the id of the schema it was written with.
@@ -44,24 +47,75 @@ class AvroFormat(Format):
     registry: Registry | None = None
     label: str = _DECLARED
     """The reader's schema, as messages call it."""
+    text: str = field(default="", repr=False)
+    """The same schema as JSON."""
+    schema_id: int | None = None
+    """The schema's id, if it was taken from the registry."""
     max_bytes: int = MAX_BYTES
 
     def decoder(self) -> AvroDecoder:
         """Return a decoder of such records."""
         return AvroDecoder(self)
 
+    def encoder(self, schema: Mapping[str, pl.DataType], *, subject: str) -> AvroEncoder:
+        """Return an encoder of rows with these columns, or refuse columns that the schema cannot hold.
+
+        A schema of one's own is registered under `subject`, `<topic>-value` for a topic's records; one
+        that was taken from the registry is there already, and nothing is registered.
+        """
+        return AvroEncoder(
+            schema, self.reader, text=self.text, subject=subject, registry=self.registry, schema_id=self.schema_id
+        )
+
     def __str__(self) -> str:
         return f"Avro, schemas from {self.registry}" if self.registry else "Avro"
 
 
+@dataclass(frozen=True, kw_only=True)
+class AvroOutput(Format):
+    """Records in Avro's binary encoding with the schema of the columns that are written; they cannot be read."""
+
+    registry: Registry | None = None
+
+    @property
+    def schema(self) -> pl.Schema:  # type: ignore[override]  # there is none
+        """Refuse to say what is read: there is no schema to read by."""
+        raise refuse("AVRO_ARGUMENTS", got="registry" if self.registry else "none of them")
+
+    def decoder(self) -> AvroDecoder:
+        """Refuse to read records: there is no schema to read by."""
+        raise refuse("AVRO_ARGUMENTS", got="registry" if self.registry else "none of them")
+
+    def encoder(self, schema: Mapping[str, pl.DataType], *, subject: str) -> AvroEncoder:
+        """Return an encoder of rows with these columns, whose schema has the name of `subject`."""
+        text = derived_schema(schema, subject)
+        try:
+            writer = AvroParser().parse(text)
+        except AvroSchemaError as error:
+            raise refuse("AVRO_SCHEMA", problem=error.problem, remedy=error.remedy) from None
+        assert isinstance(writer, Record)
+        return AvroEncoder(schema, writer, text=text, subject=subject, registry=self.registry)
+
+    def __str__(self) -> str:
+        return f"Avro, schemas in {self.registry}" if self.registry else "Avro"
+
+
+@overload
+def avro(
+    schema: str | Mapping[str, Any] | Path, *, registry: Registry | None = None, max_bytes: int = MAX_BYTES
+) -> AvroFormat: ...
+@overload
+def avro(*, registry: Registry, subject: str, max_bytes: int = MAX_BYTES) -> AvroFormat: ...
+@overload
+def avro(*, registry: Registry | None = None) -> AvroOutput: ...
 def avro(
     schema: str | Mapping[str, Any] | Path | None = None,
     *,
     registry: Registry | None = None,
     subject: str | None = None,
     max_bytes: int = MAX_BYTES,
-) -> AvroFormat:
-    """Read records as Avro: `avro(Path("order.avsc"))`, or with the schemas of a registry.
+) -> AvroFormat | AvroOutput:
+    """Read or write records as Avro: `avro(Path("order.avsc"))`, or with the schemas of a registry.
 
     `schema` is JSON text, the same as a dict, or the path of a file, and must be a record; its fields
     become columns. Alone, every record is the body of such a record. With
@@ -75,39 +129,61 @@ def avro(
     `time-micros` become numbers of that unit; a `uuid` or an enum becomes a string, `decimal` a decimal,
     a map a list of keys and values. Only unions of null and one other type are columns. Records longer
     than `max_bytes` are dead letters.
+
+    A sink writes with the same schema: one of your own is registered under `<topic>-value`, and one
+    named by `subject=` is there already. With neither, for writing only, the schema is made from the
+    columns: `avro(registry=...)`, or `avro()` for records without ids.
     """
     _check_arguments(schema, registry, subject)
     check_limit("max_bytes", max_bytes, most=_LONGEST, default=MAX_BYTES)
-    label = _DECLARED
+    if schema is None and subject is None:
+        return AvroOutput(registry=registry)
+    label, schema_id = _DECLARED, None
     try:
         if registry is not None and subject is not None:
             latest = registry.latest(subject)
             label = f"schema {latest.id} (version {latest.version} of `{subject}`)"
-            reader = parse_registered(registry, latest)
+            reader, text, schema_id = parse_registered(registry, latest), latest.text, latest.id
         else:
-            reader = read_schema(schema)
+            source = _source(schema)
+            reader = AvroParser().parse(source)
+            text = source if isinstance(source, str) else json.dumps(source)
     except AvroSchemaError as error:
         raise refuse("AVRO_SCHEMA", problem=error.problem, remedy=error.remedy) from None
     columns = columns_of(reader)
     assert isinstance(reader, Record)
-    return AvroFormat(schema=columns, reader=reader, registry=registry, label=label, max_bytes=max_bytes)
+    return AvroFormat(
+        schema=columns,
+        reader=reader,
+        registry=registry,
+        label=label,
+        text=text,
+        schema_id=schema_id,
+        max_bytes=max_bytes,
+    )
 
 
 def read_schema(source: object) -> AvroType:
     """Return the type that JSON text, parsed JSON or a file declares; raise `AvroSchemaError` for what is none."""
-    if isinstance(source, Path):
-        try:
-            source = source.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            cause = getattr(error, "strerror", None) or "no UTF-8"
-            raise refuse("SCHEMA_FILE", path=source, cause=cause) from None
-    return AvroParser().parse(source)
+    return AvroParser().parse(_source(source))
+
+
+def _source(given: object) -> object:
+    """Return a schema's JSON, as text or parsed; that of a file is its text."""
+    if not isinstance(given, Path):
+        return given
+    try:
+        return given.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        cause = getattr(error, "strerror", None) or "no UTF-8"
+        raise refuse("SCHEMA_FILE", path=given, cause=cause) from None
 
 
 def _check_arguments(schema: object, registry: object, subject: object) -> None:
-    given = [name for name, value in (("schema", schema), ("registry", registry), ("subject", subject)) if value]
-    if given not in (["schema"], ["schema", "registry"], ["registry", "subject"]):
-        raise refuse("AVRO_ARGUMENTS", got=" and ".join(given) or "none of them")
+    named = (("schema", schema), ("registry", registry), ("subject", subject))
+    given = [name for name, value in named if value is not None]
+    if "subject" in given and given != ["registry", "subject"]:
+        raise refuse("AVRO_ARGUMENTS", got=" and ".join(given))
     if registry is not None and not isinstance(registry, Registry):
         raise refuse("AVRO_ARGUMENTS", got=f"a {type(registry).__name__} as registry")
 

@@ -114,7 +114,9 @@ def _is_deeper(text: str, max_depth: int) -> bool:
 def _malformed(error: ValueError, text: str) -> str:
     if not isinstance(error, json.JSONDecodeError):
         return f"{error}, in {excerpt(text)}"
-    near = text[max(error.pos - 10, 0) : error.pos + 40]
+    begin = max(error.pos - 10, 0)
+    quote = text.rfind('"', max(begin - 30, 0), error.pos)
+    near = text[quote if 0 <= quote < begin else begin : error.pos + 40]
     said = error.msg.removesuffix(" at")  # some of its messages end so, for a position to follow
     return f"{said} at character {error.pos}, near {excerpt(near)}"
 

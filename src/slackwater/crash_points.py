@@ -16,6 +16,9 @@ POINTS: Final = (
     "front",  # a worker, while it reads and combines
     "keyed",  # a worker, after a key group's state is written
     "evaluated",  # the driver, when the batch is evaluated and nothing is delivered
+    "opened",  # whoever writes a slot: its mark is known, nothing is written
+    "written",  # whoever writes a slot: all rows are written, nothing is committed
+    "committed",  # whoever writes a slot: rows and mark are committed
     "delivering",  # the driver, between two sinks
     "delivered",  # the driver, after all sinks and before the clock
     "clock",  # the driver, after the clock is written and before Spark commits the batch

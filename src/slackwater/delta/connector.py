@@ -1,0 +1,88 @@
+"""Spark's Delta connector: its jars, and the session that it needs."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from slackwater.errors import fault, refuse
+from slackwater.jars import jars
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_CONNECTOR: Final = ("io.delta:delta-spark_4.2_2.13:4.4.0", "io.delta:delta-storage:4.4.0")
+_CLASS: Final = "io.delta.tables.DeltaTable"
+_VERSION: Final = re.compile(r"-\d[\w.]*$")
+_SESSION: Final = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+}
+# Delta goes through a table's state with every commit that has a transaction number, in 50 tasks unless told otherwise.
+_STATE_PARTITIONS: Final = "spark.databricks.delta.snapshotPartitions"
+_REMOTE: Final = re.compile(r"[a-z][a-z0-9+.-]*://.", re.IGNORECASE)
+
+
+def delta_jars() -> list[str]:
+    """Return the jars that Spark lacks for Delta tables, fetched when they are first needed."""
+    import pyspark  # noqa: PLC0415  half a second, and definitions are made without
+
+    present = {_artifact(path) for path in (Path(pyspark.__file__).parent / "jars").glob("*.jar")}
+    return [str(path) for path in sorted(jars(_CONNECTOR).glob("*.jar")) if _artifact(path) not in present]
+
+
+def delta_session_conf() -> dict[str, str]:
+    """Return what a session must be started with: later it is too late."""
+    return {"spark.jars": ",".join(delta_jars()), **_SESSION, _STATE_PARTITIONS: "8"}
+
+
+def delta_path(path: str | os.PathLike[str], *, what: str) -> str:
+    """Return where a table is: an absolute local path, or a URI as it is, since only Spark will go there."""
+    if not isinstance(path, str | os.PathLike) or not str(path).strip():
+        raise refuse("DELTA_PATH", what=what, got=repr(path))
+    place = str(path).removeprefix("file://")
+    return place.rstrip("/") if _REMOTE.match(place) else str(Path(place).absolute())
+
+
+def delta_session() -> SparkSession:
+    """Return the session at hand; an error with what to write if it cannot work with Delta tables."""
+    from pyspark import SparkContext  # noqa: PLC0415
+    from pyspark.sql import SparkSession  # noqa: PLC0415
+
+    spark = SparkSession.getActiveSession()
+    if spark is None:
+        if SparkContext._active_spark_context is None:  # noqa: SLF001  to ask without starting one
+            raise fault("DELTA_NO_SPARK")
+        spark = SparkSession.Builder().getOrCreate()
+    check_delta_session(spark)
+    return spark
+
+
+def own_session(spark: SparkSession) -> SparkSession:
+    """Return a session with settings of its own, which are `spark`'s to begin with; all else is shared.
+
+    A merge takes its transaction number from the session's settings: two that share them would mix theirs up.
+    """
+    return type(spark)(spark.sparkContext, spark._jsparkSession.cloneSession())  # noqa: SLF001  no public way
+
+
+def check_delta_session(spark: SparkSession) -> None:
+    """Refuse a session that was started without Delta."""
+    lacking = [name for name, value in _SESSION.items() if value not in (spark.conf.get(name, "") or "").split(",")]
+    if not jvm(spark).org.apache.spark.util.Utils.classIsLoadable(_CLASS):
+        lacking.append("the connector's jars")
+    if lacking:
+        lines = "".join(f'\n    .config("{name}", "{value}")' for name, value in _SESSION.items())
+        packages = f'\n    .config("spark.jars.packages", "{_CONNECTOR[0]}")'
+        raise fault("DELTA_SESSION", lacking=" and ".join(lacking), lines=lines + packages)
+
+
+def jvm(spark: SparkSession) -> Any:  # noqa: ANN401  Java has no types here
+    """Return the Java side, where Delta's own calls are."""
+    return spark._jvm  # noqa: SLF001  no public way
+
+
+def _artifact(path: Path) -> str:
+    return _VERSION.sub("", path.stem)

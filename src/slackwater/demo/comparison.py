@@ -1,0 +1,111 @@
+"""Windows as they were shown, beside windows as they were computed again from the raw log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import polars as pl
+
+_WINDOW: Final = ["user_id", "window_start"]
+ROWS: Final = pl.Schema(
+    {
+        "user_id": pl.String(),
+        "window_start": pl.Datetime("us", "UTC"),
+        "window_end": pl.Datetime("us", "UTC"),
+        "purchases": pl.Int64(),
+        "cents": pl.Int64(),
+        "pane_index": pl.Int64(),
+    }
+)
+"""What is read back of purchases per user and minute, whatever it was stored in."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadBack:
+    """What a stock client reads in the place that the demo was told to write to."""
+
+    title: str
+    rows: pl.DataFrame
+    keeps_panes: bool
+    """Whether every pane of a window is there; otherwise the newest alone."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlaceAccount:
+    """How that compares with the recomputation."""
+
+    title: str
+    rows: int
+    windows: int
+    keeps_panes: bool
+    missing: int
+    """Windows, or panes before a window's newest, that are not there."""
+    doubled: int
+    wrong: int
+    """Windows whose newest pane holds another value."""
+    foreign: int
+    """Windows that the log does not have."""
+
+    @property
+    def is_right(self) -> bool:
+        """Whether it holds each window as it was recomputed, and nothing else."""
+        return not (self.missing or self.doubled or self.wrong or self.foreign)
+
+    def __str__(self) -> str:
+        if not self.is_right:
+            faults = {
+                "missing": self.missing,
+                "there twice": self.doubled,
+                "wrong": self.wrong,
+                "of no window of the log": self.foreign,
+            }
+            said = ", ".join(f"{number:,} {fault}" for fault, number in faults.items() if number)
+            return f"{self.title}: of {self.rows:,} rows for {self.windows:,} windows, {said}"
+        if self.keeps_panes:
+            return f"{self.title}: {self.rows:,} panes of {self.windows:,} windows, the newest of each as recomputed"
+        return f"{self.title}: {self.rows:,} rows, each as recomputed"
+
+
+def last_panes(results: pl.DataFrame, *, keys: list[str]) -> pl.DataFrame:
+    """Return what each window showed last."""
+    if results.is_empty():
+        return results
+    return results.sort("pane_index").unique(keys, keep="last", maintain_order=True)
+
+
+def count_differences(recomputed: pl.DataFrame, shown: pl.DataFrame) -> int:
+    """Return how many windows are missing, too many, or hold another value."""
+    if shown.is_empty():
+        return recomputed.height
+    keys, values = recomputed.columns[:3], recomputed.columns[3:]
+    both = recomputed.join(shown.select(recomputed.columns), on=keys, how="full", suffix="_shown")
+    same = pl.all_horizontal(pl.col(name).eq_missing(pl.col(f"{name}_shown")) for name in [*keys, *values])
+    return both.filter(~same).height
+
+
+def compare_place(recomputed: pl.DataFrame, read: ReadBack) -> PlaceAccount:
+    """Compare a place with the windows computed again; each difference is of one kind."""
+    rows = read.rows.select(ROWS.names()).cast(ROWS)
+    identity = [*_WINDOW, "pane_index"] if read.keeps_panes else _WINDOW
+    values = [name for name in recomputed.columns if name not in _WINDOW]
+    newest = last_panes(rows, keys=_WINDOW)
+    both = recomputed.join(newest, on=_WINDOW, how="full", suffix="_there", nulls_equal=True)
+    is_missing, is_foreign = pl.col("pane_index").is_null(), pl.col("purchases").is_null()
+    differs = pl.any_horizontal(pl.col(name).ne_missing(pl.col(f"{name}_there")) for name in values)
+    return PlaceAccount(
+        title=read.title,
+        rows=rows.height,
+        windows=recomputed.height,
+        keeps_panes=read.keeps_panes,
+        missing=both.filter(is_missing).height + (_skipped(rows) if read.keeps_panes else 0),
+        doubled=rows.height - rows.n_unique(identity),
+        wrong=both.filter(differs & ~is_missing & ~is_foreign).height,
+        foreign=both.filter(is_foreign).height,
+    )
+
+
+def _skipped(rows: pl.DataFrame) -> int:
+    """Return how many panes before the newest are missing: they are numbered from 0 in each window."""
+    panes = pl.col("pane_index")
+    return int(rows.group_by(_WINDOW).agg(panes.max() + 1 - panes.n_unique())["pane_index"].sum())

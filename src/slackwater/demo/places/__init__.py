@@ -1,0 +1,43 @@
+"""Where else the demo's results go: a database, broker or receiver that is started on this machine, and stopped.
+
+The rows are read back as anybody would read them, by the place's own client, and by none of the sink's code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from slackwater.demo.places.base import Place
+from slackwater.demo.places.delta import Delta
+from slackwater.demo.places.http import Http
+from slackwater.demo.places.kafka import Kafka
+from slackwater.demo.places.postgres import Postgres
+from slackwater.demo.places.redis import Redis
+from slackwater.stopping import stopped_by_signals
+
+__all__ = ["PLACES", "Place", "opened"]
+
+PLACES: Final[dict[str, type[Place]]] = {place.kind: place for place in (Kafka, Postgres, Delta, Redis, Http)}
+
+
+@contextmanager
+def opened(place: Place) -> Iterator[None]:
+    """Have `place` started inside; it is stopped whatever happens, and only once it is stopped a signal counts."""
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    with stopped_by_signals(interrupt):
+        try:
+            with place.troubles():
+                place.start()
+            yield
+        finally:
+            with stopped_by_signals(_wait), place.troubles():
+                place.stop()
+
+
+def _wait() -> None:
+    """Let a signal be: the stop it asks for is under way."""

@@ -1,0 +1,53 @@
+"""A Delta table in the demo's folder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from slackwater.delta.connector import delta_jars, delta_session
+from slackwater.demo.comparison import ROWS
+from slackwater.demo.definition import PURCHASES
+from slackwater.demo.places.base import WINDOW, Place
+from slackwater.sinks.base import Sink
+from slackwater.sinks.delta import delta
+
+
+@dataclass(kw_only=True)
+class Delta(Place):
+    """A Delta table in a folder, which needs no server."""
+
+    kind = "delta"
+    title = f"Delta table {PURCHASES}"
+
+    def start(self) -> None:
+        """Fetch the jars, the first time."""
+        delta_jars()
+
+    def sink(self) -> Sink:
+        """Return a table with a row for each user and minute."""
+        return delta(self._path, merge_on=WINDOW)
+
+    @property
+    def _path(self) -> Path:
+        return self.folder / PURCHASES
+
+    @property
+    def look(self) -> str:
+        """The table."""
+        return f'spark.read.format("delta").load("{self._path}")'
+
+    @property
+    def left(self) -> tuple[str, str]:
+        """The same folder."""
+        return "the Delta table", str(self._path)
+
+    def rows(self) -> pl.DataFrame:
+        """Return the table as Spark reads it."""
+        found = delta_session().read.format("delta").load(str(self._path)).select(*ROWS)
+        return pl.DataFrame(found.toArrow()).cast(ROWS)
+
+    def stop(self) -> None:
+        """Do nothing: there is no server."""

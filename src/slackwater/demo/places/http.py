@@ -1,0 +1,57 @@
+"""A receiver over HTTP in the demo's own process."""
+
+from __future__ import annotations
+
+import urllib.request
+from dataclasses import dataclass
+
+import polars as pl
+
+import slackwater as sw
+from slackwater.demo.definition import PURCHASES
+from slackwater.demo.places.base import PATIENCE_S, Place, from_json_lines
+from slackwater.demo.receiver import Receiver
+from slackwater.sinks.base import Sink
+from slackwater.sinks.http.sending import http_library
+
+
+@dataclass(kw_only=True)
+class Http(Place):
+    """A receiver in this very process, which takes each Idempotency-Key once."""
+
+    kind = "http"
+    title = f"HTTP receiver {PURCHASES}"
+    keeps_panes = True
+    _receiver: Receiver | None = None
+    _url: str = ""
+
+    def start(self) -> None:
+        """Listen."""
+        http_library()
+        self._receiver = Receiver(file=self.folder / "received.jsonl")
+        self._url = f"{self._receiver.start()}/{PURCHASES}"
+
+    def sink(self) -> Sink:
+        """Return requests of up to 200 rows; what is refused goes to files."""
+        rejected = sw.sinks.files(self.folder / "rejected")
+        return sw.sinks.http(self._url, key="user_id", batch_rows=200, rejected=rejected)
+
+    @property
+    def look(self) -> str:
+        """All that was taken."""
+        return f"curl -s {self._url} | tail"
+
+    @property
+    def left(self) -> tuple[str, str]:
+        """The file."""
+        return "received by HTTP", str(self.folder / "received.jsonl")
+
+    def rows(self) -> pl.DataFrame:
+        """Return what the receiver gives."""
+        with urllib.request.urlopen(self._url, timeout=PATIENCE_S) as answer:  # noqa: S310  our own address
+            return from_json_lines(answer.read())
+
+    def stop(self) -> None:
+        """Listen no longer."""
+        if self._receiver is not None:
+            self._receiver.stop()

@@ -1,0 +1,85 @@
+"""A Postgres server from a wheel, and a table in it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+import slackwater as sw
+from slackwater.demo.comparison import ROWS
+from slackwater.demo.definition import PURCHASES
+from slackwater.demo.places.base import WINDOW, Place
+from slackwater.sinks.base import Sink
+from slackwater.sinks.postgres.connecting import psycopg_module
+from slackwater.sinks.postgres.server import LocalServer
+
+_OTHERS_MAY: Final = stat.S_IRGRP | stat.S_IXGRP | stat.S_IROTH | stat.S_IXOTH
+
+
+@dataclass(kw_only=True)
+class Postgres(Place):
+    """A table of a server from a wheel."""
+
+    kind = "postgres"
+    title = f"Postgres table {PURCHASES}"
+    _home: Path | None = None
+    _server: LocalServer | None = None
+    _temporary: tempfile.TemporaryDirectory[str] | None = None
+
+    def start(self) -> None:
+        """Start the server; for root it is another user, who must be able to reach its folder."""
+        psycopg_module()
+        self._home = self.folder
+        if os.geteuid() == 0 and not _may_be_reached_by_others(self.folder):
+            self._temporary = tempfile.TemporaryDirectory(prefix="slackwater-demo-")
+            self._home = Path(self._temporary.name) / "postgres"
+        self._server = LocalServer(folder=self._home).start()
+
+    def sink(self) -> Sink:
+        """Return a table with a row for each user and minute."""
+        return sw.sinks.postgres(self._url, PURCHASES, upsert_on=WINDOW, create=True)
+
+    @property
+    def _url(self) -> str:
+        assert self._server is not None
+        return self._server.url()
+
+    @property
+    def look(self) -> str:
+        """The address, for any client."""
+        return f"psql '{self._url}' -c 'TABLE {PURCHASES} LIMIT 10'"
+
+    @property
+    def left(self) -> tuple[str, str]:
+        """The data folder, unless it was closed to the server's user."""
+        return "Postgres, stopped", "gone with its folder" if self._temporary else str(self.folder)
+
+    def rows(self) -> pl.DataFrame:
+        """Return the table."""
+        assert self._server is not None
+        with self._server.connect() as database:
+            found = database.execute(f"SELECT {', '.join(ROWS)} FROM {PURCHASES}".encode()).fetchall()  # noqa: S608
+        return pl.DataFrame(found, schema=ROWS, orient="row")
+
+    def stop(self) -> None:
+        """Stop the server."""
+        if self._server is not None:
+            self._server.stop()
+        elif self._home is not None and (self._home / "postmaster.pid").exists():
+            # Interrupted while it started: it is there, and nobody has a handle of it.
+            pid = int((self._home / "postmaster.pid").read_text().split("\n", 1)[0])
+            os.kill(pid, signal.SIGINT)  # its own "stop at once, in order"
+        if self._temporary is not None:
+            self._temporary.cleanup()
+
+
+def _may_be_reached_by_others(folder: Path) -> bool:
+    """Return whether other users may go to `folder`; where they may not, the wheel would open the way to all."""
+    return all(above.stat().st_mode & _OTHERS_MAY == _OTHERS_MAY for above in folder.absolute().parents)

@@ -1,0 +1,87 @@
+"""A receiver of results over HTTP, as somebody would write who takes each Idempotency-Key once."""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+
+@dataclass(kw_only=True)
+class Receiver:
+    """A server on this machine: POST takes rows, an object or an array of them; GET gives all, one a line."""
+
+    file: Path
+    """Where rows are kept, as they came."""
+    _taken: set[str] = field(default_factory=set)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _server: ThreadingHTTPServer | None = None
+
+    def start(self) -> str:
+        """Listen on a free port; returns the address."""
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        self.file.touch()
+        handler = type("Handler", (_Handler,), {"receiver": self})
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self._server.daemon_threads = True
+        threading.Thread(target=self._server.serve_forever, name="demo-receiver", daemon=True).start()
+        return f"http://localhost:{self._server.server_port}"
+
+    def stop(self) -> None:
+        """Listen no longer; what was taken stays in the file."""
+        if self._server is not None:
+            self._server.shutdown()
+            self._server.server_close()
+
+    def take(self, key: str, body: bytes) -> None:
+        """Keep the rows of a request, unless its key was seen before: then they are here already."""
+        rows = json.loads(body)
+        lines = "".join(f"{json.dumps(row)}\n" for row in (rows if isinstance(rows, list) else [rows]))
+        with self._lock:
+            if key in self._taken:
+                return
+            with self.file.open("a", encoding="utf-8") as out:
+                out.write(lines)
+            self._taken.add(key)
+
+    def content(self) -> bytes:
+        """Return all rows, never half of a request's."""
+        with self._lock:
+            return self.file.read_bytes()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    receiver: Receiver
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def do_POST(self) -> None:
+        """Take rows, or say what is wrong with the request."""
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        key = self.headers.get("Idempotency-Key")
+        if key is None:
+            self._answer(HTTPStatus.BAD_REQUEST, b"the header Idempotency-Key is missing\n")
+            return
+        try:
+            self.receiver.take(key, body)
+        except ValueError as error:
+            self._answer(HTTPStatus.BAD_REQUEST, f"the body is no JSON: {error}\n".encode())
+            return
+        self._answer(HTTPStatus.OK, b"{}\n")
+
+    def do_GET(self) -> None:
+        """Give everything that was taken."""
+        self._answer(HTTPStatus.OK, self.receiver.content())
+
+    def _answer(self, status: HTTPStatus, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", "application/x-ndjson" if self.command == "GET" else "text/plain")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing: the demo has the screen."""

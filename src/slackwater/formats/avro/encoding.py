@@ -1,0 +1,76 @@
+"""The encoder that turns rows into Avro: plain records, or those of Confluent's wire format."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from slackwater.formats.avro.fitting import fit_record
+from slackwater.formats.avro.pieces import Numbers, Piece, Records
+from slackwater.formats.avro.schema import Record
+from slackwater.formats.avro.values import slices_of
+from slackwater.formats.registry import Registry
+
+_ROWS_AT_ONCE: Final = 1 << 16
+"""So many records at a time keep their numbers in the processor's cache."""
+_BYTES_AT_ONCE: Final = 16 << 20
+_HEADER_BYTES: Final = 5
+
+
+class AvroEncoder:
+    """Encodes rows of some columns as records of one schema.
+
+    1. Columns are checked against the schema's fields when the encoder is made: see `fit_record`.
+    2. With a registry the schema is registered under the subject, once, before the first record is
+       written or when `schema_id` is called; an id that is known from before is used as it is.
+    3. Rows are encoded field by field, every field for thousands of records at once.
+
+    A registry that does not answer is `RunError` REGISTRY_UNREACHABLE: it may pass, and the same rows can
+    be encoded again. Every other error will come again with the same rows.
+    """
+
+    def __init__(
+        self,
+        columns: Mapping[str, pl.DataType],
+        writer: Record,
+        *,
+        text: str,
+        subject: str,
+        registry: Registry | None,
+        schema_id: int | None = None,
+    ) -> None:
+        self.text = text
+        """The schema that records are written with, as JSON."""
+        self._columns = pl.Schema(columns)
+        self._output = fit_record(self._columns, writer)
+        self._subject = subject
+        self._registry = registry
+        self._schema_id = schema_id
+
+    def schema_id(self) -> int | None:
+        """Return the id that records begin with, registering the schema if need be; None without a registry."""
+        if self._schema_id is None and self._registry is not None:
+            self._schema_id = self._registry.register(self._subject, self.text)
+        return self._schema_id
+
+    def encode(self, frame: pl.DataFrame) -> pl.Series:
+        """Return one record a row, as bytes."""
+        schema_id = self.schema_id()
+        given = frame if frame.schema == self._columns else frame.match_to_schema(self._columns)
+        average = max(int(given.estimated_size()) // max(given.height, 1), 1)
+        step = min(max(_BYTES_AT_ONCE // average, 1), _ROWS_AT_ONCE)
+        parts = [pl.Series(dtype=pl.Binary)]
+        parts += [self._encoded(given[at : at + step], schema_id) for at in range(0, given.height, step)]
+        return pl.concat(parts, rechunk=False)
+
+    def _encoded(self, frame: pl.DataFrame, schema_id: int | None) -> pl.Series:
+        pieces: list[Piece] = self._output.of_frame(frame)
+        if schema_id is not None:
+            header = int.from_bytes(b"\x00" + schema_id.to_bytes(4, "big"), "little")
+            every = np.full(frame.height, header, np.uint64)
+            pieces.insert(0, Numbers(values=every, sizes=_HEADER_BYTES))
+        records = Records.of(pieces, frame.height)
+        return slices_of(records.data, records.starts, records.stops)

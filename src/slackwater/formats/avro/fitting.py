@@ -1,0 +1,174 @@
+"""Which columns can be written as which fields: decided when the pipeline is built, once for all rows.
+
+A column fits a field that can hold every value of the column's type. Times are the exception: a field of
+milliseconds takes finer ones and cuts them, as it does everywhere.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Final
+
+import polars as pl
+
+from slackwater.errors import near_miss, refuse
+from slackwater.formats.avro.decimals_out import Decimals
+from slackwater.formats.avro.defaults import default_bytes
+from slackwater.formats.avro.derived import TEXTS, derived_type, map_value
+from slackwater.formats.avro.outputs import (
+    Alike,
+    Booleans,
+    Fixeds,
+    Floats,
+    Integers,
+    Lists,
+    Maps,
+    Optional,
+    Output,
+    Required,
+    Structs,
+    Symbols,
+    Texts,
+    Times,
+    Uuids,
+)
+from slackwater.formats.avro.schema import (
+    NULL,
+    Array,
+    AvroType,
+    Enum,
+    Field,
+    Fixed,
+    Logical,
+    Map,
+    Primitive,
+    Record,
+    Union,
+    inside,
+)
+from slackwater.formats.schemas import whole_type
+
+_SMALL: Final = (pl.Int8, pl.Int16, pl.UInt8, pl.UInt16)
+_INTS: Final = (*_SMALL, pl.Int32)
+_LONGS: Final = (*_INTS, pl.UInt32, pl.Int64)
+_FLOATS: Final = (*_SMALL, pl.Float32)
+_DOUBLES: Final = (*_INTS, pl.UInt32, pl.Float32, pl.Float64)
+_LAST_INT: Final = 2**31 - 1
+_PER_SECOND: Final = {
+    "ms": 10**3,
+    "us": 10**6,
+    "ns": 10**9,
+    "millis": 10**3,
+    "micros": 10**6,
+    "nanos": 10**9,
+}
+
+
+def fit_record(columns: Mapping[str, pl.DataType], record: Record, path: str = "") -> Structs:
+    """Return how columns are written as a record's fields, or refuse columns that cannot be.
+
+    A field without a column is written as its default. A column without a field is refused: its values
+    would be lost.
+    """
+    names = [field.name for field in record.fields]
+    for column in columns:
+        if column not in names:
+            got = f"column `{inside(path, column)}` without a field{near_miss(column, names)}"
+            raise refuse("AVRO_COLUMNS", got=got, record=record.name.full)
+    return Structs(fields=tuple((field.name, _field(columns, field, record, path)) for field in record.fields))
+
+
+def _field(columns: Mapping[str, pl.DataType], field: Field, record: Record, path: str) -> Output:
+    within = inside(path, field.name)
+    if field.name in columns:
+        return _fit(columns[field.name], field.type, within)
+    if field.default is None:
+        got = f"field `{within}`, which has no default, without a column"
+        raise refuse("AVRO_COLUMNS", got=got, record=record.name.full)
+    return Alike(value=default_bytes(field))
+
+
+def _fit(dtype: pl.DataType, kind: AvroType, path: str) -> Output:
+    """Return how a column that may have nulls is written."""
+    if not isinstance(kind, Union):
+        return Required(path=path, inner=_values(dtype, kind, path))
+    assert kind.wanted is not None, "readers' schemas with other unions are refused before"
+    inner = _values(dtype, kind.wanted, path)
+    if NULL not in kind.branches:
+        return Required(path=path, inner=inner, in_union=True)
+    return Optional(null=kind.branches.index(NULL), place=kind.branches.index(kind.wanted), inner=inner)
+
+
+def _values(dtype: pl.DataType, kind: AvroType, path: str) -> Output:
+    found: Output | None = None
+    match kind:
+        case Primitive() | Fixed() if kind.logical is not None:
+            found = _meaning(dtype, kind, kind.logical, path)
+        case Primitive():
+            found = _primitive(dtype, kind.kind, path)
+        case Fixed(size=size) if isinstance(dtype, pl.Binary):
+            found = Fixeds(path=path, size=size)
+        case Enum(symbols=symbols) if isinstance(dtype, TEXTS):
+            found = Symbols(path=path, symbols=symbols)
+        case Array(items=items) if isinstance(dtype, pl.List | pl.Array):
+            found = Lists(item=_fit(whole_type(dtype.inner), items, f"{path}[]"))
+        case Map(values=values) if (value := map_value(dtype)) is not None:
+            entry = (("key", Texts()), ("value", _fit(value, values, f"{path}[]")))
+            found = Maps(path=path, item=Structs(fields=entry))
+        case Record() if isinstance(dtype, pl.Struct):
+            found = fit_record({field.name: whole_type(field.dtype) for field in dtype.fields}, kind, path)
+    if found is None:
+        raise refuse("AVRO_COLUMN_TYPE", path=path, kind=kind, got=dtype, fitting=_fitting(dtype, path))
+    return found
+
+
+def _primitive(dtype: pl.DataType, kind: str, path: str) -> Output | None:  # noqa: PLR0911  one answer per type
+    match kind:
+        case "boolean" if isinstance(dtype, pl.Boolean):
+            return Booleans()
+        case "int" if isinstance(dtype, _INTS):
+            return Integers(path=path)
+        case "long" if isinstance(dtype, _LONGS):
+            return Integers(path=path)
+        case "float" if isinstance(dtype, _FLOATS):
+            return Floats(double=False)
+        case "double" if isinstance(dtype, _DOUBLES):
+            return Floats(double=True)
+        case "bytes" if isinstance(dtype, pl.Binary):
+            return Texts()
+        case "string" if isinstance(dtype, TEXTS):
+            return Texts()
+    return None
+
+
+def _meaning(dtype: pl.DataType, kind: Primitive | Fixed, logical: Logical, path: str) -> Output | None:
+    """Return how a column is written as what a type stands for, or None if it is something else."""
+    match logical.family:
+        case "decimal":
+            return _decimals(dtype, logical, kind.size if isinstance(kind, Fixed) else None)
+        case "uuid" if isinstance(dtype, TEXTS):
+            return Uuids(path=path, as_text=isinstance(kind, Primitive))
+        case "date" if isinstance(dtype, pl.Date):
+            return Integers(path=path)
+        case "time" if isinstance(dtype, _LONGS):
+            # Columns have times of day as numbers of the field's unit.
+            return Integers(path=path, most=_LAST_INT) if logical.kind == "time-millis" else Integers(path=path)
+        case "timestamp" if isinstance(dtype, pl.Datetime):
+            mine, wanted = _PER_SECOND[dtype.time_unit], _PER_SECOND[logical.kind.rpartition("-")[2]]
+            return Times(path=path, finer=max(wanted // mine, 1), coarser=max(mine // wanted, 1))
+    return None
+
+
+def _decimals(dtype: pl.DataType, logical: Logical, size: int | None) -> Output | None:
+    # A column of unsigned numbers has as many digits as its largest one.
+    given = pl.Decimal(20, 0) if isinstance(dtype, pl.UInt64) else dtype
+    if not isinstance(given, pl.Decimal) or given.scale != logical.scale:
+        return None
+    return Decimals(dtype=given, size=size) if (given.precision or 38) <= logical.precision else None
+
+
+def _fitting(dtype: pl.DataType, path: str) -> str:
+    """Return the Avro type that holds such a column, for people to read; refuse a column that none holds."""
+    found = derived_type(dtype, path, path.replace("[]", ""))
+    return found if isinstance(found, str) else f"{json.dumps(found):.200}"

@@ -1,0 +1,292 @@
+"""How columns become pieces of records: one class for each way, all rows at once.
+
+Nulls are taken out before values are written, so only `Optional` and `Required` ever see one. A value that its
+Avro type cannot hold stops the batch: there is nowhere to put its row.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from slackwater.errors import RunError, fault
+from slackwater.formats.avro.cursor import I64
+from slackwater.formats.avro.pieces import Numbers, Octets, Piece, Records, Slices, bytes_of, varints
+
+_UUID: Final = r"^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"
+_LAST: Final = 2**63 - 1
+_ITEMS_AT_ONCE: Final = 1 << 16
+"""Records have room between them, which is many times a small item: so few of them have it at a time."""
+
+
+class Output(ABC):
+    """How the values of one field are written."""
+
+    @abstractmethod
+    def pieces(self, values: pl.Series) -> list[Piece]:
+        """Return the bytes of the values, none of which is null unless this says what is done with nulls."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Optional(Output):
+    """Null or a value, and before it the place of its type in the union."""
+
+    null: int
+    place: int
+    inner: Output
+
+    def pieces(self, values: pl.Series) -> list[Piece]:
+        """Return the places in the union, and the values that are there."""
+        places = np.full(len(values), 2 * self.place, np.uint8)
+        marks = _octets(places)
+        if not values.null_count():
+            return [marks, *self.inner.pieces(values)]
+        is_null = values.is_null().to_numpy()
+        places[is_null] = 2 * self.null
+        rows = np.flatnonzero(~is_null)
+        if not len(rows):
+            return [marks]
+        return [marks, *(piece.spread(rows, len(values)) for piece in self.inner.pieces(values.drop_nulls()))]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Required(Output):
+    """A value that is always there, maybe in a union of nothing else."""
+
+    path: str
+    inner: Output
+    in_union: bool = False
+
+    def pieces(self, values: pl.Series) -> list[Piece]:
+        """Return the values, or raise if one is null."""
+        if nulls := values.null_count():
+            words = f"null in {nulls} of {len(values)} values"
+            raise unfit(self.path, words, "declare it as a union with null, or fill it with .fill_null(...)")
+        pieces = self.inner.pieces(values)
+        return [_octets(np.zeros(len(values), np.uint8)), *pieces] if self.in_union else pieces
+
+
+@dataclass(frozen=True, kw_only=True)
+class Booleans(Output):
+    """True or false, a byte."""
+
+    def pieces(self, values: pl.Series) -> list[Piece]:
+        """Return ones and zeros."""
+        return [_octets(values.to_numpy().astype(np.uint8))]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Integers(Output):
+    """Whole numbers of at most `most`, and as many below zero."""
+
+    path: str
+    most: int = _LAST
+
+    def pieces(self, values: pl.Series) -> list[Piece]:
+        """Return the numbers as varints."""
+        numbers = values.cast(pl.Int64).to_numpy()
+        if self.most < _LAST:
+            check_size(self.path, numbers, self.most)
+        return varints(numbers)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Times(Output):
+    """Times of one unit as numbers of another, each `finer` or `coarser` by that factor; what is finer is cut."""
+
+    path: str
+    finer: int = 1
+    coarser: int = 1
+
+    def pieces(self, values: pl.Series) -> list[Piece]:
+        """Return the times since 1970 as varints."""
+        numbers = values.cast(pl.Int64).to_numpy()
+        if self.finer > 1:
+            check_size(self.path, numbers, _LAST // self.finer)
+            numbers = numbers * self.finer
+        return varints(numbers // self.coarser if self.coarser > 1 else numbers)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Floats(Output):
+    """Numbers of four or eight bytes."""
+
+    double: bool
+
+    def pieces(self, values: pl.Series) -> list[Piece]:
+        """Return the numbers' bytes."""
+        if self.double:
+            return [Numbers(values=values.cast(pl.Float64).to_numpy().view(np.uint64), sizes=8)]
+        return [Numbers(values=values.cast(pl.Float32).to_numpy().view(np.uint32), sizes=4)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Texts(Output):
+    """Texts or bytes with their length before them."""
+
+    def pieces(self, values: pl.Series) -> list[Piece]:
+        """Return lengths and bytes."""
+        data, starts, sizes = bytes_of(_binary(values))
+        return [*varints(sizes), Slices.of(data, starts, sizes)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fixeds(Output):
+    """So many bytes."""
+
+    path: str
+    size: int
+
+    def pieces(self, values: pl.Series) -> list[Piece]:
+        """Return the bytes, or raise if there are more or fewer."""
+        data, starts, sizes = bytes_of(values)
+        wrong = np.flatnonzero(sizes != self.size)
+        if len(wrong):
+            raise unfit(self.path, f"{sizes[wrong[0]]} bytes", f"a value has {self.size} bytes there")
+        return [Slices.of(data, starts, self.size)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Uuids(Output):
+    """UUIDs, which columns have as texts; as sixteen bytes, or as texts as well."""
+
+    path: str
+    as_text: bool
+
+    def pieces(self, values: pl.Series) -> list[Piece]:
+        """Return the UUIDs, or raise if a text is none."""
+        texts = values.cast(pl.String)
+        if not (good := texts.str.contains(_UUID)).all():
+            raise unfit(self.path, _first(texts.filter(~good)), "write UUIDs as 8-4-4-4-12 hexadecimal digits")
+        if self.as_text:
+            return Texts().pieces(texts)
+        data, starts, _ = bytes_of(texts.str.replace_all("-", "", literal=True).str.decode("hex"))
+        return [Slices.of(data, starts, 16)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Symbols(Output):
+    """Texts that are an enum's symbols, as their places among them."""
+
+    path: str
+    symbols: tuple[str, ...]
+
+    def pieces(self, values: pl.Series) -> list[Piece]:
+        """Return the symbols' places, or raise if a text is none."""
+        texts = values.cast(pl.String)
+        places = texts.replace_strict(list(self.symbols), range(len(self.symbols)), default=None, return_dtype=pl.Int64)
+        if places.null_count():
+            remedy = f"it is one of {', '.join(self.symbols):.200}"
+            raise unfit(self.path, _first(texts.filter(places.is_null())), remedy)
+        return varints(places.to_numpy())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lists(Output):
+    """Items, all in one block: how many, the items, and a zero as the end of blocks."""
+
+    item: Output
+
+    def pieces(self, values: pl.Series) -> list[Piece]:
+        """Return counts, items and ends."""
+        values = values.arr.to_list() if isinstance(values.dtype, pl.Array) else values
+        counts = values.list.len().cast(pl.Int64).to_numpy()
+        items = values.explode(empty_as_null=False, keep_nulls=False)
+        self.check(counts, items)
+        data, places = self._packed(items)
+        ends = np.cumsum(counts)
+        starts = places[ends - counts]
+        # No items are no block: their count is the end as well.
+        end = Numbers(values=np.zeros(len(counts), np.uint8), sizes=np.minimum(counts, 1))
+        return [*varints(counts), Slices.of(data, starts, places[ends] - starts), end]
+
+    def check(self, counts: I64, items: pl.Series) -> None:
+        """Raise if the items cannot be written; those of an array can."""
+
+    def _packed(self, items: pl.Series) -> tuple[Octets, I64]:
+        """Return the bytes of all items, and where each begins and the last one ends."""
+        every, places = [np.empty(0, np.uint8)], [np.zeros(1, np.int64)]
+        for at in range(0, len(items), _ITEMS_AT_ONCE):
+            some = items[at : at + _ITEMS_AT_ONCE]
+            data, within = Records.of(self.item.pieces(some), len(some)).packed()
+            every.append(data)
+            places.append(within[1:] + places[-1][-1])
+        return np.concatenate(every), np.concatenate(places)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Maps(Lists):
+    """Entries, which columns have as lists of keys and values."""
+
+    path: str
+
+    def pieces(self, values: pl.Series) -> list[Piece]:
+        """Return counts, entries and ends."""
+        return super().pieces(values.map.entries() if isinstance(values.dtype, pl.Map) else values)
+
+    def check(self, counts: I64, items: pl.Series) -> None:
+        """Raise if a key is null, or twice in one map."""
+        keys = items.struct.field("key")
+        if items.null_count() or keys.null_count():
+            raise unfit(self.path, "a key that is null", "leave such entries out")
+        rows = pl.Series("row", np.repeat(np.arange(len(counts)), counts))
+        if (twice := pl.DataFrame([rows, keys]).is_duplicated()).any():
+            raise unfit(self.path, f"the key {_first(keys.filter(twice))} twice in one map", "keep one entry for each")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alike(Output):
+    """The same bytes in every record: a default, where there is no column."""
+
+    value: bytes
+
+    def pieces(self, values: pl.Series) -> list[Piece]:
+        """Return the bytes as often as there are rows."""
+        return [Slices.alike(self.value, len(values))]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Structs(Output):
+    """Fields, one after another; a field without a column is `Alike`."""
+
+    fields: tuple[tuple[str, Output], ...]
+
+    def pieces(self, values: pl.Series) -> list[Piece]:
+        """Return the fields of a column of structs."""
+        return self.of_frame(values.struct.unnest())
+
+    def of_frame(self, frame: pl.DataFrame) -> list[Piece]:
+        """Return the fields of a frame's rows."""
+        pieces: list[Piece] = []
+        for name, output in self.fields:
+            values = frame.to_series(0) if isinstance(output, Alike) else frame.get_column(name)
+            pieces += output.pieces(values)
+        return pieces
+
+
+def check_size(path: str, numbers: I64, most: int) -> None:
+    """Raise if a number is larger than `most`, or as far below zero."""
+    if len(numbers) and not -most <= numbers.min() <= numbers.max() <= most:
+        wrong = numbers[(numbers > most) | (numbers < -most)]
+        raise unfit(path, f"{wrong[0]}, which has too many digits", "declare a type that holds it")
+
+
+def unfit(path: str, got: str, remedy: str) -> RunError:
+    """Return the error of a value that its field cannot hold."""
+    return fault("AVRO_VALUE", path=path, got=got, remedy=remedy)
+
+
+def _first(texts: pl.Series) -> str:
+    return f"{texts[0]!r:.60}"
+
+
+def _binary(values: pl.Series) -> pl.Series:
+    return values if isinstance(values.dtype, pl.Binary) else values.cast(pl.String).cast(pl.Binary)
+
+
+def _octets(values: Octets) -> Numbers:
+    return Numbers(values=values, sizes=1)

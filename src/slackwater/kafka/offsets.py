@@ -1,0 +1,66 @@
+"""Offsets to start at, as a user gives them: checked when a source is defined, and again against what is there.
+
+Spark's connector wants an offset for every partition of every topic, and tries for ever without; so those
+that the user leaves out are filled in, with the earliest.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterable, Mapping
+from typing import Final
+
+from slackwater.errors import fault, near_miss, refuse
+from slackwater.kafka.client import Cluster, Place, partition_name
+
+Offsets = Mapping[str, Mapping[int, int]]
+"""By topic and partition."""
+
+_EARLIEST: Final = -2
+"""The connector's word for it."""
+_LIKE: Final = '{"orders": {0: 120, 1: 95}}'
+
+
+def check_offsets(given: object, topics: Collection[str], pattern: str | None) -> dict[str, dict[int, int]]:
+    """Return the offsets that `start` holds; refuse what is none, and topics that the source does not read."""
+    if not isinstance(given, Mapping) or not given:
+        raise refuse("KAFKA_OFFSETS", got=repr(given), like=_LIKE)
+    for topic, parts in given.items():
+        if not isinstance(topic, str) or not isinstance(parts, Mapping):
+            raise refuse("KAFKA_OFFSETS", got=f"{topic!r}: {parts!r}", like=_LIKE)
+        for number in (number for pair in parts.items() for number in pair):
+            if isinstance(number, bool) or not isinstance(number, int) or number < 0:
+                raise refuse("KAFKA_OFFSETS", got=f"{topic!r}: {dict(parts)!r}", like=_LIKE)
+        if topic not in topics and not (pattern is not None and re.fullmatch(pattern, topic)):
+            raise refuse("KAFKA_OFFSETS_TOPIC", got=topic, near=near_miss(topic, topics))
+    return {topic: dict(parts) for topic, parts in given.items()}
+
+
+def check_offsets_exist(cluster: Cluster, given: Offsets, *, stream: str) -> None:
+    """Refuse offsets of partitions that are not there, and offsets that a partition does not have."""
+    asked = {(topic, number): offset for topic, parts in given.items() for number, offset in parts.items()}
+    absent = sorted(set(asked) - set(cluster.partitions(given)))
+    if absent:
+        names = ", ".join(map(partition_name, absent))
+        raise fault("KAFKA_OFFSETS_PARTITION", servers=cluster.connection, partitions=names, stream=stream)
+    begins, ends = cluster.begins(asked), cluster.ends(asked)
+    facts = [
+        f"{offset:,} of {partition_name(place)}, which has {_held(begins[place], ends[place])}"
+        for place, offset in sorted(asked.items())
+        if not begins[place] <= offset <= ends[place]
+    ]
+    if facts:
+        raise fault("KAFKA_OFFSETS_RANGE", stream=stream, facts=", ".join(facts))
+
+
+def connector_offsets(given: Offsets, places: Iterable[Place]) -> str:
+    """Return offsets for all of `places` in the connector's words: those that are given, else the earliest."""
+    every: dict[str, dict[str, int]] = {}
+    for topic, number in places:
+        every.setdefault(topic, {})[str(number)] = given.get(topic, {}).get(number, _EARLIEST)
+    return json.dumps(every)
+
+
+def _held(begin: int, end: int) -> str:
+    return f"{begin:,} to {end - 1:,} (the next is {end:,})" if end > begin else f"no record (the next is {end:,})"

@@ -1,0 +1,175 @@
+"""How a batch gets into a sink, and never twice: the one protocol of all sinks that promise exactly once.
+
+1. Open the slot: whoever has it open from before is shut out.
+2. Ask it for its last mark.
+3. Judge the mark. This batch's: it was delivered before, do nothing. The one that was there before the batch: go on.
+   Any other: an error with choices, never a skip and never a second writing.
+4. Write rows and mark, in one transaction.
+5. The driver notes the batch in the clock of the next one, where step 3 will look for what was there before.
+
+A large batch goes through the executors' slots beside one another, and then, without rows, through the driver's. So the
+mark of that one is always the last batch's, and who looks at it alone sees whether a sink is another run's.
+
+A crash, or trouble that passes, at any point leads back to step 1. A sink that promises less skips steps 2 and 3 and
+writes no mark.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from slackwater.crash_points import crash_point
+from slackwater.errors import SlackwaterWarning, fault, render
+from slackwater.eventtime.durations import render_ms
+from slackwater.sinks.base import Mark, Sink, SinkBatch, SinkWriter, Slot, Unavailable
+
+FIRST_WAIT_S: Final = 0.2
+LONGEST_WAIT_S: Final = 15.0
+
+
+class SinkWarning(SlackwaterWarning):
+    """A sink cannot be written to at the moment."""
+
+
+class StoppedWaitingError(Exception):
+    """The job was asked to stop while a sink was waited for; the batch will be run again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expected:
+    """What a slot's last mark can be when a batch is to be delivered."""
+
+    mark: Mark
+    """This batch's."""
+    before: int | None
+    """The last batch that this run has noted for the slot, None if none: the one before this, or already this one."""
+    takes_over: bool = False
+    """Whether the user has said that any other mark may be passed over."""
+
+    def is_there(self, found: Mark | None, sink: Sink, slot: Slot) -> bool:
+        """Return whether the slot has the batch already; raises if its mark cannot be explained."""
+        if found == self.mark:
+            return True
+        is_foreign = found is not None and found.incarnation != self.mark.incarnation
+        last = None if found is None else found.batch
+        is_before = not is_foreign and last == self.before != self.mark.batch
+        if is_before or self.takes_over:
+            return False
+        facts = {"sink": sink, "output": slot.output, "pipeline": slot.pipeline, "slot": slot.number}
+        if found is not None and is_foreign:
+            raise fault("SINK_OF_ANOTHER_RUN", found=found.incarnation[:8], mine=self.mark.incarnation[:8], **facts)
+        if found is None or (self.before is not None and found.batch < self.before):
+            words = "no mark" if found is None else f"the mark of batch {found.batch}"
+            raise fault("SINK_MARK_MISSING", last=words, before=self.before, **facts)
+        raise fault("SINK_OF_A_COPY", found=found.batch, batch=self.mark.batch, **facts)
+
+
+@dataclass(kw_only=True)
+class Outlet:
+    """One slot of one sink, opened when needed, and opened again after trouble."""
+
+    sink: Sink
+    slot: Slot
+    is_stopping: Callable[[], bool] = lambda: False
+    _writer: SinkWriter | None = None
+    _found: Mark | None = None
+    _dice: random.Random = field(default_factory=random.Random)
+
+    def check(self, expected: Expected) -> None:
+        """Prepare the sink before the first batch, and see that its mark is one that this run can go on from."""
+        try:
+            self.sink.prepare(self.slot)
+            self._open()
+            if self.uses_marks:
+                expected.is_there(self._found, self.sink, self.slot)
+        except BaseException as error:
+            self.close()
+            if isinstance(error, Unavailable):
+                raise fault("SINK_UNREACHABLE", sink=self.sink, output=self.slot.output, why=error) from error
+            raise
+
+    def deliver(self, batch: SinkBatch, expected: Expected) -> None:
+        """Deliver a batch as the sink promises, waiting for a sink that is not there."""
+        if self.sink.delivery == "at_most_once":
+            self._deliver_or_lose(batch)
+        else:
+            self._patiently(batch.batch, lambda: self._deliver(batch, expected))
+
+    def judge(self, expected: Expected) -> None:
+        """Raise if the slot's mark cannot be explained."""
+
+        def look() -> None:
+            self._open()
+            expected.is_there(self._found, self.sink, self.slot)
+
+        self._patiently(expected.mark.batch, look)
+
+    def _patiently(self, batch: int, act: Callable[[], None]) -> None:
+        """Do something with the sink; if it is gone, wait and do it again, from the slot's opening on."""
+        began, wait_s = time.monotonic(), FIRST_WAIT_S
+        while True:
+            try:
+                act()
+            except Unavailable as trouble:
+                self.close()
+                facts = {"sink": self.sink, "output": self.slot.output, "why": trouble}
+                waited_ms = round((time.monotonic() - began) * 1_000)
+                if waited_ms >= self.sink.retry_for_ms:
+                    raise fault("SINK_GAVE_UP", batch=batch, waited=render_ms(waited_ms), **facts) from trouble
+                if wait_s == FIRST_WAIT_S:
+                    patience = render_ms(self.sink.retry_for_ms)
+                    _warn("SINK_WAITING", render("SINK_WAITING", patience=patience, **facts))
+                self._wait(wait_s * self._dice.uniform(0.5, 1.0))
+                wait_s = min(2 * wait_s, LONGEST_WAIT_S)
+            else:
+                return
+
+    def _deliver(self, batch: SinkBatch, expected: Expected) -> None:
+        """Go through the protocol once; the numbers are its own."""
+        writer = self._open()  # 1, 2
+        crash_point("opened", batch.batch)
+        if not self.uses_marks or not expected.is_there(self._found, self.sink, self.slot):  # 3
+            writer.write(batch, expected.mark if self.sink.delivery == "exactly_once" else None)  # 4
+            self._found = expected.mark
+        crash_point("committed", batch.batch)
+
+    def _deliver_or_lose(self, batch: SinkBatch) -> None:
+        try:
+            self._open().write(batch, None)
+        except Unavailable as trouble:
+            self.close()
+            facts = {"sink": self.sink, "output": self.slot.output, "why": trouble, "batch": batch.batch}
+            _warn("SINK_LOST", render("SINK_LOST", **facts))
+
+    @property
+    def uses_marks(self) -> bool:
+        """Whether the slot remembers what it has; else every delivery is written."""
+        return self.sink.delivery == "exactly_once" and self.sink.keeps_marks
+
+    def _open(self) -> SinkWriter:
+        if self._writer is None:
+            self._writer = self.sink.open(self.slot)
+            self._found = self._writer.mark() if self.uses_marks else None
+        return self._writer
+
+    def _wait(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            if self.is_stopping():
+                raise StoppedWaitingError
+            time.sleep(min(0.1, seconds))
+
+    def close(self) -> None:
+        """Close the slot; what is not committed is gone."""
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            writer.close()
+
+
+def _warn(code: str, said: str) -> None:
+    warnings.warn(f"[{code}] {said}", SinkWarning, stacklevel=4)

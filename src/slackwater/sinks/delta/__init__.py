@@ -1,0 +1,5 @@
+"""Delta Lake tables, exactly once."""
+
+from slackwater.sinks.delta.definition import DeltaSink, delta
+
+__all__ = ["DeltaSink", "delta"]

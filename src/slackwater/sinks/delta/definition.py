@@ -1,0 +1,129 @@
+"""`sw.sinks.delta(...)`: what users write, checked before Spark is reached."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import polars as pl
+
+from slackwater.delta.connector import delta_path, delta_session, delta_session_conf, own_session
+from slackwater.errors import near_miss, refuse
+from slackwater.eventtime.durations import Duration, duration_ms
+from slackwater.formats.schemas import spark_type
+from slackwater.sinks.base import EVERYTHING, Change, Delivery, Sink, SinkWriter, Slot
+from slackwater.sinks.options import bad_option, check_delivery, check_window_keys, column_names
+
+_RETRACTION: Final = "is_retraction"
+_UNFIT: Final = re.compile(r"[ ,;{}()\n\t=]")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DeltaSink(Sink):
+    """A Delta table, by its path."""
+
+    path: str
+    merge_on: tuple[str, ...] = ()
+    partition_by: tuple[str, ...] = ()
+    optimize_every: int | None = None
+    schema_evolution: bool = False
+    delivery: Delivery = "exactly_once"
+
+    @property
+    def place(self) -> str:
+        """The table."""
+        return self.path
+
+    def session_conf(self) -> dict[str, str]:
+        """Return what a session with Delta is started with."""
+        return delta_session_conf()
+
+    def check(self, schema: pl.Schema, identity: Sequence[str] = ()) -> None:
+        """Refuse rows of `schema` that the sink cannot write; `identity` are the key columns of window results."""
+        stored = self.stored(schema)
+        for what, names in (("merge_on", self.merge_on), ("partition_by", self.partition_by)):
+            for name in names:
+                if name not in stored:
+                    facts = {"what": what, "column": name, "hint": near_miss(name, stored), "known": ", ".join(stored)}
+                    raise refuse("DELTA_COLUMN_UNKNOWN", **facts)
+        for name, dtype in stored.items():
+            # Parquet, by which Delta stores them, has no such names; and Spark's are the same in small letters.
+            twins = [other for other in stored if other.lower() == name.lower() and other != name]
+            if _UNFIT.search(name) or twins:
+                raise refuse(
+                    "DELTA_COLUMN_NAME", column=name, why=f"is `{twins[0]}`, too" if twins else "cannot be stored"
+                )
+            spark_type(dtype, name)
+        check_window_keys("merge_on", self.merge_on, schema, identity)
+
+    def stored(self, schema: pl.Schema) -> pl.Schema:
+        """Return the columns that the table has: where retractions are carried out, they are not stored."""
+        return pl.Schema({k: v for k, v in schema.items() if not (self.merge_on and k == _RETRACTION)})
+
+    def prepare(self, slot: Slot) -> None:
+        """Check the session, the table, its columns and partitions; make the table if there is none."""
+        from slackwater.sinks.delta.preparing import Preparation  # noqa: PLC0415  needs Spark, which definitions do not
+
+        self.check(slot.schema)
+        Preparation(spark=delta_session(), sink=self, slot=slot).run()
+
+    def open(self, slot: Slot) -> SinkWriter:
+        """Open the table, and take the turn from whoever has it."""
+        from slackwater.sinks.delta.table import DeltaPlace  # noqa: PLC0415  as above
+        from slackwater.sinks.delta.writer import DeltaWriter  # noqa: PLC0415
+
+        writer = DeltaWriter(
+            sink=self,
+            slot=slot,
+            place=DeltaPlace(spark=own_session(delta_session()), path=self.path),
+            keys=self.merge_on,
+            optimize_every=self.optimize_every,
+        )
+        if self.delivery == "exactly_once":
+            writer.take_turn()
+        return writer
+
+    def __str__(self) -> str:
+        how = f"one row for each {', '.join(self.merge_on)}" if self.merge_on else "appended"
+        return f"delta {self.path} ({how})"
+
+
+def delta(
+    path: str | os.PathLike[str],
+    *,
+    merge_on: str | Sequence[str] | None = None,
+    partition_by: str | Sequence[str] | None = None,
+    optimize_every: int | None = None,
+    schema_evolution: bool = False,
+    changelog: bool = False,
+    delivery: Delivery = "exactly_once",
+    retry_for: Duration = "5m",
+) -> DeltaSink:
+    """Write to a Delta table: `delta("lake/totals", merge_on=["user", "window_start"])`.
+
+    With `merge_on` the table has one row for each key: a later row replaces it and a retraction deletes it. Without,
+    rows are appended, and retractions refused unless `changelog=True` says that readers look at `is_retraction`.
+    """
+    check_delivery("delta", delivery)
+    keys = column_names("delta", "merge_on", merge_on)
+    is_number = isinstance(optimize_every, int) and not isinstance(optimize_every, bool) and optimize_every > 0
+    if optimize_every is not None and not is_number:
+        rule, remedy = "a number of batches", "write optimize_every=100, or leave it out"
+        raise bad_option("delta", "optimize_every", rule=rule, got=repr(optimize_every), remedy=remedy)
+    if keys and changelog:
+        rule, remedy = "for tables that are appended to", "leave out one of changelog and merge_on"
+        raise bad_option("delta", "changelog", rule=rule, got="merge_on as well", remedy=remedy)
+    takes: frozenset[Change] = EVERYTHING if keys or changelog else frozenset({"append", "update"})
+    return DeltaSink(
+        path=delta_path(path, what="the Delta sink"),
+        merge_on=keys,
+        partition_by=column_names("delta", "partition_by", partition_by),
+        optimize_every=optimize_every,
+        schema_evolution=schema_evolution,
+        takes=takes,
+        delivery=delivery,
+        retry_for_ms=duration_ms(retry_for, what="retry_for", least_ms=0),
+    )

@@ -1,0 +1,148 @@
+"""A Delta table as the sink sees it: what it is made of, and who wrote to it last.
+
+The one who writes an output to a table has the *turn*. A turn is a transaction number of Delta's (`txnAppId` and
+`txnVersion`), counted up by one with every commit and with every opening, and Delta commits a number only once: of two
+that try the same one, the second does nothing or fails. So whoever opened the table last shuts out all before it. Who
+has the turn, and the mark of the last batch, are in the commit's `userMetadata`.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from slackwater.delta.connector import jvm
+from slackwater.sinks.base import Mark
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+_OURS: Final = "slackwater"
+_INFO: Final = '{"commitInfo"'
+
+
+@dataclass(frozen=True, kw_only=True)
+class Turn:
+    """What the last commit for an output says."""
+
+    number: int
+    writer: str | None = None
+    """None if the commit that said it is no longer in the log."""
+    mark: Mark | None = None
+
+    def to_note(self, app: str) -> str:
+        """Return the turn as a commit's `userMetadata`."""
+        mark = None if self.mark is None else self.mark.as_dict()
+        return json.dumps({_OURS: {"app": app, "turn": self.number, "writer": self.writer, "mark": mark}})
+
+    @classmethod
+    def from_note(cls, note: str | None, app: str) -> Turn | None:
+        """Return the turn that a commit tells of, if it is one of ours."""
+        if note is None or f'"{_OURS}"' not in note:
+            return None
+        try:
+            said = json.loads(note)[_OURS]
+        except (ValueError, KeyError, TypeError):
+            # Anyone may write what he likes into a commit.
+            return None
+        if not isinstance(said, dict) or said.get("app") != app:
+            return None
+        mark = None if said["mark"] is None else Mark.from_dict(said["mark"])
+        return cls(number=said["turn"], writer=said["writer"], mark=mark)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeltaPlace:
+    """A path at which a table is, or may be."""
+
+    spark: SparkSession
+    path: str
+
+    @property
+    def is_table(self) -> bool:
+        """Whether a Delta table is there."""
+        found: bool = self._tables.isDeltaTable(self._session, self.path)
+        return found
+
+    @property
+    def holds_something(self) -> bool:
+        """Whether anything is there: a file, or a folder that is not empty."""
+        path, files = self._hadoop(self.path)
+        return bool(files.exists(path)) and len(files.listStatus(path)) > 0
+
+    @property
+    def schema(self) -> StructType:
+        """The table's columns."""
+        return self.frame.schema
+
+    @property
+    def frame(self) -> DataFrame:
+        """The table's rows."""
+        return self.spark.read.format("delta").load(self.path)
+
+    def detail(self) -> dict[str, Any]:
+        """Return what Delta tells of the table: `partitionColumns`, `properties` and more."""
+        from pyspark.sql import DataFrame  # noqa: PLC0415
+
+        [row] = DataFrame(self.java_table.detail(), self.spark).collect()
+        return row.asDict()
+
+    @property
+    def java_table(self) -> Any:  # noqa: ANN401
+        """Delta's own object for the table."""
+        return self._tables.forPath(self._session, self.path)
+
+    def turn(self, app: str) -> Turn | None:
+        """Return who wrote for `app` last; None if nobody has."""
+        snapshot = self._snapshot()
+        number = snapshot.transactions().get(app)
+        if number.isEmpty():
+            return None
+        return self._newest(app, snapshot.version()) or Turn(number=number.get())
+
+    def turn_after_commit(self, app: str) -> Turn | None:
+        """Return the same right after a commit for `app`, without asking Delta to go through the table's state."""
+        return self._newest(app, self._snapshot().version())
+
+    def _newest(self, app: str, version: int) -> Turn | None:
+        # Mostly it is the newest commit; others may have written, or compacted the table, since.
+        for number in range(version, -1, -1):
+            note = self._note(number)
+            if note is None:
+                return None
+            if (turn := Turn.from_note(note, app)) is not None:
+                return turn
+        return None
+
+    def _snapshot(self) -> Any:  # noqa: ANN401
+        log = jvm(self.spark).org.apache.spark.sql.delta.DeltaLog
+        return log.forTableWithSnapshot(self._session, self.path)._2()  # noqa: SLF001  Scala's name
+
+    def _note(self, version: int) -> str | None:
+        """Return a commit's `userMetadata`, empty if it has none; None if the commit is no longer in the log."""
+        path, files = self._hadoop(f"{self.path}/_delta_log/{version:020d}.json")
+        if not files.exists(path):
+            return None
+        content = files.open(path)
+        try:
+            text: str = jvm(self.spark).org.apache.commons.io.IOUtils.toString(content, "UTF-8")
+        finally:
+            content.close()
+        for line in text.splitlines():
+            if line.startswith(_INFO):
+                return json.loads(line)["commitInfo"].get("userMetadata") or ""
+        return ""
+
+    @property
+    def _session(self) -> Any:  # noqa: ANN401
+        return self.spark._jsparkSession  # noqa: SLF001  no public way
+
+    @property
+    def _tables(self) -> Any:  # noqa: ANN401
+        return jvm(self.spark).io.delta.tables.DeltaTable
+
+    def _hadoop(self, path: str) -> tuple[Any, Any]:
+        place = jvm(self.spark).org.apache.hadoop.fs.Path(path)
+        return place, place.getFileSystem(self._session.sessionState().newHadoopConf())

@@ -1,0 +1,148 @@
+"""Files: Parquet or JSON lines in one folder per batch, exactly once.
+
+The transaction is a rename. Rows are written into a folder under a temporary name, the mark with them; all of it is
+flushed to disk; then the folder gets its name, and rows and mark become visible together.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+import polars as pl
+
+from slackwater.crash_points import crash_point
+from slackwater.errors import fault, refuse
+from slackwater.formats.dead_letter_json import bytes_as_base64
+from slackwater.local_folders import local_folder
+from slackwater.sinks.base import Change, Delivery, Mark, Sink, SinkBatch, SinkWriter, Slot
+from slackwater.sinks.files.batches import MARK, OWNER, Batches, Manifest, last_batch
+from slackwater.sinks.files.durable import flush_file, flush_folder, write_durably
+
+_LEAST_MERGED: Final = 2
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FilesSink(Sink):
+    """A folder of batch folders."""
+
+    path: str
+    format: Literal["parquet", "json"]
+    merge_after: int | None = None
+    takes: frozenset[Change]
+    delivery: Delivery = "exactly_once"
+
+    @property
+    def place(self) -> str:
+        """The folder."""
+        return self.path
+
+    def prepare(self, slot: Slot) -> None:
+        """Claim the folder for this output; a folder of another output is an error with choices."""
+        folder = Path(self.path)
+        owner = folder / OWNER
+        mine = {"pipeline": slot.pipeline, "output": slot.output}
+        if owner.exists():
+            found = json.loads(owner.read_text())
+            if found != mine:
+                raise fault("FILES_FOREIGN", path=folder, found=_output(found), mine=_output(mine))
+        elif any(folder.glob("batch-*")):
+            raise fault("FILES_UNMARKED", path=folder)
+        else:
+            folder.mkdir(parents=True, exist_ok=True)
+            write_durably(owner, json.dumps(mine))
+
+    def open(self, slot: Slot) -> SinkWriter:  # noqa: ARG002
+        """Open the folder, and put right what an interrupted run has left."""
+        batches = Batches(home=Path(self.path), merge_after=self.merge_after)
+        batches.mend()
+        return _FilesWriter(batches=batches, format=self.format)
+
+    def __str__(self) -> str:
+        return f"files {self.path} ({'Parquet' if self.format == 'parquet' else 'JSON lines'})"
+
+
+def files(
+    path: str | Path,
+    *,
+    format: Literal["parquet", "json"] = "parquet",  # noqa: A002  the word users expect
+    changelog: bool = False,
+    merge_after: int | None = None,
+) -> FilesSink:
+    """Write Parquet or JSON-lines files, exactly once: `files("out/results")`.
+
+    Rows are only ever appended: a window that fires again adds a row with the next `pane_index`.
+    Retractions are refused, unless `changelog=True` says that readers look at `is_retraction`.
+
+    Each batch is a folder. With `merge_after=100`, every hundred of them become one; read the rows with
+    `sw.sinks.read_files(path)` then, which sees each row once at any moment.
+    """
+    if merge_after is not None and (type(merge_after) is not int or merge_after < _LEAST_MERGED):
+        raise refuse("FILES_MERGE", got=repr(merge_after), least=_LEAST_MERGED)
+    if format not in ("parquet", "json"):
+        raise refuse("FILES_FORMAT", got=repr(format))
+    folder = local_folder(path, what="the files sink")
+    takes: frozenset[Change] = frozenset({"append", "update", "retract"} if changelog else {"append", "update"})
+    return FilesSink(path=folder, format=format, merge_after=merge_after, takes=takes)
+
+
+@dataclass(kw_only=True)
+class _FilesWriter(SinkWriter):
+    batches: Batches
+    format: Literal["parquet", "json"]
+
+    def mark(self) -> Mark | None:
+        """Return the mark of the newest batch."""
+        return self.batches.mark()
+
+    def write(self, batch: SinkBatch, mark: Mark | None) -> None:
+        """Write a folder and rename it."""
+        assert mark is not None, "the sink promises exactly once"
+        home = self.batches.home
+        final = home / f"batch-{batch.batch:012d}"
+        if batch.batch <= last_batch(Manifest.read(home).folders):
+            raise fault("FILES_BATCH_TAKEN", path=home, batch=batch.batch)
+        temporary = home / f".{final.name}"
+        shutil.rmtree(temporary, ignore_errors=True)
+        temporary.mkdir()
+        write = _PartWriter(folder=str(temporary), format=self.format)
+        if batch.in_parallel is not None:
+            batch.in_parallel(write)
+        else:
+            write(0, batch)
+        write_durably(temporary / MARK, json.dumps({**mark.as_dict(), "rows": batch.rows}))
+        crash_point("written", batch.batch)
+        temporary.rename(final)
+        flush_folder(home)
+        self.batches.added(final.name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _PartWriter:
+    """Writes one part; runs on the driver, or as a Spark task that may be retried."""
+
+    folder: str
+    format: Literal["parquet", "json"]
+
+    def __call__(self, part: int, batch: SinkBatch) -> None:
+        rows = [frame for frame in batch.frames() if frame.height]
+        if not rows:
+            return
+        suffix = "parquet" if self.format == "parquet" else "jsonl"
+        final = Path(self.folder) / f"part-{part:05d}.{suffix}"
+        temporary = final.with_name(f".{final.name}.{os.getpid()}")
+        frame = pl.concat(rows)
+        if self.format == "parquet":
+            frame.write_parquet(temporary, compression="zstd", compression_level=1)
+        else:
+            bytes_as_base64(frame).write_ndjson(temporary)
+        flush_file(temporary)
+        temporary.replace(final)
+
+
+def _output(owner: dict[str, str]) -> str:
+    return f"output `{owner['output']}` of pipeline `{owner['pipeline']}`"

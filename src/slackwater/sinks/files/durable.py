@@ -1,0 +1,32 @@
+"""Files that are whole or not there, after a power cut as well."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def write_durably(path: Path, text: str) -> None:
+    """Write `text` so that after a crash the file holds all of it or what it held before."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    with temporary.open("w", encoding="utf-8") as out:
+        out.write(text)
+        out.flush()
+        os.fsync(out.fileno())
+    temporary.replace(path)
+    flush_folder(path.parent)
+
+
+def flush_file(path: Path) -> None:
+    """Make what was written to a file survive a power cut."""
+    with path.open("rb+") as written:
+        os.fsync(written.fileno())
+
+
+def flush_folder(folder: Path) -> None:
+    """Make renames in `folder` survive a power cut."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

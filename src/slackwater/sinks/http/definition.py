@@ -1,0 +1,290 @@
+"""HTTP: rows as JSON to a receiver that knows each request by its key; what it refuses goes to another sink.
+
+The receiver keeps no marks for us. A batch that comes again is sent again, with the same `Idempotency-Key` on each
+request, and a receiver that honours the key takes each row once. Rows that were refused are written to the sink
+`rejected` after all rows were answered, by the protocol of all sinks and with the batch's mark.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+import ssl
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final, Literal
+from urllib.parse import SplitResult, urlsplit
+from uuid import uuid4
+
+import polars as pl
+
+from slackwater.crash_points import crash_point
+from slackwater.errors import fault, near_miss, refuse, render
+from slackwater.eventtime.durations import Duration, duration_ms, render_ms
+from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA, dead_letters
+from slackwater.secrets import Secret
+from slackwater.sinks.base import EVERYTHING, Change, Delivery, Mark, Sink, SinkBatch, SinkWriter, Slot, Unavailable
+from slackwater.sinks.delivery import Expected, Outlet
+from slackwater.sinks.http.requests import LANES, Requests
+from slackwater.sinks.http.sending import Outcome, Rejection, Sender, http_library
+from slackwater.sinks.options import bad_option, check_delivery, column_names
+
+_SINK: Final = "the HTTP sink"
+_METHODS: Final = ("POST", "PUT", "PATCH")
+_MOST_ROWS: Final = 10_000
+_HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_HEADER_VALUE: Final = re.compile(r"[\t\x20-\x7e\xa0-\xff]*")
+_OURS: Final = frozenset({"content-length", "host", "idempotency-key", "transfer-encoding"})
+_CONFIDENTIAL: Final = frozenset({"api-key", "authorization", "cookie", "proxy-authorization", "x-api-key"})
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class HttpSink(Sink):
+    """A receiver of requests, and where goes what it refuses."""
+
+    url: str
+    rejected: Sink
+    key: tuple[str, ...] = ()
+    headers: Mapping[str, str | Secret] = field(default_factory=dict)
+    method: str = "POST"
+    concurrency: int = 8
+    timeout_ms: int = 10_000
+    batch_rows: int = 1
+    ca: str | None = None
+    takes: frozenset[Change] = EVERYTHING
+    delivery: Delivery = "exactly_once"
+    keeps_marks: bool = False
+
+    @property
+    def place(self) -> str | None:
+        """The place of refused rows: a receiver may be shared."""
+        return self.rejected.place
+
+    def session_conf(self) -> dict[str, str]:
+        """Return what the sink of refused rows needs."""
+        return self.rejected.session_conf()
+
+    def prepare(self, slot: Slot) -> None:
+        """See that the key's columns are there, that the receiver can be connected to, and where refused rows go."""
+        http_library()
+        for name in self.key:
+            if name not in slot.schema:
+                raise fault("HTTP_COLUMN", output=slot.output, name=name, hint=near_miss(name, slot.schema))
+        self._revealed()
+        _connect(urlsplit(self.url), self.timeout_ms, self.ca)
+        self.rejected.prepare(_rejected_slot(slot))
+
+    def open(self, slot: Slot) -> SinkWriter:
+        """Make ready to send."""
+
+        def waiting(why: str) -> str:
+            return render("SINK_WAITING", sink=self, output=slot.output, why=why, patience=render_ms(self.retry_for_ms))
+
+        revealed = self._revealed()
+        sender = Sender(
+            name=str(self),
+            url=self.url,
+            method=self.method,
+            headers={"Content-Type": "application/json", "User-Agent": "slackwater"} | revealed,
+            hidden=_hidden(value for name, value in revealed.items() if isinstance(self.headers[name], Secret)),
+            concurrency=self.concurrency,
+            timeout_ms=self.timeout_ms,
+            patience_ms=self.retry_for_ms,
+            sends_once=self.delivery == "at_most_once",
+            ca=self.ca,
+            say_waiting=waiting,
+        )
+        sender.open()
+        return _HttpWriter(
+            sink=self, slot=slot, sender=sender, rejects=Outlet(sink=self.rejected, slot=_rejected_slot(slot))
+        )
+
+    def _revealed(self) -> dict[str, str]:
+        headers = {name: value.reveal() if isinstance(value, Secret) else value for name, value in self.headers.items()}
+        for name, value in headers.items():
+            if not _HEADER_VALUE.fullmatch(value):
+                raise fault("HTTP_HEADER_VALUE", name=name, secret=self.headers[name])
+        return headers
+
+    def __str__(self) -> str:
+        return f"http {self.method} {self.url.partition('?')[0]} (refused rows to {self.rejected})"
+
+
+@dataclass(kw_only=True)
+class _HttpWriter(SinkWriter):
+    sink: HttpSink
+    slot: Slot
+    sender: Sender
+    rejects: Outlet
+    run: str = field(default_factory=lambda: uuid4().hex)
+    """Stands in for the run where there is no mark: rows are then known again only by this writer."""
+
+    def write(self, batch: SinkBatch, mark: Mark | None) -> None:
+        """Send every row, then write down what was refused."""
+        known = mark or Mark(incarnation=self.run, batch=batch.batch, token="")
+        requests = Requests(
+            slot=self.slot,
+            run=known.incarnation,
+            batch=batch.batch,
+            key=self.sink.key,
+            batch_rows=self.sink.batch_rows,
+        )
+        outcome = Outcome()
+        for lanes in requests.lanes(batch):
+            self.sender.send(lanes, outcome)
+        crash_point("written", batch.batch)
+        if outcome.rejections:
+            letters = self._letters(outcome.rejections, batch.batch)
+            refused = SinkBatch(
+                batch=batch.batch, schema=DEAD_LETTER_SCHEMA, rows=letters.height, frames=lambda: iter([letters])
+            )
+            self.rejects.deliver(refused, _Following(mark=known, before=None))
+        if outcome.lost:
+            raise Unavailable(f"{len(outcome.lost)} requests failed, one with: {outcome.lost[0]}")
+
+    def close(self) -> None:
+        """Let go of connections and threads."""
+        self.sender.close()
+        self.rejects.close()
+
+    def _letters(self, rejections: list[Rejection], batch: int) -> pl.DataFrame:
+        refused = [
+            (body.encode(), rejection.request.key.encode(), number, rejection.message)
+            for rejection in rejections
+            for body, number in zip(rejection.request.bodies, rejection.request.numbers, strict=True)
+        ]
+        schema = {"payload": pl.Binary(), "key": pl.Binary(), "number": pl.Int64(), "message": pl.String()}
+        rows = pl.DataFrame(refused, schema=schema, orient="row").sort("number")
+        return dead_letters(
+            payload=rows["payload"],
+            key=rows["key"],
+            partition=f"{self.slot.number}/{batch}",
+            offset=rows["number"],
+            reason="http_rejected",
+            message=rows["message"],
+            source=self.slot.output,
+            step=self.slot.output,
+            ingestion_time_ms=None,
+            processed_at_ms=time.time_ns() // 1_000_000,
+        )
+
+
+class _Following(Expected):
+    """A mark may follow any earlier one of its run: not every batch has refused rows, so none is noted before."""
+
+    def is_there(self, found: Mark | None, sink: Sink, slot: Slot) -> bool:
+        """Return whether the slot has the batch already; raises if its mark is another run's, or newer."""
+        is_earlier = found is not None and found.incarnation == self.mark.incarnation and found.batch < self.mark.batch
+        before = found.batch if found is not None and is_earlier else None
+        return Expected(mark=self.mark, before=before).is_there(found, sink, slot)
+
+
+def http(
+    url: str,
+    *,
+    rejected: Sink,
+    key: str | list[str] | tuple[str, ...] | None = None,
+    headers: Mapping[str, str | Secret] | None = None,
+    method: Literal["POST", "PUT", "PATCH"] = "POST",
+    concurrency: int = 8,
+    timeout: Duration = "10s",
+    delivery: Delivery = "exactly_once",
+    retry_for: Duration = "5m",
+    batch_rows: int = 1,
+    ca: str | Path | None = None,
+) -> HttpSink:
+    """Send each row as JSON: `http("https://host/results", key="user", rejected=sw.sinks.files("out/refused"))`.
+
+    Exactly once if the receiver honours the header `Idempotency-Key`. Rows of one `key` are sent in order; without
+    one, in any order. With `batch_rows` above 1, requests are arrays of up to so many rows. Rows that the receiver
+    answers with 4xx go to `rejected` as dead letters; other trouble is tried again for `retry_for`.
+    """
+    if not isinstance(rejected, Sink):
+        remedy = 'write for example rejected=sw.sinks.files("out/refused")'
+        raise bad_option(_SINK, "rejected", rule="a sink, for the rows refused", got=repr(rejected), remedy=remedy)
+    check_delivery(_SINK, delivery)
+    if delivery != "exactly_once" and rejected.delivery == "exactly_once":
+        raise refuse("HTTP_REJECTED_PROMISE", rejected=rejected, delivery=delivery)
+    _check_url(url, has_ca=ca is not None)
+    if method not in _METHODS:
+        raise bad_option(_SINK, "method", rule=f"one of {', '.join(_METHODS)}", got=repr(method), remedy="use POST")
+    for what, given, most in (("concurrency", concurrency, LANES), ("batch_rows", batch_rows, _MOST_ROWS)):
+        if type(given) is not int or not 1 <= given <= most:
+            rule = f"a whole number from 1 to {most}"
+            raise bad_option(_SINK, what, rule=rule, got=repr(given), remedy="leave it out if in doubt")
+    return HttpSink(
+        url=url,
+        rejected=rejected,
+        key=column_names(_SINK, "key", key),
+        headers=_checked_headers(headers),
+        method=method,
+        concurrency=concurrency,
+        timeout_ms=duration_ms(timeout, what="timeout"),
+        batch_rows=batch_rows,
+        ca=None if ca is None else str(ca),
+        delivery=delivery,
+        retry_for_ms=duration_ms(retry_for, what="retry_for", least_ms=0),
+    )
+
+
+def _check_url(url: object, *, has_ca: bool) -> None:
+    rule, remedy = "an address as https://host/path", "correct it"
+    if not isinstance(url, str) or not re.fullmatch(r"[!-~]+", url):
+        raise bad_option(_SINK, "url", rule=f"{rule}, in ASCII", got=type(url).__name__, remedy=remedy)
+    try:
+        parts = urlsplit(url)
+        parts.port  # noqa: B018  raises if it is no number
+    except ValueError as error:
+        raise bad_option(_SINK, "url", rule=rule, got="one that cannot be read", remedy=remedy) from error
+    if "@" in parts.netloc:
+        shown, remedy = f"{parts.scheme}://…@{parts.hostname}", 'write headers={"Authorization": sw.secret("TOKEN")}'
+        raise bad_option(_SINK, "url", rule="an address without credentials", got=shown, remedy=remedy)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.fragment:
+        raise bad_option(_SINK, "url", rule=rule, got=repr(url.partition("?")[0]), remedy=remedy)
+    if has_ca and parts.scheme != "https":
+        rule, remedy = "given with an https:// address alone", "write https:// for TLS"
+        raise bad_option(_SINK, "ca", rule=rule, got=parts.scheme, remedy=remedy)
+
+
+def _checked_headers(headers: object) -> dict[str, str | Secret]:
+    if headers is None:
+        return {}
+    if not isinstance(headers, Mapping):
+        rule, remedy = "a dictionary of names and values", 'write headers={"Authorization": sw.secret("TOKEN")}'
+        raise bad_option(_SINK, "headers", rule=rule, got=type(headers).__name__, remedy=remedy)
+    for name, value in headers.items():
+        if not isinstance(name, str) or not _HEADER_NAME.fullmatch(name) or name.lower() in _OURS:
+            rule, remedy = "named by what HTTP allows and the sink does not set itself", "choose another name"
+            raise bad_option(_SINK, "headers", rule=rule, got=repr(name), remedy=remedy)
+        if name.lower() in _CONFIDENTIAL and not isinstance(value, Secret):
+            raise refuse("SECRET_EXPECTED", what=f"headers[{name!r}]")
+        if not isinstance(value, Secret) and not (isinstance(value, str) and _HEADER_VALUE.fullmatch(value)):
+            rule, remedy = "lines of Latin letters, or secrets", "correct the value"
+            raise bad_option(_SINK, "headers", rule=rule, got=f"another value for {name!r}", remedy=remedy)
+    return dict(headers)
+
+
+def _hidden(values: Iterable[str]) -> tuple[str, ...]:
+    """Return what is never shown: secret values, and of "Bearer …" the second word as well; longest first."""
+    shortest = len("Bearer") + 1
+    words = {word for value in values for word in (value, *(w for w in value.split() if len(w) >= shortest)) if word}
+    return tuple(sorted(words, key=len, reverse=True))
+
+
+def _connect(parts: SplitResult, timeout_ms: int, ca: str | None) -> None:
+    """Connect to the receiver once, without a word: so that a wrong address is known before the first row."""
+    host, port = str(parts.hostname), parts.port or (443 if parts.scheme == "https" else 80)
+    try:
+        with socket.create_connection((host, port), timeout_ms / 1_000) as connection:
+            if parts.scheme == "https":
+                ssl.create_default_context(cafile=ca).wrap_socket(connection, server_hostname=host).close()
+    except ssl.SSLCertVerificationError as error:
+        raise Unavailable(f"its certificate is not trusted ({error.verify_message}); name its root by `ca`") from error
+    except OSError as error:
+        raise Unavailable(f"it cannot be connected to: {error.strerror or error}") from error
+
+
+def _rejected_slot(slot: Slot) -> Slot:
+    return replace(slot, output=f"{slot.output}.rejected", schema=DEAD_LETTER_SCHEMA)

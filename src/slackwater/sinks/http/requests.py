@@ -1,0 +1,108 @@
+"""A batch's rows as requests: bodies of JSON, idempotency keys that a repeat makes again, lanes that keep the order."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from slackwater.engine.stable_hash import hash_columns
+from slackwater.formats.dead_letter_json import bytes_as_base64
+from slackwater.sinks.base import SinkBatch, Slot
+
+LANES: Final = 64
+"""Rows are spread over so many lanes whatever the concurrency is, so that changing it changes no request."""
+_WATERMARK: Final = "watermark"
+_PANE: Final = frozenset({"window_start", "window_end", "pane_index"})
+_SEEN: Final = pl.Schema({"hash": pl.UInt64(), "count": pl.UInt32()})
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Some rows on their way: most often one."""
+
+    key: str
+    bodies: tuple[str, ...]
+    """A JSON object for each row."""
+    numbers: tuple[int, ...]
+    """The rows' places in the batch."""
+    is_array: bool
+
+    @property
+    def body(self) -> bytes:
+        """What is sent."""
+        return (f"[{','.join(self.bodies)}]" if self.is_array else self.bodies[0]).encode()
+
+
+@dataclass(kw_only=True)
+class Requests:
+    """The requests of one batch, frame by frame.
+
+    A pane of a window is known by what it is, so its key is made of the row: pipeline, output, key, window, pane and
+    values, all but the watermark, which depends on how rows came in batches. Any other row may come twice and mean
+    two things, so its key is made of its place as well: run, batch, slot and number.
+    """
+
+    slot: Slot
+    run: str
+    batch: int
+    key: tuple[str, ...]
+    batch_rows: int
+    _number: int = 0
+    _seen: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=_SEEN))
+
+    def lanes(self, batch: SinkBatch) -> Iterator[list[list[Request]]]:
+        """Yield the requests of each frame in lanes; those of one lane must be sent one after another."""
+        for frame in batch.frames():
+            if frame.height:
+                yield self._lanes(frame)
+
+    def _lanes(self, frame: pl.DataFrame) -> list[list[Request]]:
+        bodies = _json(frame).to_list()
+        keys = self._keys(frame, bodies)
+        first, self._number = self._number, self._number + frame.height
+        lanes: list[list[Request]] = [[] for _ in range(LANES)]
+        for place, rows in enumerate(self._groups(frame)):
+            for start in range(0, len(rows), self.batch_rows):
+                taken = rows[start : start + self.batch_rows].tolist()
+                key = keys[taken[0]] if self.batch_rows == 1 else _digest(*(keys[row] for row in taken))
+                texts, numbers = tuple(bodies[row] for row in taken), tuple(first + row for row in taken)
+                lanes[place % LANES].append(Request(key, texts, numbers, self.batch_rows > 1))
+        return lanes
+
+    def _groups(self, frame: pl.DataFrame) -> list[np.ndarray[tuple[int], np.dtype[np.intp]]]:
+        """Return the numbers of the rows that stay together: those of one lane by key, or the next few."""
+        if not self.key:
+            return np.array_split(np.arange(frame.height), range(self.batch_rows, frame.height, self.batch_rows))
+        lane = hash_columns(frame, list(self.key)) % np.uint64(LANES)
+        order = np.argsort(lane, kind="stable")
+        return np.split(order, np.searchsorted(lane[order], np.arange(1, LANES, dtype=np.uint64)))
+
+    def _keys(self, frame: pl.DataFrame, bodies: list[str]) -> list[str]:
+        place = f"{self.slot.pipeline}\n{self.slot.output}"
+        if self.key and set(frame.columns) >= _PANE:
+            panes = _json(frame.select(pl.exclude(_WATERMARK)))
+            pairs = zip(panes, self._occurrences(panes), strict=True)
+            return [_digest(place, pane, str(nth)) for pane, nth in pairs]
+        place = f"{place}\n{self.run}\n{self.batch}\n{self.slot.number}"
+        return [_digest(place, str(self._number + row), body) for row, body in enumerate(bodies)]
+
+    def _occurrences(self, rows: pl.Series) -> pl.Series:
+        """Return how often each row was in the batch before: rows that are equal are still two."""
+        here = pl.DataFrame({"hash": rows.hash()})
+        before = here.join(self._seen, on="hash", how="left", maintain_order="left")
+        counts = here.group_by("hash").len("count")
+        self._seen = pl.concat([self._seen, counts]).group_by("hash").agg(pl.col("count").sum())
+        return before.select(pl.col("count").fill_null(0) + pl.int_range(pl.len()).over("hash")).to_series()
+
+
+def _json(frame: pl.DataFrame) -> pl.Series:
+    return bytes_as_base64(frame).select(row=pl.struct(pl.all()).struct.json_encode()).to_series()
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]

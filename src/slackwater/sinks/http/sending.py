@@ -1,0 +1,232 @@
+"""Sending requests beside one another, each until it is answered: trouble of one does not send another again."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from types import ModuleType
+from typing import Any, Final
+
+from slackwater.errors import fault
+from slackwater.eventtime.durations import render_ms
+from slackwater.sinks.base import Unavailable
+from slackwater.sinks.delivery import SinkWarning
+from slackwater.sinks.http.requests import Request
+
+FIRST_WAIT_S: Final = 0.1
+LONGEST_WAIT_S: Final = 15.0
+SAID_AFTER_S: Final = 2.0
+"""Requests that wait longer than this are spoken of."""
+IN_WORK_S: Final = 30.0
+"""How long 409 is taken for "the same key is in work", after an attempt that was not answered."""
+_CONFLICT: Final = 409
+_PASSING: Final = frozenset({408, 425, 429})
+_DENIED: Final = frozenset({401, 407})
+_READ_BYTES: Final = 1 << 16
+_SHOWN: Final = 500
+
+
+def http_library() -> ModuleType:
+    """Return the module `urllib3`, or say how to get it."""
+    try:
+        import urllib3  # noqa: PLC0415  only who sends by HTTP needs it
+    except ModuleNotFoundError as error:
+        raise fault("HTTP_CLIENT_MISSING") from error
+    return urllib3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rejection:
+    """A request that the receiver has refused for good."""
+
+    request: Request
+    message: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Answer:
+    status: int
+    text: str
+    wait_s: float
+    location: str
+
+
+@dataclass(kw_only=True)
+class Outcome:
+    """What became of requests, apart from those that were taken."""
+
+    rejections: list[Rejection] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
+    """Why requests were given up, if each is sent once at most."""
+
+
+@dataclass(kw_only=True)
+class Sender:
+    """Connections to one receiver, kept open, and the threads that use them."""
+
+    name: str
+    """The receiver, for errors."""
+    url: str
+    method: str
+    headers: Mapping[str, str] = field(repr=False)
+    hidden: tuple[str, ...] = field(repr=False)
+    """Values that are shown nowhere, not even if the receiver says them."""
+    concurrency: int
+    timeout_ms: int
+    patience_ms: int
+    sends_once: bool
+    ca: str | None
+    say_waiting: Callable[[str], str]
+    """Makes the words of the warning that requests wait."""
+    _pool: Any = None
+    _threads: ThreadPoolExecutor | None = None
+    _over: threading.Event = field(default_factory=threading.Event)
+    _has_said: threading.Event = field(default_factory=threading.Event)
+
+    def open(self) -> None:
+        """Make the threads and the pool of connections, which connect when first used."""
+        trust = {"ca_certs": self.ca} if self.ca else {}
+        self._pool = http_library().PoolManager(
+            num_pools=1,
+            maxsize=self.concurrency,
+            timeout=self.timeout_ms / 1_000,
+            retries=False,
+            **trust,
+        )
+        self._threads = ThreadPoolExecutor(self.concurrency, thread_name_prefix="slackwater-http")
+
+    def send(self, lanes: Iterable[list[Request]], outcome: Outcome) -> None:
+        """Send all requests, a lane's one after another, and wait until each is answered.
+
+        Returns with what was refused in `outcome`. Raises what ended the first lane that could not go on; the other
+        lanes then end after the request they are at.
+        """
+        assert self._threads is not None, "the sender is open"
+        self._over.clear()
+        self._has_said.clear()
+        running = [self._threads.submit(self._lane, lane, outcome) for lane in lanes if lane]
+        try:
+            errors = [future.exception() for future in running]
+        finally:
+            self._over.set()
+        failed = [error for error in errors if error is not None]
+        if failed:
+            raise min(failed, key=lambda error: isinstance(error, Unavailable))
+
+    def close(self) -> None:
+        """End the threads and the connections."""
+        self._over.set()
+        if self._threads is not None:
+            self._threads.shutdown(cancel_futures=True)
+        if self._pool is not None:
+            self._pool.clear()
+
+    def _lane(self, lane: list[Request], outcome: Outcome) -> None:
+        try:
+            for request in lane:
+                if self._over.is_set():
+                    return
+                self._deliver(request, outcome)
+        except BaseException:
+            self._over.set()
+            raise
+
+    def _deliver(self, request: Request, outcome: Outcome) -> None:
+        errors = http_library().exceptions
+        began, backoff_s, had_no_answer = time.monotonic(), FIRST_WAIT_S, False
+        while not self._over.is_set():
+            waited_s = time.monotonic() - began
+            wait_s = 0.0
+            try:
+                answer = self._ask(request)
+            except errors.HTTPError as error:
+                why, had_no_answer = self._words(error), True
+            else:
+                may_be_in_work = answer.status == _CONFLICT and had_no_answer and waited_s < IN_WORK_S
+                if not may_be_in_work and not _is_passing(answer.status):
+                    self._judge(answer, request, outcome)
+                    return
+                why, wait_s = f"HTTP {answer.status} {answer.text}".rstrip(), answer.wait_s
+            if self.sends_once:
+                outcome.lost.append(why)
+                return
+            left_s = self.patience_ms / 1_000 - waited_s
+            if left_s <= 0:
+                raise Unavailable(why)
+            if waited_s > SAID_AFTER_S and not self._has_said.is_set():
+                self._has_said.set()
+                warnings.warn(f"[SINK_WAITING] {self.say_waiting(why)}", SinkWarning, stacklevel=2)
+            dice = random.uniform(0.5, 1.0)  # noqa: S311  no secret is made of it
+            self._over.wait(min(left_s, max(wait_s, backoff_s * dice)))
+            backoff_s = min(2 * backoff_s, LONGEST_WAIT_S)
+
+    def _ask(self, request: Request) -> _Answer:
+        response = self._pool.request(
+            self.method,
+            self.url,
+            body=request.body,
+            headers={**self.headers, "Idempotency-Key": request.key},
+            redirect=False,
+            preload_content=False,
+        )
+        try:
+            text = response.read(_READ_BYTES)
+            if response.read(1):
+                response.close()
+        finally:
+            response.release_conn()
+        return _Answer(
+            status=response.status,
+            text=self._shown(text.decode(errors="replace")),
+            wait_s=_retry_after(response.headers.get("Retry-After", "")),
+            location=self._shown(response.headers.get("Location", "none").partition("?")[0]),
+        )
+
+    def _judge(self, answer: _Answer, request: Request, outcome: Outcome) -> None:
+        status = answer.status
+        if status < 300:  # noqa: PLR2004  HTTP's classes of answers are hundreds
+            return
+        if status < 400:  # noqa: PLR2004  as above
+            raise fault("HTTP_REDIRECT", sink=self.name, status=status, location=answer.location)
+        if status in _DENIED:
+            raise fault("HTTP_DENIED", sink=self.name, status=status, said=answer.text or "no words")
+        outcome.rejections.append(Rejection(request=request, message=f"HTTP {status} {answer.text}".rstrip()))
+
+    def _shown(self, text: str) -> str:
+        for value in self.hidden:
+            text = text.replace(value, "…")
+        return text[:_SHOWN]
+
+    def _words(self, error: Exception) -> str:
+        errors = http_library().exceptions
+        if isinstance(error, errors.NameResolutionError):
+            return "its host is not known"
+        if isinstance(error, errors.NewConnectionError):
+            return f"it cannot be connected to: {str(error).rpartition(': ')[2]}"
+        if isinstance(error, errors.TimeoutError):
+            return f"no answer within {render_ms(self.timeout_ms)}"
+        if isinstance(error, errors.SSLError):
+            return f"no TLS: {error}"
+        return "the connection was cut"
+
+
+def _is_passing(status: int) -> bool:
+    return status in _PASSING or not 200 <= status < 500  # noqa: PLR2004  HTTP's classes of answers are hundreds
+
+
+def _retry_after(said: str) -> float:
+    """Return the seconds that `Retry-After` asks to wait, by number or date; 0 if it asks for nothing readable."""
+    if said.isascii() and said.isdigit():
+        return float(said)
+    try:
+        until = parsedate_to_datetime(said)
+    except ValueError:
+        return 0.0
+    return max(0.0, (until.replace(tzinfo=until.tzinfo or UTC) - datetime.now(UTC)).total_seconds())

@@ -1,0 +1,179 @@
+"""The Kafka sink as users write it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, get_args
+
+import polars as pl
+
+from slackwater.errors import refuse
+from slackwater.eventtime.durations import Duration, duration_ms
+from slackwater.kafka.connection import Connection, Sasl, Tls, connection
+from slackwater.sinks.base import EVERYTHING, Change, Delivery, Sink, SinkWriter, Slot
+from slackwater.sinks.kafka.names import identity_of
+from slackwater.sinks.kafka.options import DEFAULT_TIMEOUT_MS, TIMEOUT, Option, checked_options
+from slackwater.sinks.kafka.preparing import prepare
+from slackwater.sinks.kafka.records import Header, Records, ValueFormat
+from slackwater.sinks.kafka.troubles import Target
+from slackwater.sinks.kafka.writing import open_slot
+from slackwater.sinks.options import check_delivery
+
+Partitioner = Literal["murmur2_random", "consistent", "random"]
+
+_TOPIC: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class KafkaSink(Sink):
+    """A topic that an output's rows become records of."""
+
+    connection: Connection
+    topic: str
+    key: tuple[str, ...] = ()
+    value: ValueFormat | None = None
+    """None is JSON."""
+    headers: tuple[tuple[str, Header], ...] = ()
+    partitioner: Partitioner = "murmur2_random"
+    tombstones: bool = False
+    delivery: Delivery = "exactly_once"
+    has_slots: bool = True
+    partitions: int | None = None
+    """How many partitions the topic is created with if it is missing; None leaves it missing."""
+    marks_topic: str | None = None
+    options: Mapping[str, Option]
+
+    @property
+    def name(self) -> str:
+        """The topic, wherever its brokers are."""
+        return f"kafka {self.topic}"
+
+    def prepare(self, slot: Slot) -> None:
+        """See that rows can be written as records, that the topics are there, and that we may write to them."""
+        Records.of(self, slot).announce()
+        prepare(self, slot)
+
+    def open(self, slot: Slot) -> SinkWriter:
+        """Open a slot with a producer of its own; the slot's producer from before is fenced."""
+        return open_slot(self, slot)
+
+    def marks(self, slot: Slot) -> str:
+        """Return the topic that the marks of an output are kept in."""
+        return self.marks_topic or f"slackwater.marks.{identity_of(slot.pipeline, slot.output, self.topic)}"
+
+    def target(self, slot: Slot) -> Target:
+        """Return a slot as errors name it."""
+        return Target(
+            connection=self.connection,
+            topic=self.topic,
+            output=slot.output,
+            slot=slot.number,
+            timeout_ms=int(self.options.get(TIMEOUT, DEFAULT_TIMEOUT_MS)),
+        )
+
+    def __str__(self) -> str:
+        return f"Kafka {self.topic} at {self.connection}"
+
+
+def kafka(
+    servers: str,
+    topic: str,
+    *,
+    key: str | Sequence[str] | None = None,
+    value: ValueFormat | Literal["json"] | None = None,
+    headers: Mapping[str, Header] | None = None,
+    partitioner: Partitioner = "murmur2_random",
+    changelog: bool = False,
+    tombstones: bool = False,
+    delivery: Delivery = "exactly_once",
+    create: int | None = None,
+    marks_topic: str | None = None,
+    retry_for: Duration = "5m",
+    options: Mapping[str, Option] | None = None,
+    tls: Tls | None = None,
+    sasl: Sasl | None = None,
+) -> KafkaSink:
+    """Write records to a Kafka topic, exactly once: `kafka("localhost:9092", "totals", key="customer")`.
+
+    `key` is a column or several: text as UTF-8, bytes as they are, anything else as JSON; several columns
+    make a JSON object. `value` is JSON of all columns, or a format that can encode, such as `sw.formats.avro(...)`.
+    `headers` are columns by name, or expressions such as `pl.lit("eu")`. The partition is chosen by the key as
+    Java's clients choose it, unless `partitioner` is "consistent" (librdkafka's own) or "random".
+
+    Rows are appended: a window that fires again adds a record. Retractions are refused, unless `changelog=True`
+    says that readers look at `is_retraction`, or `tombstones=True` that a retraction becomes a record of its key
+    without a value; of the rows of a key in a batch only the last is then written, as a compacted topic needs it.
+
+    With "exactly_once" the records of a batch are a transaction: readers with `isolation.level=read_committed`
+    see each row once. Marks are kept in a topic of their own, `marks_topic`, which is created. "at_least_once"
+    writes without transactions, and again after trouble; "at_most_once" sends once and does not ask.
+
+    `create` is the number of partitions that a missing topic is created with. `options` are librdkafka's for
+    producers, except those that the promise rests on. TLS and SASL: `tls=sw.kafka.tls(...)`, `sasl=sw.kafka.sasl(...)`.
+    """
+    for what, name in (("topic", topic), ("marks_topic", marks_topic)):
+        if not (name is None and what == "marks_topic") and not (isinstance(name, str) and _TOPIC.fullmatch(name)):
+            raise refuse("KAFKA_SINK_TOPIC", what=what, got=repr(name))
+    check_delivery("the Kafka sink", delivery)
+    if marks_topic is not None and (delivery != "exactly_once" or marks_topic == topic):
+        got = "the topic itself" if marks_topic == topic else f'delivery="{delivery}"'
+        raise refuse("KAFKA_SINK_MARKS", got=got)
+    if partitioner not in get_args(Partitioner):
+        known = ", ".join(f'"{each}"' for each in get_args(Partitioner))
+        raise refuse("KAFKA_SINK_PARTITIONER", got=repr(partitioner), known=known)
+    if create is not None and (isinstance(create, bool) or not isinstance(create, int) or create < 1):
+        raise refuse("KAFKA_SINK_CREATE", got=repr(create))
+    columns = _key(key)
+    return KafkaSink(
+        connection=connection(servers, tls=tls, sasl=sasl),
+        topic=topic,
+        key=columns,
+        value=_value(value),
+        headers=_headers(headers),
+        partitioner=partitioner,
+        takes=_takes(columns, changelog=changelog, tombstones=tombstones),
+        tombstones=tombstones,
+        delivery=delivery,
+        partitions=create,
+        marks_topic=marks_topic,
+        retry_for_ms=duration_ms(retry_for, what="retry_for", least_ms=0),
+        options=checked_options(options or {}, delivery),
+    )
+
+
+def _takes(key: tuple[str, ...], *, changelog: bool, tombstones: bool) -> frozenset[Change]:
+    if changelog and tombstones:
+        raise refuse("KAFKA_SINK_CHANGES")
+    if tombstones and not key:
+        raise refuse("KAFKA_SINK_TOMBSTONE_KEY")
+    return EVERYTHING if changelog or tombstones else frozenset({"append", "update"})
+
+
+def _key(key: Any) -> tuple[str, ...]:  # noqa: ANN401  users may pass anything
+    if key is None:
+        return ()
+    columns = (key,) if isinstance(key, str) else tuple(key) if isinstance(key, Sequence) else ()
+    if not columns or not all(isinstance(name, str) and name for name in columns) or len(set(columns)) < len(columns):
+        raise refuse("KAFKA_SINK_KEY", got=repr(key))
+    return columns
+
+
+def _value(value: Any) -> ValueFormat | None:  # noqa: ANN401  as above
+    if value is None or value == "json":
+        return None
+    if isinstance(value, type) or not callable(getattr(value, "encoder", None)):
+        raise refuse("KAFKA_SINK_VALUE", got=repr(value) if isinstance(value, str) else type(value).__name__)
+    checked: ValueFormat = value
+    return checked
+
+
+def _headers(headers: Any) -> tuple[tuple[str, Header], ...]:  # noqa: ANN401  as above
+    given = {} if headers is None else headers
+    if not isinstance(given, Mapping):
+        raise refuse("KAFKA_SINK_HEADERS", got=type(given).__name__)
+    for name, header in given.items():
+        if not isinstance(name, str) or not name or not isinstance(header, str | pl.Expr):
+            raise refuse("KAFKA_SINK_HEADERS", got=f"{name!r}: {header!r:.60}")
+    return tuple(given.items())

@@ -1,0 +1,110 @@
+"""Marks: the last record of a slot's partition in a compacted topic, committed together with the rows.
+
+A partition belongs to one slot, because a reader of what is committed stops at the first open transaction,
+anybody's. Group offsets would not do: they expire.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from slackwater.kafka.client import Cluster, confluent
+from slackwater.kafka.connection import Connection
+from slackwater.sinks.base import Mark, Unavailable
+from slackwater.sinks.kafka.preparing import admin_module
+
+if TYPE_CHECKING:
+    from confluent_kafka import Consumer
+
+NEAR: Final = 8
+"""How far from the end the mark is looked for first: each batch leaves a mark and a transaction's end."""
+_PATIENCE_S: Final = 30.0
+_LOOK_S: Final = 0.05
+_POLL_S: Final = 1.0
+_SETTINGS: Final = {
+    "group.id": "slackwater-marks",  # asked for by the client; nothing is ever committed to it
+    "enable.auto.commit": False,
+    "enable.partition.eof": True,
+    "isolation.level": "read_committed",
+    "auto.offset.reset": "earliest",
+    "fetch.wait.max.ms": 10,  # the end of a partition is told by a fetch that finds nothing
+    "log_level": "2",
+}
+
+
+def mark_record(mark: Mark) -> str:
+    """Return a mark as it is stored."""
+    return json.dumps(mark.as_dict())
+
+
+@dataclass(frozen=True, kw_only=True)
+class MarksReader:
+    """Finds the last mark of a slot."""
+
+    connection: Connection
+    topic: str
+    partition: int
+    key: str
+    """Of the slot's marks, should somebody else's be in the partition."""
+
+    def last(self) -> Mark | None:
+        """Return the last committed mark; None if there is none.
+
+        The slot must have been opened: then none of its transactions is open, and none can be committed later.
+        Aborted records and the ends of transactions lie in between, so it is looked for ever further from the end.
+        """
+        begin, end = self._range()
+        distance = NEAR
+        with self._consumer() as consumer:
+            while begin < end:
+                start = max(begin, end - distance)
+                found = self._last_between(consumer, start, end)
+                if found is not None or start == begin:
+                    return found
+                distance *= 2
+        return None
+
+    def _range(self) -> tuple[int, int]:
+        """Return where the partition begins and ends, once no open transaction hides its end."""
+        module, cluster = confluent(), Cluster(connection=self.connection)
+        place, patience = (self.topic, self.partition), time.monotonic() + _PATIENCE_S
+        spec: Any = {module.TopicPartition(*place): admin_module().OffsetSpec.latest()}
+        [asked] = cluster.admin.list_offsets(spec, isolation_level=module.IsolationLevel.READ_UNCOMMITTED).values()
+        high = asked.result().offset
+        while (end := cluster.ends([place])[place]) < high:
+            if time.monotonic() > patience:
+                raise Unavailable(f"an open transaction hides the end of partition {self.partition} of {self.topic}")
+            time.sleep(_LOOK_S)
+        return cluster.begins([place])[place], end
+
+    @contextmanager
+    def _consumer(self) -> Iterator[Consumer]:
+        consumer = confluent().Consumer({**self.connection.for_librdkafka(), **_SETTINGS})
+        try:
+            yield consumer
+        finally:
+            consumer.close()
+
+    def _last_between(self, consumer: Consumer, start: int, end: int) -> Mark | None:
+        module = confluent()
+        consumer.assign([module.TopicPartition(self.topic, self.partition, start)])
+        found, patience = None, time.monotonic() + _PATIENCE_S
+        while time.monotonic() < patience:
+            # One by one: a call for many records waits until it has as many, or for its whole time.
+            message: Any = consumer.poll(_POLL_S)
+            error = None if message is None else message.error()
+            if message is None or (error is not None and error.name() == "GROUP_AUTHORIZATION_FAILED"):
+                continue  # the group is one in name only, so it needs no rights
+            if error is not None and error.code() != module.KafkaError._PARTITION_EOF:  # noqa: SLF001  librdkafka's own name
+                raise module.KafkaException(error)
+            if error is None and message.key() == self.key.encode():
+                found = Mark.from_dict(json.loads(message.value()))
+            # The last offset is mostly a transaction's end, which is no record: then the end of the partition tells.
+            if error is not None or message.offset() >= end - 1:
+                return found
+        raise Unavailable(f"partition {self.partition} of {self.topic} could not be read within {_PATIENCE_S:.0f} s")

@@ -1,0 +1,194 @@
+"""What is seen to before the first batch: topics, rights, and the broker's limit on transactions."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Final
+
+from slackwater.errors import fault, near_miss
+from slackwater.kafka.client import confluent
+from slackwater.sinks.base import Slot, Unavailable
+from slackwater.sinks.kafka.troubles import Target
+
+if TYPE_CHECKING:
+    from confluent_kafka import KafkaError
+    from confluent_kafka.admin import AdminClient
+
+    from slackwater.sinks.kafka.definition import KafkaSink
+
+MARKS_PARTITIONS: Final = 17
+"""The driver's slot and sixteen of the executors'; more are added when a slot is opened that has none."""
+_STEP: Final = 16
+_BROKERS_OWN: Final = -1
+"""As many replicas as the broker makes by default."""
+_TIMEOUT_S: Final = 15.0
+_LOOK_S: Final = 0.1
+_DENIED: Final = ("TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED")
+
+
+def prepare(sink: KafkaSink, slot: Slot) -> None:
+    """Check all that can be checked before rows come, and create what was asked for."""
+    topics = Topics(sink.target(slot))
+    with topics.troubles():
+        found = topics.find(sink.topic)
+        if found is None and sink.partitions is not None:
+            topics.create(sink.topic, sink.partitions, {})
+            found = topics.find(sink.topic)
+        if found is None:
+            hint = near_miss(sink.topic, topics.names())
+            raise fault("KAFKA_SINK_TOPIC_MISSING", topic=sink.topic, servers=sink.connection, hint=hint)
+        topics.check_rights(found, "WRITE")
+        if sink.delivery == "exactly_once":
+            topics.check_timeout()
+            _prepare_marks(topics, sink.marks(slot))
+
+
+def grow_marks(sink: KafkaSink, slot: Slot) -> None:
+    """See that the marks topic has a partition for the slot."""
+    topics, name = Topics(sink.target(slot)), sink.marks(slot)
+    steps = -(-(slot.number + 1 - MARKS_PARTITIONS) // _STEP)
+    with topics.troubles():
+        found = topics.find(name)
+        if found is not None and len(found.partitions) <= slot.number:
+            topics.grow(name, MARKS_PARTITIONS + steps * _STEP, least=slot.number + 1)
+
+
+def _prepare_marks(topics: Topics, name: str) -> None:
+    found = topics.find(name)
+    if found is None:
+        topics.create(name, MARKS_PARTITIONS, {"cleanup.policy": "compact"})
+        return
+    topics.check_rights(found, "WRITE", "READ")
+    policy = topics.setting("TOPIC", name, "cleanup.policy")
+    if policy is not None and policy != "compact":
+        raise fault("KAFKA_SINK_MARKS_POLICY", topic=name, got=policy)
+    if len(found.partitions) < MARKS_PARTITIONS:
+        topics.grow(name, MARKS_PARTITIONS, least=MARKS_PARTITIONS)
+
+
+class Topics:
+    """The cluster's topics, as the driver may see and make them."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._heard: list[KafkaError] = []
+        settings = {**target.connection.for_librdkafka(), "log_level": 2, "error_cb": self._heard.append}
+        self._admin: AdminClient = admin_module().AdminClient(settings)
+
+    @contextmanager
+    def troubles(self) -> Iterator[None]:
+        """Turn what the client raises inside into what it means; why a server does not answer is told apart."""
+        module = confluent()
+        try:
+            yield
+        except module.KafkaException as error:
+            self._admin.poll(0)
+            for heard in self._heard:
+                if heard.name() == "_AUTHENTICATION":
+                    raise self._target.meaning(heard) from error
+            raise self._target.meaning(error.args[0]) from error
+
+    def find(self, name: str) -> Any | None:  # noqa: ANN401  the client's own type
+        """Return the description of a topic; None if there is none."""
+        module = confluent()
+        names = module.TopicCollection([name])
+        [asked] = self._admin.describe_topics(
+            names, include_authorized_operations=True, request_timeout=_TIMEOUT_S
+        ).values()
+        try:
+            return asked.result()
+        except module.KafkaException as error:
+            if error.args[0].name() != "UNKNOWN_TOPIC_OR_PART":
+                raise
+            return None
+
+    def names(self) -> list[str]:
+        """Return the topics that can be seen."""
+        return list(self._admin.list_topics(timeout=_TIMEOUT_S).topics)
+
+    def create(self, name: str, partitions: int, settings: dict[str, str]) -> None:
+        """Create a topic, and wait until it can be seen; another driver may have been first."""
+        module = confluent()
+        topic = admin_module().NewTopic(name, partitions, _BROKERS_OWN, config=settings)
+        [asked] = self._admin.create_topics([topic], request_timeout=_TIMEOUT_S).values()
+        try:
+            asked.result()
+        except module.KafkaException as error:
+            if error.args[0].name() != "TOPIC_ALREADY_EXISTS":
+                raise
+        self._await(name, partitions)
+
+    def grow(self, name: str, partitions: int, *, least: int) -> None:
+        """Give a topic more partitions, and wait until they can be seen; another slot may have been first."""
+        module = confluent()
+        wanted = admin_module().NewPartitions(name, partitions)
+        [asked] = self._admin.create_partitions([wanted], request_timeout=_TIMEOUT_S).values()
+        try:
+            asked.result()
+        except module.KafkaException as error:
+            if error.args[0].name() != "INVALID_PARTITIONS":
+                raise
+        self._await(name, least)
+
+    def check_rights(self, found: Any, *needed: str) -> None:  # noqa: ANN401  the client's own type
+        """Raise a fault if we may not do with a topic what the sink does."""
+        rights = {right.name for right in found.authorized_operations or ()}
+        lacking = [name for name in needed if name not in rights and "ALL" not in rights]
+        if rights and lacking:
+            words = f"lets us not {' and '.join(lacking)} in topic `{found.name}`"
+            raise fault("KAFKA_SINK_DENIED", what=words, **self._facts())
+
+    def check_timeout(self) -> None:
+        """Raise a fault if transactions may not take as long as ours; a broker that does not tell, refuses later."""
+        brokers = self._admin.list_topics(timeout=_TIMEOUT_S).brokers
+        limits = [self.setting("BROKER", str(number), "transaction.max.timeout.ms") for number in brokers]
+        limit = min((int(each) for each in limits if each is not None), default=None)
+        if limit is not None and self._target.timeout_ms > limit:
+            facts = {"got": self._target.timeout_ms, "servers": self._target.connection}
+            raise fault("KAFKA_SINK_TIMEOUT", limit=f"{limit} ms", **facts)
+
+    def setting(self, kind: str, name: str, setting: str) -> str | None:
+        """Return a setting of a topic or a broker; None if we may not know."""
+        module = confluent()
+        resource = admin_module().ConfigResource(admin_module().ResourceType[kind], name)
+        [asked] = self._admin.describe_configs([resource], request_timeout=_TIMEOUT_S).values()
+        try:
+            return str(asked.result()[setting].value)
+        except module.KafkaException as error:
+            if error.args[0].name() not in _DENIED:
+                raise
+            return None
+
+    def _facts(self) -> dict[str, object]:
+        target = self._target
+        return {"topic": target.topic, "servers": target.connection, "output": target.output}
+
+    def _is_there(self, name: str, partitions: int) -> bool:
+        """Return whether a topic is known, and every partition of it has a leader that answers."""
+        module = confluent()
+        found = self.find(name)
+        if found is None or len(found.partitions) < partitions:
+            return False
+        latest = admin_module().OffsetSpec.latest()
+        places = {module.TopicPartition(name, number): latest for number in range(partitions)}
+        asked = self._admin.list_offsets(places, request_timeout=_TIMEOUT_S)
+        errors = [future.exception() for future in asked.values()]
+        return not any(errors)
+
+    def _await(self, name: str, partitions: int) -> None:
+        patience = time.monotonic() + _TIMEOUT_S
+        while not self._is_there(name, partitions):
+            if time.monotonic() > patience:
+                raise Unavailable(f"topic {name} was created and cannot be seen after {_TIMEOUT_S:.0f} s")
+            time.sleep(_LOOK_S)
+
+
+def admin_module() -> ModuleType:
+    """Return the module `confluent_kafka.admin`, which its package does not import by itself."""
+    confluent()
+    from confluent_kafka import admin  # noqa: PLC0415  only who uses Kafka needs it
+
+    return admin

@@ -1,0 +1,190 @@
+"""Rows as Kafka's records: keys, values and headers, made of whole columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
+
+import polars as pl
+
+from slackwater.errors import RunError, fault, near_miss
+from slackwater.formats.dead_letter_json import bytes_as_base64
+from slackwater.sinks.base import SinkBatch, Slot, Unavailable
+
+if TYPE_CHECKING:
+    from slackwater.sinks.kafka.definition import KafkaSink
+
+Header = str | pl.Expr
+RETRACTION: Final = "is_retraction"
+_FIELD: Final = "v"
+_OPENING: Final = len(f'{{"{_FIELD}":')
+
+
+class ValueEncoder(Protocol):
+    """Makes the values of records of one schema."""
+
+    def encode(self, frame: pl.DataFrame) -> pl.Series:
+        """Return a value for each row, as bytes."""
+
+
+@runtime_checkable
+class Announcing(Protocol):
+    """An encoder that a registry must know of."""
+
+    def schema_id(self) -> int | None:
+        """Return the registry's number of the schema, having registered it where that was asked for."""
+
+
+class ValueFormat(Protocol):
+    """A format that records can be written in."""
+
+    def encoder(self, schema: pl.Schema, *, subject: str) -> ValueEncoder:
+        """Return the encoder of rows of `schema`; `subject` is what a registry knows them by."""
+
+
+class JsonValues:
+    """A JSON object a row: bytes are base64, times ISO 8601 in UTC. Dead letters come out as their readers expect."""
+
+    def encode(self, frame: pl.DataFrame) -> pl.Series:
+        """Return the objects, as bytes."""
+        return _objects(frame).cast(pl.Binary)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Encoded:
+    """Records ready to be sent, as the client takes them."""
+
+    keys: list[bytes | None] | None
+    values: list[bytes | None]
+    headers: list[list[tuple[str, bytes | None]]] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Records:
+    """Makes the records of one output."""
+
+    key: tuple[str, ...]
+    values: ValueEncoder
+    headers: tuple[tuple[str, pl.Expr], ...]
+    tombstones: bool
+    is_retracting: bool
+    output: str
+
+    @classmethod
+    def of(cls, sink: KafkaSink, slot: Slot) -> Records:
+        """Return what makes records of a slot's rows, or raise a fault for columns that are not there."""
+        for column in sink.key:
+            if column not in slot.schema:
+                raise _unknown("key", column, slot)
+        for _, header in sink.headers:
+            _check_header(header, slot)
+        with _registry_may_be_away():
+            values = sink.value.encoder(slot.schema, subject=f"{sink.topic}-value") if sink.value else JsonValues()
+        return cls(
+            key=sink.key,
+            values=values,
+            headers=tuple((name, _column(header)) for name, header in sink.headers),
+            tombstones=sink.tombstones,
+            is_retracting=RETRACTION in slot.schema,
+            output=slot.output,
+        )
+
+    def announce(self) -> None:
+        """Tell the registry of the schema now, so that one it refuses is known before the first batch."""
+        if isinstance(self.values, Announcing):
+            with _registry_may_be_away():
+                self.values.schema_id()
+
+    def encoded(self, batch: SinkBatch) -> Iterator[Encoded]:
+        """Yield a batch's records, frame by frame."""
+        kept = self._last_of_each_key(batch) if self.tombstones else None
+        begin = 0
+        for frame in batch.frames():
+            rows = frame
+            if kept is not None:
+                rows = frame.filter(kept[begin : begin + frame.height])
+                begin += frame.height
+            if rows.height:
+                yield self._encode(rows)
+
+    def _encode(self, frame: pl.DataFrame) -> Encoded:
+        with _registry_may_be_away():
+            values = self.values.encode(frame)
+        if self.tombstones and self.is_retracting:
+            values = pl.select(pl.when(~frame[RETRACTION]).then(values)).to_series()
+        headers = None
+        if self.headers:
+            names = [name for name, _ in self.headers]
+            columns = frame.select(expr.alias(str(at)) for at, (_, expr) in enumerate(self.headers))
+            texts = [_as_bytes(_repeated(column, frame.height)).to_list() for column in columns]
+            headers = [list(zip(names, row, strict=True)) for row in zip(*texts, strict=True)]
+        return Encoded(keys=self._keys(frame).to_list() if self.key else None, values=values.to_list(), headers=headers)
+
+    def _keys(self, frame: pl.DataFrame) -> pl.Series:
+        if len(self.key) == 1:
+            return _as_bytes(frame[self.key[0]])
+        return _objects(frame.select(self.key)).cast(pl.Binary)
+
+    def _last_of_each_key(self, batch: SinkBatch) -> pl.Series:
+        """Return for each row of the batch whether it is the last of its key; keys alone are held for it."""
+        columns = [frame.select(self.key) for frame in batch.frames()]
+        keys = pl.concat([batch.schema.to_frame().select(self.key), *columns])
+        if any(keys[name].null_count() for name in self.key):
+            raise fault("KAFKA_SINK_NULL_KEY", output=self.output, key=", ".join(self.key))
+        return keys.select(pl.struct(pl.all()).is_last_distinct()).to_series()
+
+
+@contextmanager
+def _registry_may_be_away() -> Iterator[None]:
+    """Let a batch wait for a registry as it waits for the broker."""
+    try:
+        yield
+    except RunError as error:
+        if error.code == "REGISTRY_UNREACHABLE":
+            raise Unavailable(error.message) from error
+        raise
+
+
+def _objects(frame: pl.DataFrame) -> pl.Series:
+    return bytes_as_base64(frame).select(pl.struct(pl.all()).struct.json_encode()).to_series()
+
+
+def _as_bytes(column: pl.Series) -> pl.Series:
+    """Return text as UTF-8, bytes as they are and everything else as JSON; null stays null."""
+    if isinstance(column.dtype, pl.Binary):
+        return column
+    if isinstance(column.dtype, pl.String | pl.Categorical | pl.Enum):
+        return column.cast(pl.String).cast(pl.Binary)
+    texts = _objects(column.to_frame(_FIELD)).str.slice(_OPENING).str.head(-1)
+    return pl.select(pl.when(column.is_not_null()).then(texts).cast(pl.Binary)).to_series()
+
+
+def _repeated(column: pl.Series, height: int) -> pl.Series:
+    """Return a column of literals in full length."""
+    return column if len(column) == height else column.new_from_index(0, height)
+
+
+def _column(header: Header) -> pl.Expr:
+    return pl.col(header) if isinstance(header, str) else header
+
+
+def _check_header(header: Header, slot: Slot) -> None:
+    if isinstance(header, str):
+        if header not in slot.schema:
+            raise _unknown("headers", header, slot)
+        return
+    try:
+        made: Any = slot.schema.to_frame().select(header)
+    except pl.exceptions.PolarsError as error:
+        raise _unknown("headers", str(header), slot) from error
+    if made.width != 1:
+        raise _unknown("headers", str(header), slot)
+
+
+def _unknown(what: str, got: str, slot: Slot) -> Exception:
+    known = ", ".join(slot.schema)
+    return fault(
+        "KAFKA_SINK_COLUMN", what=what, output=slot.output, got=got, known=known, hint=near_miss(got, slot.schema)
+    )

@@ -1,0 +1,209 @@
+"""The producer of a slot: records go into its queue, and out of it when the broker has them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import repeat
+from typing import TYPE_CHECKING, Any, Final
+
+from slackwater.errors import fault
+from slackwater.kafka.client import confluent
+from slackwater.sinks.base import Delivery, Unavailable
+from slackwater.sinks.kafka.records import Encoded
+from slackwater.sinks.kafka.troubles import Target
+
+if TYPE_CHECKING:
+    from confluent_kafka import KafkaError, Producer
+
+CALL_S: Final = 30.0
+"""How long a call to the cluster may take, and how long the queue may stand still."""
+_ABORT_S: Final = 5.0
+_LOOK_S: Final = 0.1
+_ANY_PARTITION: Final = -1
+_NOW: Final = 0
+_SLICE: Final = 5_000
+_OURS: Final[Mapping[str, Any]] = {
+    "log_level": 2,  # a broker that is away is said once, by us
+    "linger.ms": 20,
+    "compression.type": "lz4",
+    "queue.buffering.max.kbytes": 131_072,
+    "delivery.report.only.error": True,
+}
+_BY_DELIVERY: Final[Mapping[Delivery, Mapping[str, Any]]] = {
+    "exactly_once": {"enable.idempotence": True},
+    "at_least_once": {"enable.idempotence": True},
+    "at_most_once": {"acks": 0, "message.send.max.retries": 0, "enable.idempotence": False},
+}
+
+
+@dataclass(kw_only=True)
+class Sender:
+    """A producer, with transactions if it has an `identity`; a second one of that identity shuts it out."""
+
+    target: Target
+    delivery: Delivery
+    identity: str | None
+    settings: Mapping[str, Any]
+    _producer: Producer = field(init=False)
+    _failed: list[KafkaError] = field(default_factory=list)
+    """What became of records that were not taken."""
+    _heard: list[KafkaError] = field(default_factory=list)
+    """What the client says of its connections."""
+    _begun: float | None = None
+
+    def __post_init__(self) -> None:
+        module = confluent()
+        settings = {**_OURS, **self.settings, **_BY_DELIVERY[self.delivery], **self.target.connection.for_librdkafka()}
+        if self.identity is not None:
+            settings |= {"transactional.id": self.identity, "transaction.timeout.ms": self.target.timeout_ms}
+        failed = self._failed
+        # No callback may hold this object: it would hold the producer, and its threads, until a collection of garbage.
+        settings |= {"on_delivery": lambda error, _: failed.append(error), "error_cb": self._heard.append}
+        try:
+            self._producer = module.Producer(settings)
+        except module.KafkaException as error:
+            raise fault("KAFKA_SINK_SETTING", cause=error.args[0].str()) from error
+
+    def start(self) -> None:
+        """Shut out whoever has this identity from before, end what was left open, and see that the topic is there."""
+        if self.identity is not None:
+            with self._troubles():
+                self._asked(self._producer.init_transactions)
+        self._check_topic()  # now: in the queue, records for a topic that is gone would wait in silence
+
+    def begin(self) -> None:
+        """Begin a transaction."""
+        with self._troubles():
+            self._producer.begin_transaction()
+        self._begun = time.monotonic()
+
+    def send(self, records: Encoded) -> None:
+        """Put records into the queue, in order, waiting for room in it.
+
+        One by one: the client's call for many records at once is no faster than this loop, and knows no headers.
+        """
+        produce, topic = self._producer.produce, self.target.topic
+        keys: Iterable[bytes | None] = repeat(None) if records.keys is None else records.keys
+        headers: Iterable[Any] = repeat(None) if records.headers is None else records.headers
+        with self._refusals():
+            for at, (value, key, named) in enumerate(zip(records.values, keys, headers)):  # noqa: B905  some repeat for ever
+                if at % _SLICE == 0:
+                    self._producer.poll(0)
+                    self._check()
+                while True:
+                    try:
+                        produce(topic, value, key, _ANY_PARTITION, None, None, _NOW, named)  # names cost time
+                    except BufferError:
+                        self._await_room()
+                    else:
+                        break
+
+    def send_one(self, topic: str, key: str, value: str, *, partition: int) -> None:
+        """Put one record into the queue."""
+        with self._refusals():
+            while True:
+                try:
+                    self._producer.produce(topic, value, key, partition)
+                except BufferError:
+                    self._await_room()
+                else:
+                    return
+
+    def wait(self) -> None:
+        """Wait until the broker has every record, or raise what became of the first that it did not take."""
+        left, moved = len(self._producer), time.monotonic()
+        while left and not self._failed:
+            with self._troubles():
+                now_left = self._producer.flush(_LOOK_S)
+            if now_left < left:
+                left, moved = now_left, time.monotonic()
+            elif time.monotonic() - moved > CALL_S:
+                raise self._stalled()
+        self._check()
+
+    def commit(self) -> None:
+        """Commit the transaction; if it is not known whether it was committed, opening the slot anew tells."""
+        with self._troubles():
+            self._asked(self._producer.commit_transaction)
+        self._begun = None
+
+    def close(self) -> None:
+        """Abort what is begun, and let go of the connections."""
+        begun, self._begun = self._begun, None
+        if begun is None:
+            self._producer.purge()
+            return
+        try:
+            self._producer.abort_transaction(_ABORT_S)
+        except confluent().KafkaException as error:
+            # Whoever opens the slot next ends it, or the broker after its timeout.
+            self._heard.append(error.args[0])
+
+    def _await_room(self) -> None:
+        """Wait until the queue has got shorter."""
+        full, patience = len(self._producer), time.monotonic() + CALL_S
+        while len(self._producer) >= full:
+            self._producer.poll(_LOOK_S)
+            self._check()
+            if time.monotonic() > patience:
+                raise self._stalled()
+
+    def _stalled(self) -> Unavailable:
+        """Return that the queue stands still, unless it is for a topic that is gone, which is raised."""
+        self._check_topic()
+        return Unavailable(f"took no record for {CALL_S:.0f} s{self._said}")
+
+    def _check_topic(self) -> None:
+        topic = self.target.topic
+        with self._troubles():
+            found = self._producer.list_topics(topic, timeout=CALL_S).topics[topic]
+        if found.error is not None:
+            raise self._meaning(found.error)
+
+    @contextmanager
+    def _refusals(self) -> Iterator[None]:
+        """Turn what the producer itself says to a record into what it means."""
+        try:
+            yield
+        except confluent().KafkaException as error:
+            self._check()
+            if error.args[0].name() != "MSG_SIZE_TOO_LARGE":
+                raise self._meaning(error.args[0]) from error
+            limit = self.settings.get("message.max.bytes", 1_000_000)
+            raise self.target.too_large(f"{limit} bytes", "message.max.bytes in `options`") from error
+
+    def _asked(self, call: Any) -> None:  # noqa: ANN401  the client's own methods
+        try:
+            call(CALL_S)
+        except confluent().KafkaException as error:
+            if error.args[0].name() in ("_TIMED_OUT", "_TRANSPORT", "_ALL_BROKERS_DOWN"):
+                raise Unavailable(f"did not answer within {CALL_S:.0f} s{self._said}") from error
+            raise
+
+    def _check(self) -> None:
+        """Raise what became of the first record that was not taken."""
+        if self._failed:
+            raise self._meaning(self._failed[0])
+
+    @contextmanager
+    def _troubles(self) -> Iterator[None]:
+        """Turn what the client raises inside into what it means."""
+        try:
+            yield
+        except confluent().KafkaException as error:
+            raise self._meaning(error.args[0]) from error
+
+    def _meaning(self, error: KafkaError) -> Exception:
+        """Return what `error` stands for; a transaction that the broker has ended for its length looks like fenced."""
+        taken_ms = 0 if self._begun is None else round((time.monotonic() - self._begun) * 1_000)
+        if self.target.is_fencing(error) and taken_ms >= self.target.timeout_ms:
+            facts = {"output": self.target.output, "topic": self.target.topic}
+            return fault("KAFKA_SINK_TOO_SLOW", limit=self.target.timeout_ms, taken=taken_ms, **facts)
+        return self.target.meaning(error)
+
+    @property
+    def _said(self) -> str:
+        return f": {self._heard[-1].str()}" if self._heard else ""

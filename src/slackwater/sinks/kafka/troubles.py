@@ -1,0 +1,89 @@
+"""What an error of Kafka's means for a batch: trouble that may pass, or a fault that a person has to mend."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from slackwater.errors import fault
+from slackwater.kafka.client import confluent
+from slackwater.kafka.connection import Connection
+from slackwater.sinks.base import Unavailable
+
+if TYPE_CHECKING:
+    from confluent_kafka import KafkaError
+
+_FENCED: Final = ("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH")
+_DENIED: Final = (
+    "TOPIC_AUTHORIZATION_FAILED",
+    "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
+    "CLUSTER_AUTHORIZATION_FAILED",
+    "GROUP_AUTHORIZATION_FAILED",
+    "SASL_AUTHENTICATION_FAILED",
+    "_AUTHENTICATION",
+)
+_FINAL: Final = ("INVALID_CONFIG", "POLICY_VIOLATION", "TOPIC_EXCEPTION", "UNSUPPORTED_VERSION", "_UNSUPPORTED_FEATURE")
+"""What no second attempt changes."""
+_GONE: Final = ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION")
+"""Said of a topic that was deleted, and for a moment by a broker that comes back."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """What is written to, as errors name it."""
+
+    connection: Connection
+    topic: str
+    output: str
+    slot: int
+    timeout_ms: int
+    """How long a transaction may take."""
+
+    def meaning(self, error: KafkaError) -> Exception:
+        """Return the exception that `error` stands for.
+
+        Unless it is known to be final, it is trouble that may pass: the slot is opened anew, which ends
+        whatever was begun, and what does not pass becomes a fault when the sink's patience ends.
+        """
+        name, words = error.name(), error.str()
+        final = self._fault(name, words)
+        if final is not None:
+            return final
+        if name in _GONE:
+            return Unavailable(f"topic {self.topic} or a partition of it is not there: {words}")
+        return Unavailable(words)
+
+    def _fault(self, name: str, words: str) -> Exception | None:
+        facts = {"topic": self.topic, "servers": self.connection, "output": self.output}
+        said: Exception | None = None
+        if name in _FENCED:
+            said = fault("SINK_FENCED", sink=f"Kafka {self.topic}", output=self.output, slot=self.slot)
+        elif name in _DENIED:
+            said = fault("KAFKA_SINK_DENIED", what=f"said: {words}", **facts)
+        elif name == "INVALID_TRANSACTION_TIMEOUT":
+            said = fault("KAFKA_SINK_TIMEOUT", got=self.timeout_ms, limit="less", servers=self.connection)
+        elif name == "MSG_SIZE_TOO_LARGE":
+            said = self.too_large("the topic takes", f"the topic's max.message.bytes (the broker said: {words})")
+        elif name == "INVALID_RECORD":
+            said = fault("KAFKA_SINK_RECORD", cause=words, **facts)
+        elif name in _FINAL:
+            said = fault("KAFKA_REFUSED", servers=self.connection, cause=words)
+        return said
+
+    def too_large(self, limit: str, remedy: str) -> Exception:
+        """Return the fault of a record that does not fit."""
+        return fault("KAFKA_SINK_TOO_LARGE", output=self.output, topic=self.topic, limit=limit, remedy=remedy)
+
+    def is_fencing(self, error: KafkaError) -> bool:
+        """Return whether `error` says that the producer is no longer the one of its identity."""
+        return error.name() in _FENCED
+
+    @contextmanager
+    def troubles(self) -> Iterator[None]:
+        """Turn what the client raises inside into what it means."""
+        try:
+            yield
+        except confluent().KafkaException as error:
+            raise self.meaning(error.args[0]) from error

@@ -1,0 +1,73 @@
+"""A slot that is open: its producer, and its partition of the marks topic.
+
+1. The producer of the slot's identity is started, which fences the one before it and ends what that had begun.
+2. The mark is the last one that is committed.
+3. Rows and mark are sent in a transaction, and the broker has them all before
+4. the commit makes them visible.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from slackwater.crash_points import crash_point
+from slackwater.sinks.base import Mark, SinkBatch, SinkWriter, Slot
+from slackwater.sinks.kafka.marks import MarksReader, mark_record
+from slackwater.sinks.kafka.names import identity_of
+from slackwater.sinks.kafka.preparing import MARKS_PARTITIONS, grow_marks
+from slackwater.sinks.kafka.records import Records
+from slackwater.sinks.kafka.sending import Sender
+
+if TYPE_CHECKING:
+    from slackwater.sinks.kafka.definition import KafkaSink
+
+
+@dataclass(kw_only=True)
+class KafkaWriter(SinkWriter):
+    """Writes one slot's share of batches."""
+
+    records: Records
+    sender: Sender
+    marks: MarksReader
+
+    def mark(self) -> Mark | None:
+        """Return the last committed mark."""
+        with self.sender.target.troubles():
+            return self.marks.last()  # 2
+
+    def write(self, batch: SinkBatch, mark: Mark | None) -> None:
+        """Write rows and mark in one transaction, or the rows alone."""
+        if mark is not None:
+            self.sender.begin()  # 3
+        for encoded in self.records.encoded(batch):
+            self.sender.send(encoded)
+        if mark is not None:
+            marks = self.marks
+            self.sender.send_one(marks.topic, marks.key, mark_record(mark), partition=marks.partition)
+        self.sender.wait()
+        crash_point("written", batch.batch)
+        if mark is not None:
+            self.sender.commit()  # 4
+
+    def close(self) -> None:
+        """Abort what is not committed."""
+        self.sender.close()
+
+
+def open_slot(sink: KafkaSink, slot: Slot) -> KafkaWriter:
+    """Open a slot; whoever had it is shut out when this returns."""
+    identity = f"{identity_of(slot.pipeline, slot.output, sink.topic)}.{slot.number}"
+    has_marks = sink.delivery == "exactly_once"
+    records = Records.of(sink, slot)
+    if has_marks and slot.number >= MARKS_PARTITIONS:
+        grow_marks(sink, slot)
+    sender = Sender(
+        target=sink.target(slot),
+        delivery=sink.delivery,
+        identity=identity if has_marks else None,
+        settings={**sink.options, "partitioner": sink.partitioner},
+    )
+    sender.start()  # 1
+    marks = MarksReader(connection=sink.connection, topic=sink.marks(slot), partition=slot.number, key=identity)
+    return KafkaWriter(records=records, sender=sender, marks=marks)

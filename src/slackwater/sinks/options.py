@@ -1,0 +1,51 @@
+"""Options that several sinks have, checked in one way and with one error."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import polars as pl
+
+from slackwater.errors import DefinitionError, refuse
+
+_DELIVERIES: Final = ("exactly_once", "at_least_once", "at_most_once")
+
+
+def bad_option(sink: str, what: str, *, rule: str, got: str, remedy: str) -> DefinitionError:
+    """Return the error for an option of a sink, to be raised by the caller."""
+    return refuse("SINK_OPTION", sink=sink, what=what, rule=rule, got=got, remedy=remedy)
+
+
+def check_delivery(sink: str, delivery: object) -> None:
+    """Refuse a promise that no sink makes."""
+    if delivery not in _DELIVERIES:
+        rule, remedy = f"one of {', '.join(_DELIVERIES)}", "leave it out for exactly once"
+        raise bad_option(sink, "delivery", rule=rule, got=repr(delivery), remedy=remedy)
+
+
+def column_names(sink: str, what: str, given: object) -> tuple[str, ...]:
+    """Return one name, a list of names or None as a tuple of names that differ."""
+    if given is None:
+        return ()
+    names = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, list | tuple) else (None,)
+    texts = tuple(name for name in names if isinstance(name, str) and name)
+    if len(texts) < len(names) or len(set(texts)) < len(texts):
+        rule, remedy = "a column's name, or a list of names that differ", "name columns of the output, each once"
+        raise bad_option(sink, what, rule=rule, got=repr(given), remedy=remedy)
+    return texts
+
+
+def check_window_keys(option: str, keys: Sequence[str], schema: pl.Schema, identity: Sequence[str]) -> None:
+    """Refuse keys of a table by which results of different windows would overwrite one another.
+
+    `identity` are the columns that the windows are keyed by. Rows that are no window results are left to the user.
+    """
+    if not keys or not {"window_start", "pane_index"} <= schema.keys():
+        return
+    missing = [key for key in identity if key not in keys]
+    if not {"window_start", "window_end"} & set(keys):
+        missing.append("window_start")
+    if missing:
+        whole = [*keys, *missing]
+        raise refuse("SINK_KEYS_OVERWRITE", option=option, got=list(keys), missing=missing, whole=whole)

@@ -1,0 +1,140 @@
+"""The way to a server: connections, and what its errors mean to a job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import parse_qsl, urlsplit
+
+from slackwater.errors import RunError, fault, refuse
+from slackwater.secrets import Secret
+from slackwater.sinks.base import Unavailable
+
+if TYPE_CHECKING:
+    import psycopg
+
+_SCHEMES: Final = ("postgresql", "postgres")
+_PASSWORDS: Final = ("password", "sslpassword")
+_SETTINGS: Final = {
+    # A connection that is cut without a word is noticed within a minute, by either side.
+    "connect_timeout": 10,
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 60_000,
+}
+_TRANSACTION: Final = b"""
+SELECT set_config('lock_timeout', '30s', true),
+       -- A client that froze lets go of its locks.
+       set_config('idle_in_transaction_session_timeout', '60s', true),
+       set_config('tcp_keepalives_idle', '30', true),
+       set_config('tcp_keepalives_interval', '10', true),
+       set_config('tcp_keepalives_count', '3', true),
+       set_config('synchronous_commit', CASE current_setting('synchronous_commit')
+                  WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, true)
+"""
+_PASSING_CLASSES: Final = ("08", "53", "57P", "58")
+"""Connection lost; disk or connections used up; shutting down or starting; trouble of the system below."""
+_PASSING: Final = frozenset(
+    {
+        "25006",  # read-only: a standby that will be told to take over, or a server that moves
+        "25P03",  # the transaction was idle for too long
+        "40001",  # serialisation
+        "40P01",  # deadlock
+        "55P03",  # a lock was not to be had in time
+        "57014",  # cancelled, by an administrator or the server's own time limit
+    }
+)
+_REMEDIES: Final = {
+    "21000": "the server takes two of the keys for one: compare the types and the collation of the columns",
+    "23505": "let upsert_on name the columns of that constraint, or drop it",
+    "42501": "give the user back what was taken away",
+}
+_REMEDY: Final = "let the table take such rows, or mend them in the pipeline"
+_SHOWN: Final = 300
+
+
+def psycopg_module() -> ModuleType:
+    """Return the module `psycopg`, or say how to get it."""
+    try:
+        import psycopg  # noqa: PLC0415  only who uses Postgres needs it
+    except ImportError as error:  # a half-installed one names the library it lacks
+        raise fault("POSTGRES_CLIENT_MISSING", cause=error) from error
+    return psycopg
+
+
+def check_url(url: object) -> str:
+    """Return `url` if it can be one and holds no password; what it holds is not repeated in an error."""
+    if not isinstance(url, str):
+        raise refuse("POSTGRES_URL", got=f"a {type(url).__name__}")
+    try:
+        parts = urlsplit(url)
+        given = dict(parse_qsl(parts.query, keep_blank_values=True))
+    except ValueError as error:
+        raise refuse("POSTGRES_URL", got="one that cannot be read") from error
+    if parts.scheme not in _SCHEMES:
+        raise refuse("POSTGRES_URL", got="one that does not begin with postgresql://")
+    if parts.password or any(word in given for word in _PASSWORDS):
+        raise refuse("POSTGRES_URL_PASSWORD")
+    if not parts.path.strip("/"):
+        raise refuse("POSTGRES_URL", got=f"{shown_server(url)!r} without a database")
+    return url
+
+
+def shown_server(url: str) -> str:
+    """Return hosts and database of a URL, for people to read."""
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2] or dict(parse_qsl(parts.query)).get("host", "")
+    return f"{host}{parts.path}"
+
+
+def connect(url: str, password: Secret | None) -> psycopg.Connection[Any]:
+    """Connect; raises `Unavailable` if the server is not there, or does not let us in."""
+    module = psycopg_module()
+    try:
+        given = module.conninfo.conninfo_to_dict(url)
+    except module.ProgrammingError as error:
+        raise fault("POSTGRES_URL_SETTING", server=repr(shown_server(url)), cause=_words(error)) from error
+    secrets = {} if password is None else {"password": password.reveal()}
+    fixed = {"application_name": "slackwater", **_SETTINGS}
+    try:
+        connection: psycopg.Connection[Any] = module.connect(
+            **{**fixed, **given, **secrets, "client_encoding": "UTF8"}, autocommit=True, prepare_threshold=None
+        )
+    except module.OperationalError as error:
+        raise Unavailable(_words(error)) from error
+    connection.isolation_level = module.IsolationLevel.READ_COMMITTED
+    return connection
+
+
+@contextmanager
+def transaction(connection: psycopg.Connection[Any], *, sink: object, doing: str) -> Iterator[None]:
+    """Run what is inside as one transaction; the server's errors become ours, and say what it was `doing`."""
+    module = psycopg_module()
+    try:
+        with connection.transaction():
+            connection.execute(_TRANSACTION)
+            yield
+    except module.Error as error:
+        raise _translated(error, sink, doing) from error
+
+
+def _translated(error: psycopg.Error, sink: object, doing: str) -> Unavailable | RunError:
+    state = error.sqlstate
+    passes = isinstance(error, psycopg_module().OperationalError) if state is None else _may_pass(state)
+    if passes:
+        return Unavailable(_words(error))
+    details = [_words(error), error.diag.message_detail, (error.diag.context or "").partition("\n")[0]]
+    why = "; ".join(f"{detail:.{_SHOWN}}" for detail in details if detail)
+    return fault("POSTGRES_REFUSED", sink=sink, doing=doing, why=why, remedy=_REMEDIES.get(state or "", _REMEDY))
+
+
+def _may_pass(state: str) -> bool:
+    return state in _PASSING or state.startswith(_PASSING_CLASSES)
+
+
+def _words(error: psycopg.Error) -> str:
+    said = error.diag.message_primary or " ".join(str(error).partition("\n\t")[0].split())  # then guesses follow
+    return f"{said:.{_SHOWN}}"

@@ -1,0 +1,117 @@
+"""Rows as the text that COPY reads, whole columns at a time.
+
+In COPY's CSV nothing between two commas is a null and "" is an empty text, so every text is quoted. Bytes are hex,
+nested values JSON (bytes in it base64, and null for a float that JSON has no word for), times in UTC.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Final
+
+import polars as pl
+
+from slackwater.errors import fault
+from slackwater.formats.dead_letter_json import bytes_as_base64
+from slackwater.sinks.postgres.column_types import NESTED, TEXTS
+
+_TIME: Final = "%Y-%m-%dT%H:%M:%S%.6f+00"
+_OF_YEAR: Final = "-%m-%dT%H:%M:%S%.6f+00"
+_OF_YEAR_DATE: Final = "-%m-%d"
+_COMMON_DAYS: Final = (-719_162, 2_932_896)
+"""Years 1 to 9999, in days since 1970: written with four digits."""
+_ALL_DAYS: Final = (-2_440_588, 95_026_236)
+"""From where Postgres begins to where Polars ends."""
+_PER_DAY: Final = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+_NUL: Final = "\x00"
+_SHOWN: Final = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class Field:
+    """A column of the rows and the column of the table that it goes to."""
+
+    source: str
+    name: str
+    dtype: pl.DataType
+
+
+@dataclass(frozen=True, kw_only=True)
+class CsvRows:
+    """Writes rows as COPY reads them."""
+
+    fields: tuple[Field, ...]
+    replace_nul: str | None
+    """What stands for the character NUL, which Postgres cannot store; None makes it an error."""
+
+    def encoded(self, rows: pl.DataFrame, extra: tuple[pl.Expr, ...] = ()) -> bytes:
+        """Return the columns of `rows` that are written, then `extra`, as CSV."""
+        plain = rows.select(
+            *(_as_written(rows, field).alias(field.name) for field in self.fields),
+            *extra,
+        )
+        plain = plain.with_columns(_json(plain, field.name) for field in self.fields if isinstance(field.dtype, NESTED))
+        out = BytesIO()
+        self._without_nul(plain, rows).write_csv(
+            out, include_header=False, quote_style="non_numeric", datetime_format=_TIME
+        )
+        return out.getvalue()
+
+    def _without_nul(self, plain: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
+        texts = {field.name: _NUL for field in self.fields if isinstance(field.dtype, TEXTS)}
+        nested = {field.name: "\\u0000" for field in self.fields if isinstance(field.dtype, NESTED)}
+        suspects = {**texts, **nested}
+        found = plain.select(pl.col(name).str.contains(nul, literal=True).any() for name, nul in suspects.items())
+        for name in [name for name in suspects if found[name].item()]:
+            cleaned = plain.select(_replaced(pl.col(name), self.replace_nul or "", is_json=name in nested)).to_series()
+            differs = (cleaned != plain[name]).fill_null(value=False)
+            if self.replace_nul is None and differs.any():
+                first = differs.arg_true()[0]
+                raise fault("POSTGRES_NUL", column=name, row=f"{rows.row(first, named=True)!r:.{_SHOWN}}")
+            plain = plain.with_columns(cleaned)
+        return plain
+
+
+def _as_written(rows: pl.DataFrame, field: Field) -> pl.Expr:
+    column, dtype = pl.col(field.source), field.dtype
+    if isinstance(dtype, pl.Binary):
+        return pl.lit("\\x") + column.bin.encode("hex")
+    if isinstance(dtype, pl.Categorical | pl.Enum):
+        return column.cast(pl.String)
+    if isinstance(dtype, pl.Date | pl.Datetime):
+        days = rows[field.source].to_physical()
+        if isinstance(dtype, pl.Datetime):
+            days = days // _PER_DAY[dtype.time_unit]
+        if not days.is_between(*_ALL_DAYS).all():
+            first = (~days.is_between(*_ALL_DAYS)).fill_null(value=False).arg_true()[0]
+            shown = rows[first : first + 1].with_columns(column.to_physical()).row(0, named=True)
+            raise fault("POSTGRES_TIME", column=field.name, row=f"{shown!r:.{_SHOWN}}")
+        if not days.is_between(*_COMMON_DAYS).all():
+            return _any_year(column, _OF_YEAR_DATE if isinstance(dtype, pl.Date) else _OF_YEAR)
+    return column
+
+
+def _any_year(column: pl.Expr, rest: str) -> pl.Expr:
+    """Return times as Postgres writes those before year 1 and after 9999: the first are counted back from 1 BC."""
+    year = column.dt.year().cast(pl.Int64)
+    is_before = year < 1
+    counted = pl.when(is_before).then(1 - year).otherwise(year).cast(pl.String).str.zfill(4)
+    return counted + column.dt.strftime(rest) + pl.when(is_before).then(pl.lit(" BC")).otherwise(pl.lit(""))
+
+
+def _json(plain: pl.DataFrame, name: str) -> pl.Series:
+    """Return a nested column as JSON: each value in an object of one field, and the object around it taken off."""
+    wrapped = bytes_as_base64(plain.select(v=pl.col(name)))
+    text = pl.struct(pl.col("v")).struct.json_encode().str.strip_prefix('{"v":').str.strip_suffix("}")
+    return wrapped.select(pl.when(pl.col("v").is_not_null()).then(text).alias(name)).to_series()
+
+
+def _replaced(column: pl.Expr, by: str, *, is_json: bool) -> pl.Expr:
+    if not is_json:
+        return column.str.replace_all(_NUL, by, literal=True)
+    # An escaped backslash before `u0000` is no NUL. JSON has no bare NUL, so it can stand for one meanwhile.
+    kept = column.str.replace_all("\\\\", _NUL, literal=True)
+    inside = json.dumps(by, ensure_ascii=False)[1:-1]
+    return kept.str.replace_all("\\u0000", inside, literal=True).str.replace_all(_NUL, "\\\\", literal=True)

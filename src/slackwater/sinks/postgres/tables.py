@@ -1,0 +1,113 @@
+"""The target table: made where that was asked for, and checked against the rows before the first of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from dataclasses import fields as dataclass_fields
+from typing import TYPE_CHECKING, Any, Final
+
+from slackwater.errors import fault, near_miss
+from slackwater.sinks.postgres.column_types import Column, holds, postgres_type
+from slackwater.sinks.postgres.csv_rows import Field
+from slackwater.sinks.postgres.names import TableName, quoted, quoted_list
+
+if TYPE_CHECKING:
+    import psycopg
+
+_KINDS: Final = {"r": "table", "p": "table", "v": "view", "m": "materialised view", "f": "foreign table"}
+_RELATION: Final = b"""
+SELECT relation.oid, relation.relkind::text FROM pg_class relation JOIN pg_namespace space ON space.oid = relnamespace
+WHERE nspname = %s AND relname = %s AND relkind IN ('r', 'p', 'v', 'm', 'f')
+"""
+# What a `Column` holds, in its order.
+_COLUMNS: Final = b"""
+SELECT attname, format_type(atttypid, atttypmod), base.typname, base.typcategory::text,
+       CASE WHEN own.typtype = 'd' THEN own.typtypmod ELSE atttypmod END,
+       attnotnull OR own.typnotnull,
+       atthasdef OR attidentity <> '' OR own.typdefault IS NOT NULL,
+       attgenerated <> '' OR attidentity = 'a',
+       attnum
+FROM pg_attribute
+JOIN pg_type own ON own.oid = atttypid
+JOIN pg_type base ON base.oid = CASE WHEN own.typtype = 'd' THEN own.typbasetype ELSE own.oid END
+WHERE attrelid = %s AND attnum > 0 AND NOT attisdropped
+ORDER BY attnum
+"""
+_UNIQUE: Final = b"""
+SELECT (indkey::int2[])[0:indnkeyatts - 1] FROM pg_index
+WHERE indrelid = %s AND indisunique AND indisvalid AND indimmediate AND indpred IS NULL AND indexprs IS NULL
+"""
+_FILL: Final = 70
+"""Percent of a page that inserts fill: an update that finds room beside the row it replaces leaves the index alone."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """A table as it is on the server."""
+
+    name: TableName
+    oid: int
+    kind: str
+    columns: dict[str, Column]
+    unique: tuple[frozenset[int], ...]
+    """The columns of each index that makes rows unique, by their numbers."""
+
+    @classmethod
+    def found(cls, connection: psycopg.Connection[Any], name: TableName) -> Table | None:
+        """Return the table of that name; None if there is none."""
+        relation = connection.execute(_RELATION, (name.schema, name.table)).fetchone()
+        if relation is None:
+            return None
+        oid, kind = relation
+        facts = [field.name for field in dataclass_fields(Column)]
+        columns = [Column(**dict(zip(facts, row, strict=True))) for row in connection.execute(_COLUMNS, (oid,))]
+        unique = tuple(frozenset(numbers) for (numbers,) in connection.execute(_UNIQUE, (oid,)))
+        return cls(
+            name=name, oid=oid, kind=_KINDS[kind], columns={column.name: column for column in columns}, unique=unique
+        )
+
+    def check(self, fields: Sequence[Field], keys: Sequence[str]) -> None:
+        """See that the table can take the rows; one error lists all that is in the way."""
+        problems = [] if self.kind == "table" else [f"it is a {self.kind}"]
+        for field in fields:
+            problems += self._problems(field, is_key=field.name in keys)
+        given = {field.name for field in fields}
+        problems += [
+            f"column `{column.name}` is NOT NULL, has no default, and is given no value"
+            for column in self.columns.values()
+            if column.is_not_null and not column.has_default and column.name not in given
+        ]
+        if problems:
+            raise fault("POSTGRES_TABLE_UNFIT", table=self.name, problems="; ".join(problems))
+        wanted = frozenset(self.columns[key].number for key in keys)
+        if keys and wanted not in self.unique:
+            sql = f"CREATE UNIQUE INDEX ON {self.name.sql} ({quoted_list(keys)})"
+            raise fault("POSTGRES_NOT_UNIQUE", table=self.name, keys=", ".join(keys), sql=sql)
+
+    def _problems(self, field: Field, *, is_key: bool) -> list[str]:
+        column = self.columns.get(field.name)
+        needed = postgres_type(field.dtype)
+        if column is None:
+            hint = near_miss(field.name, self.columns)
+            return [f"column `{field.name}` ({needed}) is missing{hint}"]
+        problems = []
+        if not holds(column, field.dtype):
+            problems.append(f"column `{field.name}` is {column.type}, and {field.dtype} needs {needed}")
+        if column.is_generated:
+            problems.append(f"column `{field.name}` is generated always")
+        if is_key and not column.is_not_null:
+            sql = f"ALTER TABLE {self.name.sql} ALTER COLUMN {quoted(field.name)} SET NOT NULL"
+            problems.append(f"key column `{field.name}` may be null, and null equals no other null ({sql})")
+        return problems
+
+
+def table_ddl(name: TableName, fields: Sequence[Field], keys: Sequence[str]) -> str:
+    """Return the statement that makes a table for the rows."""
+    columns = [
+        f"{quoted(field.name)} {postgres_type(field.dtype)}{' NOT NULL' if field.name in keys else ''}"
+        for field in fields
+    ]
+    primary = [f"PRIMARY KEY ({quoted_list(keys)})"] if keys else []
+    room = f" WITH (fillfactor = {_FILL})" if keys else ""
+    return f"CREATE TABLE IF NOT EXISTS {name.sql} ({', '.join([*columns, *primary])}){room}"

@@ -1,0 +1,306 @@
+"""Redis: one hash per entity, its newest values as text; replays are harmless, and the mark is written last.
+
+A chunk of rows goes in one script, which the server runs to its end before it does anything else. The script looks
+first whether the slot is still this writer's: a writer that was replaced writes nothing more. Rows name their values,
+so a batch that comes again leaves what it left the first time; the last chunk carries the mark.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+from slackwater.crash_points import crash_point
+from slackwater.errors import RunError, fault, refuse
+from slackwater.eventtime.durations import Duration, duration_ms
+from slackwater.secrets import Secret
+from slackwater.sinks.base import EVERYTHING, Change, Delivery, Mark, Sink, SinkBatch, SinkWriter, Slot, Unavailable
+from slackwater.sinks.options import bad_option, check_delivery, column_names
+from slackwater.sinks.redis.rows import Hashes
+
+_TIMEOUT_S: Final = 10.0
+_PASSING: Final = {
+    "BUSY": "it is busy with a script",
+    "CLUSTERDOWN": "its cluster is down",
+    "LOADING": "it is loading its data",
+    "MASTERDOWN": "its primary is down",
+    "MISCONF": "it cannot write its data to disk",
+    "OOM": "it is out of memory (see its `maxmemory`)",
+    "READONLY": "it is a read-only replica",
+    "TRYAGAIN": "its cluster is being changed",
+}
+"""What a server may say, by its word for it, that may be different the next time."""
+_WORDS: Final = {
+    "ClusterDownError": "CLUSTERDOWN",
+    "MasterDownError": "MASTERDOWN",
+    "OutOfMemoryError": "OOM",
+    "ReadOnlyError": "READONLY",
+    "TryAgainError": "TRYAGAIN",
+}
+"""The server's words that the client has put into its classes of errors, and left out of the texts."""
+_WORD: Final = re.compile(r"(?:@user_script: ?\d+: )?-?([A-Z]+) ")
+"""A word of the server's, as it begins an error of its own or one of a script's line."""
+
+_WRITE: Final = """
+local epoch = redis.call('GET', KEYS[1])
+if epoch ~= ARGV[1] then return epoch and 'fenced' or 'lost' end
+local ttl, fields, rows = tonumber(ARGV[2]), cjson.decode(ARGV[3]), cjson.decode(ARGV[4])
+local failed
+local function run(...)
+    local said = redis.pcall(...)
+    if type(said) == 'table' and said.err then failed = said.err end
+    return not failed
+end
+for i, key in ipairs(rows.key) do
+    if rows.gone[i] then
+        if run('HLEN', key) then run('DEL', key) end
+    else
+        local set, unset = {}, {}
+        for n, field in ipairs(fields) do
+            local value = rows[tostring(n)][i]
+            if value == cjson.null then
+                unset[#unset + 1] = field
+            else
+                set[#set + 1] = field
+                set[#set + 1] = value
+            end
+        end
+        if #set > 0 then run('HSET', key, unpack(set)) end
+        if #unset > 0 and not failed then run('HDEL', key, unpack(unset)) end
+        if ttl > 0 and not failed then run('PEXPIRE', key, ttl) end
+    end
+    if failed then return {key, failed} end
+end
+if ARGV[5] ~= '' then
+    local mark = cjson.decode(ARGV[5])
+    redis.call('HSET', KEYS[2], 'incarnation', mark.incarnation, 'batch', mark.batch, 'token', mark.token)
+end
+return 'written'
+"""
+
+
+def client_library() -> ModuleType:
+    """Return the module `redis`, or say how to get it."""
+    try:
+        import redis  # noqa: PLC0415  only who uses Redis needs it
+    except ModuleNotFoundError as error:
+        raise fault("REDIS_CLIENT_MISSING") from error
+    return redis
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RedisSink(Sink):
+    """Hashes on one server."""
+
+    url: str
+    hashes: Hashes
+    ttl_ms: int | None = None
+    password: Secret | None = None
+    ca: str | None = None
+    takes: frozenset[Change] = EVERYTHING
+    delivery: Delivery = "exactly_once"
+    has_slots: bool = True
+
+    @property
+    def place(self) -> str:
+        """The hashes with this prefix: a retraction deletes the whole of one."""
+        return f"{self.url} {self.hashes.prefix or ''}".rstrip()
+
+    def prepare(self, slot: Slot) -> None:
+        """See that the output has the columns, and that the server lets us read and write."""
+        self.hashes.check(slot)
+        self.open(slot).close()
+
+    def open(self, slot: Slot) -> SinkWriter:
+        """Take the slot: from now on the script writes nothing for whoever had it before."""
+        writer = _RedisWriter(sink=self, slot=slot, client=self._client(), epoch=uuid4().hex)
+        with _troubles(self):
+            writer.client.set(writer.epoch_key, writer.epoch)
+        return writer
+
+    def _client(self) -> Any:  # noqa: ANN401  the library's own class, which is known only where it is installed
+        redis_module = client_library()
+        from redis.backoff import NoBackoff  # noqa: PLC0415  as above
+        from redis.retry import Retry  # noqa: PLC0415  as above
+
+        settings: dict[str, Any] = {}
+        if self.url.startswith("rediss:"):
+            settings = {"ssl_ca_certs": self.ca, "ssl_cert_reqs": "required", "ssl_check_hostname": True}
+        if self.password is not None:
+            settings["password"] = self.password.reveal()
+        return redis_module.Redis.from_url(
+            self.url,
+            decode_responses=True,
+            protocol=2,
+            retry=Retry(NoBackoff(), 0),
+            socket_connect_timeout=_TIMEOUT_S,
+            socket_timeout=_TIMEOUT_S,
+            **settings,
+        )
+
+    def __str__(self) -> str:
+        named = ":".join([*filter(None, [self.hashes.prefix]), *(f"<{name}>" for name in self.hashes.key)])
+        return f"redis {self.url} (hashes {named})"
+
+
+@dataclass(kw_only=True)
+class _RedisWriter(SinkWriter):
+    sink: RedisSink
+    slot: Slot
+    client: Any
+    epoch: str
+
+    @property
+    def mark_key(self) -> str:
+        """Where the slot's mark is."""
+        return f"{self._reserved}{self.slot.pipeline}:{self.slot.output}:{self.slot.number}"
+
+    @property
+    def epoch_key(self) -> str:
+        """Where it says who has the slot."""
+        return f"{self.mark_key}:epoch"
+
+    def mark(self) -> Mark | None:
+        """Return the mark of the last batch whose chunks were all written."""
+        with _troubles(self.sink):
+            stored = self.client.hgetall(self.mark_key)
+        return Mark.from_dict(stored) if stored else None
+
+    def write(self, batch: SinkBatch, mark: Mark | None) -> None:
+        """Write the chunks one after another, the mark with the last one."""
+        chunks = self.sink.hashes.chunks(batch, self.slot, reserved=self._reserved)
+        last = next(chunks)
+        for chunk in chunks:
+            self._write(last, None)
+            last = chunk
+        crash_point("written", batch.batch)
+        self._write(last, mark)
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self.client.close()
+
+    @property
+    def _reserved(self) -> str:
+        return f"{self.sink.hashes.prefix or 'slackwater'}:marks:"
+
+    def _write(self, rows: str, mark: Mark | None) -> None:
+        fields = json.dumps(self.sink.hashes.fields(self.slot.schema))
+        stored = "" if mark is None else json.dumps({**mark.as_dict(), "batch": str(mark.batch)})
+        script = self.client.register_script(_WRITE)
+        with _troubles(self.sink):
+            said = script(
+                keys=[self.epoch_key, self.mark_key],
+                args=[self.epoch, self.sink.ttl_ms or 0, fields, rows, stored],
+            )
+        if said == "fenced":
+            raise fault("REDIS_FENCED", sink=self.sink, output=self.slot.output, slot=self.slot.number)
+        if said == "lost":
+            raise Unavailable("it has lost what it knew of this slot: it was emptied, or restarted without its data")
+        if said != "written":
+            key, cause = said
+            raise _refusal(self.sink, cause, key)
+
+
+def redis(
+    url: str,
+    *,
+    key: str | list[str] | tuple[str, ...],
+    prefix: str | None = None,
+    ttl: Duration | None = None,
+    columns: list[str] | tuple[str, ...] | None = None,
+    delivery: Delivery = "exactly_once",
+    password: Secret | None = None,
+    ca: str | Path | None = None,
+    retry_for: Duration = "5m",
+) -> RedisSink:
+    """Write one hash per entity: `redis("redis://host:6379/0", key="user_id", prefix="user", ttl="30d")`.
+
+    `key` names the columns that name the entity, `columns` those that become fields (all others by default). Of the
+    rows of one key in a batch the last one is written; a retraction deletes the hash. A field that is null is removed.
+    """
+    if password is not None and not isinstance(password, Secret):
+        raise refuse("SECRET_EXPECTED", what="password")
+    check_delivery("the Redis sink", delivery)
+    if prefix is not None and (not isinstance(prefix, str) or not prefix):
+        raise _option("prefix", "a text", repr(prefix), 'write for example prefix="user", or leave it out')
+    _check_url(url, has_ca=ca is not None)
+    named = Hashes(
+        key=column_names("the Redis sink", "key", key),
+        columns=column_names("the Redis sink", "columns", columns) or None,
+        prefix=prefix,
+    )
+    both = sorted({*named.key} & {*(named.columns or ())})
+    if not named.key:
+        raise _option("key", "at least one column", repr(key), 'write for example key="user_id"')
+    if both:
+        raise _option("columns", "others than the key's", f"`{both[0]}` in both", "the hash is named after its key")
+    return RedisSink(
+        url=url,
+        hashes=named,
+        ttl_ms=None if ttl is None else duration_ms(ttl, what="ttl"),
+        password=password,
+        ca=None if ca is None else str(ca),
+        delivery=delivery,
+        retry_for_ms=duration_ms(retry_for, what="retry_for", least_ms=0),
+    )
+
+
+def _check_url(url: str, *, has_ca: bool) -> None:
+    rule = "an address as redis://host:6379/0, rediss://… (TLS) or unix:///path/to/socket"
+    if not isinstance(url, str):
+        raise _option("url", rule, type(url).__name__, "write it as a text")
+    try:
+        parts = urlsplit(url)
+        parts.port  # noqa: B018  raises if it is no number
+        password = parts.password
+    except ValueError as error:
+        raise _option("url", rule, "an address that cannot be read", "correct it") from error
+    if password is not None:
+        shown = f"{parts.scheme}://{parts.username}:…@{parts.hostname}"
+        raise _option("url", "an address without a password", shown, 'write password=sw.secret("REDIS_PASSWORD")')
+    where = parts.path if parts.scheme == "unix" else parts.hostname
+    if parts.scheme not in ("redis", "rediss", "unix") or not where:
+        raise _option("url", rule, repr(url), "correct it")
+    if parts.query and not (parts.query.startswith("db=") and parts.query[3:].isdigit()):
+        raise _option(
+            "url", "an address without settings", f"`?` and more after {url.partition('?')[0]}", "remove them"
+        )
+    if has_ca and parts.scheme != "rediss":
+        raise _option("ca", "given with a rediss:// address alone", repr(url), "write rediss:// for TLS")
+
+
+def _option(what: str, rule: str, got: str, remedy: str) -> Exception:
+    return bad_option("the Redis sink", what, rule=rule, got=got, remedy=remedy)
+
+
+@contextmanager
+def _troubles(sink: RedisSink) -> Iterator[None]:
+    """Turn what the client raises inside into what the protocol knows."""
+    errors = client_library().exceptions
+    try:
+        yield
+    except (errors.AuthenticationError, errors.AuthorizationError, errors.ResponseError) as error:
+        raise _refusal(sink, f"{_WORDS.get(type(error).__name__, '')} {error}".strip()) from error
+    except errors.TimeoutError as error:
+        raise Unavailable(f"no answer within {_TIMEOUT_S:.0f} s") from error
+    except errors.ConnectionError as error:
+        raise Unavailable(str(error).rstrip(".")) from error
+
+
+def _refusal(sink: RedisSink, cause: str, key: str = "") -> Unavailable | RunError:
+    found = _WORD.match(cause)
+    word = found[1] if found else ""
+    if word in _PASSING:
+        return Unavailable(_PASSING[word])
+    if word == "WRONGTYPE":
+        return fault("REDIS_WRONG_TYPE", sink=sink, key=key)
+    return fault("REDIS_REFUSED", sink=sink, cause=cause.strip().rstrip("."))

@@ -1,0 +1,105 @@
+"""A batch's rows as Redis takes them: one row a key, every value as text, cut into chunks of JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import polars as pl
+
+from slackwater.errors import fault, near_miss
+from slackwater.formats.dead_letter_json import bytes_as_base64
+from slackwater.sinks.base import SinkBatch, Slot
+
+RETRACTED: Final = "is_retraction"
+_ISO: Final = "%Y-%m-%dT%H:%M:%S%.f%:z"
+_NESTED: Final = (pl.List, pl.Struct, pl.Array)
+_KEYLESS: Final = (*_NESTED, pl.Float32, pl.Float64)
+"""Types that name nothing: of a nested value or a fraction, a reader cannot know the text."""
+_CHUNK_ROWS: Final = 1_000
+_CHUNK_BYTES: Final = 8 << 20
+"""The server does nothing else while it takes a chunk."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hashes:
+    """How rows become hashes: which columns name one, which are its fields, and what stands before the name."""
+
+    key: tuple[str, ...]
+    columns: tuple[str, ...] | None
+    prefix: str | None
+
+    def fields(self, schema: pl.Schema) -> list[str]:
+        """Return the fields of a hash: the columns told, or all that are neither key nor sign of a retraction."""
+        return list(self.columns or (name for name in schema if name not in (*self.key, RETRACTED)))
+
+    def check(self, slot: Slot) -> None:
+        """See that the output has what was named, and that its keys can be written as text."""
+        for what, names in (("key", self.key), ("columns", self.columns or ())):
+            for name in names:
+                if name not in slot.schema:
+                    hint = near_miss(name, slot.schema)
+                    raise fault("REDIS_COLUMN", what=what, output=slot.output, got=f"no column `{name}`{hint}")
+        for name in self.key:
+            if isinstance(slot.schema[name], _KEYLESS):
+                got = f"`{name}` of type {slot.schema[name]}"
+                raise fault("REDIS_COLUMN", what="key", output=slot.output, got=got)
+        if not self.fields(slot.schema):
+            raise fault("REDIS_COLUMN", what="columns", output=slot.output, got="no column beside the key")
+
+    def chunks(self, batch: SinkBatch, slot: Slot, *, reserved: str) -> Iterator[str]:
+        """Yield the last row of each key, some hundreds at a time: a JSON object of columns; at least one chunk.
+
+        `key` has the names of the hashes, `gone` whether they are retracted, and "1", "2", … the fields' values.
+        """
+        rows = self._last_rows(batch)
+        for name in self.key:
+            if nulls := rows[name].null_count():
+                raise fault("REDIS_KEY_NULL", column=name, output=slot.output, batch=batch.batch, count=nulls)
+        values = {str(n): _text(name, rows.schema[name]) for n, name in enumerate(self.fields(batch.schema), start=1)}
+        gone = pl.col(RETRACTED).fill_null(value=False) if RETRACTED in rows.schema else pl.lit(value=False)
+        texts = bytes_as_base64(rows).select(key=self._names(rows.schema), gone=gone, **values)
+        taken = texts["key"].filter(texts["key"].str.starts_with(reserved))
+        if len(taken):
+            raise fault("REDIS_KEY_RESERVED", key=taken[0], output=slot.output, reserved=reserved)
+        for chunk in texts.iter_slices(_chunk_rows(texts)):
+            yield _json(chunk)
+        if texts.is_empty():
+            yield _json(texts)
+
+    def _last_rows(self, batch: SinkBatch) -> pl.DataFrame:
+        """Return the rows that count; what is held grows with the keys of the batch, not with its rows."""
+        kept = [pl.DataFrame(schema=batch.schema)]
+        kept += [frame.unique(self.key, keep="last", maintain_order=True) for frame in batch.frames()]
+        return pl.concat(kept).unique(self.key, keep="last", maintain_order=True)
+
+    def _names(self, schema: pl.Schema) -> pl.Expr:
+        """Return the names of the hashes; in one of several parts, a part's own colons do not look like ours."""
+        parts = [_text(name, schema[name]) for name in self.key]
+        if len(parts) > 1:
+            parts = [part.str.replace_all("%", "%25", literal=True) for part in parts]
+            parts = [part.str.replace_all(":", "%3A", literal=True) for part in parts]
+        return pl.concat_str([*([] if self.prefix is None else [pl.lit(self.prefix)]), *parts], separator=":")
+
+
+def _text(name: str, dtype: pl.DataType) -> pl.Expr:
+    """Return a column as text; bytes have become base64 before."""
+    value = pl.col(name)
+    if isinstance(dtype, pl.Datetime):
+        return value.dt.strftime(_ISO)
+    if isinstance(dtype, _NESTED):
+        # JSON is made of whole objects alone, so the value is put into one, and taken out of its text.
+        text = pl.struct(value.alias("v")).struct.json_encode()
+        return pl.when(value.is_not_null()).then(text.str.strip_prefix('{"v":').str.strip_suffix("}"))
+    return value.cast(pl.String)
+
+
+def _chunk_rows(texts: pl.DataFrame) -> int:
+    average = texts.estimated_size() / max(texts.height, 1)
+    return max(1, min(_CHUNK_ROWS, int(_CHUNK_BYTES / max(average, 1))))
+
+
+def _json(chunk: pl.DataFrame) -> str:
+    text: str = chunk.select(pl.struct(pl.all().implode()).struct.json_encode()).item()
+    return text

@@ -1,0 +1,78 @@
+"""Sinks without Spark: batches delivered by the protocol of a job, and again as after a crash."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
+
+import polars as pl
+
+from slackwater.sinks.base import Mark, Sink, SinkBatch, Slot
+from slackwater.sinks.delivery import Expected, Outlet
+
+
+@dataclass(kw_only=True)
+class SinkHarness:
+    """Delivers frames to a sink as a job would: `with SinkHarness(sink=..., schema=...) as job: job.deliver(frame)`.
+
+    To deliver a batch again is what happens after a crash: say which one with `batch=`, after `restart()`
+    if the process was to die, too. Another `incarnation` is another run; `token` tells copies of a checkpoint apart.
+    """
+
+    sink: Sink
+    schema: pl.Schema
+    pipeline: str = "test"
+    output: str = "results"
+    incarnation: str = "first"
+    slot: int = 0
+    token: str = "token"  # noqa: S105  not a secret
+    take_over: bool = False
+    marked: list[int] = field(default_factory=list)
+    """The batches that this run has noted as delivered."""
+    _outlet: Outlet | None = None
+
+    def deliver(self, *frames: pl.DataFrame, batch: int | None = None) -> None:
+        """Deliver the rows as the next batch, or as the one told."""
+        number = batch if batch is not None else self.marked[-1] + 1 if self.marked else 0
+        expected = self._expected(number)
+        rows = SinkBatch(
+            batch=number,
+            schema=self.schema,
+            rows=sum(frame.height for frame in frames),
+            frames=lambda: iter(frames),
+        )
+        self.start(number).deliver(rows, expected)
+        self.marked = [*(noted for noted in self.marked if noted < number), number]
+
+    def start(self, batch: int = 0) -> Outlet:
+        """Prepare and open the sink, as a job does before its first batch."""
+        if self._outlet is None:
+            slot = Slot(pipeline=self.pipeline, output=self.output, schema=self.schema, number=self.slot)
+            outlet = Outlet(sink=self.sink, slot=slot)
+            outlet.check(self._expected(batch))
+            self._outlet = outlet
+        return self._outlet
+
+    def restart(self) -> Self:
+        """Forget what is open, without closing it, as a process that is killed does."""
+        self._outlet = None
+        return self
+
+    def close(self) -> None:
+        """Close the sink."""
+        if self._outlet is not None:
+            self._outlet.close()
+
+    def _expected(self, batch: int) -> Expected:
+        before = [noted for noted in self.marked if noted < batch]
+        mark = Mark(incarnation=self.incarnation, batch=batch, token=f"{self.token}-{batch}")
+        return Expected(mark=mark, before=before[-1] if before else None, takes_over=self.take_over)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,112 @@
+"""Delta tables at both ends of a job: read as a stream, written exactly once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import slackwater as sw
+from slackwater.errors import RunError
+from slackwater.pipeline import Pipeline
+from slackwater.runtime import outputs
+from slackwater.runtime.delta_stream import changed_source
+from slackwater.sinks.base import Sink
+from slackwater.sinks.delta import delta as delta_sink
+from slackwater.sources.delta import delta as delta_source
+from tests.delta.tables import Lake
+from tests.matrix.jobs import crashing, matrix_pipeline, write_matrix_log
+from tests.spark.jobs import CrashError, run
+
+pytestmark = pytest.mark.spark
+
+COLUMNS = "id long, k string, ts timestamp"
+RESULTS = ("k", "window_start", "n", "total")
+
+
+def at(minute: int) -> Any:  # noqa: ANN401
+    from datetime import UTC, datetime, timedelta
+
+    return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(minutes=minute)
+
+
+def copied(lake: Lake, *sinks: Sink, **options: Any) -> Pipeline:  # noqa: ANN401
+    rows = sw.stream("rows", delta_source(lake.path(), **options))
+    return sw.Pipeline("copied", *(rows.to(sink) for sink in sinks), rows.dead_letters.drop(), key_groups=2)
+
+
+def test_table_is_read_and_then_what_is_added_to_it(lake: Lake, tmp_path: Path) -> None:
+    lake.write([(1, "a", at(0)), (2, "b", at(1))], COLUMNS)
+    lake.write([(3, "a", at(2))], COLUMNS)
+    kept = sw.sinks.memory()
+    first = run(lake.spark, copied(lake, kept, max_files_per_batch=1), tmp_path / "checkpoint")
+    assert first.is_finished
+    assert sorted(kept.rows()["id"]) == [1, 2, 3]
+    assert kept.rows().filter(id=3)["ts"].to_list() == [at(2)]
+
+
+def test_source_starts_at_a_version(lake: Lake, tmp_path: Path) -> None:
+    lake.write([(1, "a", at(0))], COLUMNS)
+    lake.write([(2, "a", at(1))], COLUMNS)
+    kept = sw.sinks.memory()
+    run(lake.spark, copied(lake, kept, start=1), tmp_path / "checkpoint")
+    assert kept.rows()["id"].to_list() == [2]
+
+
+def test_commit_that_changes_rows_stops_the_stream_with_words(lake: Lake, tmp_path: Path) -> None:
+    lake.write([(1, "a", at(0)), (2, "b", at(1))], COLUMNS)
+    lake.sql("UPDATE {table} SET k = 'c' WHERE id = 1")
+    pipeline = copied(lake, sw.sinks.memory(), start=0)
+    with pytest.raises(Exception, match="DELTA_SOURCE") as stopped:
+        run(lake.spark, pipeline, tmp_path / "checkpoint")
+    error = stopped.value
+    said = error if isinstance(error, RunError) else changed_source(pipeline.plan(), error)
+    assert said is not None
+    assert said.code == "DELTA_SOURCE_CHANGED"
+    assert f"`{lake.path()}` has a commit that changed or deleted some" in said.message
+    passed = sw.sinks.memory()
+    run(lake.spark, copied(lake, passed, start=0, ignore_changes=True), tmp_path / "other")
+    assert sorted(passed.rows()["id"]) == [1, 2]
+
+
+def test_changes_are_read_as_rows(lake: Lake, tmp_path: Path) -> None:
+    lake.sql(f"CREATE TABLE {{table}} ({COLUMNS}) USING delta TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true')")
+    lake.write([(1, "a", at(0))], COLUMNS)
+    lake.sql("DELETE FROM {table} WHERE id = 1")
+    kept = sw.sinks.memory()
+    run(lake.spark, copied(lake, kept, start=0, read_changes=True), tmp_path / "checkpoint")
+    changes = kept.rows().sort("_commit_version")
+    assert changes.select("id", "_change_type").rows() == [(1, "insert"), (1, "delete")]
+
+
+def test_table_that_is_not_as_it_was_declared_is_refused(lake: Lake, tmp_path: Path) -> None:
+    lake.write([(1, "a", at(0))], COLUMNS)
+    pipeline = copied(lake, sw.sinks.memory(), schema="id string, more long")
+    with pytest.raises(RunError, match=r"DELTA_SOURCE_COLUMNS.*`more` is not a column, `id` is Int64 and not String"):
+        run(lake.spark, pipeline, tmp_path / "checkpoint")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("parallel_bytes", [1 << 40, -1], ids=["small", "large"])
+def test_job_that_crashes_at_every_step_leaves_what_an_undisturbed_one_does(
+    lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parallel_bytes: int
+) -> None:
+    monkeypatch.setattr(outputs, "PARALLEL_BYTES", parallel_bytes)
+    write_matrix_log(tmp_path / "log", 5)
+    whole, kept = Lake(spark=lake.spark, folder=tmp_path / "whole"), sw.sinks.memory()
+
+    def pipeline(place: Lake, *more: Sink) -> Pipeline:
+        table = delta_sink(place.path(), merge_on=["k", "window_start"])
+        return matrix_pipeline(tmp_path / "log", table, *more)
+
+    run(lake.spark, pipeline(whole, kept), tmp_path / "checkpoint-whole")
+    current = kept.rows().unique(["k", "window_start"], keep="last", maintain_order=True).select(RESULTS)
+    assert whole.rows(*RESULTS) == sorted(
+        current.with_columns(window_start=current["window_start"].dt.replace_time_zone(None)).rows()
+    )
+    for batch, point in enumerate(("opened", "written", "committed", "clock"), start=2):
+        with crashing(monkeypatch, tmp_path, point, batch), pytest.raises(CrashError):
+            run(lake.spark, pipeline(lake), tmp_path / "checkpoint")
+    run(lake.spark, pipeline(lake), tmp_path / "checkpoint")
+    assert lake.rows(*RESULTS) == whole.rows(*RESULTS)

@@ -1,0 +1,111 @@
+"""Where a Kafka source begins, and a cluster that goes away: said before Spark begins, and once each."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import TopicPartition
+
+import slackwater as sw
+from slackwater.errors import RunError
+from slackwater.kafka import broker
+from slackwater.kafka.connection import connection
+from slackwater.kafka.playing import Pace, Played, play
+from slackwater.kafka.presence import KafkaWarning
+from slackwater.log_writer import LogWriter
+from slackwater.runtime.kafka_watch import KafkaWatch
+from tests.kafka.topics import Topics, until
+
+pytestmark = pytest.mark.kafka
+
+
+def watch(source: Any, home: Path) -> KafkaWatch:  # noqa: ANN401  any Kafka source
+    return KafkaWatch(stream="orders", source=source, group="g", notes=home / "notes.json")
+
+
+def test_offsets_that_are_not_there_are_said_before_the_job_starts(topics: Topics, tmp_path: Path) -> None:
+    topic = topics.make(partitions=2)
+    topics.produce(topic, [b"{}"] * 10, partition=0)
+
+    def check(parts: dict[int, int], processed: dict[tuple[str, int], int] | None = None) -> None:
+        source = sw.sources.kafka(topics.servers, topic=topic, start={topic: parts})
+        watch(source, tmp_path).check(processed or {})
+
+    check({0: 10})
+    check({1: 0})
+    with pytest.raises(
+        RunError, match=rf"KAFKA_OFFSETS_PARTITION.*{topics.servers} has no {topic}/2, {topic}/5; correct"
+    ):
+        check({0: 1, 2: 1, 5: 1})
+    beyond = (
+        rf"KAFKA_OFFSETS_RANGE.*: 5,700 of {topic}/0, which has 0 to 9 \(the next is 10\), 1 of {topic}/1, which has no"
+    )
+    with pytest.raises(RunError, match=beyond):
+        check({0: 5_700, 1: 1})
+    check({0: 5_700}, {(topic, 0): 5})  # an old checkpoint does not begin there
+    [deleted] = topics.cluster.admin.delete_records([TopicPartition(topic, 0, 4)]).values()
+    deleted.result()
+    with pytest.raises(RunError, match=rf"KAFKA_OFFSETS_RANGE.*: 3 of {topic}/0, which has 4 to 9"):
+        check({0: 3})
+
+
+def test_kafkas_own_topics_are_not_among_those_of_a_pattern(topics: Topics) -> None:
+    topic = topics.make()
+    topics.committed("anybody", topic, 1)  # makes the topic in which groups are kept
+    until(lambda: "__consumer_offsets" in topics.cluster.names(), "the topic of groups")
+    found = topics.cluster.topics((), ".*")
+    assert topic in found
+    assert "__consumer_offsets" not in found
+
+
+def test_cluster_that_goes_away_is_said_once_and_once_when_it_is_back(
+    kafka_parts: None, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    own = broker.up(tmp_path / "kafka", port=broker.free_port(), heap_mb=256)
+    told: list[int] = []
+    played: list[Played] = []
+    stops: list[bool] = []
+    try:
+        topics = Topics(servers=own.servers)
+        topic = topics.make()
+        with LogWriter(tmp_path / "log", roll_after=None) as log:
+            for number in range(20_000):
+                log.append({"id": number})
+        looking = watch(sw.sources.kafka(own.servers, topic=topic), tmp_path)
+        looking.check({})
+
+        def playing() -> None:
+            pace, way = Pace(rate=200), connection(own.servers)
+            played.append(
+                play(tmp_path / "log", way, topic, pace=pace, told=told.append, is_stopping=lambda: bool(stops))
+            )
+
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            thread = threading.Thread(target=playing, daemon=True)
+            thread.start()
+            until(lambda: bool(told and told[-1]), "the first records")
+            broker.down(tmp_path / "kafka")
+            until(lambda: any("KAFKA_WAITING" in str(each.message) for each in said), "word of the broker")
+            away = told[-1]
+            looking.look({})  # takes a while
+            assert told[-1] == away, "what nobody has acknowledged is not counted"
+            broker.up(tmp_path / "kafka", port=own.port, heap_mb=256)
+            until(lambda: told[-1] > away, "records after the restart")
+            looking.look({})
+            looking.look({})
+            stops.append(True)
+            thread.join(60)
+        codes = [str(each.message).split("]")[0] for each in said if each.category is KafkaWarning]
+        words = " ".join(str(each.message) for each in said)
+        assert f"no broker of {own.servers} does now; it is waited for" in words
+        assert f"{own.servers} does so again" in words
+        assert sorted(codes) == ["[KAFKA_AWAY", "[KAFKA_BACK", "[KAFKA_BACK", "[KAFKA_WAITING"]
+        assert played == [Played(delivered=topics.cluster.ends([(topic, 0)])[topic, 0], is_stopped=True)]
+        assert "rdkafka" not in capfd.readouterr().err
+    finally:
+        broker.down(tmp_path / "kafka")

@@ -1,0 +1,276 @@
+"""What a job of the matrix writes to: a sink, its server, and a way to read back all that is visible in it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import tempfile
+import time
+from abc import ABC, abstractmethod
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+import slackwater as sw
+from slackwater.delta.connector import delta_session_conf
+from slackwater.kafka import broker
+from slackwater.runtime.session import spark_session
+from slackwater.sinks.base import Sink
+from slackwater.sinks.postgres.server import LocalServer
+from tests.http.receiver import Receiver
+from tests.kafka.sinks import records, settle
+from tests.kafka.topics import Topics
+from tests.redis.servers import RedisServer, redis_program
+
+Content = Counter[str]
+
+
+def sink_of(kind: str, address: str, place: str, key: str) -> Sink:
+    """Return a sink that writes to `place` and takes retractions; any process can make it."""
+    window = [key, "window_start"]
+    match kind:
+        case "files":
+            return sw.sinks.files(Path(address) / place, changelog=True)
+        case "kafka":
+            return sw.sinks.kafka(address, place, key=key, changelog=True, create=2)
+        case "postgres":
+            return sw.sinks.postgres(address, _name(place), upsert_on=window, create=True)
+        case "redis":
+            return sw.sinks.redis(address, key=window, prefix=place)
+        case "http":
+            host, _, refused = address.partition(" ")
+            rejected = sw.sinks.files(Path(refused) / f"rejected-{place}")
+            return sw.sinks.http(f"{host}/{place}", key=key, rejected=rejected)
+        case "delta":
+            return sw.sinks.delta(Path(address) / place, merge_on=window)
+    message = f"no sink of kind {kind}"
+    raise ValueError(message)
+
+
+class Target(ABC):
+    """A sink of one kind, with its server; every job writes to a place of its own."""
+
+    kind: str
+    address: str
+
+    @abstractmethod
+    def __init__(self, folder: Path) -> None:
+        """Start the server, if there is one, with its data below `folder`."""
+
+    def sink(self, place: str, key: str = "k") -> Sink:
+        """Return a sink that writes to `place`."""
+        return sink_of(self.kind, self.address, place, key)
+
+    @abstractmethod
+    def rows(self, place: str) -> list[dict[str, Any]]:
+        """Return the rows that a reader sees there."""
+
+    def content(self, place: str) -> Content:
+        """Return the rows as they are compared: without the watermark, which moves on with every start as well."""
+        kept = [{name: value for name, value in row.items() if name != "watermark"} for row in self.rows(place)]
+        return Counter(json.dumps(row, sort_keys=True, default=str) for row in kept)
+
+    @abstractmethod
+    def forget_mark(self, place: str) -> None:
+        """Remove the marks of what was written to `place`, and nothing else."""
+
+    def crash(self, gone_s: float) -> bool:
+        """Kill the server, and start it again after a while; False where there is none."""
+        return False
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of the server."""
+
+
+class Files(Target):
+    """Folders of Parquet files."""
+
+    kind = "files"
+
+    def __init__(self, folder: Path) -> None:
+        self.address = str(folder / "files")
+
+    def rows(self, place: str) -> list[dict[str, Any]]:
+        """Return the rows of all batches."""
+        return sw.sinks.read_files(Path(self.address) / place).collect().to_dicts()
+
+    def forget_mark(self, place: str) -> None:
+        """Remove the mark of every batch."""
+        for mark in Path(self.address, place).glob("batch-*/_mark.json"):
+            mark.unlink()
+
+    def close(self) -> None:
+        """Leave the folders to the test's own."""
+
+
+class Kafka(Target):
+    """Topics of a broker, read as committed."""
+
+    kind = "kafka"
+
+    def __init__(self, folder: Path) -> None:
+        self.home, self.port = folder / "broker", broker.free_port()
+        self.address = self._up()
+        self.topics = Topics(servers=self.address)
+
+    def _up(self) -> str:
+        return broker.up(self.home, port=self.port, heap_mb=256).servers
+
+    def rows(self, place: str) -> list[dict[str, Any]]:
+        """Return all committed records."""
+        settle(self.topics, place)
+        return [json.loads(record.value()) for record in records(self.topics, place)]
+
+    def forget_mark(self, place: str) -> None:
+        """Remove the topic of marks."""
+        for topic in self.topics.cluster.admin.list_topics(timeout=10).topics:
+            if topic.startswith("slackwater.marks.") and place in topic:
+                for future in self.topics.cluster.admin.delete_topics([topic]).values():
+                    future.result()
+
+    def crash(self, gone_s: float) -> bool:
+        """Kill the broker."""
+        found = broker.find(self.home)
+        assert found is not None
+        os.kill(found.pid, signal.SIGKILL)
+        time.sleep(gone_s)
+        self._up()
+        return True
+
+    def close(self) -> None:
+        """Stop the broker."""
+        broker.down(self.home)
+
+
+class Postgres(Target):
+    """Tables with a row for each key."""
+
+    kind = "postgres"
+
+    def __init__(self, folder: Path) -> None:
+        # Not in a folder of pytest's: those are closed to all other users, and for root the server is one.
+        self.folder = tempfile.TemporaryDirectory(prefix="slackwater-matrix-")
+        self.server = LocalServer(folder=Path(self.folder.name) / "data").start()
+        self.address = self.server.url()
+
+    def rows(self, place: str) -> list[dict[str, Any]]:
+        """Return the table."""
+        with self.server.connect() as database:
+            asked = database.execute(f"SELECT * FROM {_name(place)}".encode())  # noqa: S608  our own name
+            names = [column.name for column in asked.description or ()]
+            return [dict(zip(names, row, strict=True)) for row in asked.fetchall()]
+
+    def forget_mark(self, place: str) -> None:
+        """Empty the ledger of the table."""
+        with self.server.connect() as database:
+            database.execute("DELETE FROM slackwater_ledger WHERE sink LIKE %s", [f"%{_name(place)}%"])
+
+    def crash(self, gone_s: float) -> bool:
+        """Stop the server as a crash would."""
+        self.server.kill()
+        time.sleep(gone_s)
+        self.server.start()
+        return True
+
+    def close(self) -> None:
+        """Stop the server."""
+        self.server.stop()
+        self.folder.cleanup()
+
+
+class Redis(Target):
+    """Hashes of one prefix each."""
+
+    kind = "redis"
+
+    def __init__(self, folder: Path) -> None:
+        program = redis_program()
+        assert program is not None
+        self.server = RedisServer(program=program, home=folder / "redis")
+        self.server.start()
+        self.address = self.server.url
+
+    def rows(self, place: str) -> list[dict[str, Any]]:
+        """Return the hashes."""
+        hashes = self.server.hashes(f"{place}:*")
+        return [{"key": key.removeprefix(place), **fields} for key, fields in hashes.items()]
+
+    def forget_mark(self, place: str) -> None:
+        """Remove the marks of the prefix."""
+        with self.server.client() as client:
+            for name in list(client.scan_iter(match=f"{place}:marks:*")):
+                client.delete(name)
+
+    def crash(self, gone_s: float) -> bool:
+        """Kill the server."""
+        self.server.kill()
+        time.sleep(gone_s)
+        self.server.start()
+        return True
+
+    def close(self) -> None:
+        """Stop the server."""
+        self.server.kill()
+
+
+class Http(Target):
+    """A receiver that honours the idempotency key, place by place."""
+
+    kind = "http"
+
+    def __init__(self, folder: Path) -> None:
+        self.receiver = Receiver()
+        self.receiver.start()
+        self.address = f"{self.receiver.url} {folder}"
+
+    def rows(self, place: str) -> list[dict[str, Any]]:
+        """Return what was taken."""
+        taken = {seen.key: seen.body for seen in self.receiver.seen if seen.path.endswith(f"/{place}")}
+        return list(taken.values())
+
+    def forget_mark(self, place: str) -> None:
+        """Do nothing: there is none."""
+
+    def crash(self, gone_s: float) -> bool:
+        """Stop listening, and cut every connection."""
+        self.receiver.kill()
+        time.sleep(gone_s)
+        self.receiver.start()
+        return True
+
+    def close(self) -> None:
+        """Stop the receiver."""
+        self.receiver.kill()
+
+
+class Delta(Target):
+    """Tables with a row for each key."""
+
+    kind = "delta"
+
+    def __init__(self, folder: Path) -> None:
+        self.address = str(folder / "delta")
+
+    def rows(self, place: str) -> list[dict[str, Any]]:
+        """Return the rows of the newest version."""
+        spark = spark_session(master=None, name="matrix", conf=delta_session_conf())
+        found = spark.read.format("delta").load(str(Path(self.address) / place)).toArrow()
+        return pl.DataFrame(found).to_dicts()
+
+    def forget_mark(self, place: str) -> None:
+        """Not needed: what the sink makes of a mark that is gone is in its own tests."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """There is no server."""
+
+
+TARGETS: dict[str, type[Target]] = {kind.kind: kind for kind in (Files, Kafka, Postgres, Redis, Http, Delta)}
+
+
+def _name(place: str) -> str:
+    return place.replace("-", "_").replace(".", "_")

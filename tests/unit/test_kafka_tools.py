@@ -1,0 +1,100 @@
+"""What the tools around Kafka decide by themselves: shares, lines, pace, and the words of the progress line."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import slackwater as sw
+from slackwater.cli.progress import line
+from slackwater.engine.batch_stats import BatchStats
+from slackwater.errors import RunError
+from slackwater.eventtime.clock import Clock, PartitionTime, StreamTime
+from slackwater.kafka.connection import connection
+from slackwater.kafka.exporting import one_line
+from slackwater.kafka.offsets import connector_offsets
+from slackwater.kafka.playing import Pace
+from slackwater.kafka.reading import equal_shares
+from slackwater.runtime.report import BatchReport
+
+
+def test_share_that_a_small_partition_leaves_goes_to_the_others() -> None:
+    sizes = {("t", 0): 0, ("t", 1): 2, ("t", 2): 10_000, ("t", 3): 9_000}
+    assert equal_shares(sizes, 5_001) == {("t", 0): 0, ("t", 1): 2, ("t", 3): 2_499, ("t", 2): 2_500}
+
+
+@given(st.lists(st.integers(0, 50), max_size=8), st.integers(1, 200))
+def test_shares_are_as_many_as_wanted_or_all_there_are(sizes: list[int], limit: int) -> None:
+    held = {("t", number): size for number, size in enumerate(sizes)}
+    shares = equal_shares(held, limit)
+    assert sum(shares.values()) == min(limit, sum(sizes))
+    assert all(0 <= shares[place] <= size for place, size in held.items())
+    full = [share for place, share in shares.items() if share == held[place]]
+    cut = [share for place, share in shares.items() if share < held[place]]
+    assert not cut or (max(cut) - min(cut) <= 1 and max(full, default=0) <= max(cut))
+
+
+JSON = st.recursive(
+    st.none() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(max_size=3), inner),
+)
+
+
+@given(JSON, st.sampled_from(["\n", "\r\n"]))
+def test_json_on_many_lines_becomes_the_same_json_on_one(value: object, ending: str) -> None:
+    text = json.dumps(value, indent=2, ensure_ascii=False).replace("\n", ending) + ending
+    written = one_line(text.encode())
+    assert written is not None
+    assert b"\n" not in written
+    assert json.loads(written) == value
+
+
+@pytest.mark.parametrize(
+    "value", [b"a\nb", b'{"s": "a\nb"}', b"\xff\n{}", b"a\r", "{}\n".encode("utf-16"), b"[" * 100_000 + b"\n"]
+)
+def test_what_no_line_can_hold_is_none(value: bytes) -> None:
+    assert one_line(value) is None
+
+
+def test_record_that_is_a_line_stays_as_it_is() -> None:
+    assert one_line(b'{"a":  1} ') == b'{"a":  1} '
+    assert one_line(b"no json") == b"no json"
+
+
+def test_rate_is_kept_in_slices_of_a_twentieth_of_a_second() -> None:
+    assert [Pace(rate=rate).at_once for rate in (0.5, 20, 2_000, 1e9)] == [1, 1, 100, 1_000]
+    assert Pace(rate=200).due_s(100, 0) == 0.5
+    assert Pace(speed_up=2).due_s(100, 3_000) == 1.5
+    assert Pace(rate=10, speed_up=2).due_s(100, 3_000) == 10.0
+
+
+def test_partitions_without_an_offset_begin_at_the_earliest() -> None:
+    places = [("a", 0), ("a", 1), ("b", 0)]
+    assert json.loads(connector_offsets({"a": {1: 7}}, places)) == {"a": {"0": -2, "1": 7}, "b": {"0": -2}}
+
+
+def test_missing_certificate_is_said_before_anybody_is_called(tmp_path: Path) -> None:
+    way = connection("h:1", tls=sw.kafka.tls(ca=tmp_path / "noca.pem"))
+    with pytest.raises(RunError, match=r"KAFKA_PEM.*noca\.pem`: there is no such file"):
+        way.for_librdkafka()
+
+
+@pytest.mark.parametrize("idle_after_ms, words", [(None, "(set idle_after?)"), (10_000, "(set aside after 10s)")])
+def test_partition_that_holds_the_watermark_is_named_with_what_ends_that(idle_after_ms: int | None, words: str) -> None:
+    partitions = {"orders/3": PartitionTime(max_ts_ms=5_000), "orders/4": PartitionTime()}
+    clock = Clock(batch=1, streams={"orders": StreamTime(partitions=partitions, held_by="orders/4")}, now_ms=0)
+    report = BatchReport(
+        batch=0,
+        seconds=1.0,
+        stats=BatchStats(),
+        clock=clock,
+        next_clock=clock,
+        rows_out={},
+        idle_after_ms={"orders": idle_after_ms},
+    )
+    assert f"held back by orders/4, which has no record yet {words}" in line(report, Counter())
