@@ -12,10 +12,12 @@ import urllib.error
 import urllib.request
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import polars as pl
 import pytest
 
+from slackwater.cli.demo import demo
 from slackwater.demo.comparison import ROWS
 from slackwater.demo.places import PLACES, Place, opened
 from slackwater.demo.places.base import from_json_lines
@@ -171,3 +173,8 @@ def test_receiver_takes_each_key_once_and_refuses_what_it_cannot_take(tmp_path: 
 
 def test_no_lines_are_no_rows() -> None:
     assert from_json_lines(b"").schema == ROWS
+
+
+def test_command_offers_every_place() -> None:
+    choices, _ = get_args(get_type_hints(demo)["sink"])
+    assert set(get_args(choices)) == set(PLACES)
