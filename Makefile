@@ -37,7 +37,7 @@ demo: $(READY) java ## Run a live stream with late, broken and future events for
 	$(BIN)/slackwater demo $(if $(filter-out files,$(SINK)),--sink "$(SINK)")
 
 test: check java ## Run `check`, then every test that is short: unit, in memory, Spark, crash, cluster, docs
-	$(BIN)/pytest -n 2 --dist loadscope --durations=15 -m "not long" $(ARGS)
+	$(BIN)/pytest -n 2 --dist loadscope --no-loadscope-reorder --durations=25 -m "not long" $(ARGS)
 
 long: $(READY) java ## Run the tests that take a minute or more: a million records through Kafka, a slow partition
 	$(BIN)/pytest -n 0 --durations=15 -m long $(ARGS)

@@ -34,9 +34,7 @@ def test_undisturbed_run_accounts_for_every_event(ground: Ground) -> None:
 
 def test_job_that_is_killed_loses_nothing_and_doubles_nothing(ground: Ground) -> None:
     kills = [
-        Kill(batch=2, point="front", master=FAILS_FAST),
         Kill(batch=4, point="written", master=FAILS_FAST),
-        Kill(batch=5, point="clock", master=FAILS_FAST),
         Kill(batch=7, victim="everything", after_s=0.9),
         Kill(batch=9, point="keyed", master=TRIES_AGAIN),
     ]

@@ -93,15 +93,21 @@ class Lake:
         """Let something happen, once, when the rows are in files and nothing is committed."""
         gateway: Any = self.spark.sparkContext._gateway
         ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]  # has no types
-        observers = gateway.jvm.java.lang.Class.forName(f"{_OBSERVER}$").getField("MODULE$").get(None)
+        observers = _module(gateway, _OBSERVER)
         observer = _Observer(happens)
         observers.setObserver(observer)
         try:
             yield
         finally:
-            none = gateway.jvm.java.lang.Class.forName(f"{_NOTHING}$").getField("MODULE$").get(None)
+            none = _module(gateway, _NOTHING)
             observers.setObserver(none)
         assert not observer.left, "no commit was reached"
+
+
+def _module(gateway: Any, name: str) -> Any:  # noqa: ANN401  Scala's own
+    """Return a Scala object, wherever its jar was loaded from."""
+    found = gateway.jvm.org.apache.spark.util.Utils.classForName(f"{name}$", True, False)  # noqa: FBT003  Java's
+    return found.getField("MODULE$").get(None)
 
 
 _OBSERVER: Final = "org.apache.spark.sql.delta.TransactionExecutionObserver"

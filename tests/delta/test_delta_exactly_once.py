@@ -90,6 +90,7 @@ def test_new_run_under_the_old_name_is_an_error(lake: Lake) -> None:
     assert lake.rows() == FIRST
 
 
+@pytest.mark.long
 def test_new_run_may_take_over(lake: Lake) -> None:
     job = lake.job()
     job.deliver(ONE)
@@ -116,6 +117,7 @@ def test_mark_that_is_missing_is_an_error(lake: Lake) -> None:
     assert lake.rows() == FIRST
 
 
+@pytest.mark.long
 def test_mark_of_a_commit_that_is_no_longer_in_the_log_is_missing(lake: Lake) -> None:
     job = lake.job()
     job.deliver(ONE)
@@ -167,6 +169,7 @@ def test_merge_that_meets_another_change_is_tried_again(lake: Lake) -> None:
     assert lake.rows() == [("ann", 10), ("bob", 7), ("cid", 3)]
 
 
+@pytest.mark.long
 def test_batch_that_changes_nothing_is_marked_as_well(lake: Lake) -> None:
     job = lake.job(schema=CHANGES, merge_on="user")
     job.deliver(changes(("ann", 1, False)))
@@ -185,6 +188,7 @@ def test_at_least_once_leaves_no_mark_and_writes_again(lake: Lake) -> None:
     assert all("slackwater" not in path.read_text() for path in (lake.path() / "_delta_log").glob("*.json"))
 
 
+@pytest.mark.long
 def test_outputs_of_one_table_do_not_see_each_others_marks(lake: Lake) -> None:
     lake.job().deliver(ONE)
     lake.job(run={"output": "more", "incarnation": "second"}).deliver(TWO)

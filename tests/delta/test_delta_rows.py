@@ -29,6 +29,7 @@ def test_last_row_of_a_key_counts_and_a_retraction_deletes(lake: Lake) -> None:
     assert lake.read().columns == ["user", "total"], "a retraction is carried out, not stored"
 
 
+@pytest.mark.long
 def test_key_that_is_null_is_a_key(lake: Lake) -> None:
     job = lake.job(merge_on="user")
     job.deliver(pl.DataFrame({"user": [None], "total": [1]}, schema=TOTALS))
@@ -36,11 +37,13 @@ def test_key_that_is_null_is_a_key(lake: Lake) -> None:
     assert lake.rows() == [(None, 2)]
 
 
+@pytest.mark.long
 def test_changelog_keeps_retractions_as_rows(lake: Lake) -> None:
     lake.job(schema=CHANGES, changelog=True).deliver(changes(("ann", 1, False), ("ann", 1, True)))
     assert lake.rows(*CHANGES) == [("ann", 1, False), ("ann", 1, True)]
 
 
+@pytest.mark.long
 def test_table_can_be_read_as_of_every_batch(lake: Lake) -> None:
     job = lake.job(merge_on="user")
     seen = []
@@ -76,6 +79,7 @@ def test_every_type_comes_back_as_it_was(lake: Lake) -> None:
     assert found.cast(schema).to_dicts() == frame.to_dicts()
 
 
+@pytest.mark.long
 def test_rows_are_partitioned(lake: Lake) -> None:
     lake.job(partition_by="user").deliver(totals(("ann", 1), ("bob", 2)))
     assert {path.name for path in lake.path().glob("user=*")} == {"user=ann", "user=bob"}
@@ -83,6 +87,7 @@ def test_rows_are_partitioned(lake: Lake) -> None:
     assert lake.rows() == [("ann", 1), ("ann", 3), ("bob", 2)]
 
 
+@pytest.mark.long
 def test_small_batch_is_one_file_and_every_so_often_files_are_put_together(lake: Lake) -> None:
     job = lake.job(optimize_every=3)
     job.deliver(totals(("ann", 1)), totals(("bob", 2)))
@@ -95,6 +100,7 @@ def test_small_batch_is_one_file_and_every_so_often_files_are_put_together(lake:
     assert lake.rows() == [("ann", 1), ("ann", 2), ("ann", 3), ("ann", 4), ("bob", 2)]
 
 
+@pytest.mark.long
 def test_files_that_cannot_be_put_together_are_a_warning_and_the_batch_is_written(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -110,6 +116,7 @@ def test_files_that_cannot_be_put_together_are_a_warning_and_the_batch_is_writte
     assert lake.rows() == [("ann", 1)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("keys", [[], ["user"]])
 def test_large_batch_is_taken_from_spark_and_keeps_its_order(lake: Lake, keys: list[str]) -> None:
     rows = [(f"u{number % 7}", number) for number in range(200)]
@@ -130,6 +137,7 @@ def test_large_batch_is_taken_from_spark_and_keeps_its_order(lake: Lake, keys: l
     assert found == (sorted(dict(rows).items()) if keys else sorted(rows))
 
 
+@pytest.mark.long
 def test_table_gets_columns_that_it_lacks_if_told_so(lake: Lake) -> None:
     lake.write([("ann", 1)], "user string, total long")
     wider = pl.Schema({**TOTALS, "more": pl.List(pl.Int64())})
@@ -140,6 +148,7 @@ def test_table_gets_columns_that_it_lacks_if_told_so(lake: Lake) -> None:
     assert lake.rows("user", "total", "more") == [("ann", 1, None), ("bob", 2, [3])]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("options", [{}, {"merge_on": "user"}])
 def test_table_may_have_columns_that_the_rows_lack(lake: Lake, options: dict[str, Any]) -> None:
     lake.write([("ann", 1, "x")], "USER string, total long, note string")
@@ -153,12 +162,14 @@ def test_table_whose_types_differ_is_refused(lake: Lake) -> None:
         lake.job().start()
 
 
+@pytest.mark.long
 def test_table_with_other_partitions_is_refused(lake: Lake) -> None:
     lake.write([("ann", 1)], "user string, total long", partition_by=["user"])
     with pytest.raises(RunError, match=r"DELTA_PARTITIONS.*is partitioned by \['user'\], .* says \['total'\]"):
         lake.job(partition_by="total").start()
 
 
+@pytest.mark.long
 def test_folder_of_something_else_is_refused(lake: Lake) -> None:
     lake.path().mkdir()
     (lake.path() / "notes.txt").write_text("mine")
@@ -167,12 +178,14 @@ def test_folder_of_something_else_is_refused(lake: Lake) -> None:
     assert [path.name for path in lake.path().iterdir()] == ["notes.txt"]
 
 
+@pytest.mark.long
 def test_table_that_has_a_key_twice_is_refused(lake: Lake) -> None:
     lake.write([("ann", 1), ("ann", 2), ("bob", 3)], "user string, total long")
     with pytest.raises(RunError, match=r"DELTA_KEYS_TWICE.*has \{'user': 'ann'\} 2 times"):
         lake.job(merge_on="user").start()
 
 
+@pytest.mark.long
 def test_table_that_is_only_appended_to_cannot_be_merged_into(lake: Lake) -> None:
     lake.write([("ann", 1)], "user string, total long")
     lake.sql("ALTER TABLE {table} SET TBLPROPERTIES ('delta.appendOnly' = 'true')")
@@ -180,6 +193,7 @@ def test_table_that_is_only_appended_to_cannot_be_merged_into(lake: Lake) -> Non
         lake.job(merge_on="user").start()
 
 
+@pytest.mark.long
 def test_row_that_breaks_a_rule_of_the_table_is_said_and_nothing_is_written(lake: Lake) -> None:
     job = lake.job()
     job.deliver(totals(("ann", 1)))
@@ -189,6 +203,7 @@ def test_row_that_breaks_a_rule_of_the_table_is_said_and_nothing_is_written(lake
     assert lake.rows() == [("ann", 1)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("is_restarted", [False, True])
 def test_table_that_is_gone_is_not_made_anew(lake: Lake, *, is_restarted: bool) -> None:
     job = lake.job()
@@ -204,6 +219,7 @@ def test_table_that_is_gone_is_not_made_anew(lake: Lake, *, is_restarted: bool) 
         assert not lake.path().exists()
 
 
+@pytest.mark.long
 def test_paths_with_odd_letters_work(lake: Lake) -> None:
     odd = Lake(spark=lake.spark, folder=lake.folder / "it's 100% `odd`")
     Path(odd.folder).mkdir()

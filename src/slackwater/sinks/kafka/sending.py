@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 CALL_S: Final = 30.0
 """How long a call to the cluster may take, and how long the queue may stand still."""
 _ABORT_S: Final = 5.0
+_PURGED: Final = ("_PURGE_QUEUE", "_PURGE_INFLIGHT")
 _LOOK_S: Final = 0.1
 _ANY_PARTITION: Final = -1
 _NOW: Final = 0
@@ -184,9 +185,16 @@ class Sender:
             raise
 
     def _check(self) -> None:
-        """Raise what became of the first record that was not taken."""
-        if self._failed:
-            raise self._meaning(self._failed[0])
+        """Raise what became of the first record that was not taken, for a reason of its own.
+
+        When one record fails a transaction, the others of the queue are purged, and may be told of first.
+        """
+        if not self._failed:
+            return
+        if all(error.name() in _PURGED for error in self._failed):
+            self._producer.flush(_ABORT_S)
+        reasons = [error for error in self._failed if error.name() not in _PURGED]
+        raise self._meaning((reasons or self._failed)[0])
 
     @contextmanager
     def _troubles(self) -> Iterator[None]:
