@@ -75,8 +75,8 @@ def _wait_for_workers(page: int, workers: int, folder: Path) -> None:
             with urllib.request.urlopen(f"http://{_HOST}:{page}/json/", timeout=5) as answer:
                 if json.load(answer)["aliveworkers"] == workers:
                     return
-        except OSError:
-            pass
+        except (OSError, ValueError):
+            pass  # not up yet, or up without its list of workers: another page answers then
         time.sleep(0.1)
     said = "\n".join(path.read_text(errors="replace")[-2_000:] for path in folder.glob("*/output.txt"))
     message = f"the cluster did not come up:\n{said}"

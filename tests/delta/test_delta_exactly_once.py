@@ -160,6 +160,7 @@ def test_whoever_was_about_to_commit_when_another_opened_the_table_is_shut_out(
     assert lake.rows() == rows
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::slackwater.sinks.delivery.SinkWarning")
 def test_merge_that_meets_another_change_is_tried_again(lake: Lake) -> None:
     job = lake.job(merge_on="user")

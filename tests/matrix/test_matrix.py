@@ -74,6 +74,10 @@ def each(*kinds: str, long: Collection[str] = ()) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("ground", chosen, indirect=True, scope="module")
 
 
+SLOTS = [
+    pytest.param(-1, 1 << 40, id="many to one"),
+    pytest.param(1 << 40, -1, id="one to many", marks=pytest.mark.long),
+]
 WITH_SLOTS = ("kafka", "postgres", "redis")
 MARKED = ("postgres",)
 """On Spark one kind will do: what the others make of marks is in their own tests, without it."""
@@ -141,7 +145,7 @@ def test_mark_that_went_missing_is_an_error_with_choices(
 
 
 @each(*WITH_SLOTS, long=("kafka", "redis"))
-@pytest.mark.parametrize("first, then", [(-1, 1 << 40), (1 << 40, -1)], ids=["many to one", "one to many"])
+@pytest.mark.parametrize("first, then", SLOTS)
 def test_number_of_slots_that_changes_amid_a_batch_takes_effect_with_the_next(
     ground: Ground, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, first: int, then: int
 ) -> None:

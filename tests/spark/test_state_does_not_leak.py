@@ -18,6 +18,7 @@ BATCHES = 40
 KEYS = [f"user-{number}" for number in range(20)]
 
 
+@pytest.mark.long
 def test_state_stays_flat_and_ends_empty(spark: SparkSession, tmp_path: Path) -> None:
     """Spark's own figures: rows in the state store (a piece, or a group's index) and the memory it uses."""
     write_log(
