@@ -73,10 +73,6 @@ class Target(ABC):
         kept = [{name: value for name, value in row.items() if name != "watermark"} for row in self.rows(place)]
         return Counter(json.dumps(row, sort_keys=True, default=str) for row in kept)
 
-    @abstractmethod
-    def forget_mark(self, place: str) -> None:
-        """Remove the marks of what was written to `place`, and nothing else."""
-
     def crash(self, gone_s: float) -> bool:
         """Kill the server, and start it again after a while; False where there is none."""
         return False
@@ -97,11 +93,6 @@ class Files(Target):
     def rows(self, place: str) -> list[dict[str, Any]]:
         """Return the rows of all batches."""
         return sw.sinks.read_files(Path(self.address) / place).collect().to_dicts()
-
-    def forget_mark(self, place: str) -> None:
-        """Remove the mark of every batch."""
-        for mark in Path(self.address, place).glob("batch-*/_mark.json"):
-            mark.unlink()
 
     def close(self) -> None:
         """Leave the folders to the test's own."""
@@ -124,13 +115,6 @@ class Kafka(Target):
         """Return all committed records."""
         settle(self.topics, place)
         return [json.loads(record.value()) for record in records(self.topics, place)]
-
-    def forget_mark(self, place: str) -> None:
-        """Remove the topic of marks."""
-        for topic in self.topics.cluster.admin.list_topics(timeout=10).topics:
-            if topic.startswith("slackwater.marks.") and place in topic:
-                for future in self.topics.cluster.admin.delete_topics([topic]).values():
-                    future.result()
 
     def crash(self, gone_s: float) -> bool:
         """Kill the broker."""
@@ -199,12 +183,6 @@ class Redis(Target):
         hashes = self.server.hashes(f"{place}:*")
         return [{"key": key.removeprefix(place), **fields} for key, fields in hashes.items()]
 
-    def forget_mark(self, place: str) -> None:
-        """Remove the marks of the prefix."""
-        with self.server.client() as client:
-            for name in list(client.scan_iter(match=f"{place}:marks:*")):
-                client.delete(name)
-
     def crash(self, gone_s: float) -> bool:
         """Kill the server."""
         self.server.kill()
@@ -232,9 +210,6 @@ class Http(Target):
         taken = {seen.key: seen.body for seen in self.receiver.seen if seen.path.endswith(f"/{place}")}
         return list(taken.values())
 
-    def forget_mark(self, place: str) -> None:
-        """Do nothing: there is none."""
-
     def crash(self, gone_s: float) -> bool:
         """Stop listening, and cut every connection."""
         self.receiver.kill()
@@ -260,10 +235,6 @@ class Delta(Target):
         spark = spark_session(master=None, name="matrix", conf=delta_session_conf())
         found = spark.read.format("delta").load(str(Path(self.address) / place)).toArrow()
         return pl.DataFrame(found).to_dicts()
-
-    def forget_mark(self, place: str) -> None:
-        """Not needed: what the sink makes of a mark that is gone is in its own tests."""
-        raise NotImplementedError
 
     def close(self) -> None:
         """There is no server."""

@@ -19,7 +19,7 @@ from slackwater.pipeline import Pipeline
 from slackwater.runtime import outputs
 from tests.conftest import Needs
 from tests.matrix.jobs import KEYS, LONG, SHORT, crashing, matrix_pipeline, write_matrix_log
-from tests.matrix.targets import TARGETS, Content, Kafka, Redis, Target
+from tests.matrix.targets import TARGETS, Content, Kafka, Postgres, Redis, Target
 from tests.redis.servers import redis_program
 from tests.spark.jobs import CrashError, run
 
@@ -138,6 +138,7 @@ def test_mark_that_went_missing_is_an_error_with_choices(
     crashed_amid(ground, spark, monkeypatch, "unmarked", "clock")
     before = ground.target.content("unmarked")
     assert before
+    assert isinstance(ground.target, Postgres)
     ground.target.forget_mark("unmarked")
     with pytest.raises(RunError, match=r"SINK_MARK_MISSING.*--take-over"):
         run(spark, ground.pipeline("unmarked"), ground.folder / "unmarked")

@@ -99,10 +99,10 @@ class Checkpoint:
         token = hashlib.blake2b(offsets.read_bytes(), digest_size=8).hexdigest() if offsets.exists() else ""
         return Mark(incarnation=self.incarnation, batch=batch, token=token)
 
-    def noted_marks(self, batch: int) -> Marks:
+    def noted_marks(self, clock: Clock) -> Marks:
         """Return what every slot had when it was last noted: before the batch, or after it if that was delivered."""
-        following = self._clock_path(batch + 1)
-        return self.clock(batch + 1 if following.exists() else batch).marks
+        following = self._clock_path(clock.batch + 1)
+        return self.clock(clock.batch + 1).marks if following.exists() else clock.marks
 
     def begin_delivery(
         self, batch: int, fingerprint: str, files: Mapping[str, int], slots: Mapping[str, int]

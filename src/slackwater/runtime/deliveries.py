@@ -32,7 +32,7 @@ class Deliveries:
 
     def open(self, clock: Clock) -> None:
         """Prepare and open every sink, and see that this run can go on from what it holds."""
-        begun, noted = self.checkpoint.begun_mark(clock.batch), self.checkpoint.noted_marks(clock.batch)
+        begun, noted = self.checkpoint.begun_mark(clock.batch), self.checkpoint.noted_marks(clock)
         for output in self.plan.outputs:
             slot = Slot(pipeline=self.plan.name, output=output.name, schema=output.schema)
             for name, sink in named(output.name, output.sinks).items():
@@ -47,7 +47,7 @@ class Deliveries:
         layout = self.checkpoint.begin_delivery(
             batch.number, self.plan.fingerprint, batch.stats.files, self._layout(batch)
         )
-        mark, noted = self.checkpoint.begun_mark(batch.number), self.checkpoint.noted_marks(batch.number)
+        mark, noted = self.checkpoint.begun_mark(batch.number), self.checkpoint.noted_marks(clock)
 
         def expect(name: str, slot: int) -> Expected:
             return self._expected(name, slot, mark, noted)

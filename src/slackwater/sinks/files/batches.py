@@ -75,18 +75,21 @@ class Batches:
     home: Path
     merge_after: int | None = None
     """How many small folders are merged; None for never."""
+    newest: int = -1
+    """The newest batch that is there."""
 
     def mend(self) -> None:
         """Put right what a crash has left."""
         for left in [*self.home.glob(".batch-*"), *self.home.glob(".merged-*")]:
             shutil.rmtree(left)
         manifest = Manifest.read(self.home)
-        newest = last_batch(manifest.folders)
+        self.newest = last_batch(manifest.folders)
         for path in sorted(self.home.iterdir()):
             if _NAME.fullmatch(path.name) is None or path.name in (*manifest.folders, *manifest.retired):
                 continue
-            if path.name.startswith("batch-") and last_batch([path.name]) > newest:
+            if path.name.startswith("batch-") and last_batch([path.name]) > self.newest:
                 manifest = replace(manifest, folders=(*manifest.folders, path.name))
+                self.newest = last_batch([path.name])
             else:
                 shutil.rmtree(path)
         if self.merge_after is not None or (self.home / MANIFEST).exists():
@@ -100,6 +103,7 @@ class Batches:
 
     def added(self, name: str) -> None:
         """Note a batch that was written, and merge if there are enough."""
+        self.newest = last_batch([name])
         if self.merge_after is None and not (self.home / MANIFEST).exists():
             return
         manifest = Manifest.read(self.home)

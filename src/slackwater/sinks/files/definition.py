@@ -20,7 +20,7 @@ from slackwater.errors import fault, refuse
 from slackwater.formats.dead_letter_json import bytes_as_base64
 from slackwater.local_folders import local_folder
 from slackwater.sinks.base import Change, Delivery, Mark, Sink, SinkBatch, SinkWriter, Slot
-from slackwater.sinks.files.batches import MARK, OWNER, Batches, Manifest, last_batch
+from slackwater.sinks.files.batches import MARK, OWNER, Batches
 from slackwater.sinks.files.durable import flush_file, flush_folder, write_durably
 
 _LEAST_MERGED: Final = 2
@@ -104,7 +104,7 @@ class _FilesWriter(SinkWriter):
         assert mark is not None, "the sink promises exactly once"
         home = self.batches.home
         final = home / f"batch-{batch.batch:012d}"
-        if batch.batch <= last_batch(Manifest.read(home).folders):
+        if batch.batch <= self.batches.newest:
             raise fault("FILES_BATCH_TAKEN", path=home, batch=batch.batch)
         temporary = home / f".{final.name}"
         shutil.rmtree(temporary, ignore_errors=True)
