@@ -1,8 +1,9 @@
-"""Named points of a micro-batch at which tests kill the process, to prove that nothing is lost or doubled.
+"""Named points of a micro-batch at which tests strike, to prove that nothing is lost or doubled.
 
-`SLACKWATER_CRASH=<point>@<batch>` kills, without warning, the process that first reaches the point in
-that batch; the file named by `SLACKWATER_CRASH_ONCE` remembers that it happened, so that the process
-started again (or the retried task) passes.
+`SLACKWATER_CRASH="<point>@<batch> …"` names the points. The process that first reaches one dies there, without
+warning; or, with `SLACKWATER_CRASH_SIGNAL=STOP`, stands still until it is continued or killed, so that something else
+can be killed at that very point. The folder `SLACKWATER_CRASH_ONCE` remembers who was struck where, so that the
+process started again (or the retried task) passes.
 """
 
 from __future__ import annotations
@@ -26,12 +27,15 @@ POINTS: Final = (
 
 
 def crash_point(name: str, batch: int) -> None:
-    """Die here if this run was told to."""
-    if os.environ.get("SLACKWATER_CRASH") != f"{name}@{batch}":
+    """Be struck here if this run was told to."""
+    told = os.environ.get("SLACKWATER_CRASH")
+    if told is None or f"{name}@{batch}" not in told.split():
         return
-    once = Path(os.environ["SLACKWATER_CRASH_ONCE"])
+    once = Path(os.environ["SLACKWATER_CRASH_ONCE"]) / f"{name}@{batch}"
+    once.parent.mkdir(parents=True, exist_ok=True)
     try:
-        once.touch(exist_ok=False)
+        with once.open("x") as note:
+            note.write(str(os.getpid()))
     except FileExistsError:
         return
-    os.kill(os.getpid(), signal.SIGKILL)
+    os.kill(os.getpid(), signal.Signals[f"SIG{os.environ.get('SLACKWATER_CRASH_SIGNAL', 'KILL')}"])

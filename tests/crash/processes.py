@@ -8,7 +8,8 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
@@ -16,7 +17,7 @@ import psutil
 
 ROOT: Final = Path(__file__).resolve().parent.parent.parent
 PIPELINE: Final = ROOT / "tests" / "crash" / "pipeline.py"
-Victim = Literal["driver", "jvm", "worker", "everything", "server"]
+Victim = Literal["driver", "jvm", "worker", "everything", "connection", "server"]
 _MOST_SECONDS: Final = 600
 _QUICK_JVM: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
 """A JVM that lives for seconds should not compile for hours."""
@@ -28,14 +29,15 @@ class Started:
 
     process: subprocess.Popen[bytes]
     folder: Path
+    until: float = field(default_factory=lambda: time.monotonic() + _MOST_SECONDS)
 
     @classmethod
     def start(
-        cls, folder: Path, log: Path, *, master: str, point: str | None, once: Path, sink: tuple[str, str]
+        cls, folder: Path, log: Path, *, master: str, points: Collection[str], sink: tuple[str, str], slots: bool
     ) -> Started:
         """Start the job that lives in `folder` and writes to a sink of some kind at some address.
 
-        It is told to die at `point` unless the file `once` exists.
+        It stands still at each of the `points`, once. With `slots`, every batch is large enough for the executors.
         """
         folder.mkdir(parents=True, exist_ok=True)
         environment = {
@@ -45,14 +47,14 @@ class Started:
             "CRASH_SINK": sink[0],
             "CRASH_ADDRESS": sink[1],
             "CRASH_PLACE": folder.name,
+            "CRASH_SLOTS": "1" if slots else "",
             "JDK_JAVA_OPTIONS": _QUICK_JVM,
             "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
-            "SLACKWATER_CRASH_ONCE": str(once),
+            "SLACKWATER_CRASH": " ".join(points),
+            "SLACKWATER_CRASH_ONCE": str(folder / "struck"),
+            "SLACKWATER_CRASH_SIGNAL": "STOP",
             "SPARK_LOCAL_IP": "127.0.0.1",
         }
-        environment.pop("SLACKWATER_CRASH", None)
-        if point is not None:
-            environment["SLACKWATER_CRASH"] = point
         command = [sys.executable, "-m", "slackwater", "run", str(PIPELINE), "--bounded", "--master", master]
         with (folder / "output.txt").open("ab") as output:
             process = subprocess.Popen(
@@ -64,20 +66,25 @@ class Started:
             )
         return cls(process=process, folder=folder)
 
-    def ended(self, *, until_batch: int | None = None) -> int | None:
-        """Wait until the process has ended and return its code, or until Spark begins a batch and return None."""
-        until = time.monotonic() + _MOST_SECONDS
-        while until_batch is None or self.batch_begun() < until_batch:
-            try:
-                return self.process.wait(timeout=0.02)
-            except subprocess.TimeoutExpired:
-                if time.monotonic() > until:
-                    self.kill("everything", random.Random(0))
-                    raise
-        return None
+    def ended(self) -> int | None:
+        """Return the code that the process has ended with, None while it runs; a job that hangs is an error."""
+        code = self.process.poll()
+        if code is None and time.monotonic() > self.until:
+            self.kill("everything", random.Random(0))
+            message = f"a job has not ended in {_MOST_SECONDS} s:\n{self.last_words()}"
+            raise AssertionError(message)
+        return code
 
-    def kill(self, victim: Victim, dice: random.Random) -> bool:
-        """Kill part of the process tree; returns whether there was such a part."""
+    def standing_at(self, point: str) -> psutil.Process | None:
+        """Return the process that stands still at a point, if one does."""
+        try:
+            holder = psutil.Process(int((self.folder / "struck" / point).read_text()))
+            return holder if holder.status() == psutil.STATUS_STOPPED else None
+        except (FileNotFoundError, ValueError, psutil.NoSuchProcess):
+            return None
+
+    def kill(self, victim: Victim, dice: random.Random, holder: psutil.Process | None = None) -> bool:
+        """Kill part of the process tree, of its workers rather the `holder`; return whether there was such a part."""
         try:
             children = psutil.Process(self.process.pid).children(recursive=True)
         except psutil.NoSuchProcess:
@@ -87,17 +94,19 @@ class Started:
         victims: dict[Victim, list[int]] = {
             "driver": [self.process.pid],
             "jvm": [child.pid for child in jvms],
-            "worker": [dice.choice(workers).pid] if workers else [],
+            "worker": [worker.pid for worker in [holder if holder in workers else _chosen(workers, dice)] if worker],
             "everything": [self.process.pid, *(child.pid for child in children)],
-            "server": [],  # not of this tree
+            "connection": [],
+            "server": [],  # neither is of this tree
         }
         return sum(_killed(pid) for pid in victims[victim]) > 0
 
-    def batch_begun(self) -> int:
-        """Return the newest batch that Spark has begun, -1 if there is none."""
-        offsets = self.folder / "checkpoint" / "offsets"
-        names = [path.name for path in offsets.iterdir()] if offsets.is_dir() else []
-        return max((int(name) for name in names if name.isdigit()), default=-1)
+    def since_batch(self, batch: int) -> float:
+        """Return how many seconds ago Spark has begun a batch, a negative number if it has not."""
+        try:
+            return time.time() - (self.folder / "checkpoint" / "offsets" / str(batch)).stat().st_mtime
+        except FileNotFoundError:
+            return -1.0
 
     def last_words(self) -> str:
         """Return the end of what the job said."""
@@ -109,6 +118,10 @@ def _runs(process: psutil.Process, word: str) -> bool:
         return any(word in part for part in process.cmdline()[:4])
     except psutil.Error:
         return False
+
+
+def _chosen(workers: Sequence[psutil.Process], dice: random.Random) -> psutil.Process | None:
+    return dice.choice(workers) if workers else None
 
 
 def _is_forked(process: psutil.Process) -> bool:

@@ -13,7 +13,7 @@ import pytest
 
 from tests.conftest import Needs
 from tests.crash.comparison import compare
-from tests.crash.run import FAILS_FAST, TRIES_AGAIN, Ground, Kill
+from tests.crash.run import TRIES_AGAIN, Course, Ground, Kill
 
 pytestmark = [pytest.mark.crash, pytest.mark.slow]
 
@@ -34,11 +34,12 @@ def test_undisturbed_run_accounts_for_every_event(ground: Ground) -> None:
 
 def test_job_that_is_killed_loses_nothing_and_doubles_nothing(ground: Ground) -> None:
     kills = [
-        Kill(batch=4, point="written", master=FAILS_FAST),
+        Kill(batch=4, point="written"),
         Kill(batch=7, victim="everything", after_s=0.9),
-        Kill(batch=9, point="keyed", master=TRIES_AGAIN),
+        Kill(batch=9, point="keyed", victim="worker"),
     ]
-    assert list(ground.suffer(iter(kills))) == kills, "every kill took place"
+    course = Course(kills=kills, master=TRIES_AGAIN)
+    assert list(ground.suffer(course)) == kills, "every kill took place"
     [verdict] = ground.verdicts
     assert (verdict.lost, verdict.doubled, verdict.examples) == (0, 0, ())
 

@@ -84,9 +84,12 @@ class Receiver:
         if server is not None:
             server.shutdown()
             server.server_close()
-            for connection in server.connections:
-                with contextlib.suppress(OSError):
-                    connection.shutdown(socket.SHUT_RDWR)
+            server.cut()
+
+    def cut(self) -> None:
+        """Cut every connection that is open, and go on listening."""
+        assert self._server is not None
+        self._server.cut()
 
     def answer(self, seen: Seen) -> Fault:
         """Return the answer to a request, after taking its rows if they are new."""
@@ -120,6 +123,12 @@ class _Server(ThreadingHTTPServer):
     def process_request(self, request: Any, client_address: Any) -> None:  # noqa: ANN401  as above
         self.connections.append(request)
         super().process_request(request, client_address)
+
+    def cut(self) -> None:
+        """Cut every connection that is open."""
+        for connection in self.connections:
+            with contextlib.suppress(OSError):  # most have long been closed
+                connection.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401  as above
         """Say nothing: connections are cut on purpose here."""

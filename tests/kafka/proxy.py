@@ -1,4 +1,4 @@
-"""A way to a server that can be cut: every connection through it at once, as when a cable is pulled."""
+"""A broker that is killed, and reached by a way that can be cut: all connections at once, as a pulled cable does."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ import contextlib
 import socket
 import threading
 from dataclasses import dataclass, field
+from pathlib import Path
+
+from slackwater.kafka import broker
+from tests.kafka.topics import Topics
 
 
 @dataclass(kw_only=True)
@@ -61,3 +65,38 @@ def _pass_on(source: socket.socket, target: socket.socket) -> None:
     with contextlib.suppress(OSError):
         target.shutdown(socket.SHUT_RDWR)
     source.close()
+
+
+@dataclass(kw_only=True)
+class Rough:
+    """A broker with its data in `home`, which clients reach by the proxy alone."""
+
+    home: Path
+    port: int = field(default_factory=broker.free_port)
+    proxy: Proxy = field(init=False)
+    topics: Topics = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.proxy = Proxy(port=broker.free_port(), to_port=self.port)
+        self.topics = Topics(servers=f"localhost:{self.proxy.port}")
+
+    def start(self) -> None:
+        """Start the broker, unless it runs."""
+        settings = {
+            "advertised.listeners": f"PLAINTEXT://localhost:{self.proxy.port}",
+            "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
+        }
+        broker.up(self.home, port=self.port, heap_mb=256, settings=settings)
+
+    def kill(self) -> None:
+        """Kill the broker."""
+        found = broker.find(self.home)
+        assert found is not None
+        process = broker._STARTED[found.pid]
+        process.kill()
+        process.wait()
+
+    def close(self) -> None:
+        """Stop the broker."""
+        broker.down(self.home)
+        self.proxy.close()

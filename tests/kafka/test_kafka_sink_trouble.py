@@ -23,7 +23,7 @@ from slackwater.kafka import broker, sasl
 from slackwater.secrets import Secret
 from slackwater.sinks.delivery import SinkWarning
 from slackwater.sinks.kafka import preparing, sending, writing
-from tests.kafka.proxy import Proxy
+from tests.kafka.proxy import Rough
 from tests.kafka.sinks import Reader, ids, job, rows
 from tests.kafka.topics import Topics, until
 
@@ -33,39 +33,11 @@ BATCHES: Final = 6
 ROWS: Final = 400
 
 
-@dataclass(kw_only=True)
-class Rough:
-    """A broker that is killed, and reached through what can be cut."""
-
-    home: Path
-    port: int
-    topics: Topics
-    proxy: Proxy
-
-    def start(self) -> None:
-        settings = {
-            "advertised.listeners": f"PLAINTEXT://localhost:{self.proxy.port}",
-            "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
-        }
-        broker.up(self.home, port=self.port, heap_mb=256, settings=settings)
-
-    def kill(self) -> None:
-        found = broker.find(self.home)
-        assert found is not None
-        process = broker._STARTED[found.pid]
-        process.kill()
-        process.wait()
-
-
 @pytest.fixture(scope="module")
 def rough_home(tmp_path_factory: pytest.TempPathFactory, kafka_parts: None) -> Iterator[Rough]:
-    port, outer = broker.free_port(), broker.free_port()
-    proxy = Proxy(port=outer, to_port=port)
-    servers = f"localhost:{outer}"
-    it = Rough(home=tmp_path_factory.mktemp("rough"), port=port, proxy=proxy, topics=Topics(servers=servers))
+    it = Rough(home=tmp_path_factory.mktemp("rough"))
     yield it
-    broker.down(it.home)
-    proxy.close()
+    it.close()
 
 
 @pytest.fixture

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import tempfile
 import time
 from abc import ABC, abstractmethod
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import polars as pl
 
 import slackwater as sw
 from slackwater.delta.connector import delta_session_conf
-from slackwater.kafka import broker
 from slackwater.runtime.session import spark_session
 from slackwater.sinks.base import Sink
 from slackwater.sinks.postgres.server import LocalServer
 from tests.http.receiver import Receiver
+from tests.kafka.proxy import Rough
 from tests.kafka.sinks import records, settle
-from tests.kafka.topics import Topics
 from tests.redis.servers import RedisServer, redis_program
 
 Content = Counter[str]
@@ -50,11 +47,22 @@ def sink_of(kind: str, address: str, place: str, key: str) -> Sink:
     raise ValueError(message)
 
 
+class Server(Protocol):
+    """What can be killed and started again, with what it had committed."""
+
+    def start(self) -> object:
+        """Start, and be ready."""
+
+    def kill(self) -> None:
+        """Be gone at once."""
+
+
 class Target(ABC):
     """A sink of one kind, with its server; every job writes to a place of its own."""
 
     kind: str
     address: str
+    server: Server | None = None
 
     @abstractmethod
     def __init__(self, folder: Path) -> None:
@@ -73,9 +81,18 @@ class Target(ABC):
         kept = [{name: value for name, value in row.items() if name != "watermark"} for row in self.rows(place)]
         return Counter(json.dumps(row, sort_keys=True, default=str) for row in kept)
 
+    def cut(self) -> bool:
+        """Cut every connection to the server; False where there is none."""
+        return False
+
     def crash(self, gone_s: float) -> bool:
         """Kill the server, and start it again after a while; False where there is none."""
-        return False
+        if self.server is None:
+            return False
+        self.server.kill()
+        time.sleep(gone_s)
+        self.server.start()
+        return True
 
     @abstractmethod
     def close(self) -> None:
@@ -104,30 +121,24 @@ class Kafka(Target):
     kind = "kafka"
 
     def __init__(self, folder: Path) -> None:
-        self.home, self.port = folder / "broker", broker.free_port()
-        self.address = self._up()
-        self.topics = Topics(servers=self.address)
-
-    def _up(self) -> str:
-        return broker.up(self.home, port=self.port, heap_mb=256).servers
+        self.server = self.broker = Rough(home=folder / "broker")
+        self.broker.start()
+        self.topics = self.broker.topics
+        self.address = self.topics.servers
 
     def rows(self, place: str) -> list[dict[str, Any]]:
         """Return all committed records."""
         settle(self.topics, place)
         return [json.loads(record.value()) for record in records(self.topics, place)]
 
-    def crash(self, gone_s: float) -> bool:
-        """Kill the broker."""
-        found = broker.find(self.home)
-        assert found is not None
-        os.kill(found.pid, signal.SIGKILL)
-        time.sleep(gone_s)
-        self._up()
+    def cut(self) -> bool:
+        """Cut the way to the broker."""
+        self.broker.proxy.cut()
         return True
 
     def close(self) -> None:
         """Stop the broker."""
-        broker.down(self.home)
+        self.broker.close()
 
 
 class Postgres(Target):
@@ -138,31 +149,30 @@ class Postgres(Target):
     def __init__(self, folder: Path) -> None:
         # Not in a folder of pytest's: those are closed to all other users, and for root the server is one.
         self.folder = tempfile.TemporaryDirectory(prefix="slackwater-matrix-")
-        self.server = LocalServer(folder=Path(self.folder.name) / "data").start()
-        self.address = self.server.url()
+        self.server = self.database = LocalServer(folder=Path(self.folder.name) / "data").start()
+        self.address = self.database.url()
 
     def rows(self, place: str) -> list[dict[str, Any]]:
         """Return the table."""
-        with self.server.connect() as database:
+        with self.database.connect() as database:
             asked = database.execute(f"SELECT * FROM {_name(place)}".encode())  # noqa: S608  our own name
             names = [column.name for column in asked.description or ()]
             return [dict(zip(names, row, strict=True)) for row in asked.fetchall()]
 
+    def cut(self) -> bool:
+        """Let the server end every session but this one."""
+        with self.database.connect() as database:
+            database.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
+        return True
+
     def forget_mark(self, place: str) -> None:
         """Empty the ledger of the table."""
-        with self.server.connect() as database:
+        with self.database.connect() as database:
             database.execute("DELETE FROM slackwater_ledger WHERE sink LIKE %s", [f"%{_name(place)}%"])
-
-    def crash(self, gone_s: float) -> bool:
-        """Stop the server as a crash would."""
-        self.server.kill()
-        time.sleep(gone_s)
-        self.server.start()
-        return True
 
     def close(self) -> None:
         """Stop the server."""
-        self.server.stop()
+        self.database.stop()
         self.folder.cleanup()
 
 
@@ -174,25 +184,24 @@ class Redis(Target):
     def __init__(self, folder: Path) -> None:
         program = redis_program()
         assert program is not None
-        self.server = RedisServer(program=program, home=folder / "redis")
-        self.server.start()
-        self.address = self.server.url
+        self.server = self.redis = RedisServer(program=program, home=folder / "redis")
+        self.redis.start()
+        self.address = self.redis.url
 
     def rows(self, place: str) -> list[dict[str, Any]]:
         """Return the hashes."""
-        hashes = self.server.hashes(f"{place}:*")
+        hashes = self.redis.hashes(f"{place}:*")
         return [{"key": key.removeprefix(place), **fields} for key, fields in hashes.items()]
 
-    def crash(self, gone_s: float) -> bool:
-        """Kill the server."""
-        self.server.kill()
-        time.sleep(gone_s)
-        self.server.start()
+    def cut(self) -> bool:
+        """Let the server end every session."""
+        with self.redis.client() as client:
+            client.client_kill_filter(_type="normal", skipme=True)
         return True
 
     def close(self) -> None:
         """Stop the server."""
-        self.server.kill()
+        self.redis.kill()
 
 
 class Http(Target):
@@ -201,7 +210,7 @@ class Http(Target):
     kind = "http"
 
     def __init__(self, folder: Path) -> None:
-        self.receiver = Receiver()
+        self.server = self.receiver = Receiver()
         self.receiver.start()
         self.address = f"{self.receiver.url} {folder}"
 
@@ -210,11 +219,9 @@ class Http(Target):
         taken = {seen.key: seen.body for seen in self.receiver.seen if seen.path.endswith(f"/{place}")}
         return list(taken.values())
 
-    def crash(self, gone_s: float) -> bool:
-        """Stop listening, and cut every connection."""
-        self.receiver.kill()
-        time.sleep(gone_s)
-        self.receiver.start()
+    def cut(self) -> bool:
+        """Cut every connection, and go on listening."""
+        self.receiver.cut()
         return True
 
     def close(self) -> None:
