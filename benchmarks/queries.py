@@ -16,7 +16,8 @@ import slackwater as sw
 from benchmarks.cases import Case
 from benchmarks.data import DDL, Events
 from slackwater.runtime.job import Job, make_job
-from slackwater.runtime.session import QUERY_CONF, settings, spark_session
+from slackwater.runtime.session import QUERY_CONF, spark_session
+from slackwater.spark_settings import settings
 from slackwater.windows import Window
 
 if TYPE_CHECKING:

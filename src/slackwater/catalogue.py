@@ -1108,6 +1108,10 @@ CATALOGUE: Final[dict[str, str]] = {
         "each output needs a place of its own, or their rows would mix; got `{place}` for both "
         "`{first}` and `{second}`; give one of them another"
     ),
+    "SINK_TWICE": (
+        "an output goes to a place once; output `{output}` has two sinks that are {sink}, and one "
+        "would take the other's marks for its own; leave one of them out"
+    ),
     "SINK_UNREACHABLE": (
         "a sink must be there when a job starts; {sink} of output `{output}` is not: {why}; start it, "
         "or mend its address"

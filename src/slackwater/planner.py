@@ -15,7 +15,7 @@ from slackwater.operators.spec import WindowSpec
 from slackwater.plan import OutputPlan, Plan, RowNode, SourcePlan, StepPlan
 from slackwater.row_schemas import schema_after
 from slackwater.rowops import RowOp, TakeTime
-from slackwater.sinks.base import Change, Sink
+from slackwater.sinks.base import Change, Sink, Slot
 from slackwater.sources.base import Source
 from slackwater.streams import Ended, Step, Stream
 from slackwater.triggers import schedule
@@ -59,7 +59,7 @@ class _Planner:
             self._collect(ended)
         sources = tuple(self._source(stream) for stream in self.sources)
         steps = [self.plans[step] for step in self.steps]
-        self._check_ended()
+        self._check_ended(name)
         return Plan(
             name=name,
             key_groups=key_groups,
@@ -220,7 +220,7 @@ class _Planner:
         sinks = tuple(self.sinks.get(name, ()))
         self.outputs[name] = OutputPlan(name=name, kind=kind, schema=schema, sinks=sinks)  # type: ignore[arg-type]
 
-    def _check_ended(self) -> None:
+    def _check_ended(self, pipeline: str) -> None:
         """Refuse outputs that go nowhere, streams that a sink cannot take, and outputs that would mix."""
         places: dict[str, str] = {}
         for output in self.outputs.values():
@@ -230,11 +230,13 @@ class _Planner:
             if not output.sinks and output.kind == "dead_letters":
                 raise refuse("DEAD_LETTERS_UNHANDLED", stream=owner)
             identity = self._check_takes(output) if output.kind == "results" else ()
-            for sink in output.sinks:
-                sink.check(output.schema, identity)
-            for place in (sink.place for sink in output.sinks):
-                if place is not None and places.setdefault(place, output.name) != output.name:
-                    raise refuse("SINK_SHARED", place=place, first=places[place], second=output.name)
+            slot = Slot(pipeline=pipeline, output=output.name, schema=output.schema)
+            for number, sink in enumerate(output.sinks):
+                sink.check(slot, identity)
+                if sink.uses_marks and str(sink) in map(str, output.sinks[:number]):
+                    raise refuse("SINK_TWICE", sink=sink, output=output.name)
+                if sink.place is not None and places.setdefault(sink.place, output.name) != output.name:
+                    raise refuse("SINK_SHARED", place=sink.place, first=places[sink.place], second=output.name)
         for name in self.sinks:
             if name not in self.outputs:
                 owner = name.rsplit(".", 1)[0]

@@ -18,7 +18,7 @@ from slackwater.delta import connector
 from slackwater.delta.connector import check_delta_session, delta_session
 from slackwater.errors import DefinitionError, RunError
 from slackwater.runtime.delta_stream import changed_source
-from slackwater.sinks.base import Unavailable
+from slackwater.sinks.base import Slot, Unavailable
 from slackwater.sinks.delta import delta
 from slackwater.sinks.delta.table import Turn
 from slackwater.sinks.delta.troubles import explained
@@ -68,6 +68,10 @@ def test_options_that_cannot_be_are_refused(options: dict[str, Any], words: str)
         delta("/lake/t", **options)
 
 
+def slot(schema: pl.Schema) -> Slot:
+    return Slot(pipeline="p", output="totals", schema=schema)
+
+
 @pytest.mark.parametrize("path", ["", " ", None, 3])
 def test_path_that_is_none_is_refused(path: Any) -> None:  # noqa: ANN401
     with pytest.raises(DefinitionError, match=r"DELTA_PATH.*the Delta sink takes the path of a table"):
@@ -76,26 +80,26 @@ def test_path_that_is_none_is_refused(path: Any) -> None:  # noqa: ANN401
 
 def test_column_that_the_rows_do_not_have_is_refused() -> None:
     with pytest.raises(DefinitionError, match=r"DELTA_COLUMN_UNKNOWN.*`partition_by`.*did you mean `user`\?"):
-        delta("/lake/t", partition_by="usr").check(RESULTS)
+        delta("/lake/t", partition_by="usr").check(slot(RESULTS))
 
 
 def test_key_that_is_carried_out_and_not_stored_is_refused() -> None:
     with pytest.raises(DefinitionError, match=r"DELTA_COLUMN_UNKNOWN.*`merge_on`.*`is_retraction` is not"):
-        delta("/lake/t", merge_on="is_retraction").check(RESULTS)
+        delta("/lake/t", merge_on="is_retraction").check(slot(RESULTS))
 
 
 @pytest.mark.parametrize("names, words", [(["a b"], "cannot be stored"), (["User", "user"], "`User` is `user`, too")])
 def test_name_that_delta_cannot_store_is_refused(names: list[str], words: str) -> None:
     with pytest.raises(DefinitionError, match=rf"DELTA_COLUMN_NAME.*{words}"):
-        delta("/lake/t").check(pl.Schema(dict.fromkeys(names, pl.String())))
+        delta("/lake/t").check(slot(pl.Schema(dict.fromkeys(names, pl.String()))))
 
 
 def test_key_by_which_windows_would_overwrite_one_another_is_refused() -> None:
     with pytest.raises(
         DefinitionError, match=r"SINK_KEYS_OVERWRITE.*write merge_on=\['total', 'user', 'window_start'\]"
     ):
-        delta("/lake/t", merge_on="total").check(RESULTS, identity=["user"])
-    delta("/lake/t", merge_on=["user", "window_end"]).check(RESULTS, identity=["user"])
+        delta("/lake/t", merge_on="total").check(slot(RESULTS), identity=["user"])
+    delta("/lake/t", merge_on=["user", "window_end"]).check(slot(RESULTS), identity=["user"])
 
 
 @pytest.mark.parametrize(

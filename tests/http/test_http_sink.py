@@ -9,6 +9,7 @@ import ssl
 import subprocess
 import sys
 import threading
+import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -24,7 +25,7 @@ from slackwater.secrets import secret
 from slackwater.sinks import delivery, files
 from slackwater.sinks.base import DROP, Slot
 from slackwater.sinks.console import console
-from slackwater.sinks.delivery import SinkWarning
+from slackwater.sinks.delivery import SinkWarning, StoppedWaitingError
 from slackwater.sinks.http import HttpSink, http
 from slackwater.sinks.http import definition as http_module
 from slackwater.sinks.http import sending as http_sending
@@ -357,6 +358,17 @@ def test_trouble_that_does_not_pass_fails_the_batch(receiver: Receiver) -> None:
         job(receiver, retry_for="300ms").deliver(rows(*range(20)))
 
 
+def test_stop_ends_the_waiting_for_an_answer(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_sending, "FIRST_WAIT_S", 60.0)
+    receiver.judge = lambda _: Fault(status=503)
+    run = job(receiver)
+    outlet, began = run.start(), time.monotonic()
+    outlet.is_stopping = lambda: time.monotonic() > began + 0.3
+    with pytest.raises(StoppedWaitingError):
+        run.deliver(rows(1))
+    assert time.monotonic() < began + 10
+
+
 def test_requests_that_wait_are_spoken_of(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_sending, "SAID_AFTER_S", 0.0)
     receiver.faults.extend([Fault(status=503)] * 6)
@@ -449,7 +461,7 @@ def test_tls_is_spoken_and_the_certificate_checked(tmp_path: Path, needs: Needs)
 
 
 def test_key_that_the_output_does_not_have_is_an_error(receiver: Receiver) -> None:
-    with pytest.raises(RunError, match=r"HTTP_COLUMN.*no column `usr` \(did you mean `user`\?\)"):
+    with pytest.raises(DefinitionError, match=r"HTTP_COLUMN.*no column `usr` \(did you mean `user`\?\)"):
         job(receiver, key="usr").start()
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from slackwater.dead_letters.places import Topic
 from slackwater.dead_letters.reading import scan_letters
-from slackwater.errors import RunError
+from slackwater.errors import DefinitionError, RunError
 from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA
 from slackwater.kafka.broker import free_port
 from slackwater.sinks.kafka import KafkaSink, kafka, preparing, sending, writing
@@ -359,7 +359,7 @@ def test_options_that_librdkafka_does_not_know_are_said(topics: Topics) -> None:
     ],
 )
 def test_columns_that_are_not_there_are_said_at_the_start(topics: Topics, wrong: dict[str, Any], words: str) -> None:
-    with pytest.raises(RunError, match=rf"KAFKA_SINK_COLUMN.*{words}"):
+    with pytest.raises(DefinitionError, match=rf"KAFKA_SINK_COLUMN.*{words}"):
         job(topics, "any", **wrong).start()
 
 

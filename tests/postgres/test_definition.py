@@ -13,6 +13,7 @@ import pytest
 
 import slackwater as sw
 from slackwater.errors import DefinitionError, RunError
+from slackwater.sinks.base import Slot
 from slackwater.sinks.options import check_window_keys
 from slackwater.sinks.postgres import PostgresSink, postgres
 from slackwater.sinks.postgres.column_types import Column, holds
@@ -87,7 +88,7 @@ def test_option_that_cannot_be_right_is_refused(options: dict[str, Any], words: 
 def test_rows_that_the_sink_cannot_write_are_refused(options: dict[str, Any], schema: pl.Schema, words: str) -> None:
     sink = postgres(URL, "totals", **options)
     with pytest.raises(DefinitionError, match=words):
-        sink.check(schema)
+        sink.check(Slot(pipeline="p", output="o", schema=schema))
     with pytest.raises(DefinitionError, match=words):
         SinkHarness(sink=sink, schema=schema).start()
 
@@ -112,7 +113,7 @@ def test_key_by_which_windows_would_overwrite_one_another_is_refused(upsert_on: 
     with pytest.raises(DefinitionError, match=words):
         check_window_keys("upsert_on", upsert_on, RESULTS, ["user", "shop"])
     with pytest.raises(DefinitionError, match="SINK_KEYS_OVERWRITE"):
-        postgres(URL, "t", upsert_on=upsert_on).check(RESULTS, ["user", "shop"])
+        postgres(URL, "t", upsert_on=upsert_on).check(Slot(pipeline="p", output="o", schema=RESULTS), ["user", "shop"])
 
 
 @pytest.mark.parametrize(

@@ -448,14 +448,14 @@ def test_key_where_marks_are_is_an_error(server: RedisServer) -> None:
 )
 def test_columns_that_the_output_does_not_have_are_an_error(options: dict[str, Any], words: str) -> None:
     schema = pl.Schema({"user": pl.String(), "orders": pl.Int64(), "ratio": pl.Float64(), "tags": pl.List(pl.String())})
-    with pytest.raises(RunError, match=rf"REDIS_COLUMN.*{words}"):
-        redis("redis://localhost", **options).prepare(Slot(pipeline="test", output="results", schema=schema))
+    with pytest.raises(DefinitionError, match=rf"REDIS_COLUMN.*{words}"):
+        redis("redis://localhost", **options).check(Slot(pipeline="test", output="results", schema=schema))
 
 
 def test_output_of_keys_alone_is_an_error() -> None:
     slot = Slot(pipeline="test", output="results", schema=pl.Schema({"user": pl.String()}))
-    with pytest.raises(RunError, match=r"REDIS_COLUMN.*no column beside the key"):
-        redis("redis://localhost", key="user").prepare(slot)
+    with pytest.raises(DefinitionError, match=r"REDIS_COLUMN.*no column beside the key"):
+        redis("redis://localhost", key="user").check(slot)
 
 
 @pytest.mark.parametrize(

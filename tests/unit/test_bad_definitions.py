@@ -52,6 +52,19 @@ def one_folder() -> None:
     sw.Pipeline("p", stream.to(sw.sinks.files("out")), stream.dead_letters.to(sw.sinks.files("./out")))
 
 
+def one_topic() -> None:
+    """Build a pipeline whose rows go to one topic by two sinks."""
+    stream = purchases()
+    ends = [stream.to(sw.sinks.kafka("localhost:9092", "rows", changelog=changelog)) for changelog in (True, False)]
+    sw.Pipeline("p", *ends, stream.dead_letters.drop())
+
+
+def no_such_key() -> None:
+    """Build a pipeline whose rows have not the column that is to be a record's key."""
+    stream = purchases()
+    sw.Pipeline("p", stream.to(sw.sinks.kafka("localhost:9092", "rows", key="usr_id")), stream.dead_letters.drop())
+
+
 def chained(first: Any) -> Any:  # noqa: ANN401
     """Build a pipeline with a second window on the results of `first`."""
     second = first.key_by("user_id").window(sw.tumbling("1h"), name="hourly").aggregate(n=sw.count())
@@ -255,6 +268,8 @@ OUTPUTS = [
     Bad("dead letters left unhandled", "DEAD_LETTERS_UNHANDLED", "add purchases.dead_letters.to(sink)", lambda: sw.Pipeline("p", purchases().to(sw.sinks.memory()))),
     Bad("dead letters of results left unhandled", "DEAD_LETTERS_UNHANDLED", "got none for `purchases.window`", lambda: built(windowed().aggregate(n=sw.count()).where("n > 1"))),
     Bad("dead letters of a stream that is not there", "OUTPUT_UNKNOWN", "got `orders.window.dead_letters`", foreign_dead_letters),
+    Bad("one output by two sinks into one topic", "SINK_TWICE", "`purchases.rows` has two sinks that are Kafka rows", one_topic),
+    Bad("key of records that is no column", "KAFKA_SINK_COLUMN", "did you mean `user_id`", no_such_key),
     Bad("two outputs in one folder", "SINK_SHARED", "/out` for both `purchases.rows` and `purchases.dead_letters`", one_folder),
     Bad("files that are nowhere", "NOT_A_FOLDER", "the files sink is a folder; got None", lambda: sw.sinks.files(None)),
     Bad("a log that is a number", "NOT_A_FOLDER", "a log is a folder; got 5", lambda: sw.sources.log(5)),

@@ -54,6 +54,7 @@ LEVELS = {
     "slackwater.stopping": 5,
     "slackwater.local_folders": 10,
     "slackwater.crash_points": 0,
+    "slackwater.spark_settings": 0,
     "slackwater.catalogue": 0,
     "slackwater.errors": 0,
 }

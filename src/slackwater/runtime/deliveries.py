@@ -61,7 +61,7 @@ class Deliveries:
             written = self._deliver(
                 batch, name, rows, {number: expect(name, number) for number in range(layout[name] + 1)}
             )
-            if outlet.uses_marks:
+            if outlet.sink.uses_marks:
                 marks.setdefault(name, {}).update({str(number): batch.number for number in written})
                 self._ours.update((name, number) for number in written)
             crash_point("delivering", batch.number)
@@ -73,11 +73,11 @@ class Deliveries:
         if not others:
             outlet.deliver(rows, driver)
             return [0]
-        if outlet.uses_marks:
+        if outlet.sink.uses_marks:
             outlet.judge(driver)
         write = _SlotWriter(outlet.sink, outlet.slot, expected)
         parts = batch.in_parallel(outlet.slot.output, outlet.slot.schema, write)
-        if outlet.uses_marks:
+        if outlet.sink.uses_marks:
             nothing = SinkBatch(batch=rows.batch, schema=rows.schema, rows=0, frames=lambda: iter(()))
             outlet.deliver(nothing, driver)
         return [0, *(part + 1 for part in parts)]

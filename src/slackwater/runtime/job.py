@@ -40,12 +40,13 @@ from slackwater.runtime.kafka_watch import KafkaWatch, processed_offsets
 from slackwater.runtime.outputs import EvaluatedBatch
 from slackwater.runtime.query import packets
 from slackwater.runtime.report import BatchReport
-from slackwater.runtime.session import QUERY_CONF, UNPACKING_CONF, hush, settings, spark_session, unhush
+from slackwater.runtime.session import QUERY_CONF, UNPACKING_CONF, hush, spark_session, unhush
 from slackwater.runtime.worker import CLOCK_PROPERTY, PlanHandle
 from slackwater.runtime.worker_errors import unwrapped
 from slackwater.sinks.delivery import StoppedWaitingError
 from slackwater.sources.delta import DeltaSource
 from slackwater.sources.kafka import KafkaSource
+from slackwater.spark_settings import settings
 from slackwater.stopping import stopped_by_signals
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -99,19 +99,6 @@ def unhush(spark: SparkSession, name: str) -> None:
         _HUSHED.discard(name)
         if not _HUSHED:
             spark.sparkContext.setLogLevel("ERROR")
-
-
-@contextmanager
-def settings(spark: SparkSession, wanted: Mapping[str, str]) -> Iterator[None]:
-    """Set `wanted` while a query starts, which copies them; then leave the session as it was."""
-    before = {key: spark.conf.get(key, None) for key in wanted}
-    for key, value in wanted.items():
-        spark.conf.set(key, value)
-    try:
-        yield
-    finally:
-        for key, old in before.items():
-            spark.conf.unset(key) if old is None else spark.conf.set(key, old)
 
 
 @contextmanager

@@ -70,6 +70,8 @@ class SinkBatch:
     rows: int
     frames: Callable[[], Iterator[pl.DataFrame]]
     """The rows, one bounded frame after another; can be asked for again."""
+    is_stopping: Callable[[], bool] = lambda: False
+    """Whether the job was asked to stop; who waits inside `write` looks at it, and raises `StoppedWaitingError`."""
     in_parallel: Callable[[Callable[[int, SinkBatch], None]], Any] | None = None
     """For a large batch on the driver: runs a function over (part's number, part's rows) on the executors."""
     spark_frame: Callable[[], Any] | None = None
@@ -113,11 +115,16 @@ class Sink(ABC):
         return None
 
     @property
+    def uses_marks(self) -> bool:
+        """Whether slots remember what they have; else every delivery is written."""
+        return self.delivery == "exactly_once" and self.keeps_marks
+
+    @property
     def name(self) -> str:
         """What the sink is called among those of its output; it stays the same when the sink's server moves."""
         return self.place or type(self).__name__
 
-    def check(self, schema: pl.Schema, identity: Sequence[str] = ()) -> None:  # noqa: B027  most sinks take any rows
+    def check(self, slot: Slot, identity: Sequence[str] = ()) -> None:  # noqa: B027  most sinks take any rows
         """Refuse rows that cannot be written, when the pipeline is built; `identity` are window results' keys."""
 
     def session_conf(self) -> dict[str, str]:

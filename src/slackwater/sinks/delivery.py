@@ -83,9 +83,10 @@ class Outlet:
     def check(self, expected: Expected) -> None:
         """Prepare the sink before the first batch, and see that its mark is one that this run can go on from."""
         try:
+            self.sink.check(self.slot)
             self.sink.prepare(self.slot)
             self._open()
-            if self.uses_marks:
+            if self.sink.uses_marks:
                 expected.is_there(self._found, self.sink, self.slot)
         except BaseException as error:
             self.close()
@@ -95,6 +96,7 @@ class Outlet:
 
     def deliver(self, batch: SinkBatch, expected: Expected) -> None:
         """Deliver a batch as the sink promises, waiting for a sink that is not there."""
+        batch.is_stopping = self.is_stopping
         if self.sink.delivery == "at_most_once":
             self._deliver_or_lose(batch)
         else:
@@ -133,7 +135,7 @@ class Outlet:
         """Go through the protocol once; the numbers are its own."""
         writer = self._open()  # 1, 2
         crash_point("opened", batch.batch)
-        if not self.uses_marks or not expected.is_there(self._found, self.sink, self.slot):  # 3
+        if not self.sink.uses_marks or not expected.is_there(self._found, self.sink, self.slot):  # 3
             writer.write(batch, expected.mark if self.sink.delivery == "exactly_once" else None)  # 4
             self._found = expected.mark
         crash_point("committed", batch.batch)
@@ -146,15 +148,10 @@ class Outlet:
             facts = {"sink": self.sink, "output": self.slot.output, "why": trouble, "batch": batch.batch}
             _warn("SINK_LOST", render("SINK_LOST", **facts))
 
-    @property
-    def uses_marks(self) -> bool:
-        """Whether the slot remembers what it has; else every delivery is written."""
-        return self.sink.delivery == "exactly_once" and self.sink.keeps_marks
-
     def _open(self) -> SinkWriter:
         if self._writer is None:
             self._writer = self.sink.open(self.slot)
-            self._found = self._writer.mark() if self.uses_marks else None
+            self._found = self._writer.mark() if self.sink.uses_marks else None
         return self._writer
 
     def _wait(self, seconds: float) -> None:

@@ -41,9 +41,9 @@ class DeltaSink(Sink):
         """Return what a session with Delta is started with."""
         return delta_session_conf()
 
-    def check(self, schema: pl.Schema, identity: Sequence[str] = ()) -> None:
-        """Refuse rows of `schema` that the sink cannot write; `identity` are the key columns of window results."""
-        stored = self.stored(schema)
+    def check(self, slot: Slot, identity: Sequence[str] = ()) -> None:
+        """Refuse rows that the sink cannot write; `identity` are the key columns of window results."""
+        stored = self.stored(slot.schema)
         for what, names in (("merge_on", self.merge_on), ("partition_by", self.partition_by)):
             for name in names:
                 if name not in stored:
@@ -57,7 +57,7 @@ class DeltaSink(Sink):
                     "DELTA_COLUMN_NAME", column=name, why=f"is `{twins[0]}`, too" if twins else "cannot be stored"
                 )
             spark_type(dtype, name)
-        check_window_keys("merge_on", self.merge_on, schema, identity)
+        check_window_keys("merge_on", self.merge_on, slot.schema, identity)
 
     def stored(self, schema: pl.Schema) -> pl.Schema:
         """Return the columns that the table has: where retractions are carried out, they are not stored."""
@@ -67,7 +67,6 @@ class DeltaSink(Sink):
         """Check the session, the table, its columns and partitions; make the table if there is none."""
         from slackwater.sinks.delta.preparing import Preparation  # noqa: PLC0415  needs Spark, which definitions do not
 
-        self.check(slot.schema)
         Preparation(spark=delta_session(), sink=self, slot=slot).run()
 
     def open(self, slot: Slot) -> SinkWriter:

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import uuid
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -23,9 +22,10 @@ from slackwater.sinks.delivery import SinkWarning
 from slackwater.sinks.delta.rows import batch_frame, local_frame
 from slackwater.sinks.delta.table import DeltaPlace, Turn
 from slackwater.sinks.delta.troubles import ConflictError, explained
+from slackwater.spark_settings import settings
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 RETRACTION: Final = "is_retraction"
 _APP: Final = "spark.databricks.delta.write.txnAppId"
@@ -128,7 +128,7 @@ class DeltaWriter(SinkWriter):
         if RETRACTION in rows.columns:
             merge = merge.whenMatched(f"new.{RETRACTION}").delete()
         merge = merge.whenMatched().updateExpr(columns).whenNotMatched(stays).insertExpr(columns)
-        with _settings(rows.sparkSession, options):
+        with settings(rows.sparkSession, options):
             merge.execute()
 
     @property
@@ -158,19 +158,6 @@ def _append(rows: DataFrame, path: str, options: Mapping[str, str]) -> None:
     names = {_APP: "txnAppId", _NUMBER: "txnVersion", _NOTE: "userMetadata"}
     given = {names[name]: value for name, value in options.items()}
     rows.write.format("delta").mode("append").options(**given).save(path)
-
-
-@contextmanager
-def _settings(spark: SparkSession, wanted: Mapping[str, str]) -> Iterator[None]:
-    """Set `wanted` for one command: a merge takes them from the session and from nowhere else."""
-    before = {name: spark.conf.get(name, None) for name in wanted}
-    for name, value in wanted.items():
-        spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name, old in before.items():
-            spark.conf.unset(name) if old is None else spark.conf.set(name, old)
 
 
 def _quoted(name: str) -> str:

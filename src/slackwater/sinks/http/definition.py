@@ -11,7 +11,7 @@ import re
 import socket
 import ssl
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Literal
@@ -66,12 +66,16 @@ class HttpSink(Sink):
         """Return what the sink of refused rows needs."""
         return self.rejected.session_conf()
 
-    def prepare(self, slot: Slot) -> None:
-        """See that the key's columns are there, that the receiver can be connected to, and where refused rows go."""
-        http_library()
+    def check(self, slot: Slot, identity: Sequence[str] = ()) -> None:  # noqa: ARG002  a request names its window
+        """Refuse an output that has not the columns of the key."""
         for name in self.key:
             if name not in slot.schema:
-                raise fault("HTTP_COLUMN", output=slot.output, name=name, hint=near_miss(name, slot.schema))
+                raise refuse("HTTP_COLUMN", output=slot.output, name=name, hint=near_miss(name, slot.schema))
+        self.rejected.check(_rejected_slot(slot))
+
+    def prepare(self, slot: Slot) -> None:
+        """See that the receiver can be connected to, and where refused rows go."""
+        http_library()
         self._revealed()
         _connect(urlsplit(self.url), self.timeout_ms, self.ca)
         self.rejected.prepare(_rejected_slot(slot))
@@ -131,6 +135,7 @@ class _HttpWriter(SinkWriter):
             key=self.sink.key,
             batch_rows=self.sink.batch_rows,
         )
+        self.sender.is_stopping = batch.is_stopping
         outcome = Outcome()
         for lanes in requests.lanes(batch):
             self.sender.send(lanes, outcome)

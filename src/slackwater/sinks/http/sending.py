@@ -17,7 +17,7 @@ from typing import Any, Final
 from slackwater.errors import fault
 from slackwater.eventtime.durations import render_ms
 from slackwater.sinks.base import Unavailable
-from slackwater.sinks.delivery import SinkWarning
+from slackwater.sinks.delivery import SinkWarning, StoppedWaitingError
 from slackwater.sinks.http.requests import Request
 
 FIRST_WAIT_S: Final = 0.1
@@ -26,6 +26,7 @@ SAID_AFTER_S: Final = 2.0
 """Requests that wait longer than this are spoken of."""
 IN_WORK_S: Final = 30.0
 """How long 409 is taken for "the same key is in work", after an attempt that was not answered."""
+_LOOK_S: Final = 0.1
 _CONFLICT: Final = 409
 _PASSING: Final = frozenset({408, 425, 429})
 _DENIED: Final = frozenset({401, 407})
@@ -85,6 +86,8 @@ class Sender:
     ca: str | None
     say_waiting: Callable[[str], str]
     """Makes the words of the warning that requests wait."""
+    is_stopping: Callable[[], bool] = lambda: False
+    """Whether the job was asked to stop: requests that wait then do so no longer."""
     _pool: Any = None
     _threads: ThreadPoolExecutor | None = None
     _over: threading.Event = field(default_factory=threading.Event)
@@ -164,8 +167,14 @@ class Sender:
                 self._has_said.set()
                 warnings.warn(f"[SINK_WAITING] {self.say_waiting(why)}", SinkWarning, stacklevel=2)
             dice = random.uniform(0.5, 1.0)  # noqa: S311  no secret is made of it
-            self._over.wait(min(left_s, max(wait_s, backoff_s * dice)))
+            self._wait(min(left_s, max(wait_s, backoff_s * dice)))
             backoff_s = min(2 * backoff_s, LONGEST_WAIT_S)
+
+    def _wait(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while not self._over.wait(min(_LOOK_S, max(0.0, until - time.monotonic()))) and time.monotonic() < until:
+            if self.is_stopping():
+                raise StoppedWaitingError
 
     def _ask(self, request: Request) -> _Answer:
         response = self._pool.request(

@@ -16,7 +16,7 @@ from slackwater.sinks.base import EVERYTHING, Change, Delivery, Sink, SinkWriter
 from slackwater.sinks.kafka.names import identity_of
 from slackwater.sinks.kafka.options import DEFAULT_TIMEOUT_MS, TIMEOUT, Option, checked_options
 from slackwater.sinks.kafka.preparing import prepare
-from slackwater.sinks.kafka.records import Header, Records, ValueFormat
+from slackwater.sinks.kafka.records import Header, Records, ValueFormat, check_columns
 from slackwater.sinks.kafka.troubles import Target
 from slackwater.sinks.kafka.writing import open_slot
 from slackwater.sinks.options import check_delivery
@@ -49,6 +49,10 @@ class KafkaSink(Sink):
     def name(self) -> str:
         """The topic, wherever its brokers are."""
         return f"kafka {self.topic}"
+
+    def check(self, slot: Slot, identity: Sequence[str] = ()) -> None:  # noqa: ARG002  a topic keeps every record
+        """Refuse an output that has not the columns of the key or the headers."""
+        check_columns(self, slot)
 
     def prepare(self, slot: Slot) -> None:
         """See that rows can be written as records, that the topics are there, and that we may write to them."""

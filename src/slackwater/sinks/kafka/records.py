@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 import polars as pl
 
-from slackwater.errors import RunError, fault, near_miss
+from slackwater.errors import RunError, fault, near_miss, refuse
 from slackwater.formats.dead_letter_json import bytes_as_base64
 from slackwater.sinks.base import SinkBatch, Slot, Unavailable
 
@@ -74,12 +74,7 @@ class Records:
 
     @classmethod
     def of(cls, sink: KafkaSink, slot: Slot) -> Records:
-        """Return what makes records of a slot's rows, or raise a fault for columns that are not there."""
-        for column in sink.key:
-            if column not in slot.schema:
-                raise _unknown("key", column, slot)
-        for _, header in sink.headers:
-            _check_header(header, slot)
+        """Return what makes records of a slot's rows."""
         with _registry_may_be_away():
             values = sink.value.encoder(slot.schema, subject=f"{sink.topic}-value") if sink.value else JsonValues()
         return cls(
@@ -170,6 +165,15 @@ def _column(header: Header) -> pl.Expr:
     return pl.col(header) if isinstance(header, str) else header
 
 
+def check_columns(sink: KafkaSink, slot: Slot) -> None:
+    """Refuse a key or headers of columns that the output does not have."""
+    for column in sink.key:
+        if column not in slot.schema:
+            raise _unknown("key", column, slot)
+    for _, header in sink.headers:
+        _check_header(header, slot)
+
+
 def _check_header(header: Header, slot: Slot) -> None:
     if isinstance(header, str):
         if header not in slot.schema:
@@ -185,6 +189,6 @@ def _check_header(header: Header, slot: Slot) -> None:
 
 def _unknown(what: str, got: str, slot: Slot) -> Exception:
     known = ", ".join(slot.schema)
-    return fault(
+    return refuse(
         "KAFKA_SINK_COLUMN", what=what, output=slot.output, got=got, known=known, hint=near_miss(got, slot.schema)
     )

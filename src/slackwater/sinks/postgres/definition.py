@@ -51,8 +51,9 @@ class PostgresSink(Sink):
         """The table, wherever its server is."""
         return f"postgres {self.table}"
 
-    def check(self, schema: pl.Schema, identity: Sequence[str] = ()) -> None:
-        """Refuse rows of `schema` that the sink cannot write; `identity` are the key columns of window results."""
+    def check(self, slot: Slot, identity: Sequence[str] = ()) -> None:
+        """Refuse rows that the sink cannot write; `identity` are the key columns of window results."""
+        schema = slot.schema
         names = self._names(schema)
         for source in names:
             if source not in schema:
@@ -69,7 +70,6 @@ class PostgresSink(Sink):
 
     def prepare(self, slot: Slot) -> None:
         """Check the server, the table, its columns and the user's rights; make what is to be made."""
-        self.check(slot.schema)
         with (
             closing(connect(self.url, self.password)) as connection,
             transaction(connection, sink=self, doing="the start"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -114,9 +114,12 @@ class RedisSink(Sink):
         """The hashes with this prefix: a retraction deletes the whole of one."""
         return f"{self.url} {self.hashes.prefix or ''}".rstrip()
 
-    def prepare(self, slot: Slot) -> None:
-        """See that the output has the columns, and that the server lets us read and write."""
+    def check(self, slot: Slot, identity: Sequence[str] = ()) -> None:  # noqa: ARG002  a hash may be of many windows
+        """Refuse an output that has not the columns."""
         self.hashes.check(slot)
+
+    def prepare(self, slot: Slot) -> None:
+        """See that the server lets us read and write."""
         self.open(slot).close()
 
     def open(self, slot: Slot) -> SinkWriter:

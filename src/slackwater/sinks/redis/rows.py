@@ -8,7 +8,7 @@ from typing import Final
 
 import polars as pl
 
-from slackwater.errors import fault, near_miss
+from slackwater.errors import fault, near_miss, refuse
 from slackwater.formats.dead_letter_json import bytes_as_base64
 from slackwater.sinks.base import SinkBatch, Slot
 
@@ -40,13 +40,13 @@ class Hashes:
             for name in names:
                 if name not in slot.schema:
                     hint = near_miss(name, slot.schema)
-                    raise fault("REDIS_COLUMN", what=what, output=slot.output, got=f"no column `{name}`{hint}")
+                    raise refuse("REDIS_COLUMN", what=what, output=slot.output, got=f"no column `{name}`{hint}")
         for name in self.key:
             if isinstance(slot.schema[name], _KEYLESS):
                 got = f"`{name}` of type {slot.schema[name]}"
-                raise fault("REDIS_COLUMN", what="key", output=slot.output, got=got)
+                raise refuse("REDIS_COLUMN", what="key", output=slot.output, got=got)
         if not self.fields(slot.schema):
-            raise fault("REDIS_COLUMN", what="columns", output=slot.output, got="no column beside the key")
+            raise refuse("REDIS_COLUMN", what="columns", output=slot.output, got="no column beside the key")
 
     def chunks(self, batch: SinkBatch, slot: Slot, *, reserved: str) -> Iterator[str]:
         """Yield the last row of each key, some hundreds at a time: a JSON object of columns; at least one chunk.
