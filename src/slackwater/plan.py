@@ -11,6 +11,7 @@ from typing import Literal
 
 import polars as pl
 
+from slackwater.formats.undecoded import Undecoded
 from slackwater.operators.spec import WindowSpec
 from slackwater.rowops import RowOp, TakeTime
 from slackwater.sinks.base import Sink
@@ -30,6 +31,8 @@ class RowNode:
     outputs: tuple[str, ...] = ()
     steps: tuple[str, ...] = ()
     """The keyed steps that take the rows from here."""
+    undecoded: Undecoded | None = None
+    """The columns of these rows that were left out in the decoding, because no step looks at them."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -19,6 +19,7 @@ from slackwater.sinks.base import Change, Sink, Slot
 from slackwater.sources.base import Source
 from slackwater.streams import Ended, Step, Stream
 from slackwater.triggers import schedule
+from slackwater.unread import without_unread
 from slackwater.windows import GlobalWindow, SessionWindow
 
 RESERVED_RESULTS = ("window_start", "window_end", "pane", "pane_index", "is_retraction", "watermark")
@@ -123,6 +124,7 @@ class _Planner:
             raise refuse("EVENT_TIME_TWICE", stream=name)
         root = RowNode(op=None, step=name, schema=source.schema or source.metadata)
         rows = self._tree(root, self.origins[name].paths, is_bytes=source.schema is None, has_time=False)
+        rows = without_unread(rows, {step: plan.spec for step, plan in self.plans.items()})
         dead = f"{name}.dead_letters"
         self._output(dead, DEAD_LETTER_SCHEMA)
         [time] = times.values() or [None]

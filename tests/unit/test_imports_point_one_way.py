@@ -27,6 +27,7 @@ LEVELS = {
     "slackwater.runtime": 70,
     "slackwater.explain": 65,
     "slackwater.planner": 60,
+    "slackwater.unread": 58,
     "slackwater.engine": 40,
     "slackwater.plan": 35,
     "slackwater.streams": 35,

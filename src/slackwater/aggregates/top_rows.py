@@ -37,7 +37,7 @@ class Top(Aggregate):
             raise refuse("TOP_N", got=self.n)
 
     def inputs(self) -> list[pl.Expr]:
-        return [as_expr(self.by)] if self.column is None else [as_expr(self.by), as_expr(self.column)]
+        return [as_expr(self.by), pl.all() if self.column is None else as_expr(self.column)]
 
     def output_type(self, schema: pl.Schema) -> pl.DataType:
         by = input_type(self.by, schema, reader=self.describe())

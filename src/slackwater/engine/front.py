@@ -55,7 +55,7 @@ class Arrivals:
             self._out(frame.select(node.schema.names()), name)
         for name in node.steps:
             step = self.plan.by_name[name]
-            front = self.fronts.setdefault(name, WindowFront(step.spec))
+            front = self.fronts.setdefault(name, WindowFront(step.spec, node.undecoded))
             made = front.combine(frame, step_time(step, self.clock))
             for what, number in made.counts.items():
                 self.count(name, what, number)

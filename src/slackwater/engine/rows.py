@@ -12,8 +12,9 @@ from slackwater.errors import SlackwaterError, fault
 from slackwater.eventtime.clock import MIN_MS
 from slackwater.eventtime.lateness import LatenessSketch
 from slackwater.eventtime.times import FIRST_USABLE_MS, LAST_USABLE_MS, render_time
-from slackwater.formats.base import Decoder, Format
+from slackwater.formats.base import Format
 from slackwater.formats.dead_letters import dead_letters
+from slackwater.formats.undecoded import decoder_of
 from slackwater.plan import RowNode
 from slackwater.rowops import Decode, Map, RowOp, Rule, Select, TakeTime, Validate, Where, WithColumns
 from slackwater.sources.kafka import METADATA
@@ -82,7 +83,8 @@ class RowFunctions:
                 return self._validate(node, rules, frame, context)
 
     def _decode(self, node: RowNode, form: Format, frame: pl.DataFrame, context: RowContext) -> pl.DataFrame:
-        decoded = _decoder(form).decode(frame["__payload"])
+        decoder = decoder_of(form) if node.undecoded is None else node.undecoded.decoder()
+        decoded = decoder.decode(frame["__payload"])
         added = [
             METADATA[name.removeprefix("kafka_")][1].alias(name) for name in node.schema if name not in form.schema
         ]
@@ -132,17 +134,6 @@ class RowFunctions:
                 bury(frame.filter(broken), node.step, pl.Series(["invalid"]), words, context)
                 frame = frame.filter(~broken)
         return frame
-
-
-_decoders: dict[int, tuple[Format, Decoder]] = {}
-
-
-def _decoder(form: Format) -> Decoder:
-    """Return the process's decoder for `form`; a decoder learns, so it outlives the task."""
-    if id(form) not in _decoders:
-        # The format is kept with its decoder, so that its id stays its own.
-        _decoders[id(form)] = (form, form.decoder())
-    return _decoders[id(form)][1]
 
 
 def bury(rows: pl.DataFrame, step: str, reason: pl.Series, message: pl.Series, context: RowContext) -> None:

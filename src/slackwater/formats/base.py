@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
@@ -67,9 +68,18 @@ class Format(ABC):
     schema: pl.Schema
     """The columns of every record."""
 
+    @property
+    def optional(self) -> frozenset[str]:
+        """The columns that a decoder can do without."""
+        return frozenset()
+
     @abstractmethod
     def decoder(self) -> Decoder:
         """Return a new decoder of such records."""
+
+    def narrow_decoder(self, left_out: Collection[str]) -> Decoder:  # noqa: ARG002  here there is nothing to leave out
+        """Return a decoder that does without some of the optional columns; it finds the same flaws."""
+        return self.decoder()
 
     @abstractmethod
     def __str__(self) -> str:

@@ -13,6 +13,7 @@ import polars as pl
 
 from slackwater.aggregates.combine import combine_rows, merge_states, state_columns
 from slackwater.eventtime.clock import StepTime
+from slackwater.formats.undecoded import Undecoded
 from slackwater.operators.late_rows import late_rows
 from slackwater.operators.spec import WindowSpec
 from slackwater.windows import CumulativeWindow, HoppingWindow, SessionWindow, SlidingWindow
@@ -47,8 +48,9 @@ class Combined:
 class WindowFront:
     """Prepares rows for one window step."""
 
-    def __init__(self, spec: WindowSpec) -> None:
+    def __init__(self, spec: WindowSpec, undecoded: Undecoded | None = None) -> None:
         self.spec = spec
+        self.undecoded = undecoded
         self._extra = [pl.len().cast(pl.Int64).alias("__new")]
         self._carry = [pl.col("__new").sum()]
         if spec.schedule.early_event_time_ms is not None:
@@ -80,7 +82,7 @@ class WindowFront:
         if oldest is not None and _is_late(int(oldest), window, spec.lateness_ms, watermark_ms):  # type: ignore[arg-type]
             cells = rows.with_columns(cell_exprs(window, pl.col("__ts")))
             is_late = (last_end_expr(window) + spec.lateness_ms <= watermark_ms) & (pl.col("__many") > 0)
-            late = late_rows(cells.filter(is_late), spec, watermark_ms)
+            late = late_rows(self._whole(cells.filter(is_late)), spec, watermark_ms)
             rows = cells.filter(~is_late).drop(CELL)
         # Fewer columns to group by is faster, so what follows from the others is added afterwards.
         names = cell_names(window)
@@ -106,7 +108,7 @@ class WindowFront:
             (pl.col("__ts") + 1 - window.size_ms).alias("__start"), (pl.col("__ts") + 1).alias("__end")
         )
         is_late = rows["__end"] + spec.lateness_ms <= watermark_ms
-        late = late_rows(rows.filter(is_late), spec, watermark_ms) if is_late.any() else None
+        late = late_rows(self._whole(rows.filter(is_late)), spec, watermark_ms) if is_late.any() else None
         cells = self._combined(rows.filter(~is_late), spec.by)
         refired = int(cells.filter(pl.col("__end") <= watermark_ms)["__new"].sum())
         counts = {"refired": refired, "on_time": int(cells["__new"].sum()) - refired}
@@ -122,7 +124,7 @@ class WindowFront:
         is_old = rows["__end"] + spec.lateness_ms <= watermark_ms
         late = suspect = None
         if is_old.any():
-            old, rows = rows.filter(is_old), rows.filter(~is_old)
+            old, rows = self._whole(rows.filter(is_old)), rows.filter(~is_old)
             if spec.semantics.session_lateness == "before_merge":
                 late = late_rows(old, spec, watermark_ms)
             else:
@@ -149,6 +151,10 @@ class WindowFront:
         if isinstance(self.spec.window, HoppingWindow | CumulativeWindow | SessionWindow):
             return combined.sort([name for name in CELL if name in combined.columns])
         return combined
+
+    def _whole(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Return rows with all their columns, as they leave if they are late."""
+        return rows if self.undecoded is None else self.undecoded.restored(rows, self.spec.row_schema)
 
     def _suspects(self, old: pl.DataFrame) -> pl.DataFrame:
         """Return whole rows, each with the state it would add, for KEYED to judge."""

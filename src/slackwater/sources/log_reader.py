@@ -42,7 +42,8 @@ __all__ = [
     "strays",
 ]
 
-CHUNK_BYTES: Final = 32 << 20
+CHUNK_BYTES: Final = 30 << 20
+"""With what is left of the last line this stays below the size from which a worker gives memory back each time."""
 MAX_RECORD_BYTES: Final = 64 << 20
 """A line longer than this is cut; every decoder finds it too long all the same."""
 

@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
 
 from slackwater.formats.json import JsonDecoder, json
 from slackwater.formats.json import proof as json_proof
@@ -187,6 +188,20 @@ def check(ddl: str, records: list[bytes], *, lenient: bool = False) -> None:
 def test_any_bytes_decode_as_the_model_says_or_are_reported(fewest: int, chunk: tuple[str, list[bytes]]) -> None:
     with mock.patch.object(json_proof, "_FEWEST", fewest):
         check(*chunk)
+
+
+@given(chunk=chunks(), dice=st.randoms(use_true_random=False))
+def test_leaving_columns_out_changes_neither_the_others_nor_what_is_wrong(
+    chunk: tuple[str, list[bytes]], dice: random.Random
+) -> None:
+    ddl, records = chunk
+    form, payload = json(ddl), pl.Series(records, dtype=pl.Binary)
+    unread = [name for name in form.schema if name in form.optional and dice.random() < 0.5]
+    kept = [name for name in form.schema if name not in unread] or form.schema.names()[:1]
+    with mock.patch.object(json_proof, "_FEWEST", 1):
+        whole, narrow = form.decoder().decode(payload), form.narrow_decoder(unread).decode(payload)
+    assert_frame_equal(narrow.frame, whole.frame.select(kept))
+    assert_frame_equal(narrow.bad, whole.bad)
 
 
 @given(records=st.lists(st.binary(max_size=40), max_size=30))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, Literal
 
 import numpy as np
@@ -16,6 +18,7 @@ from slackwater.formats.json.kernel import Kernel
 from slackwater.formats.json.proof import Proof, Prover
 from slackwater.formats.json.records import RecordReader
 from slackwater.formats.json.unknown import UNKNOWN, UNKNOWN_TYPE, kept_fields
+from slackwater.formats.json.values import is_map
 from slackwater.formats.schemas import SchemaSpec, as_schema
 from slackwater.formats.texts import to_texts
 
@@ -46,9 +49,20 @@ class JsonFormat(Format):
         kept = [UNKNOWN] if self.unknown == "keep" else []
         return pl.Schema({name: dtype for name, dtype in self.schema.items() if name not in kept})
 
+    @property
+    def optional(self) -> frozenset[str]:
+        """All columns but maps, which say by a null that a key of theirs came twice."""
+        if self.unknown == "keep":
+            return frozenset()
+        return frozenset(n for n, dtype in self.schema.items() if not (isinstance(dtype, pl.List) and is_map(dtype)))
+
     def decoder(self) -> JsonDecoder:
         """Return a decoder of such records."""
         return JsonDecoder(self)
+
+    def narrow_decoder(self, left_out: Collection[str]) -> JsonDecoder:
+        """Return a decoder that does without some columns, but for the first if that were all."""
+        return JsonDecoder(self, left_out=frozenset(left_out))
 
     def __str__(self) -> str:
         return "JSON"
@@ -112,9 +126,14 @@ class JsonDecoder(Decoder):
     it learns the shape of the records from those it has seen.
     """
 
-    def __init__(self, form: JsonFormat) -> None:
+    def __init__(self, form: JsonFormat, *, left_out: frozenset[str] = frozenset()) -> None:
         self._format = form
         self._declared = form.declared
+        self._left_out = left_out
+        # Which records are right is told by all that is declared, whatever of it is wanted.
+        self._wanted = [at for at, name in enumerate(self._declared) if name not in left_out] or [0]
+        names = self._declared.names()
+        self._made = pl.Schema({names[at]: self._declared[names[at]] for at in self._wanted})
         self._keeps = form.unknown == "keep"
         lenient = form.numbers_as_strings
         self._reader = RecordReader(
@@ -127,10 +146,10 @@ class JsonDecoder(Decoder):
             keep_unknown=self._keeps,
             numbers_as_strings=lenient,
         )
-        self._kernel = Kernel(self._declared)
+        self._kernel = Kernel(self._made)
 
-    def __reduce__(self) -> tuple[type[JsonDecoder], tuple[JsonFormat]]:
-        return (type(self), (self._format,))
+    def __reduce__(self) -> tuple[Callable[..., JsonDecoder], tuple[JsonFormat]]:
+        return (partial(JsonDecoder, left_out=self._left_out), (self._format,))
 
     def decode(self, payload: pl.Series) -> Decoded:
         """Return the rows of a column of bytes, and what is wrong with the records that gave none."""
@@ -149,7 +168,7 @@ class JsonDecoder(Decoder):
     def _read_proven(self, lines: pl.Series, proven: NDArray[np.bool_]) -> pl.DataFrame:
         """Return the rows of the proven lines, nulls for the others; unmark what cannot be read after all."""
         if not proven.any():
-            return pl.DataFrame(schema=self._declared).clear(len(lines))
+            return pl.DataFrame(schema=self._made).clear(len(lines))
         if not proven.all():
             lines = pl.select(pl.when(pl.Series(proven)).then(lines)).to_series()
         read, refused = self._kernel.read(lines)
@@ -167,5 +186,8 @@ class JsonDecoder(Decoder):
             if isinstance(record, Flaw):
                 flaws[at] = record
             if self._keeps or not isinstance(record, Flaw):
-                rows[at] = None if isinstance(record, Flaw) else record
+                rows[at] = None if isinstance(record, Flaw) else self._narrowed(record)
         return Decoded.of(with_rows(read, rows), flaws)
+
+    def _narrowed(self, record: Row) -> Row:
+        return tuple(record[at] for at in self._wanted) if self._left_out else record
