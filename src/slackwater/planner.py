@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import get_args
 
 import polars as pl
 
@@ -15,7 +16,7 @@ from slackwater.operators.spec import WindowSpec
 from slackwater.plan import OutputPlan, Plan, RowNode, SourcePlan, StepPlan
 from slackwater.row_schemas import schema_after
 from slackwater.rowops import RowOp, TakeTime
-from slackwater.sinks.base import Change, Sink, Slot
+from slackwater.sinks.base import EVERYTHING, Change, Delivery, Sink, Slot
 from slackwater.sources.base import Source
 from slackwater.streams import Ended, Step, Stream
 from slackwater.triggers import schedule
@@ -234,11 +235,15 @@ class _Planner:
             identity = self._check_takes(output) if output.kind == "results" else ()
             slot = Slot(pipeline=pipeline, output=output.name, schema=output.schema)
             for number, sink in enumerate(output.sinks):
+                _check_promise(sink, output.name)
                 sink.check(slot, identity)
-                if sink.uses_marks and str(sink) in map(str, output.sinks[:number]):
+                others = output.sinks[:number]
+                if sink.uses_marks and str(sink) in map(str, others):
                     raise refuse("SINK_TWICE", sink=sink, output=output.name)
-                if sink.place is not None and places.setdefault(sink.place, output.name) != output.name:
+                if sink.place is not None and sink.place in places:
                     raise refuse("SINK_SHARED", place=sink.place, first=places[sink.place], second=output.name)
+                if sink.place is not None:
+                    places[sink.place] = output.name
         for name in self.sinks:
             if name not in self.outputs:
                 owner = name.rsplit(".", 1)[0]
@@ -256,8 +261,18 @@ class _Planner:
         for sink in output.sinks:
             if need not in sink.takes:
                 takes = " and ".join(_CHANGES[change] for change in _CHANGES if change in sink.takes)
-                raise refuse("SINK_CANNOT_TAKE", output=output.name, sink=sink, need=_CHANGES[need], takes=takes)
+                how = f" ({sink.for_retractions})" if need == "retract" and sink.for_retractions else ""
+                facts = {"output": output.name, "sink": sink, "need": _CHANGES[need], "takes": takes, "how": how}
+                raise refuse("SINK_CANNOT_TAKE", **facts)
         return spec.keys
+
+
+def _check_promise(sink: Sink, output: str) -> None:
+    """Refuse a sink whose class promises, or takes, what there is not."""
+    if sink.delivery not in get_args(Delivery):
+        raise refuse("SINK_PROMISE", sink=sink, output=output, what="delivery", got=repr(sink.delivery))
+    if unknown := sorted(map(repr, set(sink.takes) - EVERYTHING)):
+        raise refuse("SINK_PROMISE", sink=sink, output=output, what="takes", got=", ".join(unknown))
 
 
 def _check_columns(step: Step, schema: pl.Schema) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 import shutil
 import ssl
 import subprocess
@@ -37,6 +38,8 @@ from tests.http.receiver import Fault, Receiver, Seen
 SCHEMA = pl.Schema({"user": pl.String(), "orders": pl.Int64()})
 BAD = 13
 """The number of orders that the receiver refuses."""
+
+pytestmark = pytest.mark.filterwarnings(r"ignore:\[HTTP_REJECTED\]")
 
 
 def rows(*orders: int, user: str | None = None) -> pl.DataFrame:
@@ -347,6 +350,15 @@ def test_at_least_once_needs_no_marks(receiver: Receiver) -> None:
 def test_refused_rows_cannot_be_promised_more(receiver: Receiver, promise: str) -> None:
     with pytest.raises(DefinitionError, match=rf'HTTP_REJECTED_PROMISE.*got memory.*delivery="{promise}"'):
         job(receiver, delivery=promise)
+
+
+def test_refused_rows_are_spoken_of_once_but_always_if_all_are(receiver: Receiver) -> None:
+    receiver.judge = refuses_bad_rows
+    with pytest.warns(SinkWarning) as said, job(receiver) as run:
+        for batch in (rows(1, BAD), rows(2, BAD), rows(3), rows(BAD)):
+            run.deliver(batch)
+    counts = re.compile(r"HTTP_REJECTED.*refused (\d+) of the (\d+) rows of batch (\d+), one with: HTTP 422 ")
+    assert [counts.findall(str(each.message)) for each in said] == [[("1", "2", "0")], [("1", "1", "3")]]
 
 
 # What cannot be

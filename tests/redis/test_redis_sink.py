@@ -11,7 +11,7 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -68,6 +68,59 @@ def at_written(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]) -> None
 
 
 # What is in the hashes
+
+
+WINDOWS = pl.Schema(
+    {
+        "user": pl.String(),
+        "window_start": pl.Datetime("ms", "UTC"),
+        "window_end": pl.Datetime("ms", "UTC"),
+        "orders": pl.Int64(),
+        "pane_index": pl.Int32(),
+        "is_retraction": pl.Boolean(),
+    }
+)
+
+
+def panes(*shown: tuple[str, float, int] | tuple[str, float, int, bool]) -> pl.DataFrame:
+    """Return rows of (user, second that its window ends at, orders, is it a retraction)."""
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    ended = [(user, start + timedelta(seconds=end), orders, *(gone or [False])) for user, end, orders, *gone in shown]
+    values = [(user, start, end, orders, 0, gone) for user, end, orders, gone in ended]
+    return pl.DataFrame(values, schema=WINDOWS, orient="row")
+
+
+def orders(server: RedisServer) -> dict[str, str]:
+    return {key: fields["orders"] for key, fields in server.hashes().items()}
+
+
+@pytest.mark.parametrize("columns", [None, ["orders", "window_end"]])
+def test_hash_of_several_windows_has_the_newest_whenever_it_comes(
+    server: RedisServer, columns: list[str] | None
+) -> None:
+    sink = redis(server.url, key="user", prefix="user", columns=columns)
+    with SinkHarness(sink=sink, schema=WINDOWS) as run:
+        run.deliver(panes(("ann", 60.5, 1), ("ann", 60, 2), ("bob", 60, 3)))
+        assert orders(server) == {"user:ann": "1", "user:bob": "3"}
+        run.deliver(panes(("ann", 60, 4), ("bob", 60, 5)))  # a late pane of the older window
+        assert orders(server) == {"user:ann": "1", "user:bob": "5"}
+        run.deliver(panes(("ann", 60, 4, True), ("bob", 60, 5, True)))
+        assert orders(server) == {"user:ann": "1"}, "an older window that is withdrawn leaves the newer one"
+        run.deliver(panes(("ann", 120, 6), ("ann", 60, 7)))
+        assert orders(server) == {"user:ann": "6"}
+
+
+def test_hash_per_window_has_each_window(server: RedisServer) -> None:
+    sink = redis(server.url, key=["user", "window_end"])
+    with SinkHarness(sink=sink, schema=WINDOWS) as run:
+        run.deliver(panes(("ann", 120, 1)), panes(("ann", 60, 2)))
+    assert sorted(orders(server).values()) == ["1", "2"]
+
+
+def test_hash_of_several_windows_needs_the_field_that_tells_them_apart() -> None:
+    slot = Slot(pipeline="test", output="results", schema=WINDOWS)
+    with pytest.raises(DefinitionError, match=r"REDIS_WINDOWS.*keyed by user alone.*add \"window_end\" to `columns`"):
+        redis("redis://localhost", key="user", columns=["orders"]).check(slot)
 
 
 def test_every_type_has_its_text(server: RedisServer) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 import slackwater
 from slackwater.errors import DefinitionError
+from slackwater.sinks.base import Sink, SinkWriter, Slot
 from tests.unit.error_codes import uses
 
 TESTS = Path(__file__).resolve().parents[1]
@@ -57,6 +58,37 @@ def one_topic() -> None:
     stream = purchases()
     ends = [stream.to(sw.sinks.kafka("localhost:9092", "rows", changelog=changelog)) for changelog in (True, False)]
     sw.Pipeline("p", *ends, stream.dead_letters.drop())
+
+
+def same_folder() -> None:
+    """Build a pipeline whose rows go to one folder by two sinks."""
+    stream = purchases()
+    ends = [stream.to(sw.sinks.files("out")), stream.to(sw.sinks.files("out", format="json"))]
+    sw.Pipeline("p", *ends, stream.dead_letters.drop())
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OwnSink(Sink):
+    """A sink of a user's, with a slip of the pen."""
+
+    def open(self, slot: Slot) -> SinkWriter:
+        """Never get here."""
+        raise AssertionError(slot)
+
+    def __str__(self) -> str:
+        return "own"
+
+
+def own_sink(**fields: Any) -> None:  # noqa: ANN401  what is wrong with it
+    """Build a pipeline with a sink of the user's own."""
+    stream = purchases()
+    sw.Pipeline("p", stream.to(OwnSink(**fields)), stream.dead_letters.drop())
+
+
+def overwriting_topic() -> Any:  # noqa: ANN401
+    """Build a pipeline whose windows would overwrite one another in a compacted topic."""
+    sink = sw.sinks.kafka("localhost:9092", "rows", key="user_id", tombstones=True)
+    return built(windowed().aggregate(n=sw.count()), sink=sink)
 
 
 def no_such_key() -> None:
@@ -270,6 +302,10 @@ OUTPUTS = [
     Bad("dead letters of a stream that is not there", "OUTPUT_UNKNOWN", "got `orders.window.dead_letters`", foreign_dead_letters),
     Bad("one output by two sinks into one topic", "SINK_TWICE", "`purchases.rows` has two sinks that are Kafka rows", one_topic),
     Bad("key of records that is no column", "KAFKA_SINK_COLUMN", "did you mean `user_id`", no_such_key),
+    Bad("one output by two sinks into one folder", "SINK_SHARED", "/out` for both `purchases.rows` and `purchases.rows`", same_folder),
+    Bad("promise that there is not", "SINK_PROMISE", "own of output `purchases.rows` has 'exacly_once'; correct `delivery`", lambda: own_sink(delivery="exacly_once")),
+    Bad("change that there is not", "SINK_PROMISE", "has 'upsert'; correct `takes`", lambda: own_sink(takes=frozenset({"append", "upsert"}))),
+    Bad("windows that overwrite one another in a compacted topic", "SINK_KEYS_OVERWRITE", "write key=['user_id', 'window_start']", overwriting_topic),
     Bad("two outputs in one folder", "SINK_SHARED", "/out` for both `purchases.rows` and `purchases.dead_letters`", one_folder),
     Bad("files that are nowhere", "NOT_A_FOLDER", "the files sink is a folder; got None", lambda: sw.sinks.files(None)),
     Bad("a log that is a number", "NOT_A_FOLDER", "a log is a folder; got 5", lambda: sw.sources.log(5)),

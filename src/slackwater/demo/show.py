@@ -62,8 +62,7 @@ def run_demo(
         outcome = Outcome(folder=folder)
         read = place.read() if place else None
         account = settle(outcome, screen.counts(), written=feed.written, damaged=feed.phones.damaged, read=read)
-    left = place.left if place else None
-    print_statement(console, account, outcome, took_s=time.monotonic() - began, left=left)
+    print_statement(console, account, outcome, took_s=time.monotonic() - began, place=place)
     return account
 
 

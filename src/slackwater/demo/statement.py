@@ -14,6 +14,7 @@ from rich.text import Text
 from slackwater.demo.account import Account, Outcome
 from slackwater.demo.comparison import last_panes
 from slackwater.demo.definition import ACTIVE, PURCHASES
+from slackwater.demo.places import Place
 
 _TITLES: Final = {PURCHASES: "purchases per\nuser per minute", ACTIVE: "active users,\nlast 5 minutes"}
 _WIDE: Final = 62
@@ -26,15 +27,15 @@ _ROWS: Final = (
 
 
 def print_statement(
-    console: Console, account: Account, outcome: Outcome, *, took_s: float, left: tuple[str, str] | None = None
+    console: Console, account: Account, outcome: Outcome, *, took_s: float, place: Place | None = None
 ) -> None:
-    """Print everything, the account first; `left` is what the place leaves that rows went to besides files."""
+    """Print everything, the account first; `place` is where rows went besides files, and is stopped."""
     console.print()
     console.print(_account(account))
     if account.place is not None and account.place.is_right:
         console.print(Text("✓ ", style="bold green") + Text(f"{account.place}\n"), soft_wrap=True)
     _print_samples(console, outcome)
-    _print_places(console, outcome.folder, left)
+    _print_places(console, outcome.folder, place)
     console.print()
     if account.is_balanced:
         words = f"Every record is accounted for, every window is right. ({took_s:.0f} s)"
@@ -112,7 +113,7 @@ def _print_sample(console: Console, title: str, rows: pl.DataFrame) -> None:
     console.print(table)
 
 
-def _print_places(console: Console, folder: Path, left: tuple[str, str] | None) -> None:
+def _print_places(console: Console, folder: Path, place: Place | None) -> None:
     grid = Table.grid(padding=(0, 3))
     grid.add_column()
     grid.add_column(style="cyan")
@@ -123,10 +124,14 @@ def _print_places(console: Console, folder: Path, left: tuple[str, str] | None) 
         ("late events", out / f"{PURCHASES}.late"),
         ("", out / f"{ACTIVE}.late"),
         ("dead letters", out / "dead_letters"),
-        *([left] if left else []),
+        *([place.left] if place else []),
         ("the log itself", folder / "log"),
         ("Spark's own words", folder / "spark.log"),
     ):
         grid.add_row(f"  {what}", str(path))
     console.print(Text("Where it all is", style="bold"))
     console.print(grid)
+    if place is not None and place.again:
+        console.print(Text(f"\nLook into {place.title.partition(' ')[0]} again", style="bold"))
+        for command in place.again:
+            console.print(Text(f"  {command}", style="cyan"), soft_wrap=True)

@@ -210,8 +210,8 @@ def _check(manifest: Mapping[str, Any], plan: Plan, path: Path) -> None:
     if manifest["pipeline"] != plan.name:
         raise fault("CHECKPOINT_OF_ANOTHER", path=path, found=manifest["pipeline"], mine=plan.name)
     if manifest["finished"]:
-        places = [sink.place for output in plan.outputs for sink in output.sinks if sink.place is not None]
-        outputs = f" (they are {', '.join(places)} now)" if places else ""
+        sinks = [sink for output in plan.outputs for sink in output.sinks if sink.uses_marks]
+        outputs = f" (they are {', '.join(map(str, sinks))} now)" if sinks else ""
         raise fault("CHECKPOINT_FINISHED", path=path, outputs=outputs)
     sources = {source.name: type(source.source).__name__ for source in plan.sources}
     if list(manifest["sources"].items()) != list(sources.items()):

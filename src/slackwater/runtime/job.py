@@ -24,7 +24,7 @@ from slackwater.crash_points import crash_point
 from slackwater.delta.connector import delta_session_conf
 from slackwater.engine.batch_stats import BatchStats
 from slackwater.engine.ticking import final_clock, next_clock
-from slackwater.errors import RunError, fault
+from slackwater.errors import RunError, SlackwaterError, fault
 from slackwater.eventtime.clock import MAX_MS, Clock
 from slackwater.eventtime.durations import Duration, duration_ms
 from slackwater.eventtime.lateness import LatenessSketch
@@ -244,6 +244,8 @@ class Job:
             self._failure.append(error)
             raise
         except BaseException as error:
+            if isinstance(error, SlackwaterError):
+                hush(self.spark, self.plan.name)  # it says what is wrong; Spark would add its stack of calls
             self._failure.append(error)
             raise
         finally:

@@ -115,6 +115,16 @@ class Sink(ABC):
         return None
 
     @property
+    def promise(self) -> str:
+        """The delivery as `explain` shows it."""
+        return self.delivery.replace("_", " ")
+
+    @property
+    def for_retractions(self) -> str:
+        """How to have a sink of this kind take retractions, where one can."""
+        return ""
+
+    @property
     def uses_marks(self) -> bool:
         """Whether slots remember what they have; else every delivery is written."""
         return self.delivery == "exactly_once" and self.keeps_marks

@@ -30,6 +30,8 @@ from slackwater.sinks.base import Mark, Sink, SinkBatch, SinkWriter, Slot, Unava
 
 FIRST_WAIT_S: Final = 0.2
 LONGEST_WAIT_S: Final = 15.0
+SAID_EVERY_MS: Final = 60_000
+"""How often it is said that a batch waits."""
 
 
 class SinkWarning(SlackwaterWarning):
@@ -113,7 +115,7 @@ class Outlet:
 
     def _patiently(self, batch: int, act: Callable[[], None]) -> None:
         """Do something with the sink; if it is gone, wait and do it again, from the slot's opening on."""
-        began, wait_s = time.monotonic(), FIRST_WAIT_S
+        began, wait_s, said_ms = time.monotonic(), FIRST_WAIT_S, 0
         while True:
             try:
                 act()
@@ -123,12 +125,17 @@ class Outlet:
                 waited_ms = round((time.monotonic() - began) * 1_000)
                 if waited_ms >= self.sink.retry_for_ms:
                     raise fault("SINK_GAVE_UP", batch=batch, waited=render_ms(waited_ms), **facts) from trouble
-                if wait_s == FIRST_WAIT_S:
-                    patience = render_ms(self.sink.retry_for_ms)
+                if waited_ms >= said_ms:
+                    patience = render_ms(self.sink.retry_for_ms - waited_ms)
                     _warn("SINK_WAITING", render("SINK_WAITING", patience=patience, **facts))
+                    said_ms = waited_ms + SAID_EVERY_MS
                 self._wait(wait_s * self._dice.uniform(0.5, 1.0))
                 wait_s = min(2 * wait_s, LONGEST_WAIT_S)
             else:
+                if said_ms:
+                    waited = render_ms(round((time.monotonic() - began) * 1_000))
+                    facts = {"sink": self.sink, "output": self.slot.output, "batch": batch, "waited": waited}
+                    _warn("SINK_BACK", render("SINK_BACK", **facts))
                 return
 
     def _deliver(self, batch: SinkBatch, expected: Expected) -> None:
@@ -152,6 +159,8 @@ class Outlet:
         if self._writer is None:
             self._writer = self.sink.open(self.slot)
             self._found = self._writer.mark() if self.sink.uses_marks else None
+            if not isinstance(self._found, Mark | None):
+                raise fault("SINK_MARK", sink=self.sink, output=self.slot.output, got=repr(self._found))
         return self._writer
 
     def _wait(self, seconds: float) -> None:

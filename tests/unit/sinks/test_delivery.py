@@ -94,13 +94,27 @@ def test_trouble_that_passes_is_waited_for_and_nothing_doubles(where: str) -> No
     assert store(run).opened == 4
 
 
-def test_trouble_is_said_once() -> None:
+def test_trouble_is_said_when_it_begins_now_and_then_and_when_it_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     run = job()
     run.start()
     store(run).trouble = ["before", "before"]
     with pytest.warns(SinkWarning, match=r"SINK_WAITING.*store of output `results` said: gone before") as said:
         run.deliver(ONE)
-    assert len(said) == 1
+    assert len(said) == 2
+    assert "[SINK_BACK] store of output `results` is there again after " in str(said[1].message)
+    assert str(said[1].message).endswith("batch 0 is delivered")
+    monkeypatch.setattr(delivery, "SAID_EVERY_MS", 0)
+    store(run).trouble = ["before", "before"]
+    with pytest.warns(SinkWarning) as said:
+        run.deliver(TWO)
+    assert [str(each.message)[:14] for each in said] == ["[SINK_WAITING]", "[SINK_WAITING]", "[SINK_BACK] st"]
+
+
+def test_mark_that_is_none_of_ours_is_an_error() -> None:
+    run = job()
+    store(run).mark = {"batch": 3}  # type: ignore[assignment]
+    with pytest.raises(RunError, match=r"SINK_MARK\b.*store of output `results` gave {'batch': 3}"):
+        run.deliver(ONE)
 
 
 @pytest.mark.filterwarnings("ignore::slackwater.sinks.delivery.SinkWarning")

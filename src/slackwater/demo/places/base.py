@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
+import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -46,7 +49,12 @@ class Place(ABC):
     @property
     @abstractmethod
     def left(self) -> tuple[str, str]:
-        """What is left when the demo is over, and where, or how it is started again."""
+        """What is left when the demo is over, and where."""
+
+    @property
+    @abstractmethod
+    def again(self) -> list[str]:
+        """Commands that show what is left, with its server started again; none if nothing is left."""
 
     @abstractmethod
     def rows(self) -> pl.DataFrame:
@@ -71,6 +79,12 @@ class Place(ABC):
         except Exception as error:
             cause = " ".join(f"{type(error).__name__}: {error}".split())
             raise fault("DEMO_SINK", place=self.title, cause=cause, folder=self.folder) from error
+
+
+def command(name: str) -> str:
+    """Return how to call a program that stands beside this Python: by its name, if that leads to it."""
+    beside = Path(sys.executable).with_name(name)
+    return shlex.quote(str(beside)) if beside.exists() and shutil.which(name) != str(beside) else name
 
 
 def give_up_after(until: float, why: str) -> None:

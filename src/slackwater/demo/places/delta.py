@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +12,7 @@ import polars as pl
 from slackwater.delta.connector import delta_jars, delta_session
 from slackwater.demo.comparison import ROWS
 from slackwater.demo.definition import PURCHASES
-from slackwater.demo.places.base import WINDOW, Place
+from slackwater.demo.places.base import WINDOW, Place, command
 from slackwater.sinks.base import Sink
 from slackwater.sinks.delta import delta
 
@@ -43,6 +45,12 @@ class Delta(Place):
     def left(self) -> tuple[str, str]:
         """The same folder."""
         return "the Delta table", str(self._path)
+
+    @property
+    def again(self) -> list[str]:
+        """Polars, which needs no Spark."""
+        read = f"import polars; print(polars.read_delta({json.dumps(str(self._path))}))"
+        return [f"{command('python')} -m pip install deltalake", f"{command('python')} -c {shlex.quote(read)}"]
 
     def rows(self) -> pl.DataFrame:
         """Return the table as Spark reads it."""

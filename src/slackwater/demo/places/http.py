@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 import urllib.request
 from dataclasses import dataclass
+from pathlib import Path
 
 import polars as pl
 
@@ -28,7 +30,7 @@ class Http(Place):
     def start(self) -> None:
         """Listen."""
         http_library()
-        self._receiver = Receiver(file=self.folder / "received.jsonl")
+        self._receiver = Receiver(file=self._received)
         self._url = f"{self._receiver.start()}/{PURCHASES}"
 
     def sink(self) -> Sink:
@@ -44,7 +46,16 @@ class Http(Place):
     @property
     def left(self) -> tuple[str, str]:
         """The file."""
-        return "received by HTTP", str(self.folder / "received.jsonl")
+        return "received by HTTP", str(self._received)
+
+    @property
+    def again(self) -> list[str]:
+        """The file's end."""
+        return [f"tail {shlex.quote(str(self._received))}"]
+
+    @property
+    def _received(self) -> Path:
+        return self.folder / "received.jsonl"
 
     def rows(self) -> pl.DataFrame:
         """Return what the receiver gives."""

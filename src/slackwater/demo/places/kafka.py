@@ -10,7 +10,7 @@ import polars as pl
 
 import slackwater as sw
 from slackwater.demo.definition import PURCHASES
-from slackwater.demo.places.base import LOOK_EVERY_S, PATIENCE_S, WINDOW, Place, from_json_lines, give_up_after
+from slackwater.demo.places.base import LOOK_EVERY_S, PATIENCE_S, WINDOW, Place, command, from_json_lines, give_up_after
 from slackwater.kafka import broker
 from slackwater.kafka.client import Cluster, confluent
 from slackwater.kafka.connection import connection
@@ -42,8 +42,20 @@ class Kafka(Place):
 
     @property
     def left(self) -> tuple[str, str]:
-        """How to start the broker again."""
-        return "Kafka, stopped", f"slackwater kafka up --folder {shlex.quote(str(self.folder))}"
+        """The broker's folder."""
+        return "Kafka, stopped", str(self.folder)
+
+    @property
+    def again(self) -> list[str]:
+        """The broker where it was, and its topic as files of JSON lines."""
+        ours, folder = command("slackwater"), shlex.quote(str(self.folder))
+        written = shlex.quote(str(self.folder / PURCHASES))
+        return [
+            f"{ours} kafka up --folder {folder} --port {self._servers.rpartition(':')[2]}",
+            f"{ours} log export {written} --topic {PURCHASES} --servers {self._servers}",
+            f"tail {written}/*/*.jsonl",
+            f"{ours} kafka down --folder {folder}",
+        ]
 
     def rows(self) -> pl.DataFrame:
         """Return all committed records."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shlex
 import signal
 import stat
 import tempfile
@@ -15,7 +17,7 @@ import polars as pl
 import slackwater as sw
 from slackwater.demo.comparison import ROWS
 from slackwater.demo.definition import PURCHASES
-from slackwater.demo.places.base import WINDOW, Place
+from slackwater.demo.places.base import WINDOW, Place, command
 from slackwater.sinks.base import Sink
 from slackwater.sinks.postgres.connecting import psycopg_module
 from slackwater.sinks.postgres.server import LocalServer
@@ -54,12 +56,25 @@ class Postgres(Place):
     @property
     def look(self) -> str:
         """The address, for any client."""
-        return f"psql '{self._url}' -c 'TABLE {PURCHASES} LIMIT 10'"
+        return f"{command('psql')} {shlex.quote(self._url)} -c 'TABLE {PURCHASES} LIMIT 10'"
 
     @property
     def left(self) -> tuple[str, str]:
         """The data folder, unless it was closed to the server's user."""
         return "Postgres, stopped", "gone with its folder" if self._temporary else str(self.folder)
+
+    @property
+    def again(self) -> list[str]:
+        """The server as long as a program waits, which shows some rows and says where any client finds it."""
+        if self._temporary is not None:
+            return []
+        program = (
+            "from pathlib import Path; from slackwater.sinks.postgres.server import LocalServer; "
+            f"server = LocalServer(folder=Path({json.dumps(str(self.folder))})).start(); "
+            f'print(*server.connect().execute("TABLE {PURCHASES} LIMIT 10"), server.url(), sep="\\n"); '
+            'input("Enter stops the server ")'
+        )
+        return [f"{command('python')} -c {shlex.quote(program)}"]
 
     def rows(self) -> pl.DataFrame:
         """Return the table."""

@@ -15,7 +15,7 @@ import polars as pl
 import slackwater as sw
 from slackwater.demo.comparison import ROWS
 from slackwater.demo.definition import PURCHASES
-from slackwater.demo.places.base import PATIENCE_S, WINDOW, Place, from_texts, give_up_after
+from slackwater.demo.places.base import PATIENCE_S, WINDOW, Place, command, from_texts, give_up_after
 from slackwater.errors import fault
 from slackwater.kafka.broker import free_port
 from slackwater.sinks.base import Sink
@@ -64,12 +64,22 @@ class Redis(Place):
     @property
     def look(self) -> str:
         """The names of some hashes."""
-        return f"redis-cli -p {self._port} --scan --pattern '{PURCHASES}:*'"
+        return f"{command('redis-cli')} -p {self._port} --scan --pattern '{PURCHASES}:*'"
 
     @property
     def left(self) -> tuple[str, str]:
-        """How to start the server again."""
-        return "Redis, stopped", f"redis-server --dir {shlex.quote(str(self.folder))}"
+        """The server's folder."""
+        return "Redis, stopped", str(self.folder)
+
+    @property
+    def again(self) -> list[str]:
+        """The server where it was, in the background, and the same names."""
+        server, folder = shlex.quote(_redis_program()), shlex.quote(str(self.folder))
+        return [
+            f"{server} --dir {folder} --port {self._port} --bind 127.0.0.1 --daemonize yes",
+            self.look,
+            f"{command('redis-cli')} -p {self._port} shutdown",
+        ]
 
     def rows(self) -> pl.DataFrame:
         """Return the hashes."""

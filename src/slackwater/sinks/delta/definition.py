@@ -33,6 +33,11 @@ class DeltaSink(Sink):
     delivery: Delivery = "exactly_once"
 
     @property
+    def for_retractions(self) -> str:
+        """How to have such a sink take retractions."""
+        return "merge_on=[…] carries them out, changelog=True keeps them as rows"
+
+    @property
     def place(self) -> str:
         """The table."""
         return self.path

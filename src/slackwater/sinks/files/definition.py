@@ -37,6 +37,11 @@ class FilesSink(Sink):
     delivery: Delivery = "exactly_once"
 
     @property
+    def for_retractions(self) -> str:
+        """How to have such a sink take retractions."""
+        return "changelog=True keeps them as rows"
+
+    @property
     def place(self) -> str:
         """The folder."""
         return self.path

@@ -11,6 +11,7 @@ import re
 import socket
 import ssl
 import time
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -26,7 +27,7 @@ from slackwater.eventtime.durations import Duration, duration_ms, render_ms
 from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA, dead_letters
 from slackwater.secrets import Secret
 from slackwater.sinks.base import EVERYTHING, Change, Delivery, Mark, Sink, SinkBatch, SinkWriter, Slot, Unavailable
-from slackwater.sinks.delivery import Expected, Outlet
+from slackwater.sinks.delivery import Expected, Outlet, SinkWarning
 from slackwater.sinks.http.requests import LANES, Requests
 from slackwater.sinks.http.sending import Outcome, Rejection, Sender, http_library
 from slackwater.sinks.options import bad_option, check_delivery, column_names
@@ -65,6 +66,12 @@ class HttpSink(Sink):
     def session_conf(self) -> dict[str, str]:
         """Return what the sink of refused rows needs."""
         return self.rejected.session_conf()
+
+    @property
+    def promise(self) -> str:
+        """Exactly once is the receiver's to keep."""
+        needs = " if the receiver honours Idempotency-Key" if self.delivery == "exactly_once" else ""
+        return f"{super().promise}{needs}"
 
     def check(self, slot: Slot, identity: Sequence[str] = ()) -> None:  # noqa: ARG002  a request names its window
         """Refuse an output that has not the columns of the key."""
@@ -124,6 +131,7 @@ class _HttpWriter(SinkWriter):
     rejects: Outlet
     run: str = field(default_factory=lambda: uuid4().hex)
     """Stands in for the run where there is no mark: rows are then known again only by this writer."""
+    has_said_rejected: bool = False
 
     def write(self, batch: SinkBatch, mark: Mark | None) -> None:
         """Send every row, then write down what was refused."""
@@ -141,6 +149,7 @@ class _HttpWriter(SinkWriter):
             self.sender.send(lanes, outcome)
         crash_point("written", batch.batch)
         if outcome.rejections:
+            self._say_rejected(outcome.rejections, batch)
             letters = self._letters(outcome.rejections, batch.batch)
             refused = SinkBatch(
                 batch=batch.batch, schema=DEAD_LETTER_SCHEMA, rows=letters.height, frames=lambda: iter([letters])
@@ -153,6 +162,15 @@ class _HttpWriter(SinkWriter):
         """Let go of connections and threads."""
         self.sender.close()
         self.rejects.close()
+
+    def _say_rejected(self, rejections: list[Rejection], batch: SinkBatch) -> None:
+        count = sum(len(rejection.request.bodies) for rejection in rejections)
+        if self.has_said_rejected and count < batch.rows:
+            return  # some refused rows, as before; everything refused is always said
+        self.has_said_rejected = True
+        facts = {"sink": self.sink, "count": count, "rows": batch.rows, "batch": batch.batch}
+        said = render("HTTP_REJECTED", why=rejections[0].message, **facts)
+        warnings.warn(f"[HTTP_REJECTED] {said}", SinkWarning, stacklevel=2)
 
     def _letters(self, rejections: list[Rejection], batch: int) -> pl.DataFrame:
         refused = [

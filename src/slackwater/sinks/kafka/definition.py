@@ -19,7 +19,7 @@ from slackwater.sinks.kafka.preparing import prepare
 from slackwater.sinks.kafka.records import Header, Records, ValueFormat, check_columns
 from slackwater.sinks.kafka.troubles import Target
 from slackwater.sinks.kafka.writing import open_slot
-from slackwater.sinks.options import check_delivery
+from slackwater.sinks.options import check_delivery, check_window_keys
 
 Partitioner = Literal["murmur2_random", "consistent", "random"]
 
@@ -50,9 +50,16 @@ class KafkaSink(Sink):
         """The topic, wherever its brokers are."""
         return f"kafka {self.topic}"
 
-    def check(self, slot: Slot, identity: Sequence[str] = ()) -> None:  # noqa: ARG002  a topic keeps every record
+    @property
+    def for_retractions(self) -> str:
+        """How to have such a sink take retractions."""
+        return "tombstones=True sends records without a value, changelog=True keeps them as rows"
+
+    def check(self, slot: Slot, identity: Sequence[str] = ()) -> None:
         """Refuse an output that has not the columns of the key or the headers."""
         check_columns(self, slot)
+        if self.tombstones:
+            check_window_keys("key", self.key, slot.schema, identity)
 
     def prepare(self, slot: Slot) -> None:
         """See that rows can be written as records, that the topics are there, and that we may write to them."""

@@ -42,6 +42,11 @@ class PostgresSink(Sink):
     has_slots: bool = True
 
     @property
+    def for_retractions(self) -> str:
+        """How to have such a sink take retractions."""
+        return "upsert_on=[…] carries them out, changelog=True keeps them as rows"
+
+    @property
     def place(self) -> str:
         """The table."""
         return f"postgres {shown_server(self.url)} {self.table}"

@@ -53,14 +53,23 @@ _WRITE: Final = """
 local epoch = redis.call('GET', KEYS[1])
 if epoch ~= ARGV[1] then return epoch and 'fenced' or 'lost' end
 local ttl, fields, rows = tonumber(ARGV[2]), cjson.decode(ARGV[3]), cjson.decode(ARGV[4])
+local window_end = tonumber(ARGV[6])
 local failed
 local function run(...)
     local said = redis.pcall(...)
     if type(said) == 'table' and said.err then failed = said.err end
     return not failed
 end
+local function is_of_an_older_window(key, i)
+    if window_end == 0 then return false end
+    local known = redis.pcall('HGET', key, fields[window_end])
+    local new = rows[ARGV[6]][i]
+    return type(known) == 'string' and type(new) == 'string' and known > new
+end
 for i, key in ipairs(rows.key) do
-    if rows.gone[i] then
+    if is_of_an_older_window(key, i) then
+        -- The hash has newer values, and keeps them.
+    elseif rows.gone[i] then
         if run('HLEN', key) then run('DEL', key) end
     else
         local set, unset = {}, {}
@@ -198,11 +207,12 @@ class _RedisWriter(SinkWriter):
     def _write(self, rows: str, mark: Mark | None) -> None:
         fields = json.dumps(self.sink.hashes.fields(self.slot.schema))
         stored = "" if mark is None else json.dumps({**mark.as_dict(), "batch": str(mark.batch)})
+        order = self.sink.hashes.order(self.slot.schema)
         script = self.client.register_script(_WRITE)
         with _troubles(self.sink):
             said = script(
                 keys=[self.epoch_key, self.mark_key],
-                args=[self.epoch, self.sink.ttl_ms or 0, fields, rows, stored],
+                args=[self.epoch, self.sink.ttl_ms or 0, fields, rows, stored, order],
             )
         if said == "fenced":
             raise fault("REDIS_FENCED", sink=self.sink, output=self.slot.output, slot=self.slot.number)
@@ -229,6 +239,7 @@ def redis(
 
     `key` names the columns that name the entity, `columns` those that become fields (all others by default). Of the
     rows of one key in a batch the last one is written; a retraction deletes the hash. A field that is null is removed.
+    Where the results of several windows share a hash, it has those of the newest window, whenever they come.
     """
     if password is not None and not isinstance(password, Secret):
         raise refuse("SECRET_EXPECTED", what="password")

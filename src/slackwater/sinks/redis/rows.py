@@ -13,6 +13,8 @@ from slackwater.formats.dead_letter_json import bytes_as_base64
 from slackwater.sinks.base import SinkBatch, Slot
 
 RETRACTED: Final = "is_retraction"
+WINDOW_END: Final = "window_end"
+"""As text these are in the order of time."""
 _ISO: Final = "%Y-%m-%dT%H:%M:%S%.f%:z"
 _NESTED: Final = (pl.List, pl.Struct, pl.Array)
 _KEYLESS: Final = (*_NESTED, pl.Float32, pl.Float64)
@@ -34,6 +36,14 @@ class Hashes:
         """Return the fields of a hash: the columns told, or all that are neither key nor sign of a retraction."""
         return list(self.columns or (name for name in schema if name not in (*self.key, RETRACTED)))
 
+    def order(self, schema: pl.Schema) -> int:
+        """Return the place among the fields of the end of a row's window, if windows share a hash; else 0."""
+        is_shared = {WINDOW_END, "window_start", "pane_index"} <= schema.keys()
+        if not is_shared or {WINDOW_END, "window_start"} & {*self.key}:
+            return 0
+        fields = self.fields(schema)
+        return 1 + fields.index(WINDOW_END) if WINDOW_END in fields else -1
+
     def check(self, slot: Slot) -> None:
         """See that the output has what was named, and that its keys can be written as text."""
         for what, names in (("key", self.key), ("columns", self.columns or ())):
@@ -47,6 +57,8 @@ class Hashes:
                 raise refuse("REDIS_COLUMN", what="key", output=slot.output, got=got)
         if not self.fields(slot.schema):
             raise refuse("REDIS_COLUMN", what="columns", output=slot.output, got="no column beside the key")
+        if self.order(slot.schema) < 0:
+            raise refuse("REDIS_WINDOWS", output=slot.output, got=list(self.columns or ()), key=", ".join(self.key))
 
     def chunks(self, batch: SinkBatch, slot: Slot, *, reserved: str) -> Iterator[str]:
         """Yield the last row of each key, some hundreds at a time: a JSON object of columns; at least one chunk.
@@ -71,8 +83,13 @@ class Hashes:
     def _last_rows(self, batch: SinkBatch) -> pl.DataFrame:
         """Return the rows that count; what is held grows with the keys of the batch, not with its rows."""
         kept = [pl.DataFrame(schema=batch.schema)]
-        kept += [frame.unique(self.key, keep="last", maintain_order=True) for frame in batch.frames()]
-        return pl.concat(kept).unique(self.key, keep="last", maintain_order=True)
+        kept += [self._newest(frame, batch.schema) for frame in batch.frames()]
+        return self._newest(pl.concat(kept), batch.schema)
+
+    def _newest(self, rows: pl.DataFrame, schema: pl.Schema) -> pl.DataFrame:
+        """Return the last row of each key, of its newest window where there are several."""
+        ordered = rows.sort(WINDOW_END, maintain_order=True) if self.order(schema) else rows
+        return ordered.unique(self.key, keep="last", maintain_order=True)
 
     def _names(self, schema: pl.Schema) -> pl.Expr:
         """Return the names of the hashes; in one of several parts, a part's own colons do not look like ours."""
