@@ -265,8 +265,8 @@ CATALOGUE: Final[dict[str, str]] = {
     ),
     "DELTA_NO_PERMISSION": (
         "the job must be allowed to write to the table's folder and its log; {sink} was refused in "
-        "{doing}: {why}; give the job's user the right, and start again: nothing of it is visible, "
-        "and it will be written once"
+        "{doing}: {why}; give the job's user the right or choose another path, and start again: "
+        "nothing of it is visible, and it will be written once"
     ),
     "DELTA_NO_SPARK": (
         "a Delta table is written and read by Spark; there is no session in this process; run the "
@@ -317,8 +317,9 @@ CATALOGUE: Final[dict[str, str]] = {
         '{got}; write start=12 or start="2026-03-01T00:00:00Z"'
     ),
     "DELTA_TABLE_GONE": (
-        "a sink's table must stay while a job runs; there is no Delta table at `{path}` any more; put "
-        "it back and start again, or start again with --take-over to make a new one"
+        "a sink's table must stay, while a job runs and from one start to the next; there is no Delta "
+        "table at `{path}` any more; put it back and start again, or start again with --take-over to "
+        "make a new one"
     ),
     "DELTA_TABLE_UNFIT": (
         "a table's columns must be those of the rows; `{path}` does not fit: {problems}; mend the "
@@ -389,6 +390,10 @@ CATALOGUE: Final[dict[str, str]] = {
         "`merge_after` of the files sink is a number of batches from {least} on; got {got}; write for "
         "example merge_after=100, or leave it out"
     ),
+    "FILES_PLACE": (
+        "a files sink writes into a folder, and makes it if there is none; `{path}` cannot be one: "
+        "{why}; choose another path, or make it a folder that the job's user may write to"
+    ),
     "FILES_UNMARKED": (
         "a folder with batches must say whose they are; `{path}` has batches but no owner's mark; "
         "choose another folder or delete this one"
@@ -399,6 +404,10 @@ CATALOGUE: Final[dict[str, str]] = {
     ),
     "FOREACH_BATCH_NEEDS_SPARK": (
         "`foreach_batch` hands over PySpark DataFrames; output `{output}` runs in memory; use sinks.memory() in tests"
+    ),
+    "FOREACH_BATCH_SIGNATURE": (
+        "`foreach_batch` calls its function with a DataFrame and a batch number; {got} cannot take "
+        "the two; write it as in def write(df, batch)"
     ),
     "FORMAT_LIMIT": (
         "`{what}` of a format must be a whole number from {least} to {most}; got {got}; leave it out for {default}"
@@ -547,6 +556,12 @@ CATALOGUE: Final[dict[str, str]] = {
     "KAFKA_SINK_MARKS_POLICY": (
         "a topic of marks must keep the last one of each slot for ever; `{topic}` has "
         "cleanup.policy={got}; set it to compact, or give another `marks_topic`"
+    ),
+    "KAFKA_SINK_NO_ANSWER": (
+        "a broker must answer to the protocol that it is spoken to in; {servers} takes connections "
+        "and gave no answer for output `{output}`: {cause}; let `tls` and `sasl` be those of the "
+        "listener at that port (here: {security}), or mend the port, or the broker's "
+        "advertised.listeners; if all are right, start again when the broker is up"
     ),
     "KAFKA_SINK_NULL_KEY": (
         "a record of a compacted topic needs a key; output `{output}` has rows with null in {key}; "
@@ -830,6 +845,9 @@ CATALOGUE: Final[dict[str, str]] = {
     "POSTGRES_KEY_UNKNOWN": (
         "`upsert_on` names columns that are written; `{key}` is not one of them{hint}; choose from {known}"
     ),
+    "POSTGRES_LOGIN": (
+        "a Postgres server must let the sink in; {server} is there and said: {why}; {remedy}, and start again"
+    ),
     "POSTGRES_NOT_UNIQUE": (
         "a table with one row for each key needs a unique index on exactly the key's columns; "
         "`{table}` has none on {keys}; run {sql}, or leave `upsert_on` out to append"
@@ -841,6 +859,11 @@ CATALOGUE: Final[dict[str, str]] = {
         "a text for Postgres is without the character NUL, which it cannot store; column `{column}` "
         "has one, in row {row}; take it out in the pipeline, or say what stands for it, as in "
         'replace_nul="?"'
+    ),
+    "POSTGRES_NULL_KEY": (
+        "a key by which rows are replaced is never null; {sink} got null in key column `{column}` in "
+        "{doing}: {why}; filter such rows out or fill the column in the pipeline, before it becomes a "
+        "key, or choose other columns for `upsert_on`; nothing of the batch was written"
     ),
     "POSTGRES_REFUSED": (
         "the server must take what a sink writes; {sink} refused {doing}: {why}; {remedy}, and start "
@@ -864,7 +887,8 @@ CATALOGUE: Final[dict[str, str]] = {
         "was replaced; else stop one of the two"
     ),
     "POSTGRES_TABLE_GONE": (
-        "a sink's table must stay while a job runs; `{table}` is no longer there; put it back and start again"
+        "a sink's table must stay, while a job runs and from one start to the next; `{table}` is no "
+        "longer there; put it back and start again, or start again with --take-over and a new table"
     ),
     "POSTGRES_TABLE_MISSING": (
         "a sink writes to a table that exists; there is no `{table}`; say create=True, or run {sql}"
@@ -1071,7 +1095,10 @@ CATALOGUE: Final[dict[str, str]] = {
         'a session\'s `max_length` must not be shorter than its gap; got {got} with gap {gap}; try max_length="24h"'
     ),
     "SESSION_TOUCHING": '`touching` must be "merge" or "separate"; got {got}; leave it out for "merge"',
-    "SINK_BACK": "{sink} of output `{output}` is there again after {waited}; batch {batch} is delivered",
+    "SINK_BACK": (
+        "a batch that waits goes on when its sink is back; {sink} of output `{output}` is, after {waited}; "
+        "nothing to do, batch {batch} is delivered"
+    ),
     "SINK_CANNOT_TAKE": (
         "a sink must be able to take what an output sends; `{output}` sends {need}, and {sink} takes "
         "{takes}; use another accumulation or a sink that can{how}"

@@ -19,7 +19,7 @@ from slackwater.delta.connector import check_delta_session, delta_session
 from slackwater.errors import DefinitionError, RunError
 from slackwater.runtime.delta_stream import changed_source
 from slackwater.sinks.base import Slot, Unavailable
-from slackwater.sinks.delta import delta
+from slackwater.sinks.delta import definition, delta
 from slackwater.sinks.delta.table import Turn
 from slackwater.sinks.delta.troubles import explained
 from slackwater.sources.delta import DeltaSource
@@ -60,6 +60,8 @@ def test_path_may_be_relative_or_a_uri() -> None:
         ({"partition_by": [1]}, r"SINK_OPTION.*`partition_by` of delta"),
         ({"optimize_every": 0}, r"SINK_OPTION.*`optimize_every` of delta must be a number of batches; got 0"),
         ({"optimize_every": True}, r"SINK_OPTION.*got True"),
+        ({"schema_evolution": "yes"}, r"SINK_OPTION.*`schema_evolution` of delta must be True or False; got 'yes'"),
+        ({"changelog": "no"}, r"SINK_OPTION.*`changelog` of delta must be True or False; got 'no'"),
         ({"merge_on": "user", "changelog": True}, r"SINK_OPTION.*`changelog`.*leave out one of changelog and merge_on"),
     ],
 )
@@ -186,6 +188,59 @@ def test_right_that_is_lacking_is_said() -> None:
         explained(delta("/lake/t"), doing="batch 3"),
     ):
         raise error
+
+
+@pytest.fixture
+def java(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let there be a session, as far as it is looked at, without Delta tables; its files are this machine's."""
+
+    def mkdirs(path: SimpleNamespace) -> bool:
+        if Path(path.text).is_file() or Path(path.text).parent.is_file():
+            raise raised(("org.apache.hadoop.fs.ParentNotDirectoryException", "Parent path is not a directory"))
+        try:
+            Path(path.text).mkdir(parents=True, exist_ok=True)
+        except OSError:
+            return False  # as Java has it
+        return True
+
+    files = SimpleNamespace(
+        exists=lambda path: Path(path.text).exists(),
+        listStatus=lambda path: list(Path(path.text).iterdir()),
+        mkdirs=mkdirs,
+    )
+    fs = SimpleNamespace(Path=lambda text: SimpleNamespace(text=text, getFileSystem=lambda _conf: files))
+    hadoop = SimpleNamespace(fs=fs)
+    tables = SimpleNamespace(DeltaTable=SimpleNamespace(isDeltaTable=lambda *_: False))
+    java = SimpleNamespace(
+        org=SimpleNamespace(apache=SimpleNamespace(hadoop=hadoop)),
+        io=SimpleNamespace(delta=SimpleNamespace(tables=tables)),
+    )
+    state = SimpleNamespace(newHadoopConf=lambda: None)
+    session: Any = SimpleNamespace(_jvm=java, _jsparkSession=SimpleNamespace(sessionState=lambda: state))
+    monkeypatch.setattr(definition, "delta_session", lambda: session)
+
+
+@pytest.mark.usefixtures("java")
+def test_folder_that_cannot_be_made_is_a_matter_of_rights_or_of_the_path(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    words = r"DELTA_NO_PERMISSION.*in the start: {}; give the job's user the right or choose another path"
+    with pytest.raises(RunError, match=words.format("a folder cannot be made at `/proc/x`")):
+        delta("/proc/x").prepare(slot(RESULTS))
+    with pytest.raises(RunError, match=words.format("Parent path is not a directory")):
+        delta(tmp_path / "file" / "t").prepare(slot(RESULTS))
+
+
+@pytest.mark.usefixtures("java")
+def test_table_that_went_between_two_starts_is_not_made_anew(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match=r"DELTA_TABLE_GONE.*no Delta table at .* any more.*--take-over"):
+        delta(tmp_path / "t").prepare(Slot(pipeline="p", output="totals", schema=RESULTS, delivered_before=True))
+    assert not (tmp_path / "t").exists()
+
+
+def test_log_that_is_no_folder_for_a_while_is_waited_for() -> None:
+    name = "org.apache.hadoop.fs.ParentNotDirectoryException"
+    with pytest.raises(Unavailable, match="store gone"), explained(delta("/lake/t"), doing="batch 3"):
+        raise raised(SPARK, (name, "store gone"), above="java.io.IOException")
 
 
 @pytest.mark.parametrize("name", ["java.net.ConnectException", "java.io.IOException"])

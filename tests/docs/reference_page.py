@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import inspect
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import slackwater as sw
@@ -87,21 +89,33 @@ def page() -> str:
     ):
         names = [name for name in module.__all__ if name.islower()]
         parts += _section(title, *(_entry(f"{prefix}.{name}", getattr(module, name)) for name in sorted(names)))
-    own = ("Sink", "SinkWriter", "SinkBatch")
-    parts += [_type(f"sw.sinks.{name}", getattr(sw.sinks, name)) for name in own]
-    harness = [name for name in vars(sw.testing.Harness) if not name.startswith("_")]
+        if module is not sw.sinks:
+            types = sorted(set(module.__all__) - set(names))
+            parts += [_type(f"{prefix}.{name}", getattr(module, name)) for name in types]
+    parts += [_type("sw.sinks.MemorySink", sw.sinks.MemorySink), *_members("memory", sw.sinks.MemorySink, "rows")]
+    parts += _section(
+        "Your own sink",
+        *_class("sw.sinks.Sink", sw.sinks.Sink, "sink"),
+        _entry("sink.__str__", sw.sinks.Sink.__str__),
+        *_class("sw.sinks.SinkWriter", sw.sinks.SinkWriter, "sink_writer"),
+        *_class("sw.sinks.Slot", sw.sinks.Slot, "slot"),
+        *_class("sw.sinks.SinkBatch", sw.sinks.SinkBatch, "sink_batch"),
+        *_class("sw.sinks.Mark", sw.sinks.Mark, "mark"),
+        _type("sw.sinks.Unavailable", sw.sinks.Unavailable),
+    )
     parts += _section(
         "Testing",
         _entry("sw.testing.run", sw.testing.run),
+        *_class("sw.testing.Outcome", sw.testing.Outcome, "outcome"),
         _entry("sw.testing.rows_source", sw.testing.rows_source),
         _entry("sw.testing.Harness", sw.testing.Harness),
-        *(_entry(f"harness.{name}", vars(sw.testing.Harness)[name]) for name in harness),
+        *_members("harness", sw.testing.Harness),
+        *_class("sw.testing.SinkHarness", sw.testing.SinkHarness, "job"),
     )
-    writer = [name for name in vars(log_writer.LogWriter) if not name.startswith("_")]
     parts += _section(
         "Writing a log",
         _entry("slackwater.log_writer.LogWriter", log_writer.LogWriter),
-        *(_entry(f"writer.{name}", vars(log_writer.LogWriter)[name]) for name in writer),
+        *_members("writer", log_writer.LogWriter),
     )
     errors = (sw.SlackwaterError, sw.DefinitionError, sw.RunError)
     parts += _section("Errors", *(_type(f"sw.{error.__name__}", error) for error in errors))
@@ -109,9 +123,15 @@ def page() -> str:
 
 
 def covered() -> set[str]:
-    """Return the names of `sw` that the page speaks of."""
+    """Return the public names that the page speaks of."""
     text = page()
-    return {name for name in sw.__all__ if f"### `sw.{name}" in text or f"`sw.{name}." in text}
+    return {name for name in public() if f"### `sw.{name}" in text or f"`sw.{name}." in text}
+
+
+def public() -> set[str]:
+    """Return the public names of `sw` and of its modules: "tumbling", "sinks.files"."""
+    modules = ("sources", "sinks", "formats", "kafka", "testing")
+    return {*sw.__all__, *(f"{module}.{name}" for module in modules for name in getattr(sw, module).__all__)}
 
 
 def _section(title: str, *entries: str) -> list[str]:
@@ -132,17 +152,44 @@ def _run() -> str:
     return f"### `pipeline.run(spark=None, *, {said})`\n{_words(run_pipeline)}\n"
 
 
+def _class(name: str, thing: type, called: str) -> list[str]:
+    """Return the entries of a class, its fields and its members."""
+    fields = _fields(thing) if dataclasses.is_dataclass(thing) else []
+    return [_type(name, thing), *fields, *_members(called, thing)]
+
+
+def _members(called: str, thing: type, *names: str) -> list[str]:
+    """Return the entries of a class's methods and properties; of all that are its own, unless some are named."""
+    fields = {field.name for field in dataclasses.fields(thing)} if dataclasses.is_dataclass(thing) else set()
+    own = [name for name in vars(thing) if not name.startswith("_") and name not in fields]
+    return [_entry(f"{called}.{name}", getattr(thing, name)) for name in names or own]
+
+
 def _type(name: str, thing: type) -> str:
     return f"### `{name}`\n{_words(thing)}\n"
 
 
 def _fields(definition: type) -> list[str]:
-    source = inspect.getsource(definition).splitlines()
-    lines = []
-    for field in dataclasses.fields(definition):
-        at = next(number for number, line in enumerate(source) if line.strip().startswith(f"{field.name}:"))
-        lines.append(f"- `{field.name}={_quoted(field.default)}`: {source[at + 1].strip().strip(chr(34))}")
+    """Return the fields as a list; a field's words are the string below it."""
+    [body] = [node.body for node in ast.parse(inspect.getsource(definition)).body if isinstance(node, ast.ClassDef)]
+    said = {
+        field.target.id: str(below.value.value)
+        for field, below in pairwise(body)
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
+        if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant)
+    }
+    fields = [field for field in dataclasses.fields(definition) if not field.name.startswith("_")]
+    lines = [f"- `{_field(field)}`" + (f": {said[field.name]}" if field.name in said else "") for field in fields]
     return ["\n".join(lines) + "\n"]
+
+
+def _field(field: dataclasses.Field[Any]) -> str:
+    """Return a field by its default, or by its type where it has none that can be shown."""
+    if field.default is dataclasses.MISSING or callable(field.default):
+        return f"{field.name}: {field.type}"
+    if isinstance(field.default, frozenset):
+        return f"{field.name}={{{', '.join(map(_quoted, sorted(field.default)))}}}"
+    return f"{field.name}={_quoted(field.default)}"
 
 
 def _signature(thing: Callable[..., Any]) -> str:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -354,8 +355,10 @@ def test_refused_rows_cannot_be_promised_more(receiver: Receiver, promise: str) 
 
 def test_refused_rows_are_spoken_of_once_but_always_if_all_are(receiver: Receiver) -> None:
     receiver.judge = refuses_bad_rows
-    with pytest.warns(SinkWarning) as said, job(receiver) as run:
-        for batch in (rows(1, BAD), rows(2, BAD), rows(3), rows(BAD)):
+    batches = [rows(1, BAD), rows(2, BAD), rows(3), rows(BAD)]
+    with warnings.catch_warnings(record=True) as said, job(receiver) as run:
+        warnings.simplefilter("always")
+        for batch in batches:
             run.deliver(batch)
     counts = re.compile(r"HTTP_REJECTED.*refused (\d+) of the (\d+) rows of batch (\d+), one with: HTTP 422 ")
     assert [counts.findall(str(each.message)) for each in said] == [[("1", "2", "0")], [("1", "1", "3")]]

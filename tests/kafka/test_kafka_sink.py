@@ -16,7 +16,6 @@ from slackwater.dead_letters.places import Topic
 from slackwater.dead_letters.reading import scan_letters
 from slackwater.errors import DefinitionError, RunError
 from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA
-from slackwater.kafka.broker import free_port
 from slackwater.sinks.kafka import KafkaSink, kafka, preparing, sending, writing
 from slackwater.sinks.kafka.marks import NEAR
 from slackwater.sinks.kafka.preparing import MARKS_PARTITIONS
@@ -361,13 +360,6 @@ def test_options_that_librdkafka_does_not_know_are_said(topics: Topics) -> None:
 def test_columns_that_are_not_there_are_said_at_the_start(topics: Topics, wrong: dict[str, Any], words: str) -> None:
     with pytest.raises(DefinitionError, match=rf"KAFKA_SINK_COLUMN.*{words}"):
         job(topics, "any", **wrong).start()
-
-
-def test_server_that_is_not_there_is_said_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(preparing, "_TIMEOUT_S", 1.0)
-    run = SinkHarness(sink=kafka(f"localhost:{free_port()}", "t"), schema=SCHEMA)
-    with pytest.raises(RunError, match=r"SINK_UNREACHABLE.*Kafka t at localhost:"):
-        run.start()
 
 
 def test_sink_travels_to_executors(topics: Topics) -> None:

@@ -38,6 +38,11 @@ SERVERS = "localhost:9092"
         ({"create": True}, "KAFKA_SINK_CREATE.*got True"),
         ({"changelog": True, "tombstones": True, "key": "k"}, "KAFKA_SINK_CHANGES.*both"),
         ({"tombstones": True}, "KAFKA_SINK_TOMBSTONE_KEY.*without `key`"),
+        (
+            {"tombstones": "no", "key": "k"},
+            "SINK_OPTION.*`tombstones` of the Kafka sink must be True or False; got 'no'",
+        ),
+        ({"changelog": None}, "SINK_OPTION.*`changelog` .*True or False; got None"),
         ({"key": ["a", "a"]}, r"KAFKA_SINK_KEY.*got \['a', 'a'\]"),
         ({"key": []}, "KAFKA_SINK_KEY"),
         ({"key": 7}, "KAFKA_SINK_KEY.*got 7"),

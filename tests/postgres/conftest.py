@@ -62,6 +62,17 @@ def database(server: LocalServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[D
         yield database
 
 
+@pytest.fixture
+def clerk(database: Database) -> Iterator[str]:
+    """Give a user who may do nothing yet."""
+    name = f"clerk_{database.name}"
+    database.sql(f"CREATE USER {name}")
+    yield name
+    database.close()
+    database.sql(f"DROP OWNED BY {name}")
+    database.sql(f"DROP USER {name}")
+
+
 @pytest.fixture(scope="module")
 def fuzzed(server: LocalServer) -> Iterator[Database]:
     """Give a database for many examples of one test."""

@@ -64,6 +64,11 @@ def test_url_that_cannot_be_one_or_holds_a_password_is_refused_and_not_repeated(
         ({"columns": {"user": 1}}, "POSTGRES_COLUMNS"),
         ({"upsert_on": ["user"], "changelog": True}, "POSTGRES_CHANGELOG.*leave one of them out"),
         ({"delivery": "twice"}, "SINK_OPTION.*`delivery` .*exactly_once.*'twice'"),
+        (
+            {"create": "yes"},
+            "SINK_OPTION.*`create` of the Postgres sink must be True or False; got 'yes'; write create=",
+        ),
+        ({"changelog": 1}, "SINK_OPTION.*`changelog` .*True or False; got 1"),
         ({"password": "xyzzy"}, "SECRET_EXPECTED.*`password`"),
         ({"replace_nul": "\x00"}, "POSTGRES_REPLACE_NUL"),
         ({"replace_nul": 1}, "POSTGRES_REPLACE_NUL.*got 1"),

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
-import slackwater as sw
 from slackwater.errors import RunError
 from slackwater.sinks import delivery
+from slackwater.sinks.base import Slot
 from slackwater.sinks.delivery import SinkWarning
 from slackwater.sinks.postgres import connecting, postgres
 from slackwater.sinks.postgres.ledger import LEDGER
@@ -31,12 +31,6 @@ def test_server_that_is_not_there_is_said_at_the_start(tmp_path: Path) -> None:
     with pytest.raises(
         RunError, match=r"SINK_UNREACHABLE.*connection to server on socket.*No such file or directory; start it"
     ):
-        SinkHarness(sink=sink, schema=TOTALS).start()
-
-
-def test_database_that_is_not_there_is_said_at_the_start(database: Database) -> None:
-    sink = postgres(database.server.url(database="nowhere"), "totals")
-    with pytest.raises(RunError, match=r'SINK_UNREACHABLE.*database "nowhere" does not exist'):
         SinkHarness(sink=sink, schema=TOTALS).start()
 
 
@@ -80,9 +74,34 @@ def test_everything_unfit_about_a_table_is_in_one_error(database: Database) -> N
         "column `n` is integer, and Int64 needs bigint",
         "column `day` is text, and Date needs date",
         "column `at` is generated always",
-        "column `must` is NOT NULL, has no default, and is given no value; mend",
+        "column `must` is NOT NULL, has no default, and is given no value",
+        'it has no unique index on exactly user (CREATE UNIQUE INDEX ON "public"."totals" ("user")); mend',
     ):
         assert problem in str(said.value)
+
+
+def test_statements_that_an_error_shows_make_a_table_fit_for_replacing(database: Database) -> None:
+    database.sql('CREATE TABLE totals ("user" text, total bigint)')
+    with pytest.raises(RunError, match="POSTGRES_TABLE_UNFIT") as said:
+        start(database, **KEYED)
+    statements = re.findall(r"\(((?:ALTER|CREATE) [^;]*)\)(?:;|$)", str(said.value))
+    assert len(statements) == 2
+    for statement in statements:
+        database.sql(statement)
+    start(database, **KEYED)
+
+
+def test_table_without_a_key_column_is_told_of_the_index_as_well(database: Database) -> None:
+    database.sql("CREATE TABLE totals (total bigint)")
+    with pytest.raises(RunError, match=r"`user` \(text\) is missing; it has no unique index on exactly user"):
+        start(database, **KEYED)
+
+
+def test_table_that_is_appended_to_needs_no_index(database: Database) -> None:
+    database.sql("CREATE TABLE totals (total bigint)")
+    with pytest.raises(RunError, match=r"`user` .* is missing") as said:
+        start(database)
+    assert "index" not in str(said.value)
 
 
 def test_view_is_no_table(database: Database) -> None:
@@ -119,17 +138,6 @@ def test_unique_index_may_have_its_columns_in_any_order(database: Database) -> N
     job = database.job(create=False, upsert_on=["user", "total"])
     job.deliver(totals(("ann", 1)))
     assert database.sql("SELECT total FROM totals") == [(1,)]
-
-
-@pytest.fixture
-def clerk(database: Database) -> Iterator[str]:
-    """Give a user who may do nothing yet."""
-    name = f"clerk_{database.name}"
-    database.sql(f"CREATE USER {name}")
-    yield name
-    database.close()
-    database.sql(f"DROP OWNED BY {name}")
-    database.sql(f"DROP USER {name}")
 
 
 @pytest.mark.parametrize("options", [{}, {"upsert_on": ["user"]}, {"delivery": "at_least_once"}])
@@ -170,35 +178,6 @@ def test_ledger_that_may_not_be_written_is_an_error(database: Database, clerk: s
         SinkHarness(sink=sink, schema=TOTALS, output="other").start()
 
 
-def test_password_is_read_where_it_is_used_and_a_wrong_one_is_said(
-    database: Database, clerk: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rules = database.server.folder / "pg_hba.conf"
-    before = rules.read_text()
-    rules.write_text(f"local all {clerk} scram-sha-256\n{before}")
-    database.sql("SELECT pg_reload_conf()")
-    database.sql(f"ALTER USER {clerk} PASSWORD 'open sesame'")
-    database.sql(f"GRANT CREATE ON SCHEMA public TO {clerk}")
-    sink = postgres(
-        database.server.url(user=clerk, database=database.name),
-        "totals",
-        create=True,
-        password=sw.secret("PG_PASSWORD"),
-    )
-    try:
-        monkeypatch.setenv("PG_PASSWORD", "xyzzy")
-        with pytest.raises(RunError, match=r"SINK_UNREACHABLE.*password authentication failed") as said:
-            SinkHarness(sink=sink, schema=TOTALS).start()
-        assert "xyzzy" not in str(said.value)
-        monkeypatch.setenv("PG_PASSWORD", "open sesame")
-        with SinkHarness(sink=sink, schema=TOTALS) as job:
-            job.deliver(totals(("ann", 1)))
-    finally:
-        rules.write_text(before)
-        database.sql("SELECT pg_reload_conf()")
-    assert database.sql("SELECT total FROM totals") == [(1,)]
-
-
 @pytest.mark.parametrize(
     "table, options, rows, words",
     [
@@ -214,7 +193,12 @@ def test_password_is_read_where_it_is_used_and_a_wrong_one_is_said(
             [("ann", 0)],
             'violates check constraint "totals_total_check".*Failing row contains.*mend them in the pipeline',
         ),
-        ('"user" text PRIMARY KEY, total bigint', {"upsert_on": ["user"]}, [(None, 1)], 'null value in column "user"'),
+        (
+            '"user" text PRIMARY KEY, total bigint NOT NULL',
+            {"upsert_on": ["user"]},
+            [("ann", None)],
+            'null value in column "total".*let the table take such rows',
+        ),
         (
             '"user" varchar(2), total bigint',
             {},
@@ -231,12 +215,20 @@ def test_password_is_read_where_it_is_used_and_a_wrong_one_is_said(
     ],
 )
 def test_row_that_the_table_refuses_stops_the_job_and_nothing_of_the_batch_is_written(
-    database: Database, table: str, options: dict[str, Any], rows: list[tuple[str, int]], words: str
+    database: Database, table: str, options: dict[str, Any], rows: list[tuple[str, int | None]], words: str
 ) -> None:
     database.sql(f"CREATE TABLE totals ({table})")
     job = database.job(create=False, **options)
     with pytest.raises(RunError, match=f"POSTGRES_REFUSED.*refused batch 0: .*{words}.*nothing of it was written"):
         job.deliver(totals(*rows))
+    assert database.sql("SELECT total FROM totals") == []
+    assert database.sql("SELECT batch FROM slackwater_ledger") == [(None,)]
+
+
+def test_null_in_a_key_is_told_from_other_nulls_by_its_column(database: Database) -> None:
+    job = database.job(upsert_on=["user"], columns={"user": "who", "total": "total"})
+    with pytest.raises(RunError, match=r"POSTGRES_NULL_KEY.*null in key column `who` in batch 0: .*; filter such rows"):
+        job.deliver(totals(("ann", 1), (None, 1)))
     assert database.sql("SELECT total FROM totals") == []
     assert database.sql("SELECT batch FROM slackwater_ledger") == [(None,)]
 
@@ -273,6 +265,17 @@ def test_table_that_is_gone_when_a_slot_is_opened_is_said(database: Database) ->
     database.sql("DROP TABLE totals")
     with pytest.raises(RunError, match=r"POSTGRES_TABLE_GONE.*`public.totals` is no longer there"):
         job.deliver(totals(("ann", 1)))
+
+
+@pytest.mark.parametrize("create", [True, False])
+def test_table_that_went_between_two_starts_is_not_made_anew(database: Database, *, create: bool) -> None:
+    sink = database.sink(create=create)
+    slot = Slot(pipeline="p", output="o", schema=TOTALS, delivered_before=True)
+    with pytest.raises(RunError, match=r"POSTGRES_TABLE_GONE.*`public.totals` is no longer there.*--take-over"):
+        sink.prepare(slot)
+    assert database.sql("SELECT relname FROM pg_class WHERE relname IN ('totals', 'slackwater_ledger')") == []
+    database.sql('CREATE TABLE totals ("user" text, total bigint)')
+    sink.prepare(slot)
 
 
 def test_right_that_is_taken_away_while_the_job_runs_stops_it(database: Database, clerk: str) -> None:

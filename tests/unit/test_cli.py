@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
+import polars as pl
 import pytest
+
+import slackwater as sw
+from slackwater.cli.progress import Progress, places
+from slackwater.engine.batch_stats import BatchStats
+from slackwater.eventtime.clock import Clock, StreamTime
+from slackwater.plan import OutputPlan
+from slackwater.runtime.report import BatchReport
 
 ROOT = Path(__file__).resolve().parents[2]
 GOOD = """
@@ -23,8 +33,8 @@ if __name__ == "__main__":
 """
 
 
-def slackwater(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
+def slackwater(*arguments: str, cwd: Path, columns: int = 100) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "COLUMNS": str(columns), "NO_COLOR": "1", "TERM": "dumb"}
     command = [sys.executable, "-m", "slackwater", *arguments]
     return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False, timeout=120)
 
@@ -142,3 +152,64 @@ def test_demo_wipes_no_folder_that_is_not_its_own(tmp_path: Path) -> None:
     done = slackwater("demo", "--folder", "mine", cwd=tmp_path)
     assert_one_sentence(done, "DEMO_FOLDER")
     assert (tmp_path / "mine" / "thesis.txt").read_text() == "years of work"
+
+
+def ended(*batches: dict[str, int], quiet: bool = False) -> list[str]:
+    """Return what is said at the end of a run, after batches with so many rows of each output."""
+    rows = sw.stream("rows", sw.sources.log("/data")).decode(sw.formats.json("k string, t timestamp")).event_time("t")
+    counts = rows.key_by("k").window(sw.tumbling("1m"), name="counts").aggregate(n=sw.count())
+    pipeline = sw.Pipeline(
+        "p",
+        counts.to(sw.sinks.files("/out")),
+        counts.to(sw.sinks.console()),
+        counts.late.drop(),
+        rows.dead_letters.to(sw.sinks.files("/dead", format="json")),
+    )
+    clock = Clock(batch=0, now_ms=0, streams={"rows": StreamTime()})
+    progress = Progress(out=io.StringIO(), quiet=quiet)
+    for number, out in enumerate(batches):
+        progress.batch(
+            BatchReport(batch=number, seconds=1, stats=BatchStats(), clock=clock, next_clock=clock, rows_out=out)
+        )
+    progress.out = said = io.StringIO()
+    progress.end(pipeline.plan().outputs)
+    return said.getvalue().splitlines()
+
+
+def test_end_of_a_run_says_how_many_rows_went_where() -> None:
+    assert ended({"counts": 1_200, "counts.late": 3}, {"counts": 34, "rows.dead_letters": 1})[1:] == [
+        "  counts             1,234 rows  files /out (Parquet) and console",
+        "  counts.late            3 rows  dropped (counted)",
+        "  rows.dead_letters      1 row   files /dead (JSON lines)",
+    ]
+
+
+def test_end_of_a_run_says_where_nothing_went_unless_it_is_dropped() -> None:
+    assert ended()[1:] == [
+        "  counts             0 rows  files /out (Parquet) and console",
+        "  rows.dead_letters  0 rows  files /dead (JSON lines)",
+    ]
+
+
+def test_quiet_run_says_nothing_at_its_end() -> None:
+    assert ended({"counts": 5}, quiet=True) == []
+
+
+def test_output_without_a_sink_is_no_place() -> None:
+    inner = OutputPlan(name="inner", kind="rows", schema=pl.Schema(), sinks=())
+    assert places([inner], {"inner": 5}) == []
+
+
+def test_help_of_the_demo_breaks_no_line_at_80_columns(tmp_path: Path) -> None:
+    said = slackwater("demo", "--help", cwd=tmp_path, columns=80).stdout.partition("Examples:")[0]
+    lines = [line.strip() for line in said.splitlines()]
+    short = [line for line, following in pairwise(lines) if following and line and len(line) < 60]
+    assert short == []
+
+
+def test_end_of_a_run_says_which_batch_a_sink_is_owed() -> None:
+    said = io.StringIO()
+    Progress(out=said).end([], owed=7)
+    assert said.getvalue().splitlines()[1:] == [
+        "batch 7 is still to be delivered: start again with the same checkpoint"
+    ]

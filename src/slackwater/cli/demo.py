@@ -18,18 +18,23 @@ def demo(
     seed: Annotated[int, typer.Option(help="The dice: the same seed makes the same purchases.")] = 17,
     sink: Annotated[
         Literal["kafka", "postgres", "delta", "redis", "http"] | None,
-        typer.Option(help="Where purchases per user and minute go besides the files; started here, and read back."),
+        typer.Option(
+            metavar="NAME",
+            help="Where purchases per user and minute go as well: kafka, postgres, delta, redis or http.",
+        ),
     ] = None,
 ) -> None:
     """Run a live stream with late, broken and future records, and account for every single one.
 
-    Customers buy; some phones are offline and send their purchases minutes or hours later, some
-    records arrive broken, and one phone's clock is ahead. Purchases per user per minute and active
-    users are computed live. Then every record is accounted for, and every window is computed again
-    from the raw log. The exit code is 0 only if nothing is missing and nothing differs.
+    Customers buy; some phones are offline and send their purchases minutes or
+    hours later, some records arrive broken, and one phone's clock is ahead.
+    Purchases per user per minute and active users are computed live. Then every
+    record is accounted for, and every window is computed again from the raw log.
+    The exit code is 0 only if nothing is missing and nothing differs.
 
-    With --sink the results also go to a Kafka, Postgres or Redis server that is started on this machine,
-    to a Delta table or over HTTP; what a stock client reads there is part of the account.
+    With --sink the results also go to a Kafka, Postgres or Redis server that is
+    started on this machine, to a Delta table or over HTTP; what a stock client
+    reads there is part of the account.
 
     [dim]Examples:[/dim]
 

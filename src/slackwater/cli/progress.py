@@ -5,14 +5,17 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter as Counts
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TextIO
 
 from slackwater.eventtime.clock import MIN_MS
 from slackwater.eventtime.durations import render_ms
 from slackwater.eventtime.times import LAST_USABLE_MS, render_time
+from slackwater.sinks.base import Drop
 
 if TYPE_CHECKING:
+    from slackwater.plan import OutputPlan
     from slackwater.runtime.report import BatchReport
 
 _WORTH_SAYING_MS: Final = 1_000
@@ -26,6 +29,8 @@ class Progress:
     out: TextIO = sys.stderr
     every_s: float = 2.0
     totals: Counts[str] = field(default_factory=Counts)
+    delivered: Counts[str] = field(default_factory=Counts)
+    """Rows of each output since the start."""
     _began: float = field(default_factory=time.monotonic)
     _printed: float = 0.0
     _last: str = ""
@@ -40,10 +45,11 @@ class Progress:
             self.totals[what] += report.total(what)
         self.totals["rows"] += report.rows
         self.totals["dead"] += report.dead_letters
+        self.delivered.update(report.rows_out)
         self._say(line(report, self.totals), always=False)
 
-    def end(self, *, finished: bool = False) -> None:
-        """Say what the whole run did."""
+    def end(self, outputs: Sequence[OutputPlan], *, finished: bool = False, owed: int | None = None) -> None:
+        """Say what the whole run did, where its rows are, and which batch a sink is still owed."""
         if self._last and not self.quiet and self.out.isatty():
             self.out.write("\n")
         took = time.monotonic() - self._began
@@ -53,6 +59,10 @@ class Progress:
             f"{totals['panes']:,} panes shown, {_late(totals)}, {totals['dead']:,} dead letters",
             always=True,
         )
+        for said in places(outputs, self.delivered):
+            self._say(said, always=True)
+        if owed is not None:
+            self._say(f"batch {owed} is still to be delivered: start again with the same checkpoint", always=True)
 
     def _say(self, text: str, *, always: bool) -> None:
         if self.quiet:
@@ -83,6 +93,21 @@ def line(report: BatchReport, totals: Counts[str]) -> str:
         f"batch {report.batch}  {report.rows:,} rows  {rate:,.0f} rows/s  watermark {render_time(watermark)}{lag}  "
         f"panes {totals['panes']:,}  late {totals['late']:,}  dead letters {totals['dead']:,}{waiting}{_held(report)}"
     )
+
+
+def places(outputs: Sequence[OutputPlan], delivered: Mapping[str, int]) -> list[str]:
+    """Return a line for each output: its rows, and its sinks; what is dropped counts only if there was something."""
+    rows = [
+        (output.name, f"{delivered.get(output.name, 0):,}", " and ".join(map(str, output.sinks)))
+        for output in outputs
+        if output.sinks and (delivered.get(output.name, 0) or not all(isinstance(sink, Drop) for sink in output.sinks))
+    ]
+    name_width = max((len(name) for name, _, _ in rows), default=0)
+    count_width = max((len(count) for _, count, _ in rows), default=0)
+    return [
+        f"  {name:{name_width}}  {count:>{count_width}} {'row ' if count == '1' else 'rows'}  {sinks}"
+        for name, count, sinks in rows
+    ]
 
 
 def _held(report: BatchReport) -> str:

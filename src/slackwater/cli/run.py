@@ -52,9 +52,10 @@ def run(
     from slackwater.runtime.job import run_pipeline  # noqa: PLC0415  `--help` should not wait for Spark
 
     pipeline = load_pipeline(file)
+    plan = pipeline.plan()
     progress = Progress(quiet=quiet)
     job = run_pipeline(
-        pipeline.plan(),
+        plan,
         bounded=bounded,
         master=master,
         checkpoint=checkpoint,
@@ -64,4 +65,4 @@ def run(
         on_start=lambda: progress.begin(pipeline.name),
         on_batch=progress.batch,
     )
-    progress.end(finished=job.is_finished)
+    progress.end(plan.outputs, finished=job.is_finished, owed=job.owed)

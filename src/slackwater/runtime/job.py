@@ -81,6 +81,8 @@ class Job:
     """Per stream and partition, how late the rows of all batches since the start were."""
     query: Any = None
     """PySpark's StreamingQuery, once it was started."""
+    owed: int | None = None
+    """The batch that was not delivered because the job was stopped while a sink was waited for."""
     ended: threading.Event = field(default_factory=threading.Event)
     """Set when `run` has returned or failed."""
     _stopping: threading.Event = field(default_factory=threading.Event)
@@ -240,6 +242,7 @@ class Job:
                 raise _Stopped  # noqa: TRY301
             self._batch(frame, number)
         except StoppedWaitingError as error:
+            self.owed = number
             hush(self.spark, self.plan.name)
             self._failure.append(error)
             raise

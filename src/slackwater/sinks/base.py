@@ -59,6 +59,8 @@ class Slot:
     output: str
     schema: pl.Schema
     number: int = 0
+    delivered_before: bool = False
+    """Whether this run has written here before, so that what is missing was removed, and is not to be made anew."""
 
 
 @dataclass(kw_only=True)
@@ -101,7 +103,9 @@ class Sink(ABC):
     """A sink as users define it; it travels to the executors, so it holds no connections."""
 
     takes: frozenset[Change] = frozenset({"append"})
+    """What rows may do to earlier ones: be new (`append`), replace (`update`), withdraw (`retract`)."""
     delivery: Delivery = "at_least_once"
+    """What the sink promises: `exactly_once`, `at_least_once` or `at_most_once`."""
     keeps_marks: bool = True
     """Whether slots remember marks; a sink of which each row replaces itself is exactly once without."""
     has_slots: bool = False

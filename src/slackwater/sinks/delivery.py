@@ -20,7 +20,7 @@ import random
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from slackwater.crash_points import crash_point
@@ -86,7 +86,8 @@ class Outlet:
         """Prepare the sink before the first batch, and see that its mark is one that this run can go on from."""
         try:
             self.sink.check(self.slot)
-            self.sink.prepare(self.slot)
+            came_before = expected.before is not None and not expected.takes_over
+            self.sink.prepare(replace(self.slot, delivered_before=came_before))
             self._open()
             if self.sink.uses_marks:
                 expected.is_there(self._found, self.sink, self.slot)
@@ -129,7 +130,8 @@ class Outlet:
                     patience = render_ms(self.sink.retry_for_ms - waited_ms)
                     _warn("SINK_WAITING", render("SINK_WAITING", patience=patience, **facts))
                     said_ms = waited_ms + SAID_EVERY_MS
-                self._wait(wait_s * self._dice.uniform(0.5, 1.0))
+                left_s = (self.sink.retry_for_ms - waited_ms) / 1_000
+                self._wait(min(left_s, wait_s * self._dice.uniform(0.5, 1.0)))
                 wait_s = min(2 * wait_s, LONGEST_WAIT_S)
             else:
                 if said_ms:

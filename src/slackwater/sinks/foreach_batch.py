@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -29,7 +30,21 @@ def foreach_batch(function: Callable[[Any, int], None]) -> ForeachBatchSink:
     """Call `function(dataframe, batch)` with every batch that has rows, as Spark's own `foreachBatch` does."""
     if not callable(function):
         raise refuse("FOREACH_BATCH_FUNCTION", got=repr(function))
+    _check_signature(function)
     return ForeachBatchSink(function=function)
+
+
+def _check_signature(function: Callable[..., Any]) -> None:
+    """Refuse a function that cannot be called as it will be; one that does not tell its parameters is tried."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return  # written in C, mostly
+    try:
+        signature.bind(None, 0)
+    except TypeError as error:
+        name = getattr(function, "__name__", type(function).__name__)
+        raise refuse("FOREACH_BATCH_SIGNATURE", got=f"`{name}{signature}`") from error
 
 
 @dataclass(kw_only=True)

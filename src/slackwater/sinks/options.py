@@ -24,6 +24,14 @@ def check_delivery(sink: str, delivery: object) -> None:
         raise bad_option(sink, "delivery", rule=rule, got=repr(delivery), remedy=remedy)
 
 
+def check_flags(sink: str, **flags: object) -> None:
+    """Refuse what only looks like yes or no: the text "no" would count as yes."""
+    for what, given in flags.items():
+        if not isinstance(given, bool):
+            remedy = f"write {what}=True, or leave it out"
+            raise bad_option(sink, what, rule="True or False", got=repr(given), remedy=remedy)
+
+
 def column_names(sink: str, what: str, given: object) -> tuple[str, ...]:
     """Return one name, a list of names or None as a tuple of names that differ."""
     if given is None:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import importlib.util
+import io
 import json
 import os
+import shlex
 import shutil
 import signal
 import socket
+import subprocess
+import sys
+import time
 import urllib.error
 import urllib.request
 from dataclasses import dataclass, field
@@ -16,13 +21,16 @@ from typing import get_args, get_type_hints
 
 import polars as pl
 import pytest
+from rich.console import Console
 
 from slackwater.cli.demo import demo
 from slackwater.demo.comparison import ROWS
+from slackwater.demo.definition import PURCHASES
 from slackwater.demo.places import PLACES, Place, opened
-from slackwater.demo.places.base import from_json_lines
+from slackwater.demo.places.base import PATIENCE_S, command, from_json_lines, give_up_after
 from slackwater.demo.places.postgres import _may_be_reached_by_others
 from slackwater.demo.receiver import Receiver
+from slackwater.demo.statement import _print_places
 from slackwater.errors import RunError
 from slackwater.sinks.base import Sink
 from slackwater.sinks.memory import memory
@@ -67,6 +75,10 @@ class Noted(Place):
     @property
     def left(self) -> tuple[str, str]:
         return "left", "there"
+
+    @property
+    def again(self) -> list[str]:
+        return ["show it"]
 
     def rows(self) -> pl.DataFrame:
         self.note("rows")
@@ -124,6 +136,45 @@ def test_redis_is_started_and_stopped(tmp_path: Path, needs: Needs) -> None:
         socket.create_connection(("127.0.0.1", port)).close()
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", port))
+
+
+def test_redis_has_its_data_when_it_is_started_again_as_the_demo_says(tmp_path: Path, needs: Needs) -> None:
+    needs(redis_program() and importlib.util.find_spec("redis"), "needs redis-server and the package redis")
+    place = PLACES["redis"](folder=tmp_path / "redis")
+    with opened(place):
+        port = place.look.split(" -p ")[1].split()[0]
+        set_one = [command("redis-cli"), "-p", port, "hset", f"{PURCHASES}:ada", "cents", "600"]
+        subprocess.run(set_one, check=True, capture_output=True)
+    start, look, stop = map(shlex.split, place.again)
+    subprocess.run(start, check=True, capture_output=True)
+    try:
+        until = time.monotonic() + PATIENCE_S
+        while (said := subprocess.run(look, check=False, capture_output=True, text=True)).returncode:
+            give_up_after(until, said.stderr)  # it goes into the background before it listens
+        assert said.stdout == f"{PURCHASES}:ada\n"
+    finally:
+        subprocess.run(stop, check=True, capture_output=True)
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", int(port)))
+
+
+@pytest.mark.parametrize("on_path, called", [(True, "tool"), (False, "'{folder}/tool'")])
+def test_program_is_called_by_its_name_only_if_that_leads_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, on_path: bool, called: str
+) -> None:
+    folder = tmp_path / "a b"
+    folder.mkdir()
+    (folder / "tool").touch(mode=0o755)
+    monkeypatch.setattr(sys, "executable", str(folder / "python"))
+    monkeypatch.setenv("PATH", str(folder if on_path else tmp_path))
+    assert command("tool") == called.format(folder=folder)
+    assert command("elsewhere") == "elsewhere"
+
+
+def test_end_of_the_demo_says_how_to_look_again(tmp_path: Path) -> None:
+    out = io.StringIO()
+    _print_places(Console(file=out, width=60), tmp_path, Noted(folder=tmp_path))
+    assert out.getvalue().endswith("\nLook into Noted again\n  show it\n")
 
 
 def test_redis_without_a_program_says_what_to_install(

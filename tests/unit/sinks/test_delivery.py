@@ -101,13 +101,13 @@ def test_trouble_is_said_when_it_begins_now_and_then_and_when_it_is_over(monkeyp
     with pytest.warns(SinkWarning, match=r"SINK_WAITING.*store of output `results` said: gone before") as said:
         run.deliver(ONE)
     assert len(said) == 2
-    assert "[SINK_BACK] store of output `results` is there again after " in str(said[1].message)
+    assert "[SINK_BACK] a batch that waits goes on when its sink is back; store of output" in str(said[1].message)
     assert str(said[1].message).endswith("batch 0 is delivered")
     monkeypatch.setattr(delivery, "SAID_EVERY_MS", 0)
     store(run).trouble = ["before", "before"]
     with pytest.warns(SinkWarning) as said:
         run.deliver(TWO)
-    assert [str(each.message)[:14] for each in said] == ["[SINK_WAITING]", "[SINK_WAITING]", "[SINK_BACK] st"]
+    assert [str(each.message)[:14] for each in said] == ["[SINK_WAITING]", "[SINK_WAITING]", "[SINK_BACK] a "]
 
 
 def test_mark_that_is_none_of_ours_is_an_error() -> None:

@@ -117,6 +117,25 @@ def test_folder_with_batches_of_nobody_is_refused(tmp_path: Path) -> None:
         job(tmp_path).start()
 
 
+def test_place_that_is_a_file_or_below_one_is_said_at_the_start(tmp_path: Path) -> None:
+    file = tmp_path / "all.py"
+    file.write_text("")
+    for place in (file, file / "out"):
+        with pytest.raises(RunError, match=rf"FILES_PLACE.*`{place}` cannot be one: .*all\.py.*; choose another path"):
+            job(place).start()
+    assert file.read_text() == ""
+
+
+def test_folder_that_cannot_be_made_is_said_at_the_start() -> None:
+    with pytest.raises(RunError, match=r"FILES_PLACE.*`/proc/x` cannot be one: .*No such file or directory"):
+        job(Path("/proc/x")).start()
+
+
+def test_changelog_is_yes_or_no(tmp_path: Path) -> None:
+    with pytest.raises(DefinitionError, match=r"SINK_OPTION.*`changelog` of the files sink must be True or False"):
+        sw.sinks.files(tmp_path, changelog="no")  # type: ignore[arg-type]
+
+
 def test_unknown_format_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DefinitionError, match="FILES_FORMAT"):
         sw.sinks.files(tmp_path, format="csv")  # type: ignore[arg-type]

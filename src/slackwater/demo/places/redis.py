@@ -41,7 +41,7 @@ class Redis(Place):
         with (self.folder / "redis.log").open("wb") as log:
             # In a session of its own, for Ctrl-C is not meant for it; it saves its data when it is stopped.
             self._process = subprocess.Popen(  # noqa: S603  our own arguments
-                [program, *place, "--save", "86400 1"], stdout=log, stderr=log, start_new_session=True
+                [program, *place, "--save", "86400", "1"], stdout=log, stderr=log, start_new_session=True
             )
         until = time.monotonic() + PATIENCE_S
         while not self._is_up():

@@ -15,7 +15,7 @@ from slackwater.errors import near_miss, refuse
 from slackwater.eventtime.durations import Duration, duration_ms
 from slackwater.formats.schemas import spark_type
 from slackwater.sinks.base import EVERYTHING, Change, Delivery, Sink, SinkWriter, Slot
-from slackwater.sinks.options import bad_option, check_delivery, check_window_keys, column_names
+from slackwater.sinks.options import bad_option, check_delivery, check_flags, check_window_keys, column_names
 
 _RETRACTION: Final = "is_retraction"
 _UNFIT: Final = re.compile(r"[ ,;{}()\n\t=]")
@@ -112,6 +112,7 @@ def delta(
     rows are appended, and retractions refused unless `changelog=True` says that readers look at `is_retraction`.
     """
     check_delivery("delta", delivery)
+    check_flags("delta", schema_evolution=schema_evolution, changelog=changelog)
     keys = column_names("delta", "merge_on", merge_on)
     is_number = isinstance(optimize_every, int) and not isinstance(optimize_every, bool) and optimize_every > 0
     if optimize_every is not None and not is_number:

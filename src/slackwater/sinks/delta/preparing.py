@@ -10,7 +10,7 @@ from slackwater.formats.schemas import to_spark_ddl
 from slackwater.sinks.base import Slot
 from slackwater.sinks.delta.rows import local_frame
 from slackwater.sinks.delta.table import DeltaPlace
-from slackwater.sinks.delta.troubles import explained
+from slackwater.sinks.delta.troubles import NO_FOLDER, explained
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,9 +35,19 @@ class Preparation:
                 self._check(place)
             elif place.holds_something:
                 raise fault("DELTA_NOT_A_TABLE", path=self.sink.path)
+            elif self.slot.delivered_before:
+                raise fault("DELTA_TABLE_GONE", path=self.sink.path)
             else:
+                self._make_folder(place)
                 empty = local_frame(self.spark, self.sink.stored(self.slot.schema).to_frame())
                 empty.write.format("delta").partitionBy(*self.sink.partition_by).mode("append").save(self.sink.path)
+
+    def _make_folder(self, place: DeltaPlace) -> None:
+        """Make the table's folder by itself: why that cannot be is lost among Delta's words for a table."""
+        with explained(self.sink, doing="the start", forbidden=NO_FOLDER):
+            if not place.make_folder():
+                why = f"a folder cannot be made at `{place.path}`"
+                raise fault("DELTA_NO_PERMISSION", sink=self.sink, doing="the start", why=why)
 
     def _check(self, place: DeltaPlace) -> None:
         detail = place.detail()

@@ -72,6 +72,11 @@ class DeltaPlace:
         path, files = self._hadoop(self.path)
         return bool(files.exists(path)) and len(files.listStatus(path)) > 0
 
+    def make_folder(self) -> bool:
+        """Make the table's folder, unless it is there; return whether it is there now."""
+        path, files = self._hadoop(self.path)
+        return bool(files.mkdirs(path))
+
     @property
     def schema(self) -> StructType:
         """The table's columns."""

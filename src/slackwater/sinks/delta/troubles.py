@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -23,6 +23,11 @@ _FORBIDDEN: Final = (
     "java.security.AccessControlException",
     "org.apache.hadoop.security.AccessControlException",
 )
+NO_FOLDER: Final = (
+    "org.apache.hadoop.fs.FileAlreadyExistsException",
+    "org.apache.hadoop.fs.ParentNotDirectoryException",
+)
+"""What a file system says of a folder that is to be made where a file is, or below one."""
 _LASTING: Final = ("java.io.FileNotFoundException", "java.io.NotSerializableException")
 _PASSING: Final = ("java.io.IOException", "java.io.UncheckedIOException", "java.util.concurrent.TimeoutException")
 _MOST_CAUSES: Final = 12
@@ -34,12 +39,15 @@ class ConflictError(Unavailable):
 
 
 @contextmanager
-def explained(sink: Sink, *, doing: str) -> Iterator[None]:
-    """Raise what Spark and Delta say inside as what the protocol of sinks knows."""
+def explained(sink: Sink, *, doing: str, forbidden: Sequence[str] = ()) -> Iterator[None]:
+    """Raise what Spark and Delta say inside as what the protocol of sinks knows.
+
+    `forbidden` are exceptions that mean here, and not everywhere, that the place cannot be written to.
+    """
     try:
         yield
     except _SPARK_ERRORS as error:
-        raise _meaning(error, sink, doing) from error
+        raise _meaning(error, sink, doing, (*_FORBIDDEN, *forbidden)) from error
 
 
 @dataclass(frozen=True)
@@ -52,13 +60,13 @@ class _Cause:
         return not self.kinds.isdisjoint(kinds)
 
 
-def _meaning(error: Exception, sink: Sink, doing: str) -> Exception:
+def _meaning(error: Exception, sink: Sink, doing: str, forbidden: Sequence[str]) -> Exception:
     causes = list(_causes(error))
     why = causes[0].words if causes else _words(str(error))
     if any(cause.is_one_of(_CONFLICT) for cause in causes):
         return ConflictError(f"another writer changed the table meanwhile: {why}")
     for cause in causes:
-        if cause.is_one_of(_FORBIDDEN) or "Permission denied" in cause.words:
+        if cause.is_one_of(forbidden) or "Permission denied" in cause.words:
             return fault("DELTA_NO_PERMISSION", sink=sink, doing=doing, why=cause.words)
     for cause in causes:
         if cause.is_one_of(_PASSING) and not cause.is_one_of(_LASTING):

@@ -22,6 +22,7 @@ from slackwater.local_folders import local_folder
 from slackwater.sinks.base import Change, Delivery, Mark, Sink, SinkBatch, SinkWriter, Slot
 from slackwater.sinks.files.batches import MARK, OWNER, Batches
 from slackwater.sinks.files.durable import flush_file, flush_folder, write_durably
+from slackwater.sinks.options import check_flags
 
 _LEAST_MERGED: Final = 2
 
@@ -48,7 +49,12 @@ class FilesSink(Sink):
 
     def prepare(self, slot: Slot) -> None:
         """Claim the folder for this output; a folder of another output is an error with choices."""
-        folder = Path(self.path)
+        try:
+            self._claim(Path(self.path), slot)
+        except OSError as error:
+            raise fault("FILES_PLACE", path=self.path, why=error) from error
+
+    def _claim(self, folder: Path, slot: Slot) -> None:
         owner = folder / OWNER
         mine = {"pipeline": slot.pipeline, "output": slot.output}
         if owner.exists():
@@ -91,6 +97,7 @@ def files(
     if format not in ("parquet", "json"):
         raise refuse("FILES_FORMAT", got=repr(format))
     folder = local_folder(path, what="the files sink")
+    check_flags("the files sink", changelog=changelog)
     takes: frozenset[Change] = frozenset({"append", "update", "retract"} if changelog else {"append", "update"})
     return FilesSink(path=folder, format=format, merge_after=merge_after, takes=takes)
 

@@ -19,7 +19,7 @@ from slackwater.sinks.kafka.preparing import prepare
 from slackwater.sinks.kafka.records import Header, Records, ValueFormat, check_columns
 from slackwater.sinks.kafka.troubles import Target
 from slackwater.sinks.kafka.writing import open_slot
-from slackwater.sinks.options import check_delivery, check_window_keys
+from slackwater.sinks.options import check_delivery, check_flags, check_window_keys
 
 Partitioner = Literal["murmur2_random", "consistent", "random"]
 
@@ -128,6 +128,7 @@ def kafka(
         if not (name is None and what == "marks_topic") and not (isinstance(name, str) and _TOPIC.fullmatch(name)):
             raise refuse("KAFKA_SINK_TOPIC", what=what, got=repr(name))
     check_delivery("the Kafka sink", delivery)
+    check_flags("the Kafka sink", changelog=changelog, tombstones=tombstones)
     if marks_topic is not None and (delivery != "exactly_once" or marks_topic == topic):
         got = "the topic itself" if marks_topic == topic else f'delivery="{delivery}"'
         raise refuse("KAFKA_SINK_MARKS", got=got)

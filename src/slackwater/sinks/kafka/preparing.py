@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
-from slackwater.errors import fault, near_miss
+from slackwater.errors import RunError, fault, near_miss
 from slackwater.kafka.client import confluent
 from slackwater.sinks.base import Slot, Unavailable
 from slackwater.sinks.kafka.troubles import Target
@@ -26,14 +27,18 @@ _BROKERS_OWN: Final = -1
 """As many replicas as the broker makes by default."""
 _TIMEOUT_S: Final = 15.0
 _LOOK_S: Final = 0.1
+_KNOCK_S: Final = 2.0
+_SILENT: Final = ("_TIMED_OUT", "_TRANSPORT", "_SSL", "_RESOLVE", "_ALL_BROKERS_DOWN")
 _DENIED: Final = ("TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED")
 
 
 def prepare(sink: KafkaSink, slot: Slot) -> None:
     """Check all that can be checked before rows come, and create what was asked for."""
+    is_open = _knock(sink.connection.servers)
     topics = Topics(sink.target(slot))
-    with topics.troubles():
+    with topics.troubles(must_answer=is_open):
         found = topics.find(sink.topic)
+    with topics.troubles():
         if found is None and sink.partitions is not None:
             topics.create(sink.topic, sink.partitions, {})
             found = topics.find(sink.topic)
@@ -44,6 +49,30 @@ def prepare(sink: KafkaSink, slot: Slot) -> None:
         if sink.delivery == "exactly_once":
             topics.check_timeout()
             _prepare_marks(topics, sink.marks(slot))
+
+
+def _knock(servers: str) -> bool:
+    """Return whether a server takes connections; raises `Unavailable` if each one says no, which the client waits out.
+
+    Who says neither yes nor no in time is left to the client, which has more patience.
+    """
+    answers, until = [], time.monotonic() + _KNOCK_S
+    for server in servers.split(","):
+        host, _, port = server.strip().rpartition("://")[2].rpartition(":")
+        left_s = until - time.monotonic()
+        if left_s <= 0 or not port.isdecimal():
+            return False
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), timeout=left_s).close()
+        except ConnectionRefusedError:
+            answers.append(f"{server.strip()} refuses connections")
+        except socket.gaierror as error:
+            answers.append(f"{host} is no host that is known here ({error.strerror})")
+        except (OSError, OverflowError):
+            return False
+        else:
+            return True
+    raise Unavailable(", ".join(answers))
 
 
 def grow_marks(sink: KafkaSink, slot: Slot) -> None:
@@ -79,8 +108,11 @@ class Topics:
         self._admin: AdminClient = admin_module().AdminClient(settings)
 
     @contextmanager
-    def troubles(self) -> Iterator[None]:
-        """Turn what the client raises inside into what it means; why a server does not answer is told apart."""
+    def troubles(self, *, must_answer: bool = False) -> Iterator[None]:
+        """Turn what the client raises inside into what it means; why a server does not answer is told apart.
+
+        With `must_answer`, a server that says nothing is not taken for one that is away: it takes connections.
+        """
         module = confluent()
         try:
             yield
@@ -89,7 +121,17 @@ class Topics:
             for heard in self._heard:
                 if heard.name() == "_AUTHENTICATION":
                     raise self._target.meaning(heard) from error
+            if must_answer and error.args[0].name() in _SILENT:
+                raise self._no_answer(error.args[0]) from error
             raise self._target.meaning(error.args[0]) from error
+
+    def _no_answer(self, error: KafkaError) -> RunError:
+        """Return the fault of a server that we reach and do not understand; what was heard first is nearest to why."""
+        said = [heard.str() for heard in self._heard if heard.name() != "_ALL_BROKERS_DOWN"]
+        way = self._target.connection
+        security = f"{'TLS' if way.tls else 'no TLS'}, {'SASL' if way.sasl else 'no SASL'}"
+        facts = {"servers": way, "output": self._target.output, "security": security}
+        return fault("KAFKA_SINK_NO_ANSWER", cause=said[0] if said else error.str(), **facts)
 
     def find(self, name: str) -> Any | None:  # noqa: ANN401  the client's own type
         """Return the description of a topic; None if there is none."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl, urlsplit
 from slackwater.errors import RunError, fault, refuse
 from slackwater.secrets import Secret
 from slackwater.sinks.base import Unavailable
+from slackwater.sinks.postgres.logins import login_remedy
 
 if TYPE_CHECKING:
     import psycopg
@@ -52,6 +53,7 @@ _REMEDIES: Final = {
     "23505": "let upsert_on name the columns of that constraint, or drop it",
     "42501": "give the user back what was taken away",
 }
+_NULL: Final = "23502"
 _REMEDY: Final = "let the table take such rows, or mend them in the pipeline"
 _SHOWN: Final = 300
 
@@ -91,7 +93,7 @@ def shown_server(url: str) -> str:
 
 
 def connect(url: str, password: Secret | None) -> psycopg.Connection[Any]:
-    """Connect; raises `Unavailable` if the server is not there, or does not let us in."""
+    """Connect; raises `Unavailable` if the server is not there, and a fault if it does not let us in."""
     module = psycopg_module()
     try:
         given = module.conninfo.conninfo_to_dict(url)
@@ -104,30 +106,41 @@ def connect(url: str, password: Secret | None) -> psycopg.Connection[Any]:
             **{**fixed, **given, **secrets, "client_encoding": "UTF8"}, autocommit=True, prepare_threshold=None
         )
     except module.OperationalError as error:
+        remedy = login_remedy(str(error))  # of several hosts, what each has said
+        if remedy is not None:
+            facts = {"server": shown_server(url), "why": _words(error), "remedy": remedy}
+            raise fault("POSTGRES_LOGIN", **facts) from error
         raise Unavailable(_words(error)) from error
     connection.isolation_level = module.IsolationLevel.READ_COMMITTED
     return connection
 
 
 @contextmanager
-def transaction(connection: psycopg.Connection[Any], *, sink: object, doing: str) -> Iterator[None]:
-    """Run what is inside as one transaction; the server's errors become ours, and say what it was `doing`."""
+def transaction(
+    connection: psycopg.Connection[Any], *, sink: object, doing: str, keys: Collection[str] = ()
+) -> Iterator[None]:
+    """Run what is inside as one transaction; the server's errors become ours, and say what it was `doing`.
+
+    `keys` are the columns that rows are replaced by: a null in one of them is told apart from other nulls.
+    """
     module = psycopg_module()
     try:
         with connection.transaction():
             connection.execute(_TRANSACTION)
             yield
     except module.Error as error:
-        raise _translated(error, sink, doing) from error
+        raise _translated(error, sink, doing, keys) from error
 
 
-def _translated(error: psycopg.Error, sink: object, doing: str) -> Unavailable | RunError:
+def _translated(error: psycopg.Error, sink: object, doing: str, keys: Collection[str]) -> Unavailable | RunError:
     state = error.sqlstate
     passes = isinstance(error, psycopg_module().OperationalError) if state is None else _may_pass(state)
     if passes:
         return Unavailable(_words(error))
     details = [_words(error), error.diag.message_detail, (error.diag.context or "").partition("\n")[0]]
     why = "; ".join(f"{detail:.{_SHOWN}}" for detail in details if detail)
+    if state == _NULL and error.diag.column_name in keys:
+        return fault("POSTGRES_NULL_KEY", sink=sink, doing=doing, column=error.diag.column_name, why=why)
     return fault("POSTGRES_REFUSED", sink=sink, doing=doing, why=why, remedy=_REMEDIES.get(state or "", _REMEDY))
 
 

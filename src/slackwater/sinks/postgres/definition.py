@@ -13,7 +13,7 @@ from slackwater.errors import fault, near_miss, refuse
 from slackwater.eventtime.durations import Duration, duration_ms
 from slackwater.secrets import Secret
 from slackwater.sinks.base import EVERYTHING, Change, Delivery, Sink, SinkWriter, Slot
-from slackwater.sinks.options import check_delivery, check_window_keys
+from slackwater.sinks.options import check_delivery, check_flags, check_window_keys
 from slackwater.sinks.postgres.column_types import postgres_type
 from slackwater.sinks.postgres.connecting import check_url, connect, shown_server, transaction
 from slackwater.sinks.postgres.csv_rows import CsvRows, Field
@@ -86,6 +86,7 @@ class PostgresSink(Sink):
                 keys=list(self._keys(slot.schema).values()),
                 may_create=self.create,
                 has_ledger=self.delivery == "exactly_once",
+                delivered_before=slot.delivered_before,
             ).run()
 
     def open(self, slot: Slot) -> SinkWriter:
@@ -148,6 +149,7 @@ def postgres(
     rows are appended, and retractions refused unless `changelog=True` says that readers look at `is_retraction`.
     """
     check_delivery("the Postgres sink", delivery)
+    check_flags("the Postgres sink", create=create, changelog=changelog)
     if password is not None and not isinstance(password, Secret):
         raise refuse("SECRET_EXPECTED", what="password")
     if replace_nul is not None and (not isinstance(replace_nul, str) or "\x00" in replace_nul):

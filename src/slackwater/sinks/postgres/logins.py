@@ -12,7 +12,7 @@ from typing import Final
 _REMEDIES: Final = (
     # In the order they are looked for; the first that fits is said.
     (r"no password supplied", 'give the user\'s password, as in password=sw.secret("NAME")'),
-    (r"(password|SASL) authentication failed", "mend the user in the URL, or the password in its variable"),
+    (r"(password|SASL) authentication failed", "mend the user in the URL, or the password"),
     (r'role ".*" does not exist', "mend the user in the URL, or have it made with CREATE USER"),
     (r'role ".*" is not permitted to log in', "have it allowed with ALTER ROLE … LOGIN, or take another user"),
     (r'database ".*" does not exist', "mend the database in the URL, or have it made with CREATE DATABASE"),
@@ -20,7 +20,7 @@ _REMEDIES: Final = (
     (r"pg_hba\.conf", "have this user, database and address allowed in pg_hba.conf, or connect as it asks for"),
     (r"authentication failed", "log in as the server's pg_hba.conf asks for, or have that changed"),
     (
-        r"does not support SSL|certificate|SSL error",
+        r"does not support SSL|certificate verify failed|certificate file|server certificate",
         "mend sslmode and sslrootcert in the URL, or the server's certificate",
     ),
 )

@@ -44,6 +44,8 @@ class Preparation:
     keys: Sequence[str]
     may_create: bool
     has_ledger: bool
+    delivered_before: bool
+    """Whether this run has written to the table: one that is missing now is not made anew, nor its place taken."""
 
     def run(self) -> None:
         """Check everything, and make what is to be made."""
@@ -67,6 +69,8 @@ class Preparation:
         """See to the table, and return the statements that would give what is lacking."""
         table = Table.found(self.connection, self.target)
         if table is None:
+            if self.delivered_before:
+                raise fault("POSTGRES_TABLE_GONE", table=self.target)
             sql = table_ddl(self.target, self.fields, self.keys)
             if not self.may_create:
                 raise fault("POSTGRES_TABLE_MISSING", table=self.target, sql=sql)

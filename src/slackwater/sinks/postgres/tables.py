@@ -78,12 +78,18 @@ class Table:
             for column in self.columns.values()
             if column.is_not_null and not column.has_default and column.name not in given
         ]
+        index = f"CREATE UNIQUE INDEX ON {self.name.sql} ({quoted_list(keys)})"
+        lacks_index = self.kind == "table" and not self._is_unique(keys)
         if problems:
+            problems += [f"it has no unique index on exactly {', '.join(keys)} ({index})"] if lacks_index else []
             raise fault("POSTGRES_TABLE_UNFIT", table=self.name, problems="; ".join(problems))
-        wanted = frozenset(self.columns[key].number for key in keys)
-        if keys and wanted not in self.unique:
-            sql = f"CREATE UNIQUE INDEX ON {self.name.sql} ({quoted_list(keys)})"
-            raise fault("POSTGRES_NOT_UNIQUE", table=self.name, keys=", ".join(keys), sql=sql)
+        if lacks_index:
+            raise fault("POSTGRES_NOT_UNIQUE", table=self.name, keys=", ".join(keys), sql=index)
+
+    def _is_unique(self, keys: Sequence[str]) -> bool:
+        """Return whether an index keeps rows of the same keys apart; without keys there is nothing to keep."""
+        numbers = [self.columns[key].number for key in keys if key in self.columns]
+        return not keys or (len(numbers) == len(keys) and frozenset(numbers) in self.unique)
 
     def _problems(self, field: Field, *, is_key: bool) -> list[str]:
         column = self.columns.get(field.name)

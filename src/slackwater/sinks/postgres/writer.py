@@ -53,7 +53,8 @@ class PostgresWriter(SinkWriter):
 
     def write(self, batch: SinkBatch, mark: Mark | None) -> None:
         """Write a batch, in the steps of the module's docstring."""
-        with transaction(self.connection, sink=self.sink, doing=f"batch {batch.batch}"):
+        keys = self.keys.values()
+        with transaction(self.connection, sink=self.sink, doing=f"batch {batch.batch}", keys=keys):
             chunks, has_retractions = self._stage(batch)  # 1
             if mark is not None:
                 assert self.turn is not None, "who is given marks has a turn"
