@@ -25,6 +25,16 @@ INLINE_BYTES: Final = 1 << 20
 """A packet up to this size comes to the driver with the batch's statistics; larger ones stay on the executors."""
 PARALLEL_BYTES: Final = 64 << 20
 """An output above this size is written by the executors in parallel, if its sink can."""
+_OF_THE_BATCH: Final = "kind IN ('output', 'stats')"
+_HOME: Final = (
+    # As text, for PySpark takes as long to build an expression of functions as a small batch takes to run.
+    "kind",
+    "target",
+    "order",
+    "rows",
+    "length(payload) AS size",
+    f"CASE WHEN kind = 'stats' OR length(payload) <= {INLINE_BYTES} THEN payload END AS payload",
+)
 _PART: Final = pa.schema([("part", pa.int32())])
 
 
@@ -49,13 +59,9 @@ class EvaluatedBatch:
     def evaluate(cls, frame: DataFrame, number: int) -> EvaluatedBatch:
         """Evaluate every partition, in one Spark job that brings home the statistics and the small packets."""
         frame = frame.persist(StorageLevel.MEMORY_AND_DISK)
-        size = F.length("payload")
-        inline = F.when((F.col("kind") == "stats") | (size <= INLINE_BYTES), F.col("payload"))
-        wanted = frame.where(F.col("kind").isin("output", "stats"))
         batch = cls(number=number, stats=BatchStats(), frame=frame)
         try:
-            home = wanted.select("kind", "target", "order", "rows", size.alias("size"), inline.alias("payload"))
-            table = home.toArrow()
+            table = frame.where(_OF_THE_BATCH).selectExpr(*_HOME).toArrow()
         except BaseException:
             batch.release()
             raise
