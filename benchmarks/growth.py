@@ -59,10 +59,11 @@ _DIGITS: Final = {"batch_seconds": 2, "state_mb": 1}
 
 def grow(spark: SparkSession, point: Point, *, home: Path, say: Callable[[str], None]) -> dict[str, Any]:
     """Run one point and return its row of the table; its events are thrown away afterwards."""
+    name = f"growth-{point.axis.replace(' ', '-')}-{point.size}"
+    home = home / name  # not the last point's: Spark may still be tidying up its state
     shutil.rmtree(home, ignore_errors=True)
     folder = home / "ours-in"
     folder.mkdir(parents=True)
-    name = f"growth-{point.axis.replace(' ', '-')}-{point.size}"
     job = our_job(
         spark,
         log_of(point.events, folder),
@@ -82,7 +83,7 @@ def grow(spark: SparkSession, point: Point, *, home: Path, say: Callable[[str], 
         times = side.finish()[point.warm_up :]
     finally:
         side.close()
-    shutil.rmtree(home)
+    shutil.rmtree(home, ignore_errors=True)
     seconds = median(batch.seconds for batch in times)
     held = report.stats.state["events.window"]
     return {
