@@ -162,6 +162,7 @@ def _members(called: str, thing: type, *names: str) -> list[str]:
     """Return the entries of a class's methods and properties; of all that are its own, unless some are named."""
     fields = {field.name for field in dataclasses.fields(thing)} if dataclasses.is_dataclass(thing) else set()
     own = [name for name in vars(thing) if not name.startswith("_") and name not in fields]
+    own = [name for name in own if callable(getattr(thing, name)) or isinstance(vars(thing)[name], property)]
     return [_entry(f"{called}.{name}", getattr(thing, name)) for name in names or own]
 
 

@@ -110,6 +110,22 @@ def test_hash_of_several_windows_has_the_newest_whenever_it_comes(
         assert orders(server) == {"user:ann": "6"}
 
 
+def test_newer_window_that_may_not_be_looked_at_is_not_overwritten(
+    server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WRITER", "writes")
+    with server.client() as client:
+        client.acl_setuser(
+            "writer", enabled=True, passwords=["+writes"], keys="*", categories=["+@all"], commands=["-hget"]
+        )
+        client.hset("user:ann", mapping={"orders": "1", "window_end": "2026-01-01T00:01:00+00:00"})
+    url = server.url.replace("redis://", "redis://writer@")
+    sink = redis(url, key="user", prefix="user", password=secret("WRITER"))
+    with pytest.raises(RunError, match=r"REDIS_REFUSED.*the user's rights"):
+        SinkHarness(sink=sink, schema=WINDOWS).deliver(panes(("ann", 30, 2)))
+    assert orders(server) == {"user:ann": "1"}
+
+
 def test_hash_per_window_has_each_window(server: RedisServer) -> None:
     sink = redis(server.url, key=["user", "window_end"])
     with SinkHarness(sink=sink, schema=WINDOWS) as run:

@@ -241,14 +241,10 @@ class Job:
                 hush(self.spark, self.plan.name)
                 raise _Stopped  # noqa: TRY301
             self._batch(frame, number)
-        except StoppedWaitingError as error:
-            self.owed = number
-            hush(self.spark, self.plan.name)
-            self._failure.append(error)
-            raise
         except BaseException as error:
-            if isinstance(error, SlackwaterError):
-                hush(self.spark, self.plan.name)  # it says what is wrong; Spark would add its stack of calls
+            self.owed = number if isinstance(error, StoppedWaitingError) else None
+            if isinstance(error, StoppedWaitingError | SlackwaterError):
+                hush(self.spark, self.plan.name)  # what is to be said is said by us; Spark would add its stack of calls
             self._failure.append(error)
             raise
         finally:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
 import polars as pl
 
@@ -102,6 +102,8 @@ class SinkWriter(ABC):
 class Sink(ABC):
     """A sink as users define it; it travels to the executors, so it holds no connections."""
 
+    for_retractions: ClassVar[str] = ""
+    """How to have a sink of this kind take retractions, where one can."""
     takes: frozenset[Change] = frozenset({"append"})
     """What rows may do to earlier ones: be new (`append`), replace (`update`), withdraw (`retract`)."""
     delivery: Delivery = "at_least_once"
@@ -122,11 +124,6 @@ class Sink(ABC):
     def promise(self) -> str:
         """The delivery as `explain` shows it."""
         return self.delivery.replace("_", " ")
-
-    @property
-    def for_retractions(self) -> str:
-        """How to have a sink of this kind take retractions, where one can."""
-        return ""
 
     @property
     def uses_marks(self) -> bool:

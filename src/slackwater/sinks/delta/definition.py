@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 import polars as pl
 
@@ -25,17 +25,13 @@ _UNFIT: Final = re.compile(r"[ ,;{}()\n\t=]")
 class DeltaSink(Sink):
     """A Delta table, by its path."""
 
+    for_retractions: ClassVar[str] = "merge_on=[…] carries them out, changelog=True keeps them as rows"
     path: str
     merge_on: tuple[str, ...] = ()
     partition_by: tuple[str, ...] = ()
     optimize_every: int | None = None
     schema_evolution: bool = False
     delivery: Delivery = "exactly_once"
-
-    @property
-    def for_retractions(self) -> str:
-        """How to have such a sink take retractions."""
-        return "merge_on=[…] carries them out, changelog=True keeps them as rows"
 
     @property
     def place(self) -> str:

@@ -11,7 +11,7 @@ import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal
 
 import polars as pl
 
@@ -31,16 +31,12 @@ _LEAST_MERGED: Final = 2
 class FilesSink(Sink):
     """A folder of batch folders."""
 
+    for_retractions: ClassVar[str] = "changelog=True keeps them as rows"
     path: str
     format: Literal["parquet", "json"]
     merge_after: int | None = None
     takes: frozenset[Change]
     delivery: Delivery = "exactly_once"
-
-    @property
-    def for_retractions(self) -> str:
-        """How to have such a sink take retractions."""
-        return "changelog=True keeps them as rows"
 
     @property
     def place(self) -> str:

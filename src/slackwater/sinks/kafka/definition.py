@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, get_args
+from typing import Any, ClassVar, Final, Literal, get_args
 
 import polars as pl
 
@@ -30,6 +30,7 @@ _TOPIC: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}")
 class KafkaSink(Sink):
     """A topic that an output's rows become records of."""
 
+    for_retractions: ClassVar[str] = "tombstones=True sends records without a value, changelog=True keeps them as rows"
     connection: Connection
     topic: str
     key: tuple[str, ...] = ()
@@ -49,11 +50,6 @@ class KafkaSink(Sink):
     def name(self) -> str:
         """The topic, wherever its brokers are."""
         return f"kafka {self.topic}"
-
-    @property
-    def for_retractions(self) -> str:
-        """How to have such a sink take retractions."""
-        return "tombstones=True sends records without a value, changelog=True keeps them as rows"
 
     def check(self, slot: Slot, identity: Sequence[str] = ()) -> None:
         """Refuse an output that has not the columns of the key or the headers."""

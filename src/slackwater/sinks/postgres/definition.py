@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 import polars as pl
 
@@ -30,6 +30,7 @@ _RETRACTION: Final = "is_retraction"
 class PostgresSink(Sink):
     """A table of a Postgres database."""
 
+    for_retractions: ClassVar[str] = "upsert_on=[…] carries them out, changelog=True keeps them as rows"
     url: str
     table: TableName
     upsert_on: tuple[str, ...]
@@ -40,11 +41,6 @@ class PostgresSink(Sink):
     password: Secret | None
     delivery: Delivery = "exactly_once"
     has_slots: bool = True
-
-    @property
-    def for_retractions(self) -> str:
-        """How to have such a sink take retractions."""
-        return "upsert_on=[…] carries them out, changelog=True keeps them as rows"
 
     @property
     def place(self) -> str:

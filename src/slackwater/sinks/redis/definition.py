@@ -55,20 +55,23 @@ if epoch ~= ARGV[1] then return epoch and 'fenced' or 'lost' end
 local ttl, fields, rows = tonumber(ARGV[2]), cjson.decode(ARGV[3]), cjson.decode(ARGV[4])
 local window_end = tonumber(ARGV[6])
 local failed
-local function run(...)
+local function ask(...)
     local said = redis.pcall(...)
     if type(said) == 'table' and said.err then failed = said.err end
+    return said
+end
+local function run(...)
+    ask(...)
     return not failed
 end
 local function is_of_an_older_window(key, i)
     if window_end == 0 then return false end
-    local known = redis.pcall('HGET', key, fields[window_end])
-    local new = rows[ARGV[6]][i]
+    local known, new = ask('HGET', key, fields[window_end]), rows[ARGV[6]][i]
     return type(known) == 'string' and type(new) == 'string' and known > new
 end
 for i, key in ipairs(rows.key) do
-    if is_of_an_older_window(key, i) then
-        -- The hash has newer values, and keeps them.
+    if is_of_an_older_window(key, i) or failed then
+        -- The hash has newer values, and keeps them; or what it has cannot be told.
     elseif rows.gone[i] then
         if run('HLEN', key) then run('DEL', key) end
     else
