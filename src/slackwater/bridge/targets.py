@@ -14,8 +14,8 @@ from slackwater.errors import fault
 from slackwater.kafka.client import Cluster, confluent, kafka_errors
 from slackwater.log_writer import LogWriter
 
-_OPEN_FILES: Final = 200
-"""So many partitions are written at a time: each is an open file, and a process may have 1024 as a rule."""
+_OPEN_FILES: Final = 64
+"""So many partitions are written at a time: each is an open file, and of those a process has few to spare."""
 _TIMEOUT_S: Final = 60.0
 _LARGEST: Final = 300 << 20
 """More than MQTT's 256 MiB: whether a record is too large is for the topic to say."""
