@@ -12,6 +12,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 ClockHook = Callable[[Clock], Clock]
 _STARTS: Final = 3
 _LISTED_S: Final = 10.0
+_INITIALIZED_MS: Final = 60_000
 _NOT_CONNECTED: Final = "failed to connect back"
 
 
@@ -205,6 +207,9 @@ class Job:
                 else writer.trigger(processingTime=f"{self.trigger_ms} milliseconds")
             )
             self.query = writer.start()
+            # A source takes what the session is set to when Spark's thread comes to make it.
+            with suppress(StreamingQueryException):  # which is raised again where the end of the query is awaited
+                self.query._jsq.streamingQuery().awaitInitialization(_INITIALIZED_MS)  # noqa: SLF001  no public way
 
     def _check_alone(self) -> None:
         """Refuse to run beside itself; a query of this job that has ended may still be listed for a moment."""

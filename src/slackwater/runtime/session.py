@@ -39,7 +39,8 @@ _SESSION_CONF: Final = {
     # Workers keep the memory they need in every batch. Given back and asked for again, it costs a third of FRONT.
     "spark.executorEnv.MALLOC_TRIM_THRESHOLD_": str(512 << 20),
     "spark.executorEnv.MALLOC_MMAP_THRESHOLD_": str(32 << 20),
-    "spark.executorEnv._RJEM_MALLOC_CONF": "dirty_decay_ms:60000,muzzy_decay_ms:60000",
+    # Never, not late: in a forked process any delay means that blocks of 8 MB and more are given back at once.
+    "spark.executorEnv._RJEM_MALLOC_CONF": "dirty_decay_ms:-1,muzzy_decay_ms:-1",
     "spark.python.daemon.module": "slackwater.runtime.daemon",
     "spark.speculation": "false",
     "spark.ui.showConsoleProgress": "false",

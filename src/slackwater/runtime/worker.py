@@ -13,6 +13,7 @@ import polars as pl
 import pyarrow as pa
 from pyspark import TaskContext, cloudpickle
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
 from slackwater.crash_points import crash_point
 from slackwater.engine.front import Chunk, Front
@@ -30,6 +31,9 @@ from slackwater.sources.log_reader import base_offset, partition_of, read_chunks
 
 _WRITTEN_HEADERS: Final = pl.List(pl.Struct({"key": pl.String(), "value": pl.String()}))
 CLOCK_PROPERTY: Final = "slackwater.clock"
+# As types: Spark asks the JVM what a text means, four times a task.
+_NAME: Final = StructType([StructField("name", StringType())])
+_BLOB: Final = StructType([StructField("blob", BinaryType())])
 _CHUNK_ROWS: Final = 1_000_000
 _CHUNK_BYTES: Final = 128 << 20
 
@@ -233,7 +237,7 @@ class KeyedProcessor(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the state: one map of blobs, named for the stage; the steps' names are in its keys."""
-        self._state = handle.getMapState(f"stage_{self._number}", "name string", "blob binary")
+        self._state = handle.getMapState(f"stage_{self._number}", _NAME, _BLOB)
         # Spark also calls this outside any task, to learn the state's schema; there is no clock then.
         self._task: tuple[Stage, Clock] | None = None
 
