@@ -1,13 +1,54 @@
-"""Values that stand somewhere in a buffer as a column, and items one after the other as lists; without loops."""
+"""Values that stand somewhere in a buffer as a column, and items one after the other as lists; no loops over values."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
+
+_WINDOW: Final = 1 << 17
+"""So many bytes at a time stay in the processor's cache."""
+_PREFIX, _INLINE = 4, 12
+
+
+def places(data: NDArray[np.uint8], byte: int, *, most: int) -> Iterator[NDArray[np.int64]]:
+    """Yield where `byte` stands in `data`, in order, at most so many places at a time."""
+    found: list[NDArray[np.int64]] = []
+    count = 0
+    for start in range(0, len(data), _WINDOW):
+        found.append(np.flatnonzero(data[start : start + _WINDOW] == byte) + start)
+        count += len(found[-1])
+        if count >= most or start + _WINDOW >= len(data):
+            together = np.concatenate(found)
+            yield from (together[first : first + most] for first in range(0, count, most))
+            found, count = [], 0
+
+
+def views(data: NDArray[np.uint8], starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> pl.Series:
+    """Return the bytes at places as a column that stands in `data` itself: nothing is copied, and `data` is kept.
+
+    A view is, as Arrow lays it out, the size, the first four bytes, the number of the buffer and the place in it.
+    Up to twelve bytes stand in the view instead.
+    """
+    made = np.zeros((len(starts), 4), dtype=np.int32)
+    made[:, 0] = sizes
+    if len(data) >= _PREFIX:
+        fours = np.ndarray(len(data) - _PREFIX + 1, dtype=np.int32, buffer=data.data, strides=(1,))
+        made[:, 1] = fours[np.minimum(starts, len(fours) - 1)]
+    made[:, 3] = starts
+    short = np.flatnonzero(sizes <= _INLINE)
+    if len(short):
+        inline = made.view(np.uint8)
+        inline[short, _PREFIX:] = 0
+        for at in range(int(sizes[short].max())):
+            reaching = short[sizes[short] > at]
+            inline[reaching, _PREFIX + at] = data[starts[reaching] + at]
+    buffers = [None, pa.py_buffer(made.data), pa.py_buffer(data.data)]
+    return pl.Series(pa.Array.from_buffers(pa.binary_view(), len(starts), buffers))
 
 
 def cut(data: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArray[np.int64]) -> pa.Array[Any]:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from slackwater.errors import RunError, render
 from slackwater.formats.schemas import normal_type
+from slackwater.formats.slices import places, views
 from slackwater.sources.log_listing import (
     LogFile,
     base_offset,
@@ -50,8 +51,7 @@ MAX_RECORD_BYTES: Final = 64 << 20
 _MAX_ROWS: Final = 1 << 20
 _COMPRESSION: Final[dict[str, Literal["gzip", "zstd"]]] = {".gz": "gzip", ".zst": "zstd"}
 _NEWLINE, _RETURN = 10, 13
-_WINDOW: Final = 1 << 17
-_PREFIX, _INLINE = 4, 12
+_WINDOW: Final = 1 << 16
 
 Bytes = NDArray[np.uint8]
 LogFormat = Literal["json", "parquet", "avro"]
@@ -162,46 +162,19 @@ def _after_last_newline(block: Bytes, start: int) -> int:
 
 def _split(block: Bytes) -> Iterator[pl.Series]:
     """Yield the lines of `block`, which ends with a newline; at most `_MAX_ROWS` a piece, no bytes copied."""
-    begin, count = 0, 0
-    found: list[NDArray[np.int64]] = []
-    for start in range(0, len(block), _WINDOW):
-        ends = np.flatnonzero(block[start : start + _WINDOW] == _NEWLINE) + start
-        found.append(ends)
-        count += len(ends)
-        # The positions of very short lines need far more memory than the lines themselves.
-        if count >= _MAX_ROWS or start + _WINDOW >= len(block):
-            ends = np.concatenate(found)
-            for first in range(0, count, _MAX_ROWS):
-                piece = ends[first : first + _MAX_ROWS]
-                yield _lines(block, begin, piece)
-                begin = int(piece[-1]) + 1
-            found, count = [], 0
+    begin = 0
+    # The positions of very short lines need far more memory than the lines themselves: so a part of them at a time.
+    for ends in places(block, _NEWLINE, most=_MAX_ROWS):
+        yield _lines(block, begin, ends)
+        begin = int(ends[-1]) + 1
 
 
 def _lines(block: Bytes, begin: int, ends: NDArray[np.int64]) -> pl.Series:
-    """Return the lines of `block` that end at `ends`, the first of which begins at `begin`.
-
-    They are views into the block, as Arrow lays them out: the size, the first four bytes, the number of the block,
-    the place in it. A line of up to twelve bytes stands in its view instead.
-    """
+    """Return the lines of `block` that end at `ends`, the first of which begins at `begin`."""
     starts = np.concatenate(([begin], ends[:-1] + 1))
     sizes = ends - starts
     sizes -= (sizes > 0) & (block[ends - 1] == _RETURN)
-    views = np.zeros((len(ends), 4), dtype=np.int32)
-    views[:, 0] = sizes
-    if len(block) >= _PREFIX:
-        fours = np.ndarray(len(block) - _PREFIX + 1, dtype=np.int32, buffer=block.data, strides=(1,))
-        views[:, 1] = fours[np.minimum(starts, len(fours) - 1)]
-    views[:, 3] = starts
-    short = np.flatnonzero(sizes <= _INLINE)
-    if len(short):
-        inline = views.view(np.uint8)
-        inline[short, _PREFIX:] = 0
-        for at in range(int(sizes[short].max())):
-            reaching = short[sizes[short] > at]
-            inline[reaching, _PREFIX + at] = block[starts[reaching] + at]
-    buffers = [None, pa.py_buffer(views.data), pa.py_buffer(block.data)]
-    return pl.Series("__payload", pa.Array.from_buffers(pa.binary_view(), len(ends), buffers))
+    return views(block, starts, sizes).alias("__payload")
 
 
 def _read_parquet(file: BufferedReader, path: str, chunk_bytes: int, columns: list[str] | None) -> Iterator[Chunk]:
