@@ -34,20 +34,24 @@ QUERY_CONF: Final = {
 UNPACKING_CONF: Final = {"spark.sql.execution.arrow.maxBytesPerBatch": str(128 << 20)}
 """Settings while large outputs are unpacked: their packets are few rows, but megabytes each."""
 
-_SESSION_CONF: Final = {
-    "spark.executorEnv.POLARS_MAX_THREADS": "1",
+WORKER_ENV: Final = {
+    "POLARS_MAX_THREADS": "1",
     # Workers keep the memory they need in every batch. Given back and asked for again, it costs a third of FRONT.
-    "spark.executorEnv.MALLOC_TRIM_THRESHOLD_": str(512 << 20),
-    "spark.executorEnv.MALLOC_MMAP_THRESHOLD_": str(32 << 20),
+    "MALLOC_TRIM_THRESHOLD_": str(512 << 20),
+    "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
     # Never, not late: in a forked process any delay means that blocks of 8 MB and more are given back at once.
-    "spark.executorEnv._RJEM_MALLOC_CONF": "dirty_decay_ms:-1,muzzy_decay_ms:-1",
+    "_RJEM_MALLOC_CONF": "dirty_decay_ms:-1,muzzy_decay_ms:-1",
+}
+"""What workers find in their environment."""
+
+_SESSION_CONF: Final = {
+    **{f"spark.executorEnv.{name}": value for name, value in WORKER_ENV.items()},
     "spark.python.daemon.module": "slackwater.runtime.daemon",
     "spark.speculation": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.streaming.metricsEnabled": "false",
 }
-
 
 _HUSHED: Final[set[str]] = set()
 _HUSH_LOCK: Final = threading.Lock()
