@@ -12,6 +12,8 @@ import polars as pl
 from slackwater.aggregates.base import Aggregate
 
 Aggregates = Mapping[str, Aggregate]
+_Schema = tuple[tuple[str, pl.DataType], ...]
+_Pairs = tuple[tuple[str, Aggregate], ...]
 
 STREAM_FROM: Final = 50_000
 """Polars' streaming engine takes longer to start, and pays from about so many rows."""
@@ -20,7 +22,7 @@ _HIDDEN: Final = {"__ts": pl.Int64(), "__part": pl.String(), "__off": pl.Int64()
 
 def bind(schema: pl.Schema, aggregates: Aggregates) -> dict[str, Aggregate]:
     """Return the aggregates for rows of `schema`, as `prepare` and `partial` need them."""
-    return {alias: aggregate.bind(schema) for alias, aggregate in aggregates.items()}
+    return _bound(tuple(schema.items()), tuple(aggregates.items()))
 
 
 def combine_rows(
@@ -93,7 +95,13 @@ def empty_state(schema: pl.Schema, aggregates: Aggregates, n: int) -> pl.DataFra
 
 
 @lru_cache(maxsize=64)
-def _empty_state(schema: tuple[tuple[str, pl.DataType], ...], pairs: tuple[tuple[str, Aggregate], ...]) -> pl.DataFrame:
+def _bound(schema: _Schema, pairs: _Pairs) -> dict[str, Aggregate]:
+    """Rows come in many chunks of one schema, and to learn the type of an expression takes milliseconds."""
+    return {alias: aggregate.bind(pl.Schema(schema)) for alias, aggregate in pairs}
+
+
+@lru_cache(maxsize=64)
+def _empty_state(schema: _Schema, pairs: _Pairs) -> pl.DataFrame:
     rows = pl.DataFrame(schema=_HIDDEN | dict(schema))
     bound = bind(rows.schema, dict(pairs))
     partials = [expr for alias, aggregate in bound.items() for expr in aggregate.partial(alias)]
