@@ -602,6 +602,12 @@ CATALOGUE: Final[dict[str, str]] = {
     "KAFKA_SINK_TOPIC": (
         "`{what}` of a Kafka sink is made of letters, digits, `.`, `_` and `-`, 249 at most; got {got}; name one topic"
     ),
+    "KAFKA_SINK_TOPIC_GONE": (
+        "a sink's topic must stay, while a job runs and from one start to the next; {servers} has no "
+        "topic `{topic}` any more, and this run has written to it; correct `servers` if they are of "
+        "another cluster, start with a new checkpoint to write everything again, or start again with "
+        "--take-over to go on in a new topic"
+    ),
     "KAFKA_SINK_TOPIC_MISSING": (
         "a topic must be there before rows are written to it; {servers} has no topic `{topic}`{hint}; "
         "create it, correct the name, or have it created with create=<number of partitions>"
@@ -1096,8 +1102,8 @@ CATALOGUE: Final[dict[str, str]] = {
     ),
     "SESSION_TOUCHING": '`touching` must be "merge" or "separate"; got {got}; leave it out for "merge"',
     "SINK_BACK": (
-        "a batch that waits goes on when its sink is back; {sink} of output `{output}` is, after {waited}; "
-        "nothing to do, batch {batch} is delivered"
+        "a batch that waits goes on when its sink is back; {sink} of output `{output}` is, after "
+        "{waited}; nothing to do, batch {batch} is delivered"
     ),
     "SINK_CANNOT_TAKE": (
         "a sink must be able to take what an output sends; `{output}` sends {need}, and {sink} takes "

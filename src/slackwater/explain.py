@@ -72,6 +72,7 @@ def _output(output: OutputPlan, indent: str, label: str) -> list[str]:
     for sink in output.sinks:
         promise = "" if str(sink).startswith("dropped") else f"   {sink.promise}"
         lines.append(f"{indent}→ {label} {output.name}: {sink}{promise}")
+        lines += [f"{indent}    chosen: {words}"] if (words := sink.chosen()) else []
     return lines or [f"{indent}→ {label} {output.name}: goes on to the next step"]
 
 

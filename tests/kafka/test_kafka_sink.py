@@ -33,6 +33,12 @@ def marks_topic(run: SinkHarness) -> str:
     return run.sink.marks(run.start().slot)
 
 
+def delete(topics: Topics, name: str) -> None:
+    [gone] = topics.cluster.admin.delete_topics([name]).values()
+    gone.result()
+    until(lambda: not topics.cluster.partitions([name]), f"{name} to be gone")
+
+
 def once(monkeypatch: pytest.MonkeyPatch, do: Callable[[], None]) -> None:
     """Do something between a batch's last record and its commit, in the next batch alone."""
     left = [do]
@@ -173,14 +179,52 @@ def test_another_run_a_copy_and_a_mark_gone_are_errors(topics: Topics) -> None:
     run.restart().deliver(rows(2))
     with pytest.raises(RunError, match="SINK_OF_A_COPY"):
         copy.deliver(rows(9))
-    name = marks_topic(run)
-    [gone] = topics.cluster.admin.delete_topics([name]).values()
-    gone.result()
-    until(lambda: not topics.cluster.partitions([name]), "the marks to be gone")
+    delete(topics, marks_topic(run))
     with pytest.raises(RunError, match=r"SINK_MARK_MISSING.*has no mark in slot 0.*wrote batch 1"):
         run.restart().deliver(rows(9))
     replace(run, take_over=True, _outlet=None).deliver(rows(3))
     assert ids(topics, topic) == [1, 2, 3]
+
+
+def test_topic_that_is_gone_is_not_made_anew(topics: Topics) -> None:
+    topic = f"{topics.make()}-made"
+    run = job(topics, topic, create=1)
+    run.deliver(rows(1))
+    delete(topics, topic)
+    words = rf"KAFKA_SINK_TOPIC_GONE.*has no topic `{topic}` any more.*new checkpoint.*--take-over"
+    with pytest.raises(RunError, match=words):
+        run.restart().deliver(rows(2))
+    assert not topics.cluster.partitions([topic])
+    run = replace(run, take_over=True, _outlet=None)
+    run.deliver(rows(2))
+    replace(run, take_over=False, _outlet=None).deliver(rows(3))
+    assert ids(topics, topic) == [2, 3]
+
+
+def test_topic_that_was_made_anew_is_told_from_the_one_that_has_the_rows(topics: Topics) -> None:
+    topic = topics.make()
+    run = job(topics, topic)
+    run.deliver(rows(1))
+    delete(topics, topic)
+    topics.cluster.create_topic(topic)
+    with pytest.raises(RunError, match=r"SINK_MARK_MISSING.*has no mark in slot 0.*wrote batch 0.*--take-over"):
+        run.restart().deliver(rows(2))
+    assert ids(topics, topic) == []
+    replace(run, incarnation="second", marked=[], _outlet=None).deliver(rows(1))
+    assert ids(topics, topic) == [1], "a new checkpoint begins in the new topic"
+
+
+def test_mark_of_an_earlier_version_without_the_topics_id_is_a_mark(
+    topics: Topics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = topics.make()
+    run = job(topics, topic)
+    with monkeypatch.context() as earlier:
+        earlier.setattr(writing, "mark_record", lambda mark, _: json.dumps(mark.as_dict()))
+        run.deliver(rows(1))
+    run.restart().deliver(rows(1), batch=0)
+    run.restart().deliver(rows(2))
+    assert ids(topics, topic) == [1, 2]
 
 
 def test_slots_have_marks_of_their_own_and_an_open_one_hides_no_other(

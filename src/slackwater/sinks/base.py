@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Final, Literal
 
 import polars as pl
+
+from slackwater.eventtime.durations import render_ms
 
 Change = Literal["append", "update", "retract"]
 Delivery = Literal["exactly_once", "at_least_once", "at_most_once"]
@@ -104,6 +106,8 @@ class Sink(ABC):
 
     for_retractions: ClassVar[str] = ""
     """How to have a sink of this kind take retractions, where one can."""
+    shown_options: ClassVar[tuple[str, ...]] = ()
+    """Attributes that `explain` shows where they are not the default; one that may hold a secret is none of them."""
     takes: frozenset[Change] = frozenset({"append"})
     """What rows may do to earlier ones: be new (`append`), replace (`update`), withdraw (`retract`)."""
     delivery: Delivery = "at_least_once"
@@ -134,6 +138,16 @@ class Sink(ABC):
     def name(self) -> str:
         """What the sink is called among those of its output; it stays the same when the sink's server moves."""
         return self.place or type(self).__name__
+
+    def chosen(self) -> str:
+        """Return what `shown_options` names and is not the default, in the one line that `explain` shows."""
+        defaults = {each.name: each.default for each in fields(self)}
+        found = {name: getattr(self, name) for name in (*self.shown_options, "retry_for_ms")}
+        return "; ".join(
+            _option_words(name, value)
+            for name, value in found.items()
+            if not _is_nothing(value) and value != defaults.get(name)
+        )
 
     def check(self, slot: Slot, identity: Sequence[str] = ()) -> None:  # noqa: B027  most sinks take any rows
         """Refuse rows that cannot be written, when the pipeline is built; `identity` are window results' keys."""
@@ -174,3 +188,31 @@ class Drop(Sink):
 
 
 DROP: Final = Drop()
+
+
+def _is_nothing(value: object) -> bool:
+    """Return whether an option says no more than one that was left out; a duration of 0 does."""
+    if isinstance(value, Sink):
+        return not value.chosen()
+    return value is None or value is False or value in ((), {})
+
+
+def _option_words(name: str, value: Any) -> str:  # noqa: ANN401  sinks have any options
+    """Return an option and its value; of headers and settings the names alone, for a value may be confidential."""
+    option = name.removesuffix("_ms")
+    match value:
+        case True:
+            return option
+        case Sink():
+            return f"{option} ({value.chosen()})"
+        case int() if option != name:
+            text = render_ms(value)
+        case Mapping() | tuple() | list():
+            text = ", ".join(str(each[0] if isinstance(each, tuple) else each) for each in value)
+        case str() | int() | float():
+            text = str(value)
+        case _:
+            # A class that does not say how it is shown would print its fields, or where it is in memory.
+            kind: Any = type(value)
+            text = kind.__name__ if kind.__str__ is object.__str__ else str(value)
+    return f"{option} {text if text.isprintable() and text.strip() else repr(text)}"

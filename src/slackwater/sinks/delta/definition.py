@@ -26,11 +26,13 @@ class DeltaSink(Sink):
     """A Delta table, by its path."""
 
     for_retractions: ClassVar[str] = "merge_on=[…] carries them out, changelog=True keeps them as rows"
+    shown_options: ClassVar[tuple[str, ...]] = ("partition_by", "optimize_every", "schema_evolution", "changelog")
     path: str
     merge_on: tuple[str, ...] = ()
     partition_by: tuple[str, ...] = ()
     optimize_every: int | None = None
     schema_evolution: bool = False
+    changelog: bool = False
     delivery: Delivery = "exactly_once"
 
     @property
@@ -124,6 +126,7 @@ def delta(
         partition_by=column_names("delta", "partition_by", partition_by),
         optimize_every=optimize_every,
         schema_evolution=schema_evolution,
+        changelog=changelog,
         takes=takes,
         delivery=delivery,
         retry_for_ms=duration_ms(retry_for, what="retry_for", least_ms=0),

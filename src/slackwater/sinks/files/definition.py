@@ -32,9 +32,11 @@ class FilesSink(Sink):
     """A folder of batch folders."""
 
     for_retractions: ClassVar[str] = "changelog=True keeps them as rows"
+    shown_options: ClassVar[tuple[str, ...]] = ("merge_after", "changelog")
     path: str
     format: Literal["parquet", "json"]
     merge_after: int | None = None
+    changelog: bool = False
     takes: frozenset[Change]
     delivery: Delivery = "exactly_once"
 
@@ -95,7 +97,7 @@ def files(
     folder = local_folder(path, what="the files sink")
     check_flags("the files sink", changelog=changelog)
     takes: frozenset[Change] = frozenset({"append", "update", "retract"} if changelog else {"append", "update"})
-    return FilesSink(path=folder, format=format, merge_after=merge_after, takes=takes)
+    return FilesSink(path=folder, format=format, merge_after=merge_after, changelog=changelog, takes=takes)
 
 
 @dataclass(kw_only=True)

@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal
 from urllib.parse import SplitResult, urlsplit
 from uuid import uuid4
 
@@ -45,6 +45,15 @@ _CONFIDENTIAL: Final = frozenset({"api-key", "authorization", "cookie", "proxy-a
 class HttpSink(Sink):
     """A receiver of requests, and where goes what it refuses."""
 
+    shown_options: ClassVar[tuple[str, ...]] = (
+        "key",
+        "headers",
+        "concurrency",
+        "timeout_ms",
+        "batch_rows",
+        "ca",
+        "rejected",
+    )
     url: str
     rejected: Sink
     key: tuple[str, ...] = ()

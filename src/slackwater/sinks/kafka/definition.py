@@ -31,6 +31,17 @@ class KafkaSink(Sink):
     """A topic that an output's rows become records of."""
 
     for_retractions: ClassVar[str] = "tombstones=True sends records without a value, changelog=True keeps them as rows"
+    shown_options: ClassVar[tuple[str, ...]] = (
+        "key",
+        "value",
+        "headers",
+        "partitioner",
+        "changelog",
+        "tombstones",
+        "create",
+        "marks_topic",
+        "options",
+    )
     connection: Connection
     topic: str
     key: tuple[str, ...] = ()
@@ -38,10 +49,11 @@ class KafkaSink(Sink):
     """None is JSON."""
     headers: tuple[tuple[str, Header], ...] = ()
     partitioner: Partitioner = "murmur2_random"
+    changelog: bool = False
     tombstones: bool = False
     delivery: Delivery = "exactly_once"
     has_slots: bool = True
-    partitions: int | None = None
+    create: int | None = None
     """How many partitions the topic is created with if it is missing; None leaves it missing."""
     marks_topic: str | None = None
     options: Mapping[str, Option]
@@ -142,9 +154,10 @@ def kafka(
         headers=_headers(headers),
         partitioner=partitioner,
         takes=_takes(columns, changelog=changelog, tombstones=tombstones),
+        changelog=changelog,
         tombstones=tombstones,
         delivery=delivery,
-        partitions=create,
+        create=create,
         marks_topic=marks_topic,
         retry_for_ms=duration_ms(retry_for, what="retry_for", least_ms=0),
         options=checked_options(options or {}, delivery),

@@ -1,7 +1,8 @@
 """Marks: the last record of a slot's partition in a compacted topic, committed together with the rows.
 
 A partition belongs to one slot, because a reader of what is committed stops at the first open transaction,
-anybody's. Group offsets would not do: they expire.
+anybody's. Group offsets would not do: they expire. A mark names the topic that its rows are in by the topic's id: when
+that one was deleted, and another made under its name, the mark says nothing of the new one.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from slackwater.kafka.client import Cluster, confluent
-from slackwater.kafka.connection import Connection
 from slackwater.sinks.base import Mark, Unavailable
 from slackwater.sinks.kafka.preparing import admin_module
 
@@ -37,23 +37,25 @@ _SETTINGS: Final = {
 }
 
 
-def mark_record(mark: Mark) -> str:
-    """Return a mark as it is stored."""
-    return json.dumps(mark.as_dict())
+def mark_record(mark: Mark, topic_id: str) -> str:
+    """Return a mark as it is stored: with the id of the topic that its rows are in."""
+    return json.dumps({**mark.as_dict(), "topic_id": topic_id})
 
 
 @dataclass(frozen=True, kw_only=True)
 class MarksReader:
     """Finds the last mark of a slot."""
 
-    connection: Connection
+    cluster: Cluster
     topic: str
     partition: int
     key: str
     """Of the slot's marks, should somebody else's be in the partition."""
+    topic_id: str
+    """Of the topic that rows are written to."""
 
     def last(self) -> Mark | None:
-        """Return the last committed mark; None if there is none.
+        """Return the last committed mark; None if there is none, or its rows were in a topic that is gone.
 
         The slot must have been opened: then none of its transactions is open, and none can be committed later.
         Aborted records and the ends of transactions lie in between, so it is looked for ever further from the end.
@@ -64,14 +66,18 @@ class MarksReader:
             while begin < end:
                 start = max(begin, end - distance)
                 found = self._last_between(consumer, start, end)
-                if found is not None or start == begin:
-                    return found
+                if found is not None:
+                    # A record of an earlier version has no id.
+                    is_of_the_topic = found.get("topic_id", self.topic_id) == self.topic_id
+                    return Mark.from_dict(found) if is_of_the_topic else None
+                if start == begin:
+                    return None
                 distance *= 2
         return None
 
     def _range(self) -> tuple[int, int]:
         """Return where the partition begins and ends, once no open transaction hides its end."""
-        module, cluster = confluent(), Cluster(connection=self.connection)
+        module, cluster = confluent(), self.cluster
         place, patience = (self.topic, self.partition), time.monotonic() + _PATIENCE_S
         spec: Any = {module.TopicPartition(*place): admin_module().OffsetSpec.latest()}
         [asked] = cluster.admin.list_offsets(spec, isolation_level=module.IsolationLevel.READ_UNCOMMITTED).values()
@@ -84,13 +90,13 @@ class MarksReader:
 
     @contextmanager
     def _consumer(self) -> Iterator[Consumer]:
-        consumer = confluent().Consumer({**self.connection.for_librdkafka(), **_SETTINGS})
+        consumer = confluent().Consumer({**self.cluster.connection.for_librdkafka(), **_SETTINGS})
         try:
             yield consumer
         finally:
             consumer.close()
 
-    def _last_between(self, consumer: Consumer, start: int, end: int) -> Mark | None:
+    def _last_between(self, consumer: Consumer, start: int, end: int) -> dict[str, Any] | None:
         module = confluent()
         consumer.assign([module.TopicPartition(self.topic, self.partition, start)])
         found, patience = None, time.monotonic() + _PATIENCE_S
@@ -103,7 +109,7 @@ class MarksReader:
             if error is not None and error.code() != module.KafkaError._PARTITION_EOF:  # noqa: SLF001  librdkafka's own name
                 raise module.KafkaException(error)
             if error is None and message.key() == self.key.encode():
-                found = Mark.from_dict(json.loads(message.value()))
+                found = json.loads(message.value())
             # The last offset is mostly a transaction's end, which is no record: then the end of the partition tells.
             if error is not None or message.offset() >= end - 1:
                 return found

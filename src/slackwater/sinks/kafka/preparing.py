@@ -39,8 +39,10 @@ def prepare(sink: KafkaSink, slot: Slot) -> None:
     with topics.troubles(must_answer=is_open):
         found = topics.find(sink.topic)
     with topics.troubles():
-        if found is None and sink.partitions is not None:
-            topics.create(sink.topic, sink.partitions, {})
+        if found is None and slot.delivered_before:
+            raise fault("KAFKA_SINK_TOPIC_GONE", topic=sink.topic, servers=sink.connection)
+        if found is None and sink.create is not None:
+            topics.create(sink.topic, sink.create, {})
             found = topics.find(sink.topic)
         if found is None:
             hint = near_miss(sink.topic, topics.names())

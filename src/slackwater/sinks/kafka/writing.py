@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from slackwater.crash_points import crash_point
-from slackwater.sinks.base import Mark, SinkBatch, SinkWriter, Slot
+from slackwater.kafka.client import Cluster
+from slackwater.sinks.base import Mark, SinkBatch, SinkWriter, Slot, Unavailable
 from slackwater.sinks.kafka.marks import MarksReader, mark_record
 from slackwater.sinks.kafka.names import identity_of
 from slackwater.sinks.kafka.preparing import MARKS_PARTITIONS, grow_marks
 from slackwater.sinks.kafka.records import Records
 from slackwater.sinks.kafka.sending import Sender
+from slackwater.sinks.kafka.troubles import Target
 
 if TYPE_CHECKING:
     from slackwater.sinks.kafka.definition import KafkaSink
@@ -44,7 +46,7 @@ class KafkaWriter(SinkWriter):
             self.sender.send(encoded)
         if mark is not None:
             marks = self.marks
-            self.sender.send_one(marks.topic, marks.key, mark_record(mark), partition=marks.partition)
+            self.sender.send_one(marks.topic, marks.key, mark_record(mark, marks.topic_id), partition=marks.partition)
         self.sender.wait()
         crash_point("written", batch.batch)
         if mark is not None:
@@ -69,5 +71,21 @@ def open_slot(sink: KafkaSink, slot: Slot) -> KafkaWriter:
         settings={**sink.options, "partitioner": sink.partitioner},
     )
     sender.start()  # 1
-    marks = MarksReader(connection=sink.connection, topic=sink.marks(slot), partition=slot.number, key=identity)
+    cluster = Cluster(connection=sink.connection)
+    marks = MarksReader(
+        cluster=cluster,
+        topic=sink.marks(slot),
+        partition=slot.number,
+        key=identity,
+        topic_id=_topic_id(cluster, sender.target) if has_marks else "",
+    )
     return KafkaWriter(records=records, sender=sender, marks=marks)
+
+
+def _topic_id(cluster: Cluster, target: Target) -> str:
+    """Return the id of the topic that is written to, which another one of its name would not have."""
+    with target.troubles():
+        found = cluster.topics([target.topic], None)
+    if target.topic not in found:
+        raise Unavailable(f"topic {target.topic} is not there")
+    return found[target.topic]

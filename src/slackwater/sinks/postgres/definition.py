@@ -31,12 +31,14 @@ class PostgresSink(Sink):
     """A table of a Postgres database."""
 
     for_retractions: ClassVar[str] = "upsert_on=[…] carries them out, changelog=True keeps them as rows"
+    shown_options: ClassVar[tuple[str, ...]] = ("columns", "create", "changelog", "replace_nul")
     url: str
     table: TableName
     upsert_on: tuple[str, ...]
     columns: tuple[tuple[str, str], ...] | None
     """Columns of the rows, each with the table's name for it; None for all of them."""
-    create: bool
+    create: bool = False
+    changelog: bool = False
     replace_nul: str | None
     password: Secret | None
     delivery: Delivery = "exactly_once"
@@ -160,6 +162,7 @@ def postgres(
         upsert_on=keys,
         columns=_columns(columns),
         create=create,
+        changelog=changelog,
         replace_nul=replace_nul,
         password=password,
         takes=takes,

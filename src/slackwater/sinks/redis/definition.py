@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -112,6 +112,7 @@ def client_library() -> ModuleType:
 class RedisSink(Sink):
     """Hashes on one server."""
 
+    shown_options: ClassVar[tuple[str, ...]] = ("columns", "ttl_ms", "ca")
     url: str
     hashes: Hashes
     ttl_ms: int | None = None
@@ -120,6 +121,11 @@ class RedisSink(Sink):
     takes: frozenset[Change] = EVERYTHING
     delivery: Delivery = "exactly_once"
     has_slots: bool = True
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """The columns that become fields; None for all but the key's."""
+        return self.hashes.columns
 
     @property
     def place(self) -> str:
