@@ -3,26 +3,38 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 import tempfile
 import time
 from abc import ABC, abstractmethod
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import polars as pl
 
 import slackwater as sw
-from slackwater.delta.connector import delta_session_conf
+from slackwater.delta.connector import delta_session_conf, jvm
 from slackwater.runtime.session import spark_session
 from slackwater.sinks.base import Sink
+from slackwater.sinks.delta.table import DeltaPlace
 from slackwater.sinks.postgres.server import LocalServer
 from tests.http.receiver import Receiver
 from tests.kafka.proxy import Rough
 from tests.kafka.sinks import records, settle
+from tests.kafka.topics import until
 from tests.redis.servers import RedisServer, redis_program
 
 Content = Counter[str]
+
+UNEXPLAINED: Final[Mapping[str, str]] = {
+    "new": r"SINK_OF_ANOTHER_RUN.*start from the checkpoint that wrote them.*--take-over",
+    "copied": r"SINK_OF_A_COPY.*start from the newest checkpoint.*--take-over",
+    "missing": r"SINK_MARK_MISSING.*put back what was removed.*--take-over",
+}
+"""What is said, with its choices, to a new checkpoint, a copied one, and one whose mark is gone from the sink."""
 
 
 def sink_of(kind: str, address: str, place: str, key: str) -> Sink:
@@ -63,6 +75,8 @@ class Target(ABC):
     kind: str
     address: str
     server: Server | None = None
+    refuses: Mapping[str, str] = UNEXPLAINED
+    """The cases that are an error, and its words; any other must give the right rows."""
 
     @abstractmethod
     def __init__(self, folder: Path) -> None:
@@ -80,6 +94,10 @@ class Target(ABC):
         """Return the rows as they are compared: without the watermark, which moves on with every start as well."""
         kept = [{name: value for name, value in row.items() if name != "watermark"} for row in self.rows(place)]
         return Counter(json.dumps(row, sort_keys=True, default=str) for row in kept)
+
+    @abstractmethod
+    def forget_mark(self, place: str) -> None:
+        """Take away what the sink remembers of batches, and leave the rows."""
 
     def cut(self) -> bool:
         """Cut every connection to the server; False where there is none."""
@@ -111,6 +129,11 @@ class Files(Target):
         """Return the rows of all batches."""
         return sw.sinks.read_files(Path(self.address) / place).collect().to_dicts()
 
+    def forget_mark(self, place: str) -> None:
+        """Delete the marks from the batches' folders."""
+        for mark in (Path(self.address) / place).glob("batch-*/_mark.json"):
+            mark.unlink()
+
     def close(self) -> None:
         """Leave the folders to the test's own."""
 
@@ -130,6 +153,15 @@ class Kafka(Target):
         """Return all committed records."""
         settle(self.topics, place)
         return [json.loads(record.value()) for record in records(self.topics, place)]
+
+    def forget_mark(self, place: str) -> None:
+        """Delete the topic of the marks."""
+        admin = self.topics.cluster.admin
+        ours = re.compile(rf"slackwater\.marks\..*\.{place}(-\w+)?")
+        marks = [name for name in admin.list_topics().topics if ours.fullmatch(name)]
+        for gone in admin.delete_topics(marks).values():
+            gone.result()
+        until(lambda: not self.topics.cluster.partitions(marks), "the marks to be gone")
 
     def cut(self) -> bool:
         """Cut the way to the broker."""
@@ -193,6 +225,11 @@ class Redis(Target):
         hashes = self.redis.hashes(f"{place}:*")
         return [{"key": key.removeprefix(place), **fields} for key, fields in hashes.items()]
 
+    def forget_mark(self, place: str) -> None:
+        """Delete the marks' keys."""
+        with self.redis.client() as client:
+            client.delete(*client.scan_iter(match=f"{place}:marks:*"))
+
     def cut(self) -> bool:
         """Let the server end every session."""
         with self.redis.client() as client:
@@ -205,19 +242,25 @@ class Redis(Target):
 
 
 class Http(Target):
-    """A receiver that honours the idempotency key, place by place."""
+    """A receiver that honours the idempotency key, place by place: it knows a row again, whoever sends it."""
 
     kind = "http"
+    refuses: Mapping[str, str] = {}
 
     def __init__(self, folder: Path) -> None:
         self.server = self.receiver = Receiver()
         self.receiver.start()
+        self.folder = folder
         self.address = f"{self.receiver.url} {folder}"
 
     def rows(self, place: str) -> list[dict[str, Any]]:
         """Return what was taken."""
         taken = {seen.key: seen.body for seen in self.receiver.seen if seen.path.endswith(f"/{place}")}
         return list(taken.values())
+
+    def forget_mark(self, place: str) -> None:
+        """Delete the folder of refused rows: nothing is remembered of the others."""
+        shutil.rmtree(self.folder / f"rejected-{place}")
 
     def cut(self) -> bool:
         """Cut every connection, and go on listening."""
@@ -239,12 +282,22 @@ class Delta(Target):
 
     def rows(self, place: str) -> list[dict[str, Any]]:
         """Return the rows of the newest version."""
-        spark = spark_session(master=None, name="matrix", conf=delta_session_conf())
-        found = spark.read.format("delta").load(str(Path(self.address) / place)).toArrow()
-        return pl.DataFrame(found).to_dicts()
+        return pl.DataFrame(self._place(place).frame.toArrow()).to_dicts()
+
+    def forget_mark(self, place: str) -> None:
+        """Make the table anew, with the same rows and a log that tells of nothing else."""
+        table = self._place(place)
+        schema, rows = table.schema, table.frame.collect()
+        shutil.rmtree(table.path)
+        jvm(table.spark).org.apache.spark.sql.delta.DeltaLog.clearCache()
+        table.spark.createDataFrame(rows, schema).write.format("delta").save(table.path)
 
     def close(self) -> None:
         """There is no server."""
+
+    def _place(self, place: str) -> DeltaPlace:
+        spark = spark_session(master=None, name="matrix", conf=delta_session_conf())
+        return DeltaPlace(spark=spark, path=str(Path(self.address) / place))
 
 
 TARGETS: dict[str, type[Target]] = {kind.kind: kind for kind in (Files, Kafka, Postgres, Redis, Http, Delta)}

@@ -19,7 +19,7 @@ from slackwater.pipeline import Pipeline
 from slackwater.runtime import outputs
 from tests.conftest import Needs
 from tests.matrix.jobs import KEYS, LONG, SHORT, crashing, matrix_pipeline, write_matrix_log
-from tests.matrix.targets import TARGETS, Content, Kafka, Postgres, Redis, Target
+from tests.matrix.targets import TARGETS, Content, Kafka, Redis, Target
 from tests.redis.servers import redis_program
 from tests.spark.jobs import CrashError, run
 
@@ -74,16 +74,19 @@ def each(*kinds: str, long: Collection[str] = ()) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("ground", chosen, indirect=True, scope="module")
 
 
-SLOTS = [
-    pytest.param(-1, 1 << 40, id="many to one"),
-    pytest.param(1 << 40, -1, id="one to many", marks=pytest.mark.long),
-]
-WITH_SLOTS = ("kafka", "postgres", "redis")
-MARKED = ("postgres",)
-"""On Spark one kind will do: what the others make of marks is in their own tests, without it."""
+IN_TIME = ("files", "postgres")
+"""The kinds for which the tests below always run."""
+LONGER = tuple(kind for kind in TARGETS if kind not in IN_TIME)
+BY_EXECUTORS = ("files", "kafka", "postgres", "redis", "delta")
+"""The kinds whose large batches are written by the executors, and so in another way when the number of slots changes.
+
+kafka, postgres, redis    through slots of their own, each with a mark
+files, delta              as parts of the driver's slot, the only one; its mark is that of all parts
+http                      not at all: the driver sends every row, however large the batch
+"""
 
 
-@each(*TARGETS, long=("kafka", "delta", "redis", "http"))
+@each(*TARGETS, long=LONGER)
 def test_crash_at_every_step_loses_nothing_and_doubles_nothing(
     ground: Ground, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -105,54 +108,73 @@ def test_crash_at_every_step_loses_nothing_and_doubles_nothing(
     assert ground.target.content("crashed") == ground.whole(LONG)
 
 
-def crashed_amid(ground: Ground, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, place: str, point: str) -> None:
-    """Let a job crash in the batch that is the second to have rows."""
-    with crashing(monkeypatch, ground.folder, point, 3), pytest.raises(CrashError):
+def crashed_amid(
+    ground: Ground, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, place: str, point: str, *, batch: int = 3
+) -> None:
+    """Let a job crash in a batch: rows are in those from 2 to the last, 4."""
+    with crashing(monkeypatch, ground.folder, point, batch), pytest.raises(CrashError):
         run(spark, ground.pipeline(place), ground.folder / place)
 
 
-@each(*MARKED)
-def test_new_checkpoint_under_the_old_name_is_an_error_with_choices(ground: Ground, spark: SparkSession) -> None:
-    whole = ground.whole()
-    with pytest.raises(RunError, match=r"SINK_OF_ANOTHER_RUN.*--take-over"):
-        run(spark, ground.pipeline(f"whole-{SHORT}"), ground.folder / "new")
-    assert ground.target.content(f"whole-{SHORT}") == whole
-
-
-@each(*MARKED)
-def test_copied_checkpoint_is_an_error_with_choices(
-    ground: Ground, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    crashed_amid(ground, spark, monkeypatch, "copied", "clock")
-    shutil.copytree(ground.folder / "copied", ground.folder / "copy")
-    run(spark, ground.pipeline("copied"), ground.folder / "copied")
-    with pytest.raises(RunError, match=r"SINK_OF_A_COPY.*--take-over"):
-        run(spark, ground.pipeline("copied"), ground.folder / "copy")
-    assert ground.target.content("copied") == ground.whole()
-
-
-@each(*MARKED)
-def test_mark_that_went_missing_is_an_error_with_choices(
-    ground: Ground, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    crashed_amid(ground, spark, monkeypatch, "unmarked", "clock")
-    before = ground.target.content("unmarked")
+def refused_or_right(ground: Ground, spark: SparkSession, case: str, checkpoint: Path) -> None:
+    """Start a job in the place of a case: an error with its choices, and nothing is written; or all rows, each once."""
+    before = ground.target.content(case)
     assert before
-    assert isinstance(ground.target, Postgres)
-    ground.target.forget_mark("unmarked")
-    with pytest.raises(RunError, match=r"SINK_MARK_MISSING.*--take-over"):
-        run(spark, ground.pipeline("unmarked"), ground.folder / "unmarked")
-    assert ground.target.content("unmarked") == before
+    assert before != ground.whole()
+    if case in ground.target.refuses:
+        with pytest.raises(RunError, match=ground.target.refuses[case]):
+            run(spark, ground.pipeline(case), checkpoint)
+        assert ground.target.content(case) == before
+    else:
+        run(spark, ground.pipeline(case), checkpoint)
+        assert ground.target.content(case) == ground.whole()
 
 
-@each(*WITH_SLOTS, long=("kafka", "redis"))
-@pytest.mark.parametrize("first, then", SLOTS)
-def test_number_of_slots_that_changes_amid_a_batch_takes_effect_with_the_next(
-    ground: Ground, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, first: int, then: int
+def goes_on(ground: Ground, spark: SparkSession, case: str) -> None:
+    """See that the checkpoint which wrote the rows can go on: it is the first of the choices."""
+    run(spark, ground.pipeline(case), ground.folder / case)
+    assert ground.target.content(case) == ground.whole()
+
+
+@each(*TARGETS, long=LONGER)
+def test_new_checkpoint_under_the_old_name_neither_skips_nor_doubles(
+    ground: Ground, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = f"slots-{'many' if first < 0 else 'one'}"
-    monkeypatch.setattr(outputs, "PARALLEL_BYTES", first)
-    crashed_amid(ground, spark, monkeypatch, place, "delivered")
-    monkeypatch.setattr(outputs, "PARALLEL_BYTES", then)
-    run(spark, ground.pipeline(place), ground.folder / place)
-    assert ground.target.content(place) == ground.whole()
+    crashed_amid(ground, spark, monkeypatch, "new", "clock")
+    refused_or_right(ground, spark, "new", ground.folder / "another")
+    goes_on(ground, spark, "new")
+
+
+@each(*TARGETS, long=LONGER)
+def test_copied_checkpoint_neither_skips_nor_doubles(
+    ground: Ground, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The copy is a batch behind, and there are rows that neither has written."""
+    crashed_amid(ground, spark, monkeypatch, "copied", "clock", batch=2)
+    shutil.copytree(ground.folder / "copied", ground.folder / "copy")
+    crashed_amid(ground, spark, monkeypatch, "copied", "clock")
+    refused_or_right(ground, spark, "copied", ground.folder / "copy")
+    goes_on(ground, spark, "copied")
+
+
+@each(*TARGETS, long=LONGER)
+def test_mark_that_went_missing_neither_skips_nor_doubles(
+    ground: Ground, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crashed_amid(ground, spark, monkeypatch, "missing", "clock")
+    ground.target.forget_mark("missing")
+    refused_or_right(ground, spark, "missing", ground.folder / "missing")
+
+
+@each(*BY_EXECUTORS, long=LONGER)
+def test_number_of_slots_that_changes_amid_a_batch_takes_effect_with_the_next(
+    ground: Ground, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Many, one, many: the executors are through with a batch and the driver is not; the driver is; all goes well."""
+    ground.whole()  # what is compared with is written as any small batch is
+    monkeypatch.setattr(outputs, "PARALLEL_BYTES", -1)
+    crashed_amid(ground, spark, monkeypatch, "slots", "written", batch=2)
+    monkeypatch.setattr(outputs, "PARALLEL_BYTES", 1 << 40)
+    crashed_amid(ground, spark, monkeypatch, "slots", "delivered")
+    monkeypatch.setattr(outputs, "PARALLEL_BYTES", -1)
+    goes_on(ground, spark, "slots")
