@@ -90,9 +90,9 @@ CATALOGUE: Final[dict[str, str]] = {
         "accept that its rows may differ with --accept-changes"
     ),
     "BATCH_INPUT_CHANGED": (
-        "a batch whose delivery was begun must read the same files again; files of stream `{stream}` "
-        "in batch {batch} are not those that were read before; put them back as they were, or accept "
-        "that rows may be lost or doubled with --accept-changes"
+        "a batch that Spark has begun must find its files as they were; {path} of stream `{stream}`, "
+        "which batch {batch} is to read, is {found}; put it back as it was, or accept that rows may "
+        "be lost or doubled with --accept-changes"
     ),
     "BROKER_FAILED": (
         "a Kafka broker must start from its jars and settings; it did not, its log {log} ends with: "
@@ -369,6 +369,18 @@ CATALOGUE: Final[dict[str, str]] = {
     "EXPRESSION_KIND": (
         "an expression is a column name, a SQL string or a Polars expression; got {got}; write "
         '"amount > 0" or pl.col("amount") > 0'
+    ),
+    "EXPRESSION_NAME_TWICE": (
+        "columns of one step must have different names; got {got} in `{step}`, which gives a name "
+        'twice; leave one out, or name it with .alias("…")'
+    ),
+    "EXPRESSION_NOT_A_ROW_VALUE": (
+        "an expression on rows must give one value per row, from that row alone; got {got} in "
+        "`{step}`, which looks at other rows, and rows come in chunks of any size; use an aggregate "
+        "of a keyed step, or a `map` that treats each row by itself"
+    ),
+    "EXPRESSION_NOT_ONE_COLUMN": (
+        "an expression must give one column here; got {got} in `{step}`, which gives {count}; name the one column"
     ),
     "EXPRESSION_SQL": (
         "a SQL expression must be readable; got `{got}`: {cause}; check quotes (text in single quotes) and parentheses"
@@ -749,7 +761,9 @@ CATALOGUE: Final[dict[str, str]] = {
         "with_columns rather than select or a new frame"
     ),
     "MAP_RESULT": (
-        "a map function must return a Polars DataFrame; got {got} in `{step}`; collect a LazyFrame before returning it"
+        "a map function must return a Polars DataFrame with the declared columns; got {got} in "
+        "`{step}`; collect a LazyFrame before returning it, and see that `output` and the function "
+        "agree"
     ),
     "METADATA_COLUMN_TAKEN": (
         "the source's own columns must differ from the record's; got `{column}` in both at `{step}`; "
@@ -792,6 +806,10 @@ CATALOGUE: Final[dict[str, str]] = {
         "an output ends in a sink; got {got}; use sw.sinks.files(...), kafka(...), postgres(...), "
         "delta(...), redis(...), http(...), console(), memory() or foreach_batch(...)"
     ),
+    "NOT_A_SOURCE": (
+        "a stream begins with a source; got {got} for stream `{stream}`; use sw.sources.log(...), "
+        "kafka(...) or another of sw.sources"
+    ),
     "NOT_A_TRIGGER": (
         "`trigger` takes a trigger; got {got}; use sw.after_watermark(...), after_count, every, "
         "every_event_time or any_of"
@@ -801,6 +819,10 @@ CATALOGUE: Final[dict[str, str]] = {
         "cumulative or global_window"
     ),
     "NOT_SEMANTICS": "`semantics` takes sw.Semantics(...); got {got}; leave it out for the usual ones",
+    "OBJECT_COLUMN": (
+        "a column must have a type that can be stored and sent; got `{name}` of type Object in "
+        "`{step}`; make it a number, a text, a time, a list or a struct"
+    ),
     "OUTPUT_NOT_ENDED": (
         "a pipeline is made of ended outputs; got a {got} in `{pipeline}`; end it with .to(sink) or .drop()"
     ),
@@ -1093,6 +1115,7 @@ CATALOGUE: Final[dict[str, str]] = {
     "SECRET_NAME": (
         'a secret is given by its name; got a {got}; write sw.secret("KAFKA_PASSWORD") and set that variable'
     ),
+    "SEMANTICS_CHOICE": '`{name}` of sw.Semantics is {known}; got {got}; leave it out for "{usual}"',
     "SESSION_GAP_TYPE": (
         "a session's gap of its own must be a whole number of milliseconds; got {got} of type {dtype} "
         'in `{step}`; cast it, as in pl.col("gap_s").cast(pl.Int64) * 1000'
@@ -1179,6 +1202,11 @@ CATALOGUE: Final[dict[str, str]] = {
     "SLIDING_TRIGGER": (
         "a sliding window fires once per event, when the watermark passes it; got {got}; leave `trigger` out"
     ),
+    "SOURCE_COLUMN_TYPE": (
+        "a column of a typed source must hold values of its declared type; `{column}` of {place} is "
+        "{found}, and {value} is no {declared}; declare the column as what it is, or write it as "
+        "declared"
+    ),
     "SPECULATION": (
         "a batch must be computed once at a time; the Spark session has spark.speculation switched "
         "on; start it with spark.speculation=false"
@@ -1190,11 +1218,20 @@ CATALOGUE: Final[dict[str, str]] = {
     "STEP_NAME_TWICE": (
         'every keyed step needs a name of its own; got `{name}` twice; add name="…" to one .window(...)'
     ),
+    "STEP_WITHOUT_COLUMNS": ("a step must be given columns, and leave some; got none in `{step}`; name at least one"),
     "STREAM_NAME_TWICE": ("every source stream needs a name of its own; got `{name}` for two sources; rename one"),
     "STREAM_UNKNOWN": "rows are sent to a source stream; got `{name}`{hint}; the pipeline has {known}",
     "SUM_OVERFLOW": (
         "a sum must fit its type {dtype}; got {got} for `{alias}` = {aggregate}; sum a cast of the "
         "column, to decimal or double, instead"
+    ),
+    "TEST_FINISHED": (
+        "a run takes rows until it is finished; got rows for stream `{stream}` after finish(); send "
+        "them before, or begin with a new sw.testing.Harness"
+    ),
+    "TEST_INPUTS": (
+        "`run` takes the rows of each source stream by its name; got {got}; write for example "
+        "run(pipeline, dict(orders=[...]))"
     ),
     "TEST_ROWS": (
         "stream `{stream}` takes a list of {takes}, or a Polars frame; got {got}; see sw.testing.Harness.send"
@@ -1204,6 +1241,7 @@ CATALOGUE: Final[dict[str, str]] = {
         "{what} takes a datetime with a time zone or milliseconds since the epoch; got {got}; try "
         "datetime(2026, 1, 1, tzinfo=UTC)"
     ),
+    "TEST_WATERMARK_STREAM": ("a watermark is one of a source stream; got `{name}`{hint}; the pipeline has {known}"),
     "TOP_N": ('`n` of top must be a whole number of 1 or more; got {got}; top(10, by="amount") keeps ten rows'),
     "TRIGGER_ANY_OF": (
         "`any_of` takes two or more of after_count(n), every and every_event_time, each kind once; "

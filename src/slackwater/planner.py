@@ -10,7 +10,7 @@ import polars as pl
 
 from slackwater.aggregates.base import Aggregate
 from slackwater.errors import near_miss, refuse
-from slackwater.expressions import result_schema, unknown_column
+from slackwater.expressions import one_type, unknown_column
 from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA
 from slackwater.operators.spec import WindowSpec
 from slackwater.plan import OutputPlan, Plan, RowNode, SourcePlan, StepPlan
@@ -288,7 +288,7 @@ def _check_columns(step: Step, schema: pl.Schema) -> None:
         if column in RESERVED_LATE and not isinstance(keyed.stream.origin, Step):
             raise refuse("LATE_COLUMN_TAKEN", step=name, column=column)
     if isinstance(window, SessionWindow) and window.gap_expr is not None:
-        [dtype] = result_schema(schema, [window.gap_expr.alias("gap")], step=name).dtypes()
+        dtype = one_type(schema, window.gap_expr, step=name)
         if not dtype.is_integer():
             raise refuse("SESSION_GAP_TYPE", step=name, got=window.gap_expr, dtype=dtype)
     for alias, aggregate in step.aggregates.items():
@@ -300,7 +300,7 @@ def _check_aggregate(step: Step, alias: str, aggregate: Aggregate, schema: pl.Sc
         raise refuse("AGGREGATE_NAME_TAKEN", step=step.name, alias=alias)
     for expression in aggregate.inputs():
         for column in expression.meta.root_names():
-            if column not in schema:
+            if column and column not in schema:  # the empty name is an element of a list
                 raise unknown_column(column, schema, step=f"{step.name}, aggregate `{alias}`")
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 
 from slackwater.errors import DefinitionError, refuse
-from slackwater.expressions import check_predicate, result_schema
-from slackwater.rowops import Decode, Map, RowOp, Select, TakeTime, Validate, Where, WithColumns
+from slackwater.expressions import check_predicate, one_type, result_schema
+from slackwater.rowops import Decode, Map, MapResultError, RowOp, Select, TakeTime, Validate, Where, WithColumns
 
 HIDDEN = pl.Schema({"__ts": pl.Int64(), "__part": pl.String(), "__off": pl.Int64(), "__ingested": pl.Int64()})
 """Columns that travel with every row: its time, its source partition, its place in it, and when it came."""
@@ -51,27 +51,36 @@ def schema_after(  # noqa: C901, PLR0911, PLR0912  one answer per kind of row fu
 
 def _check_time(op: TakeTime, schema: pl.Schema, step: str) -> None:
     assert op.expression is not None
-    [dtype] = result_schema(schema, [op.expression.alias("time")], step=step).dtypes()
+    dtype = one_type(schema, op.expression, step=step)
     if not (dtype.is_integer() or dtype in (pl.Datetime, pl.Date)):
         raise refuse("EVENT_TIME_TYPE", step=step, got=op.expression, dtype=dtype)
 
 
 def _named(schema: pl.Schema, step: str) -> pl.Schema:
-    for name in schema:
+    if not schema:
+        raise refuse("STEP_WITHOUT_COLUMNS", step=step)
+    for name, dtype in schema.items():
         if name.startswith("__"):
             raise refuse("RESERVED_COLUMN", name=name, step=step)
+        if dtype == pl.Object:
+            raise refuse("OBJECT_COLUMN", name=name, step=step)
     return schema
 
 
 def _mapped(op: Map, schema: pl.Schema, step: str) -> pl.Schema:
-    if op.schema is not None:
-        return op.schema
     try:
-        made = op.function(pl.DataFrame(schema=pl.Schema(dict(schema) | dict(HIDDEN))))
+        made = op.apply(pl.DataFrame(schema=pl.Schema(dict(schema) | dict(HIDDEN))), op.schema)
     except DefinitionError:
         raise
-    except Exception as error:  # the user's own function may raise anything
+    except MapResultError as error:
+        raise refuse("MAP_RESULT", step=step, got=error.got) from error
+    except (Exception, SystemExit) as error:  # the user's own function may raise anything
+        if op.schema is not None:  # it need not work without rows
+            return op.schema
         raise refuse("MAP_EMPTY", step=step, cause=f"{type(error).__name__}: {error}") from error
-    if not isinstance(made, pl.DataFrame):
-        raise refuse("MAP_RESULT", step=step, got=type(made).__name__)
-    return pl.Schema({name: dtype for name, dtype in made.schema.items() if name not in HIDDEN})
+    if op.schema is not None:
+        return op.schema
+    found = pl.Schema({name: dtype for name, dtype in made.schema.items() if name not in HIDDEN})
+    if not found:
+        raise refuse("MAP_EMPTY", step=step, cause="a frame without columns")
+    return found

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import polars as pl
+from polars.exceptions import PolarsError
 
 from slackwater.formats.base import Format
 
@@ -74,6 +75,29 @@ class Map:
     function: FrameFunction
     schema: pl.Schema | None = None
     label = "map"
+
+    def apply(self, rows: pl.DataFrame, declared: pl.Schema | None) -> pl.DataFrame:
+        """Return what the function makes of `rows`: a frame with the declared columns, else `MapResultError`."""
+        made = self.function(rows)
+        if not isinstance(made, pl.DataFrame):
+            raise MapResultError(type(made).__name__)
+        if declared is None or (rows.is_empty() and not made.width):  # rows made anew have columns if there are any
+            return made
+        if missing := [name for name in declared if name not in made.columns]:
+            has = ", ".join(name for name in made.columns if not name.startswith("__"))
+            raise MapResultError(f"one without {', '.join(missing)} (it has {has or 'none'})")
+        try:
+            return made.cast(declared)
+        except PolarsError as error:
+            raise MapResultError(f"a column of another type: {str(error).splitlines()[0]}") from error
+
+
+class MapResultError(TypeError):
+    """What a map function returned, in words, when it is not what it must be."""
+
+    def __init__(self, got: str) -> None:
+        super().__init__(f"a map function must return a Polars DataFrame with the declared columns; got {got}")
+        self.got = got
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

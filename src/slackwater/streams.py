@@ -41,7 +41,10 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 def stream(name: str, source: Source) -> Stream:
     """Begin a stream: `stream("orders", sources.log("data/orders"))`. The name is part of the state's identity."""
-    return Stream(name=checked_name(name, "stream"), origin=source)
+    name = checked_name(name, "stream")
+    if not isinstance(source, Source):
+        raise refuse("NOT_A_SOURCE", stream=name, got=repr(source))
+    return Stream(name=name, origin=source)
 
 
 def checked_name(name: str, what: str) -> str:
@@ -146,16 +149,21 @@ class Stream:
 
     def with_columns(self, *expressions: pl.Expr, **named: Expression) -> Stream:
         """Add or replace columns: `with_columns(total="price * quantity")`."""
+        if not expressions and not named:
+            raise refuse("STEP_WITHOUT_COLUMNS", step=f"{self.name}.with_columns")
         return self._then(WithColumns(expressions=_expressions(expressions, named), said=_written(expressions, named)))
 
     def select(self, *expressions: Expression, **named: Expression) -> Stream:
         """Keep only these columns: `select("user_id", cents="amount * 100")`."""
+        if not expressions and not named:
+            raise refuse("STEP_WITHOUT_COLUMNS", step=f"{self.name}.select")
         return self._then(Select(expressions=_expressions(expressions, named), said=_written(expressions, named)))
 
     def map(self, function: FrameFunction, *, output: SchemaSpec | None = None) -> Stream:
         """Apply `function` from Polars frame to Polars frame; rows it fails on go to the dead letters.
 
-        The result's columns are found by calling it on an empty frame, unless `output` says them.
+        It sees a chunk of rows, of any size, and must treat each row by itself. The result's columns are found
+        by calling it on an empty frame, unless `output` says them.
         A function that adds or removes rows must keep the columns whose names begin with `__`.
         """
         if not callable(function):

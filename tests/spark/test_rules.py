@@ -16,12 +16,12 @@ from slackwater.errors import RunError
 from slackwater.runtime.backlog import StrayFilesWarning
 from slackwater.runtime.job import make_job
 from slackwater.runtime.report import BatchReport
+from tests.matrix.jobs import crashing
 from tests.spark.jobs import (
     MINUTE,
     WRITTEN_S,
     CrashError,
     Kept,
-    crash_after,
     record,
     rows,
     run,
@@ -133,13 +133,36 @@ def test_rule_17_file_that_changes_after_it_was_read_is_reported(spark: SparkSes
     assert sorted(kept.shown.rows()["ids"].to_list()) == [[0], [1]]
 
 
-def test_rule_17_half_delivered_batch_is_not_finished_from_other_files(spark: SparkSession, tmp_path: Path) -> None:
+def test_rule_17_batch_is_not_run_again_without_one_of_its_files(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark by itself passes over a file that is gone, and takes a changed one for the one it has listed."""
     write_log(tmp_path / "log", [[record(0, 0)], [record(1, 2 * MINUTE)], [record(2, 4 * MINUTE)]])
-    with pytest.raises(CrashError):
-        run(spark, counted(tmp_path / "log").pipeline, tmp_path / "checkpoint", on_batch=crash_after(2))
+    kept, checkpoint = counted(tmp_path / "log"), tmp_path / "checkpoint"
+    with crashing(monkeypatch, tmp_path, "evaluated", 2), pytest.raises(CrashError):
+        run(spark, kept.pipeline, checkpoint)
+    last = tmp_path / "log" / "0" / f"{2:020d}.jsonl"
+    last.rename(tmp_path / "gone")
+    with pytest.raises(RunError, match=rf"BATCH_INPUT_CHANGED.*{last} .*batch 2 .*is gone; put it back"):
+        run(spark, kept.pipeline, checkpoint)
+    write_file(tmp_path / "log", "0", last.stem, [record(9, 4 * MINUTE)], written_s=WRITTEN_S + 500)
+    with pytest.raises(RunError, match=rf"BATCH_INPUT_CHANGED.*{last} .*modified at {WRITTEN_S + 500}000 ms"):
+        run(spark, kept.pipeline, checkpoint)
+    (tmp_path / "gone").rename(last)
+    run(spark, kept.pipeline, checkpoint)
+    assert sorted(kept.shown.rows()["ids"].to_list()) == [[0], [1], [2]]
+
+
+def test_rule_17_batch_is_run_again_from_what_is_there_if_that_is_accepted(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_log(tmp_path / "log", [[record(0, 0)], [record(1, 2 * MINUTE)], [record(2, 4 * MINUTE)]])
+    kept, checkpoint = counted(tmp_path / "log"), tmp_path / "checkpoint"
+    with crashing(monkeypatch, tmp_path, "evaluated", 2), pytest.raises(CrashError):
+        run(spark, kept.pipeline, checkpoint)
     write_file(tmp_path / "log", "0", f"{2:020d}", [record(9, 4 * MINUTE)], written_s=WRITTEN_S + 500)
-    with pytest.raises(RunError, match=r"BATCH_INPUT_CHANGED.*batch 2"):
-        run(spark, counted(tmp_path / "log").pipeline, tmp_path / "checkpoint")
+    run(spark, kept.pipeline, checkpoint, accept_changes=True)
+    assert sorted(kept.shown.rows()["ids"].to_list()) == [[0], [1], [9]]
 
 
 def test_rule_17_file_that_changes_under_the_reader_stops_the_job_in_plain_words(

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import polars.selectors as cs
 import pytest
 
 import slackwater
@@ -234,6 +236,28 @@ ROWS = [
     Bad("a rule that is no truth value", "PREDICATE_TYPE", "in `purchases.validate, rule `paid``", lambda: built(purchases().validate(paid="amount"))),
     Bad("a column with a hidden name", "RESERVED_COLUMN", "got `__mine`", lambda: built(purchases().with_columns(__mine="amount"))),
     Bad("no rule to validate", "VALIDATE_EMPTY", "got none in `purchases.validate`", lambda: purchases().validate()),
+    Bad("nothing to select", "STEP_WITHOUT_COLUMNS", "got none in `purchases.select`; name at least one", lambda: purchases().select()),
+    Bad("no columns to add", "STEP_WITHOUT_COLUMNS", "got none in `purchases.with_columns`", lambda: purchases().with_columns()),
+    Bad("a selector that selects nothing", "STEP_WITHOUT_COLUMNS", "got none in `purchases.select`", lambda: built(purchases().select(cs.binary()))),
+    Bad("a map that leaves no column", "MAP_EMPTY", "got a frame without columns in `purchases.map`", lambda: built(purchases().map(lambda frame: frame.select(pl.col("^__.*$"))))),
+    Bad("a source that is nothing", "NOT_A_SOURCE", "got None for stream `a`; use sw.sources.log(...)", lambda: sw.stream("a", None)),
+    Bad("a source that is a path", "NOT_A_SOURCE", "got 'data/x'", lambda: sw.stream("a", "data/x")),
+    Bad("a condition on all rows", "EXPRESSION_NOT_A_ROW_VALUE", 'got [(col("amount")) > (col("amount").mean())] in `purchases.where`, which looks at other rows', lambda: built(purchases().where(pl.col("amount") > pl.col("amount").mean()))),
+    Bad("a condition on all rows in SQL", "EXPRESSION_NOT_A_ROW_VALUE", "use an aggregate of a keyed step, or a `map` that treats each row by itself", lambda: built(purchases().where("amount > AVG(amount)"))),
+    Bad("a column from all rows", "EXPRESSION_NOT_A_ROW_VALUE", 'col("amount").min())] in `purchases.with_columns`', lambda: built(purchases().with_columns(z=pl.col("amount") - pl.col("amount").min()))),
+    Bad("a selected sum", "EXPRESSION_NOT_A_ROW_VALUE", 'got col("amount").sum() in `purchases.select`', lambda: built(purchases().select(total=pl.col("amount").sum()))),
+    Bad("an event time from all rows", "EXPRESSION_NOT_A_ROW_VALUE", "in `purchases.event_time`", lambda: built(sw.stream("purchases", sw.testing.rows_source(DDL)).event_time(pl.col("placed_at").max()))),
+    Bad("a rule about all rows", "EXPRESSION_NOT_A_ROW_VALUE", "in `purchases.validate, rule `unique``", lambda: built(purchases().validate(unique=pl.col("user_id").is_unique()))),
+    Bad("a gap from all rows", "EXPRESSION_NOT_A_ROW_VALUE", 'got col("amount").cast(Int64).max() in `purchases.window`', lambda: built(windowed(sw.session(pl.col("amount").cast(pl.Int64, strict=False).max())).aggregate(n=sw.count()))),
+    Bad("a condition on results that looks at other results", "EXPRESSION_NOT_A_ROW_VALUE", "in `purchases.window.where`", lambda: built(windowed().aggregate(n=sw.count()).where("n = MAX(n)"))),
+    Bad("a column selected twice", "EXPRESSION_NAME_TWICE", 'got col("amount"), col("amount") in `purchases.select`, which gives a name twice', lambda: built(purchases().select("amount", "amount"))),
+    Bad("a name given twice", "EXPRESSION_NAME_TWICE", 'col("user_id").alias("amount") in `purchases.with_columns`', lambda: built(purchases().with_columns(pl.col("amount"), amount="user_id"))),
+    Bad("a condition on two columns at once", "EXPRESSION_NOT_ONE_COLUMN", "in `purchases.where`, which gives 2; name the one column", lambda: built(purchases().where(pl.col("amount", "user_id").is_null()))),
+    Bad("a sum of two columns at once", "EXPRESSION_NOT_ONE_COLUMN", "which gives 2", lambda: built(windowed().aggregate(s=sw.sum(pl.col("amount", "user_id"))))),
+    Bad("a map that does not give what it declares", "MAP_RESULT", "got one without zz (it has user_id, amount, placed_at, tags) in `purchases.map`", lambda: built(purchases().map(lambda frame: frame, output="zz long"))),
+    Bad("a map that gives nothing, with its columns declared", "MAP_RESULT", "got NoneType in `purchases.map`", lambda: built(purchases().map(lambda frame: None, output="zz long"))),
+    Bad("a map that exits", "MAP_EMPTY", "got SystemExit: 3 in `purchases.map`", lambda: built(purchases().map(lambda frame: sys.exit(3)))),
+    Bad("a map that makes objects", "OBJECT_COLUMN", "got `o` of type Object in `purchases.map`", lambda: built(purchases().map(lambda frame: frame.with_columns(pl.Series("o", [], dtype=pl.Object))))),
     Bad("map with something that is no function", "MAP_FUNCTION", "from Polars frame to Polars frame; got 'upper'", lambda: purchases().map("upper")),
     Bad("map with a function that needs rows", "MAP_EMPTY", "in `purchases.map`", lambda: built(purchases().map(broken))),
     Bad("map with a function that returns something else", "MAP_RESULT", "got LazyFrame in `purchases.map`", lambda: built(purchases().map(lambda frame: frame.lazy()))),

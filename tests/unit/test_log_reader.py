@@ -297,9 +297,16 @@ def test_a_partition_is_the_folder_below_the_root(path: str, root: str, partitio
         ("7.parquet", 7),
         ("part-7.jsonl", 5 << 22),
         ("9" * 20 + ".jsonl", 5 << 22),
+        ("9223372036854775806.jsonl", 5 << 22),
         ("²³.jsonl", 5 << 22),
         (".jsonl", 5 << 22),
     ],
 )
 def test_a_name_of_digits_is_the_offset_of_the_first_record(name: str, offset: int) -> None:
     assert base_offset(f"/log/p/{name}", 5) == offset
+
+
+@pytest.mark.parametrize("name", [f"{2**63 - 2**40}.jsonl", f"{2**63 - 1}.jsonl", "part-7.jsonl"])
+@pytest.mark.parametrize("modified_ms", [5, 1 << 41, 1 << 60])
+def test_the_offsets_of_a_files_records_fit_64_bits_whatever_its_name_and_time(name: str, modified_ms: int) -> None:
+    assert base_offset(f"/log/p/{name}", modified_ms) + 2**40 - 1 <= 2**63 - 1

@@ -33,7 +33,7 @@ def run(
         typer.Option("--take-over", help="Write to sinks that hold another run's rows, or whose marks are missing."),
     ] = False,
     accept_changes: Annotated[
-        bool, typer.Option("--accept-changes", help="Let changed code finish a batch that other code has begun.")
+        bool, typer.Option("--accept-changes", help="Let changed code, or other files, finish a batch that was begun.")
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress lines.")] = False,
 ) -> None:

@@ -18,8 +18,6 @@ class PartitionStats:
     rows: int = 0
     max_ts_ms: int = MIN_MS
     modified_ms: int = MIN_MS
-    files: int = 0
-    """A checksum over the names and times of the files read, in whatever order."""
 
 
 @dataclass(kw_only=True)
@@ -47,11 +45,6 @@ class BatchStats:
     lateness: dict[str, dict[str, LatenessSketch]] = field(default_factory=dict)
     """Per stream and partition, how late the rows of the batch were."""
 
-    @property
-    def files(self) -> dict[str, int]:
-        """Per stream, a checksum over the files that the batch read."""
-        return {name: sum(part.files for part in seen.partitions.values()) for name, seen in self.streams.items()}
-
     @classmethod
     def merged(cls, payloads: Iterable[bytes]) -> BatchStats:
         """Sum the statistics that the batch's tasks sent."""
@@ -77,7 +70,6 @@ class BatchStats:
             known.rows += seen["rows"]
             known.max_ts_ms = max(known.max_ts_ms, seen["max_ts_ms"])
             known.modified_ms = max(known.modified_ms, seen["modified_ms"])
-            known.files += seen["files"]
         for reason, counts in facts["reasons"].items():
             stream.reasons.setdefault(reason, Counter()).update(counts)
         for name, text in facts["lateness"].items():

@@ -7,7 +7,6 @@ must not depend on which task read which file.
 
 from __future__ import annotations
 
-import zlib
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -197,14 +196,10 @@ class Front:
         self.arrivals.bury(context.dead, self.source.dead_letters)
         for what, number in (("rows", height), ("filtered", context.filtered), ("dead", dead)):
             self._totals[what] += number
-        known = self._partitions.setdefault(
-            chunk.partition, {"rows": 0, "max_ts_ms": MIN_MS, "modified_ms": MIN_MS, "files": 0}
-        )
+        known = self._partitions.setdefault(chunk.partition, {"rows": 0, "max_ts_ms": MIN_MS, "modified_ms": MIN_MS})
         known["rows"] += height
         known["max_ts_ms"] = max(known["max_ts_ms"], context.max_ts_ms)
         known["modified_ms"] = max(known["modified_ms"], chunk.modified_ms)
-        if is_new and chunk.modified_ms > MIN_MS:
-            known["files"] += zlib.crc32(f"{chunk.file}@{chunk.modified_ms}".encode())
         return packets
 
     def finish(self, task: str) -> list[Packet]:

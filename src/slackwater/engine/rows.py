@@ -18,7 +18,7 @@ from slackwater.formats.undecoded import decoder_of
 from slackwater.plan import RowNode
 from slackwater.rowops import Decode, Map, RowOp, Rule, Select, TakeTime, Validate, Where, WithColumns
 from slackwater.sources.kafka import METADATA
-from slackwater.sources.log_records import to_lines
+from slackwater.sources.row_payloads import row_payloads
 
 Arrive = Callable[[RowNode, pl.DataFrame], None]
 
@@ -144,8 +144,7 @@ def bury(rows: pl.DataFrame, step: str, reason: pl.Series, message: pl.Series, c
         payload = rows["__payload"]
     else:
         shown = [name for name in rows.columns if not name.startswith("__")]
-        # As lines, each with its newline: one writer for what a record looks like, whatever its types.
-        payload = pl.Series([line for line in to_lines(rows.select(shown)).split(b"\n") if line], dtype=pl.Binary)
+        payload = row_payloads(rows.select(shown))
     context.dead.append(
         dead_letters(
             payload=payload,
@@ -171,7 +170,7 @@ def _guarded(
         return function(frame)
     except (MemoryError, SlackwaterError):
         raise
-    except Exception as error:  # noqa: BLE001  a user's function may raise anything; the row is kept as a dead letter
+    except (Exception, SystemExit) as error:  # noqa: BLE001  a user's function may raise anything; the row is kept as a dead letter
         if frame.height <= 1:
             empty = function(frame.clear())
             words = pl.Series([f"{type(error).__name__}: {error}"[:1000]])
@@ -186,15 +185,17 @@ def _judged(rows: pl.DataFrame, rule: pl.Expr) -> pl.DataFrame:
 
 
 def _mapped(op: Map, node: RowNode, rows: pl.DataFrame) -> pl.DataFrame:
-    made = op.function(rows)
     carried = [name for name in rows.columns if name.startswith("__")]
+    if rows.is_empty():  # the function need not work without rows
+        return pl.DataFrame(schema={**node.schema, **rows.select(carried).schema})
+    made = op.apply(rows, node.schema)
     kept = [name for name in carried if name in made.columns]
     if len(kept) < len(carried):
         if made.height != rows.height:
             lost = sorted(set(carried) - set(kept))
             raise fault("MAP_LOST_ROWS", step=node.step, before=rows.height, after=made.height, lost=lost)
         made = made.drop(kept).hstack(rows.select(carried).get_columns())
-    return made.select(*node.schema.names(), *carried).cast(node.schema)
+    return made.select(*node.schema.names(), *carried)
 
 
 def _epoch_ms(expression: pl.Expr, dtype: pl.DataType) -> pl.Expr:

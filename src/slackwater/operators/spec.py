@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Literal, get_args, get_type_hints
 
 import polars as pl
 
 from slackwater.aggregates.base import Aggregate
 from slackwater.aggregates.combine import state_schema
+from slackwater.errors import refuse
 from slackwater.eventtime.times import TIMESTAMP
 from slackwater.triggers import Schedule
 from slackwater.windows import SlidingWindow, Window
@@ -29,6 +30,13 @@ class Semantics:
     """Whether an unchanged result is withdrawn and shown again."""
     on_close: Literal["flush", "discard"] = "flush"
     """What happens to rows that no trigger has shown when the window is forgotten."""
+
+    def __post_init__(self) -> None:
+        for name, choices in get_type_hints(type(self)).items():
+            known, given = get_args(choices), getattr(self, name)
+            if given not in known:
+                words = " or ".join(f'"{choice}"' for choice in known)
+                raise refuse("SEMANTICS_CHOICE", name=name, known=words, got=repr(given), usual=known[0])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,7 +3,7 @@
 - `<checkpoint>/offsets`, `commits`, `state`, `sources`: Spark's
 - `<checkpoint>/slackwater/manifest.json`: what this checkpoint belongs to
 - `<checkpoint>/slackwater/clock/<batch>`: the clock of each batch
-- `<checkpoint>/slackwater/delivering.json`: the batch whose delivery was begun: its code, its files, its slots
+- `<checkpoint>/slackwater/delivering.json`: the batch whose delivery was begun: its code, its slots
 - `<checkpoint>/slackwater/attempts.json`: the last batch that was given to each sink that promises at most once
 """
 
@@ -90,8 +90,9 @@ class Checkpoint:
         return replace(clock, now_ms=json.loads(facts)["batchTimestampMs"])
 
     def source_offsets(self, batch: int) -> list[str]:
-        """Return what each source of a batch that Spark has begun reads up to, in the source's own words."""
-        return (self.path / "offsets" / str(batch)).read_text().splitlines()[2:]
+        """Return what each source of a batch reads up to, in the source's own words; nothing if Spark has none."""
+        path = self.path / "offsets" / str(batch)
+        return path.read_text().splitlines()[2:] if path.exists() else []
 
     def begun_mark(self, batch: int) -> Mark:
         """Return the mark of a batch; of one that Spark has not begun yet, one that no sink can have."""
@@ -104,22 +105,15 @@ class Checkpoint:
         following = self._clock_path(clock.batch + 1)
         return self.clock(clock.batch + 1).marks if following.exists() else clock.marks
 
-    def begin_delivery(
-        self, batch: int, fingerprint: str, files: Mapping[str, int], slots: Mapping[str, int]
-    ) -> dict[str, int]:
-        """Note, before the first sink is asked, what delivers the batch: which code, of which files, in which slots.
+    def begin_delivery(self, batch: int, fingerprint: str, slots: Mapping[str, int]) -> dict[str, int]:
+        """Note, before the first sink is asked, what delivers the batch: which code, in which slots.
 
-        Returns the slots. A batch that was begun before must have read the same files again, and keeps its slots.
+        Returns the slots: a batch that was begun before keeps them.
         """
-        files, slots = dict(files), dict(slots)
-        before = self._delivering()
-        if before["batch"] == batch and not self.accepts_changes:
-            for stream, checksum in files.items():
-                if before["files"].get(stream) != checksum:
-                    raise fault("BATCH_INPUT_CHANGED", batch=batch, stream=stream)
+        slots, before = dict(slots), self._delivering()
         if before["batch"] == batch:
             slots |= {sink: number for sink, number in before["slots"].items() if sink in slots}
-        note = {"batch": batch, "fingerprint": fingerprint, "files": files, "slots": slots}
+        note = {"batch": batch, "fingerprint": fingerprint, "slots": slots}
         write_durably(self.home / "delivering.json", json.dumps(note))
         return slots
 
@@ -140,7 +134,7 @@ class Checkpoint:
 
     def _delivering(self) -> dict[str, Any]:
         path = self.home / "delivering.json"
-        none: dict[str, Any] = {"batch": -1, "fingerprint": "", "files": {}, "slots": {}}
+        none: dict[str, Any] = {"batch": -1, "fingerprint": "", "slots": {}}
         return none | json.loads(path.read_text()) if path.exists() else none
 
     def mark_finished(self) -> None:

@@ -44,9 +44,7 @@ class Deliveries:
         marks = {name: dict(slots) for name, slots in clock.marks.items()}
         if not any(batch.rows.values()):
             return marks
-        layout = self.checkpoint.begin_delivery(
-            batch.number, self.plan.fingerprint, batch.stats.files, self._layout(batch)
-        )
+        layout = self.checkpoint.begin_delivery(batch.number, self.plan.fingerprint, self._layout(batch))
         mark, noted = self.checkpoint.begun_mark(batch.number), self.checkpoint.noted_marks(clock)
 
         def expect(name: str, slot: int) -> Expected:

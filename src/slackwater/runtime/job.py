@@ -33,6 +33,7 @@ from slackwater.kafka.client import Place
 from slackwater.kafka.connector import connector_jars
 from slackwater.runtime.alerts import report_schemas, report_short_slack
 from slackwater.runtime.backlog import Unread, report_strays, unread
+from slackwater.runtime.batch_files import check_files
 from slackwater.runtime.checkpoint import RETAIN, Checkpoint, check_checkpoint, open_checkpoint
 from slackwater.runtime.deliveries import Deliveries
 from slackwater.runtime.delta_stream import changed_source
@@ -258,6 +259,7 @@ class Job:
     def _batch(self, frame: DataFrame, number: int) -> None:
         began = time.monotonic()
         clock = self.checkpoint.begun_clock(number)
+        check_files(self.plan, self.checkpoint, number)
         # This is the stream's own thread, and the jobs it starts carry its properties to every task.
         self.spark.sparkContext.setLocalProperty(CLOCK_PROPERTY, clock.to_property())  # 1
         batch = EvaluatedBatch.evaluate(frame, number)  # 2

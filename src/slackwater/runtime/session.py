@@ -23,6 +23,10 @@ QUERY_CONF: Final = {
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
+    # Its renaming must replace a file: a batch that is run again must not keep the state of the attempt that crashed.
+    # The local file system of Hive's jar does not replace, of which Spark says nothing; a cached one would be taken.
+    "fs.file.impl": "org.apache.hadoop.fs.LocalFileSystem",
+    "fs.file.impl.disable.cache": "true",
     "spark.sql.session.timeZone": "UTC",
     # Rows reach FRONT in small Arrow batches, which it gathers. A limit in bytes would be Spark's to check after every
     # row, column by column, which takes longer than writing the row; the largest number there is means no limit.
@@ -65,6 +69,12 @@ _NOISE: Final = (
     b" WARN ",
 )
 """Lines of Spark's that say nothing to a user; warnings that matter are raised by Slackwater itself."""
+_TOLD_BY_JOBS: Final = (
+    "executor.Executor",
+    "scheduler.TaskSetManager",
+    "sql.execution.streaming.runtime.MicroBatchExecution",
+)
+"""What these log when a task fails ends the job, whose error has it all: once, not three times with stacks of calls."""
 
 
 def spark_session(*, master: str | None, name: str, conf: dict[str, str] | None = None) -> SparkSession:
@@ -88,6 +98,9 @@ def spark_session(*, master: str | None, name: str, conf: dict[str, str] | None 
     with _filtered_stderr():
         session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
+    log4j: Any = session._jvm.org.apache.logging.log4j  # type: ignore[union-attr]  # noqa: SLF001  no public way
+    for logger in _TOLD_BY_JOBS:
+        log4j.core.config.Configurator.setLevel(f"org.apache.spark.{logger}", log4j.Level.OFF)
     return session
 
 

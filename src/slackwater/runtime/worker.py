@@ -115,7 +115,7 @@ def frame_chunks(source: SourcePlan, clock: Clock, batches: Iterator[pa.RecordBa
     assert context is not None
     offset = context.partitionId() << 40
     for table in gathered(batches):
-        frame = conform(pl.DataFrame(table), schema)
+        frame = conform(pl.DataFrame(table), schema, source.name)
         yield Chunk(
             frame=frame,
             partition="",
@@ -155,7 +155,7 @@ def _file_chunks(source: LogSource, file: dict[str, Any]) -> Iterator[Chunk]:
     partition, base = partition_of(path, source.path), base_offset(path, modified)
     columns = None if source.schema is None else source.schema.names()
     for piece in read_chunks(path, length=file["length"], modified_ms=modified, kind=source.format, columns=columns):
-        frame = piece.frame if source.schema is None else conform(piece.frame, source.schema)
+        frame = piece.frame if source.schema is None else conform(piece.frame, source.schema, path)
         yield Chunk(
             frame=frame,
             partition=partition,
@@ -197,11 +197,28 @@ def kafka_headers(written: pl.Series) -> pl.Series:
     )
 
 
-def conform(frame: pl.DataFrame, schema: pl.Schema) -> pl.DataFrame:
-    """Return a typed source's frame with exactly the declared columns; a missing one is null."""
+def conform(frame: pl.DataFrame, schema: pl.Schema, place: str) -> pl.DataFrame:
+    """Return a typed source's frame with exactly the declared columns; a missing one is null.
+
+    A column of another type becomes the declared one where that changes no value of it; else `place` is at fault.
+    """
     missing = [pl.lit(None, dtype=dtype).alias(name) for name, dtype in schema.items() if name not in frame.columns]
     frame = frame.with_columns(missing).select(schema.names())
-    return frame if frame.schema == schema else frame.cast(schema)
+    for column in frame:
+        dtype = schema[column.name]
+        if column.dtype == dtype:
+            continue
+        try:
+            taken = column.cast(dtype, strict=False)
+            changed = taken.cast(column.dtype, strict=False).ne_missing(column)
+        except pl.exceptions.PolarsError:
+            taken, changed = column, column.is_not_null()
+        if changed.any():
+            value = column.filter(changed).head(1).to_list()[0]
+            facts = {"column": column.name, "found": column.dtype, "declared": dtype, "value": f"{value!r:.100}"}
+            raise fault("SOURCE_COLUMN_TYPE", place=place, **facts)
+        frame = frame.with_columns(taken)
+    return frame
 
 
 def _ticks(plan: Plan, *, wanted: bool) -> list[Packet]:

@@ -11,7 +11,8 @@ from typing import Final
 _POSITION_BITS: Final = 22
 """Room for the lines of one file below its time, when its name is no offset."""
 
-_LAST_OFFSET: Final = 2**63 - 1
+_LAST_OFFSET: Final = 2**63 - 2**40
+"""The last that a file may begin with: whatever its length, its last record's offset fits 64 bits."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,13 +62,14 @@ def partition_of(path: str | os.PathLike[str], root: str | os.PathLike[str]) -> 
 def base_offset(path: str | os.PathLike[str], modified_ms: int) -> int:
     """Return the offset of a file's first record in its partition.
 
-    A name made of digits says it (`00000000000000000012.jsonl`), as `slackwater.log_writer` writes it.
-    Any other file gets a position that orders it by its time of modification.
+    A name made of digits says it (`00000000000000000012.jsonl`), as `slackwater.log_writer` writes it,
+    if there is room for the offsets of all its records below 2^63. Any other file gets a position that
+    orders it by its time of modification.
     """
     stem = PurePath(path).name.partition(".")[0]
     if stem.isascii() and stem.isdigit() and int(stem) <= _LAST_OFFSET:
         return int(stem)
-    return modified_ms << _POSITION_BITS
+    return min(modified_ms << _POSITION_BITS, _LAST_OFFSET)
 
 
 def modified_ms(status: os.stat_result) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from io import BytesIO
-from typing import Any
+from typing import Any, Final
 
 import polars as pl
 
@@ -16,6 +16,10 @@ from slackwater.errors import refuse
 
 Record = Mapping[str, Any] | str | bytes
 """One record: fields to be written as JSON, or a line that is written as it is."""
+
+_FIRST_DAY: Final = (date.min - date(1970, 1, 1)).days
+_LAST_DAY: Final = (date.max - date(1970, 1, 1)).days
+_PER_DAY: Final = {"ms": 86_400 * 10**3, "us": 86_400 * 10**6, "ns": 86_400 * 10**9}
 
 
 def to_line(record: Record) -> bytes:
@@ -52,7 +56,7 @@ def to_lines(frame: pl.DataFrame) -> bytes:
     """Return a frame's rows as lines; vectorised, unless a column needs care value by value."""
     if frame.width == 0:
         return b"{}\n" * frame.height
-    if not all(_is_plain(column) for column in frame.get_columns()):
+    if not all(is_plain(column) for column in frame.get_columns()):
         return b"".join(map(to_line, frame.iter_rows(named=True)))
     binary = pl.selectors.binary()
     lines = BytesIO()
@@ -60,18 +64,31 @@ def to_lines(frame: pl.DataFrame) -> bytes:
     return lines.getvalue()
 
 
-def _is_plain(column: pl.Series, *, is_nested: bool = False) -> bool:
+def is_plain(column: pl.Series, *, is_nested: bool = False) -> bool:
     """Return whether Polars writes a column as `formats.json` reads it (it writes NaN as null)."""
     dtype = column.dtype
     if isinstance(dtype, pl.List):
-        return _is_plain(column.explode(empty_as_null=False), is_nested=True)
+        return is_plain(column.explode(empty_as_null=False), is_nested=True)
     if isinstance(dtype, pl.Struct):
-        return all(_is_plain(field, is_nested=True) for field in column.struct.unnest().get_columns())
+        return all(is_plain(field, is_nested=True) for field in column.struct.unnest().get_columns())
     if dtype.is_float():
         return bool(column.is_finite().all())
     if isinstance(dtype, pl.Binary):
         return not is_nested
-    return dtype.is_integer() or isinstance(dtype, pl.String | pl.Boolean | pl.Date | pl.Datetime)
+    if isinstance(dtype, pl.Date | pl.Datetime):
+        return bool(are_times_usual(column).all())
+    return dtype.is_integer() or isinstance(dtype, pl.String | pl.Boolean)
+
+
+def are_times_usual(column: pl.Series) -> pl.Series:
+    """Return which times or dates are within the years 1 to 9999 (null is): ISO 8601 and Python know no others."""
+    if isinstance(column.dtype, pl.Datetime):
+        per_day = _PER_DAY[column.dtype.time_unit]
+        # 64 bits of nanoseconds do not reach as far as these years.
+        first, last = max(_FIRST_DAY * per_day, -(2**63)), min((_LAST_DAY + 1) * per_day, 2**63) - 1
+    else:
+        first, last = _FIRST_DAY, _LAST_DAY
+    return column.to_physical().is_between(first, last).fill_null(value=True)
 
 
 def _plain(value: object) -> object:

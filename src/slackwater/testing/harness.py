@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -62,18 +62,21 @@ class Harness:
         self.clock = first_clock(self.plan)
         self.now_ms = _milliseconds(now, "`now`")
         self.last = BatchStats()
+        self._is_finished = False
         self._sent: dict[str, list[Chunk]] = {}
         self._offsets: dict[tuple[str, str], int] = {}
         self._outputs = {output.name: [pl.DataFrame(schema=output.schema)] for output in self.plan.outputs}
 
-    def send(self, stream: str, rows: Sequence[Row] | pl.DataFrame, *, partition: str = "0") -> Harness:
+    def send(self, stream: str, rows: Iterable[Row] | pl.DataFrame, *, partition: str = "0") -> Harness:
         """Put rows into a source stream, for the next batch.
 
         Rows are dictionaries, or for a stream of bytes also `str` or `bytes` as a producer would write them.
         """
         names = [source.name for source in self.plan.sources]
         if stream not in names:
-            raise refuse("STREAM_UNKNOWN", name=stream, known=names, hint=near_miss(stream, names))
+            raise refuse("STREAM_UNKNOWN", name=stream, known=names, hint=near_miss(str(stream), names))
+        if self._is_finished:
+            raise refuse("TEST_FINISHED", stream=stream)
         [source] = [source.source for source in self.plan.sources if source.name == stream]
         frame = _payloads(rows, stream) if source.schema is None else _typed(rows, source.schema, stream)
         first = self._offsets.get((stream, partition), 0)
@@ -101,8 +104,15 @@ class Harness:
         return batch.outputs
 
     def advance_watermark(self, to: datetime | int, *, stream: str | None = None) -> dict[str, pl.DataFrame]:
-        """Move the watermark (of one stream, or all) to `to` and run a batch, so that windows fire."""
+        """Move the watermark (of one stream, or all) to `to` and run a batch, so that windows fire.
+
+        Rows that were sent before are in that batch, and are judged under the new watermark: run_batch() first
+        if they are to be on time.
+        """
         target = _milliseconds(to, "`to`")
+        if stream is not None and stream not in self.clock.streams:
+            names = list(self.clock.streams)
+            raise refuse("TEST_WATERMARK_STREAM", name=stream, known=names, hint=near_miss(str(stream), names))
         streams = {
             name: replace(time, watermark_ms=max(time.watermark_ms, target)) if stream in (None, name) else time
             for name, time in self.clock.streams.items()
@@ -116,8 +126,12 @@ class Harness:
         return self.run_batch()
 
     def finish(self) -> dict[str, pl.DataFrame]:
-        """End the input as a bounded run does: a batch for what was sent, then one under the final watermark."""
+        """End the input as a bounded run does: a batch for what was sent, then one under the final watermark.
+
+        Nothing can be sent afterwards.
+        """
         first = self.run_batch()
+        self._is_finished = True
         self.clock = final_clock(self.clock)
         last = self.run_batch()
         return {name: pl.concat([first[name], last[name]]) for name in first}
@@ -162,8 +176,10 @@ class Outcome:
 def run(pipeline: Pipeline, inputs: Mapping[str, Iterable[Row] | pl.DataFrame], *, now: datetime | int = 0) -> Outcome:
     """Run `pipeline` in memory over `inputs`, to the end: `run(pipeline, {"orders": [...]})[results]`."""
     harness = Harness(pipeline, now=now)
+    if not isinstance(inputs, Mapping):
+        raise refuse("TEST_INPUTS", got=f"{inputs!r:.80}")
     for stream, rows in inputs.items():
-        harness.send(stream, rows if isinstance(rows, pl.DataFrame) else list(rows))
+        harness.send(stream, rows)
     harness.finish()
     return Outcome(harness=harness)
 
@@ -174,7 +190,7 @@ def _output_name(of: Stream | Output) -> str:
     return f"{of.of.name}.{of.kind}"
 
 
-def _payloads(rows: Sequence[Row] | pl.DataFrame, stream: str) -> pl.DataFrame:
+def _payloads(rows: Iterable[Row] | pl.DataFrame, stream: str) -> pl.DataFrame:
     if isinstance(rows, pl.DataFrame):
         rows = rows.to_dicts()
     encoded = []
@@ -186,7 +202,7 @@ def _payloads(rows: Sequence[Row] | pl.DataFrame, stream: str) -> pl.DataFrame:
     return pl.DataFrame({"__payload": encoded, "__key": None, "__headers": None}, schema=schema)
 
 
-def _typed(rows: Sequence[Row] | pl.DataFrame, schema: pl.Schema, stream: str) -> pl.DataFrame:
+def _typed(rows: Iterable[Row] | pl.DataFrame, schema: pl.Schema, stream: str) -> pl.DataFrame:
     try:
         if isinstance(rows, pl.DataFrame):
             return rows.select(schema.names()).cast(schema)

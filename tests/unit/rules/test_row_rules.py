@@ -202,7 +202,7 @@ def filtered(predicate: str, factor: int = 1) -> Plan:
 def half_delivered(path: Path, *, committed: bool) -> None:
     """Leave a checkpoint behind whose batch 0 was begun to be delivered by the code `v > 0`."""
     plan = filtered("v > 0")
-    open_checkpoint(path, plan, partitions=2).begin_delivery(0, plan.fingerprint, {}, {})
+    open_checkpoint(path, plan, partitions=2).begin_delivery(0, plan.fingerprint, {})
     for log in ("offsets", "commits") if committed else ("offsets",):
         (path / log).mkdir()
         (path / log / "0").touch()
