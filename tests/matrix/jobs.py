@@ -1,8 +1,8 @@
 """A small job whose every batch has rows for the sink, corrections and retractions among them.
 
-file      0     1     2     3     4     5     6     7     8
-on time   :00   1:00  2:00  …                             one minute each, both keys
-corrects        :30   1:30  …                             the minute before, complete by then
+file      0     1     2     3     …
+on time   :00   1:00  2:00  3:00  …     one minute each, every key
+corrects              :30   1:30  …     a minute that was shown with the file before
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def write_matrix_log(log: Path, count: int) -> None:
     """Write a log of so many files, each a batch."""
     files = []
     for minute in range(count):
-        times = [minute * MINUTE + 1_000, minute * MINUTE + 59_000, *([minute * MINUTE - 30_000] if minute else [])]
+        times = [minute * MINUTE + 1_000, minute * MINUTE + 59_000, *([minute * MINUTE - 90_000] if minute > 1 else [])]
         rows = [(key, time) for time in times for key in KEYS]
         files.append([record(1_000 * minute + number, time, key) for number, (key, time) in enumerate(rows)])
     write_log(log, files)
