@@ -133,14 +133,20 @@ def test_rule_17_file_that_changes_after_it_was_read_is_reported(spark: SparkSes
     assert sorted(kept.shown.rows()["ids"].to_list()) == [[0], [1]]
 
 
-def test_rule_17_batch_is_not_run_again_without_one_of_its_files(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Spark by itself passes over a file that is gone, and takes a changed one for the one it has listed."""
+def crashed_in_its_last_batch(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kept:
+    """Run a job over three files, a batch each, until it crashes with the last one evaluated and not delivered."""
     write_log(tmp_path / "log", [[record(0, 0)], [record(1, 2 * MINUTE)], [record(2, 4 * MINUTE)]])
     kept, checkpoint = counted(tmp_path / "log"), tmp_path / "checkpoint"
     with crashing(monkeypatch, tmp_path, "evaluated", 2), pytest.raises(CrashError):
         run(spark, kept.pipeline, checkpoint)
+    return kept
+
+
+def test_rule_17_batch_is_not_run_again_without_one_of_its_files(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark by itself passes over a file that is gone, and takes a changed one for the one it has listed."""
+    kept, checkpoint = crashed_in_its_last_batch(spark, tmp_path, monkeypatch), tmp_path / "checkpoint"
     last = tmp_path / "log" / "0" / f"{2:020d}.jsonl"
     last.rename(tmp_path / "gone")
     with pytest.raises(RunError, match=rf"BATCH_INPUT_CHANGED.*{last} .*batch 2 .*is gone; put it back"):
@@ -156,10 +162,7 @@ def test_rule_17_batch_is_not_run_again_without_one_of_its_files(
 def test_rule_17_batch_is_run_again_from_what_is_there_if_that_is_accepted(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_log(tmp_path / "log", [[record(0, 0)], [record(1, 2 * MINUTE)], [record(2, 4 * MINUTE)]])
-    kept, checkpoint = counted(tmp_path / "log"), tmp_path / "checkpoint"
-    with crashing(monkeypatch, tmp_path, "evaluated", 2), pytest.raises(CrashError):
-        run(spark, kept.pipeline, checkpoint)
+    kept, checkpoint = crashed_in_its_last_batch(spark, tmp_path, monkeypatch), tmp_path / "checkpoint"
     write_file(tmp_path / "log", "0", f"{2:020d}", [record(9, 4 * MINUTE)], written_s=WRITTEN_S + 500)
     run(spark, kept.pipeline, checkpoint, accept_changes=True)
     assert sorted(kept.shown.rows()["ids"].to_list()) == [[0], [1], [9]]

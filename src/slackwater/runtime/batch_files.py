@@ -33,10 +33,15 @@ def listed_files(folder: Path, before: Sequence[str], after: Sequence[str], numb
     # Without the batch before, the last entry is its own for certain.
     first = _offset(before, number) + 1 if before else last
     for entry in range(first, last + 1):
-        for line in _lines(folder, entry):
+        found = []
+        # From the end: a compaction has every file there ever was, entry by entry.
+        for line in reversed(_lines(folder, entry)):
             facts = json.loads(line)
+            if facts["batchId"] < entry:
+                break
             if facts["batchId"] == entry:
-                yield unquote(urlsplit(facts["path"]).path), facts["timestamp"]
+                found.append((unquote(urlsplit(facts["path"]).path), facts["timestamp"]))
+        yield from reversed(found)
 
 
 def _offset(offsets: Sequence[str], number: int) -> int:
