@@ -1142,6 +1142,15 @@ CATALOGUE: Final[dict[str, str]] = {
         "take batch {batch} for {waited}, at last: {why}; mend the sink and start again: the batch is "
         "delivered then, once"
     ),
+    "SINK_KEEPS_LAST_PANE": (
+        "a table with one row per key must not lose panes that add up; `{output}` discards what it has shown, and "
+        '{sink} keeps the last pane of each {key}; use accumulation="accumulating", or add pane_index to the key'
+    ),
+    "SINK_KEEPS_MERGED_SESSIONS": (
+        "a table with one row per key must not keep sessions that have merged into others; `{output}` may merge "
+        "sessions that it has shown, and {sink} would keep the old rows, one for each {key}; use "
+        'accumulation="retracting", which withdraws them'
+    ),
     "SINK_KEYS_OVERWRITE": (
         "the key of a table of window results must tell windows apart; {option}={got} leaves out "
         "{missing}, so results would overwrite one another; write {option}={whole}"

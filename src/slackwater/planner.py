@@ -264,7 +264,20 @@ class _Planner:
                 how = f" ({sink.for_retractions})" if need == "retract" and sink.for_retractions else ""
                 facts = {"output": output.name, "sink": sink, "need": _CHANGES[need], "takes": takes, "how": how}
                 raise refuse("SINK_CANNOT_TAKE", **facts)
+            if spec.may_update and sink.replaced_by:
+                _check_replaces(sink, spec, output.name)
         return spec.keys
+
+
+def _check_replaces(sink: Sink, spec: WindowSpec, output: str) -> None:
+    """Refuse panes that would be wrong in a table of which each row replaces the one before."""
+    facts = {"output": output, "sink": sink, "key": ", ".join(sink.replaced_by)}
+    if spec.accumulation == "discarding" and "pane_index" not in sink.replaced_by:
+        raise refuse("SINK_KEEPS_LAST_PANE", **facts)
+    # A window that moved is another row of the table, and nothing would ever replace the one it was.
+    of_windows = {"window_start", "window_end"} & {*sink.replaced_by}
+    if spec.accumulation == "accumulating" and isinstance(spec.window, SessionWindow) and of_windows:
+        raise refuse("SINK_KEEPS_MERGED_SESSIONS", **facts)
 
 
 def _check_promise(sink: Sink, output: str) -> None:

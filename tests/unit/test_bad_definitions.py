@@ -40,6 +40,9 @@ def windowed(window: Any = None, **options: Any) -> Any:  # noqa: ANN401
     return purchases().key_by("user_id").window(sw.tumbling("1m") if window is None else window, **options)
 
 
+TABLE = sw.sinks.postgres("postgresql://localhost/db", table="t", upsert_on=["user_id", "window_start"])
+
+
 def built(results: Any, *more: Any, sink: Any = None) -> Any:  # noqa: ANN401
     """Build a pipeline whose outputs all end somewhere."""
     source = results
@@ -344,6 +347,11 @@ OUTPUTS = [
     Bad("a sink that is a path", "NOT_A_SINK", "got 'out/results'", lambda: purchases().to("out/results")),
     Bad("two steps of one name", "STEP_NAME_TWICE", 'got `purchases.window` twice; add name="…"', two_steps),
     Bad("retractions into files that only grow", "SINK_CANNOT_TAKE", "`purchases.window` sends retractions, and files", lambda: built(windowed(accumulation="retracting", allowed_lateness="1m").aggregate(n=sw.count()), sink=sw.sinks.files("out"))),
+    Bad("discarded panes into a table with one row per key", "SINK_KEEPS_LAST_PANE", "keeps the last pane of each user_id, window_start", lambda: built(windowed(accumulation="discarding", allowed_lateness="1m").aggregate(n=sw.count()), sink=TABLE)),
+    Bad("sessions that merge in a table with one row per key", "SINK_KEEPS_MERGED_SESSIONS", 'use accumulation="retracting"', lambda: built(windowed(sw.session("1m"), allowed_lateness="1m").aggregate(n=sw.count()), sink=TABLE)),
+    Bad("sessions that merge in a merged Delta table", "SINK_KEEPS_MERGED_SESSIONS", "would keep the old rows", lambda: built(windowed(sw.session("1m"), allowed_lateness="1m").aggregate(n=sw.count()), sink=sw.sinks.delta("out", merge_on=["user_id", "window_start"]))),
+    Bad("sessions that merge in Redis", "SINK_KEEPS_MERGED_SESSIONS", "would keep the old rows", lambda: built(windowed(sw.session("1m"), allowed_lateness="1m").aggregate(n=sw.count()), sink=sw.sinks.redis("redis://localhost", key=["user_id", "window_start"]))),
+    Bad("sessions that merge in a compacted topic", "SINK_KEEPS_MERGED_SESSIONS", "would keep the old rows", lambda: built(windowed(sw.session("1m"), trigger=sw.after_count(2)).aggregate(n=sw.count()), sink=sw.sinks.kafka("localhost:1", topic="t", key=["user_id", "window_start"]))),
     Bad("a window on results that are shown twice", "CHAIN_UPDATES", 'give `purchases.window` accumulation="discarding"', lambda: chained(windowed(allowed_lateness="1m").aggregate(n=sw.count()))),
     Bad("a window on the results of a global window", "CHAIN_GLOBAL", "use a window with an end", lambda: chained(windowed(sw.global_window(), trigger=sw.after_count(3), accumulation="discarding").aggregate(n=sw.count()))),
     Bad("an odd number of key groups", "KEY_GROUPS", "power of two from 1 to 4096; got 12", lambda: sw.Pipeline("p", purchases().to(sw.sinks.memory()), key_groups=12)),

@@ -15,24 +15,14 @@ import polars as pl
 from slackwater.engine.key_groups import group_of, labels
 from slackwater.engine.packets import Kind, Packet, output, stats
 from slackwater.engine.rows import RowContext, RowFunctions
-from slackwater.eventtime.clock import MIN_MS, Clock, StepTime
+from slackwater.engine.step_times import step_time
+from slackwater.eventtime.clock import MIN_MS, Clock
 from slackwater.eventtime.lateness import LatenessSketch
+from slackwater.formats.dead_letters import PLACE
 from slackwater.operators import pieces
 from slackwater.operators.packing import pack
 from slackwater.operators.window_front import WindowFront
 from slackwater.plan import Plan, RowNode, SourcePlan, StepPlan
-
-
-def step_time(step: StepPlan, clock: Clock) -> StepTime:
-    """Return the time `step` works by: the smallest of its sources' watermarks, less the delays before it."""
-    times = [clock.streams[name] for name in step.sources]
-    delay = step.delay_ms
-    return StepTime(
-        previous_ms=max(MIN_MS, min(time.previous_ms for time in times) - delay),
-        watermark_ms=max(MIN_MS, min(time.watermark_ms for time in times) - delay),
-        now_ms=clock.now,
-        fire_first=step.stage == 0,
-    )
 
 
 @dataclass(kw_only=True)
@@ -46,6 +36,10 @@ class Arrivals:
     packets: list[Packet] = field(default_factory=list)
     counts: dict[str, dict[str, int]] = field(default_factory=dict)
     order: str = ""
+    way_out: int | None = None
+    """The key group that outputs leave by: in KEYED their own; None spreads those of FRONT by their place."""
+    has_places: bool = True
+    """Whether rows have a place in a log, which is the same when the batch is run again."""
 
     def arrive(self, node: RowNode, frame: pl.DataFrame) -> None:
         """Take the rows that leave a tree of row functions at `node`."""
@@ -92,17 +86,27 @@ class Arrivals:
             self._out(frame, name)
 
     def _out(self, frame: pl.DataFrame, name: str) -> None:
-        place = f"{self.order}/{len(self.packets):06d}"
-        self.packets += output(frame, name, place, labels(self.plan.key_groups))
+        if self.way_out is None and not self.has_places:
+            content = [column for column in frame.columns if column not in PLACE]
+            ways = self._grouped(frame, content)
+        else:
+            every = labels(self.plan.key_groups)
+            ways = [(every if self.way_out is None else (self.way_out,), frame)]
+        for labels_, part in ways:
+            self.packets += output(part, name, f"{self.order}/{len(self.packets):06d}", labels_)
 
     def _by_group(self, rows: pl.DataFrame, step: StepPlan, kind: Kind) -> None:
+        for (label,), part in self._grouped(rows, list(step.spec.keys)):
+            self._pack(part, label, step.name, kind)
+
+    def _grouped(self, rows: pl.DataFrame, by: list[str]) -> list[tuple[tuple[int, ...], pl.DataFrame]]:
+        """Return the parts of `rows` with the labels of their key groups, by the hash of some columns."""
         if rows.is_empty():
-            return
-        grouped = rows.with_columns(group_of(rows, list(step.spec.keys), self.plan.key_groups))
+            return []
         known = labels(self.plan.key_groups)
+        grouped = rows.with_columns(group_of(rows, by, self.plan.key_groups))
         parts = grouped.partition_by("__group", include_key=False, as_dict=True, maintain_order=True)
-        for (group,), part in parts.items():
-            self._pack(part, known[group], step.name, kind)
+        return [((known[group],), part) for (group,), part in parts.items()]
 
     def _pack(self, rows: pl.DataFrame, label: int, step: str, kind: Kind) -> None:
         payload = pack(rows, step)
@@ -162,7 +166,7 @@ class Front:
     def __init__(self, plan: Plan, source: SourcePlan, clock: Clock) -> None:
         self.source = source
         self.functions = RowFunctions(source.rows)
-        self.arrivals = Arrivals(plan=plan, clock=clock)
+        self.arrivals = Arrivals(plan=plan, clock=clock, has_places=source.source.has_places)
         self.now_ms = clock.now
         self._file: str | None = None
         self._chunks = 0

@@ -12,10 +12,11 @@ from typing import Any, Final
 
 import polars as pl
 
-from slackwater.engine.front import Arrivals, step_time
+from slackwater.engine.front import Arrivals
 from slackwater.engine.key_groups import labels
 from slackwater.engine.packets import Packet, output, stats, tick
 from slackwater.engine.rows import RowContext, RowFunctions
+from slackwater.engine.step_times import step_time
 from slackwater.eventtime.clock import Clock
 from slackwater.operators.aligned import AlignedWindows
 from slackwater.operators.inputs import Blob, GroupRows
@@ -59,7 +60,7 @@ class Stage:
             else:
                 yield packet
         index = json.loads(store.get(INDEX) or b"{}")
-        arrivals = Arrivals(plan=self.plan, clock=clock)
+        arrivals = Arrivals(plan=self.plan, clock=clock, way_out=key_group)
         states = {}
         for step in self.steps:
             state = StepState.from_index(step.name, store, index.get(step.name))
@@ -87,7 +88,7 @@ class Stage:
         arrivals.order = f"{step.name}\x00{key_group:06d}"
         for number, frame in enumerate(shown.late):
             place = f"{arrivals.order}/late/{number:06d}"
-            yield from output(frame, step.late, place, labels(self.plan.key_groups))
+            yield from output(frame, step.late, place, (key_group,))
         if not shown.results:
             return
         results = pl.concat(shown.results)

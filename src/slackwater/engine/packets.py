@@ -68,7 +68,11 @@ def tick(key_group: int) -> Packet:
 
 
 def output(frame: pl.DataFrame, name: str, order: str, labels: tuple[int, ...]) -> list[Packet]:
-    """Return rows of an output as packets, spread over the key groups by their order."""
+    """Return rows of an output as packets, which leave by the key groups of `labels`: spread by order over several.
+
+    A key group is a slot of the sinks, and a batch that is run again must leave by the same ones. So several are for
+    rows whose order is the log's own.
+    """
     packets = []
     for number, start in enumerate(range(0, frame.height, MOST_ROWS)):
         part = frame[start : start + MOST_ROWS]

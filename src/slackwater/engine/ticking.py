@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from slackwater.engine.batch_stats import BatchStats
+from slackwater.engine.step_times import reached
 from slackwater.eventtime.clock import Clock, StreamTime
 from slackwater.eventtime.watermark import Seen, TimePolicy, advance, finished
 from slackwater.plan import Plan, SourcePlan
@@ -43,7 +44,7 @@ def next_clock(
             now_ms=stats.now_ms,
             may_idle=may_idle,
         )
-    return Clock(batch=clock.batch + 1, streams=streams, fingerprint=plan.fingerprint)
+    return Clock(batch=clock.batch + 1, streams=streams, fingerprint=plan.fingerprint, steps=reached(plan, clock))
 
 
 def final_clock(clock: Clock) -> Clock:

@@ -44,6 +44,15 @@ class StreamTime:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Reached:
+    """How far a keyed step's state has come: what it was fired by, and what it has forgotten."""
+
+    watermark_ms: int = MIN_MS
+    forgotten_ms: int = MIN_MS
+    """Windows that end here or before are forgotten for good, whatever lateness is allowed from now on."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Clock:
     """The clock in force during batch `batch`."""
 
@@ -55,6 +64,8 @@ class Clock:
     fingerprint: str = ""
     marks: Marks = field(default_factory=dict)
     """What the sinks have from the batches before this one."""
+    steps: dict[str, Reached] = field(default_factory=dict)
+    """How far each keyed step came in the batches before this one."""
 
     @property
     def now(self) -> int:
@@ -71,7 +82,8 @@ class Clock:
             }
             for name, time in sorted(self.streams.items())
         }
-        return json.dumps({**vars(self), "streams": streams}, sort_keys=True)
+        steps = {name: vars(step) for name, step in self.steps.items()}
+        return json.dumps({**vars(self), "streams": streams, "steps": steps}, sort_keys=True)
 
     def to_property(self) -> str:
         """Return what the tasks need of the clock.
@@ -80,7 +92,8 @@ class Clock:
         travel with every task; all other detail stays in the file.
         """
         streams = {name: [time.watermark_ms, time.previous_ms, _newest_ms(time)] for name, time in self.streams.items()}
-        return json.dumps({"batch": self.batch, "streams": streams, "now_ms": self.now_ms})
+        steps = {name: [step.watermark_ms, step.forgotten_ms] for name, step in self.steps.items()}
+        return json.dumps({"batch": self.batch, "streams": streams, "steps": steps, "now_ms": self.now_ms})
 
     @classmethod
     def from_json(cls, text: str) -> Clock:
@@ -92,7 +105,8 @@ class Clock:
             )
             for name, time in known.pop("streams").items()
         }
-        return cls(streams=streams, **known)
+        steps = {name: Reached(**step) for name, step in known.pop("steps", {}).items()}
+        return cls(streams=streams, steps=steps, **known)
 
     @classmethod
     def from_property(cls, text: str) -> Clock:
@@ -106,7 +120,11 @@ class Clock:
             )
             for name, (watermark, previous, newest_ms) in known["streams"].items()
         }
-        return cls(batch=known["batch"], streams=streams, now_ms=known["now_ms"])
+        steps = {
+            name: Reached(watermark_ms=watermark, forgotten_ms=forgotten)
+            for name, (watermark, forgotten) in known["steps"].items()
+        }
+        return cls(batch=known["batch"], streams=streams, steps=steps, now_ms=known["now_ms"])
 
 
 def _newest_ms(time: StreamTime) -> dict[str, int]:
@@ -127,8 +145,16 @@ class StepTime:
     watermark_ms: int
     now_ms: int
     fire_first: bool = True
+    forgotten_ms: int = MIN_MS
+    """Windows up to this end were forgotten in the batches before."""
+    keeps_too_much: bool = False
+    """Whether the state was kept for a longer lateness than is allowed now."""
 
     @property
     def judge_ms(self) -> int:
         """The watermark that decides whether a row of this batch is late."""
         return self.watermark_ms if self.fire_first else self.previous_ms
+
+    def gone_ms(self, lateness_ms: int) -> int:
+        """Return the end up to which windows are closed to this batch's rows: past their lateness, or forgotten."""
+        return max(self.judge_ms - lateness_ms, self.forgotten_ms)

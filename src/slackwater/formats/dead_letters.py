@@ -27,6 +27,8 @@ DEAD_LETTER_SCHEMA: Final = pl.Schema(
     }
 )
 """The columns of every dead-letter output."""
+PLACE: Final = ("source", "partition", "offset")
+"""Those of its columns that say where a record lay."""
 
 
 def dead_letters(

@@ -34,7 +34,7 @@ class AlignedWindows(WindowOperator):
             state.append(rows.filter(pl.col("__end") > watermark), self._describe(watermark))
             rows = rows.filter(pl.col("__end") <= watermark)
         rows = self.panes.merge(rows)
-        if self.spec.is_shown_once:
+        if self.spec.is_shown_once and not rows["__panes"].max():
             self.panes.show_last(rows, watermark, out)
         else:
             state.append(self.panes.advance(rows, time, out), self._describe(watermark))

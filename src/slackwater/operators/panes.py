@@ -7,6 +7,7 @@ all that is known of the window is merged into it. Every window type uses this o
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 
 import polars as pl
 
@@ -15,6 +16,8 @@ from slackwater.eventtime.clock import MAX_MS, StepTime
 from slackwater.eventtime.times import timestamp_lit, to_timestamp
 from slackwater.operators.spec import WindowSpec
 
+MOST_TICKS: Final = 1_000
+"""Panes by event time that one window shows in one batch; the ticks after them show nothing new."""
 _TRUE = pl.lit(value=True)
 
 
@@ -69,6 +72,7 @@ class Panes:
             "__tick": _first_tick() if has_fresh else pl.col("__tick").min(),
             "__shown": pl.col("__shown").explode().drop_nulls(),
             "__fresh": pl.col("__fresh").sum(),
+            "__moved": pl.col("__moved").any(),
         }
         if by is not None:
             rules |= {"__start": pl.col("__start").min(), "__end": pl.col("__end").max()}
@@ -86,11 +90,16 @@ class Panes:
         passed = pl.col("__end") <= watermark_ms
         late = touched & passed & _at_least(self._schedule.late_count)
         early = touched & ~passed & _at_least(self._schedule.early_count)
+        if "__moved" in rows.columns:
+            # A session whose rows were shown as part of another one does not wait for more of them.
+            moved = pl.col("__moved") & self._unfinished
+            late |= moved & passed
+            early |= moved & ~passed & pl.lit(not self._schedule.is_lazy)
         if (step := self._schedule.early_every_ms) is not None:
             begins = touched & self._may_show_early(watermark_ms) & pl.col("__due").is_null()
             rows = rows.with_columns(pl.when(begins).then(time.now_ms + step).otherwise("__due").alias("__due"))
         rows = self.fire(rows, late, "late", watermark_ms, out)
-        return self.fire(rows, early, "early", watermark_ms, out).drop("__fresh")
+        return self.fire(rows, early, "early", watermark_ms, out).drop("__fresh", "__moved", strict=False)
 
     def advance(self, rows: pl.DataFrame, time: StepTime, out: Shown) -> pl.DataFrame:
         """Move processing time, then the watermark; return the rows that are still remembered."""
@@ -105,6 +114,9 @@ class Panes:
             if not sched.repeat_unchanged and self.spec.accumulation != "discarding":
                 complete &= pl.col("__new") > 0
             rows = self.fire(rows, complete, "on_time", time.watermark_ms, out)
+        if sched.finish_on_time:
+            # Also where there was nothing to show: the watermark ends the window, not the pane.
+            rows = rows.with_columns(pl.col("__done") | (pl.col("__end") <= time.watermark_ms) & open_before)
         if rows.is_empty() or int(rows["__end"].min()) + self.spec.lateness_ms > time.watermark_ms:  # type: ignore[arg-type]
             return rows  # nothing is forgotten yet
         forgotten = self.forgotten_at <= time.watermark_ms
@@ -149,7 +161,8 @@ class Panes:
         ticking = (pl.col("__end") > time.previous_ms) & (limit < MAX_MS - 1)
         ticks = pl.when(ticking).then(ticks).otherwise(0)
         rows = rows.with_columns(ticks.alias("__ticks"))
-        most = int(rows["__ticks"].max() or 0)  # type: ignore[arg-type]  # an Int64 column
+        # The watermark may leap over years of ticks, and all of them would show the same.
+        most = min(int(rows["__ticks"].max() or 0), MOST_TICKS)  # type: ignore[arg-type]  # an Int64 column
         for number in range(1, most + 1):
             wanted = (pl.col("__ticks") >= number) & self._unfinished
             shown_before = len(out.results)
@@ -182,9 +195,7 @@ class Panes:
     def _after_pane(self, rows: pl.DataFrame, pane: str) -> pl.DataFrame:
         changes = [pl.lit(0, dtype=pl.Int64).alias("__new"), pl.col("__panes") + 1]
         if self.spec.can_finish and (self._schedule.once or pane != "early"):
-            # An empty pane, shown only to say that nothing came, does not finish the window.
-            has_rows = pl.col("__new") > 0 if self.spec.accumulation == "discarding" else _TRUE
-            changes.append((pl.col("__done") | has_rows).alias("__done"))
+            changes.append(_TRUE.alias("__done"))
         rows = rows.with_columns(changes)
         if self.spec.accumulation == "discarding":
             empty = empty_state(self.spec.row_schema, self.spec.aggregates, rows.height)

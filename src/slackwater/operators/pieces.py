@@ -140,6 +140,8 @@ class StepState:
 
     def wakes(self, time: StepTime) -> bool:
         """Return whether the clock calls for anything: a pane, or a window to forget."""
+        if time.keeps_too_much and self.pieces:
+            return True  # the pieces were described for a longer lateness
         moved = time.watermark_ms > time.previous_ms
         return any(
             (moved and piece.wake_ms <= time.watermark_ms) or piece.due_ms <= time.now_ms

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import polars as pl
 
-from slackwater.eventtime.clock import MIN_MS, StepTime
+from slackwater.aggregates.combine import empty_state
+from slackwater.eventtime.clock import StepTime
 from slackwater.operators.aligned import describe
 from slackwater.operators.inputs import GroupRows
 from slackwater.operators.late_rows import late_rows
 from slackwater.operators.panes import Panes, Shown
-from slackwater.operators.pieces import StepState
+from slackwater.operators.pieces import COMPACT_AT, StepState
 from slackwater.operators.spec import WindowSpec
 from slackwater.operators.window_operator import WindowOperator
 from slackwater.windows import SessionWindow
@@ -22,6 +25,10 @@ class Sessions(WindowOperator):
     A row is judged after merging: it is late for good only if the whole session it would belong to,
     with everything the state and this batch know, is forgotten. So rows whose own interval is
     forgotten come as `suspect` whole rows, and order within a batch does not matter.
+
+    With a maximum length, an earlier row moves the cuts of all that follows it. A merged session cannot
+    be taken apart again, so the state keeps the rows of each instant as a unit of their own until their
+    session is forgotten, and cuts them into sessions whenever it looks at them.
     """
 
     def __init__(self, spec: WindowSpec) -> None:
@@ -29,20 +36,27 @@ class Sessions(WindowOperator):
         self.spec = spec
         self.window = spec.window
         self.panes = Panes(spec)
+        until = pl.col("__end").max().over("__session")
+        if (longest := self.window.max_length_ms) is not None:
+            until = pl.min_horizontal(until, pl.col("__start").min().over("__session") + longest)
+        self._until = until
+        """The end of a row's session."""
 
     def _advance(self, time: StepTime, state: StepState, out: Shown) -> None:
         if not state.wakes(time):
             return
-        merged, waiting = self._merge(state.take_rows(list(state.pieces), self.spec), time.watermark_ms)
-        kept = self.panes.advance(merged, time, out)
-        self._store(pl.concat([kept, waiting]), state, time.watermark_ms)
+        rows = state.take_rows(list(state.pieces), self.spec)
+        self._store(
+            self._shown(rows, lambda sessions: self.panes.advance(sessions, time, out)), state, time.watermark_ms
+        )
 
     def _add(self, rows: GroupRows, time: StepTime, state: StepState, out: Shown) -> None:
-        watermark, spec = time.judge_ms, self.spec
+        spec = self.spec
         suspects = rows.frame(spec.name, rows.suspect)
         behind = rows.frame(spec.name, rows.behind)
-        crowded = len(state.pieces) >= 16  # noqa: PLR2004  as many as aligned windows let pile up
-        if spec.schedule.is_lazy and suspects is None and behind is None and not crowded:
+        # Rows of an open interval may be put aside unseen, unless a cut may have completed their session.
+        aside = spec.schedule.is_lazy and (self.window.max_length_ms is None or spec.lateness_ms == 0)
+        if aside and suspects is None and behind is None and len(state.pieces) < COMPACT_AT:
             for blob in rows.open:
                 facts = {"min_end_ms": blob.min_end_ms, "max_end_ms": blob.max_end_ms, "wake_ms": blob.min_end_ms}
                 state.append_blob(blob.payload, rows=blob.rows, **facts)
@@ -51,78 +65,100 @@ class Sessions(WindowOperator):
         fresh = [self.panes.start(frame) for frame in (opened, behind) if frame is not None]
         known = self.panes.known(state.take_rows(list(state.pieces), self.spec), time)
         if suspects is not None:
-            accepted = self._judge(suspects, pl.concat([known, *fresh]), watermark, out)
+            accepted = self._judge(suspects, pl.concat([known, *fresh]), time, out)
             fresh.append(self.panes.start(accepted))
         out.count("refired", 0 if behind is None else int(behind["__new"].sum()))
-        merged, waiting = self._merge(pl.concat([known, *fresh]), watermark)
-        merged = self.panes.after_rows(merged, time, out)
-        self._store(pl.concat([merged, waiting.drop("__fresh")]), state, watermark)
+        every = pl.concat([known, *fresh])
+        self._store(
+            self._shown(every, lambda sessions: self.panes.after_rows(sessions, time, out)), state, time.judge_ms
+        )
 
-    def _judge(self, suspects: pl.DataFrame, others: pl.DataFrame, watermark_ms: int, out: Shown) -> pl.DataFrame:
+    def _judge(self, suspects: pl.DataFrame, others: pl.DataFrame, time: StepTime, out: Shown) -> pl.DataFrame:
         """Send the suspects whose whole session is forgotten to the late output; return the others."""
         spec = self.spec
         columns = [*spec.keys, "__start", "__end"]
-        every = pl.concat([suspects.select(columns), others.select(columns)]).with_row_index("__row")
-        sessions = self._sessions(every)
-        alive = sessions.filter(pl.col("__end").max().over([*spec.keys, "__session"]) + spec.lateness_ms > watermark_ms)
-        is_alive = pl.int_range(suspects.height, eager=True).is_in(alive["__row"].cast(pl.Int64).implode())
+        every = pl.concat([suspects.select(columns), others.select(columns)])
+        is_alive = self._sessions(every).select(self._until > time.gone_ms(spec.lateness_ms)).to_series()
+        is_alive = is_alive.head(suspects.height)
         late = suspects.filter(~is_alive)
         accepted = suspects.filter(is_alive)
         if late.height:
-            out.late.append(late_rows(late, spec, watermark_ms))
+            out.late.append(late_rows(late, spec, time.judge_ms))
         out.count("late", late.height)
         out.count("refired", accepted.height)
         return accepted
 
     def _sessions(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Return `rows` in their order, with `__session` numbering the sessions of each key."""
+        """Return `rows` in their order, with `__session` numbering the sessions of all keys."""
         keys = list(self.spec.keys)
         rows = rows.with_row_index("__place").sort([*keys, "__start", "__end"], maintain_order=True)
         reach = pl.col("__end").cum_max().shift(1).over(keys)
         gap = pl.col("__start") > reach if self.window.touching == "merge" else pl.col("__start") >= reach
         rows = rows.with_columns(gap.fill_null(value=True).cum_sum().alias("__session"))
-        rows = rows if self.window.max_length_ms is None else _cut(rows, self.window.max_length_ms)
+        if self.window.max_length_ms is not None:
+            rows = rows.with_columns(_cut(rows["__session"], rows["__start"], self.window.max_length_ms))
         return rows.sort("__place").drop("__place")
 
-    def _merge(self, rows: pl.DataFrame, watermark_ms: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """Return the sessions in `rows`, one row each, and the rows that must wait unmerged.
+    def _shown(self, rows: pl.DataFrame, show: Callable[[pl.DataFrame], pl.DataFrame]) -> pl.DataFrame:
+        """Let `show` show panes of the sessions in `rows`, one row each; return what the state keeps of them."""
+        rows, by = self._sessions(rows), [*self.spec.keys, "__session"]
+        if self.window.max_length_ms is None:
+            return show(self.panes.merge(rows, by)).select(self.spec.state_types.names())
+        units = rows.with_columns(self._until.alias("__until"))
+        if self.spec.accumulation != "discarding":
+            # What was shown as part of another session must be shown again as part of this one.
+            began = pl.col("__start").min().over("__session")
+            units = units.with_columns(((pl.col("__new") == 0) & (pl.col("__in") != began)).alias("__moved"))
+            units = units.with_columns(pl.when("__moved").then("__rows").otherwise("__new").alias("__new"))
+        sessions = units.with_columns(pl.col("__until").alias("__end")).drop("__until", "__in", "__rows")
+        return self._units(units, show(self.panes.merge(sessions, by)))
 
-        With a maximum length, rows at or after the watermark wait as they are: an earlier row may
-        still come and move the cuts, and a merged session cannot be taken apart again.
-        """
-        by = [*self.spec.keys, "__session"]
-        rows = self._sessions(rows)
-        waiting = rows.clear().drop("__session")
-        if self.window.max_length_ms is not None and self.spec.schedule.is_lazy:
-            end = pl.col("__end").max().over(by)
-            waits = (end > watermark_ms) & (pl.col("__start") >= watermark_ms)
-            waiting = rows.filter(waits).drop("__session")
-            # What is merged already knows where its session ends, so that it does not fire too soon.
-            rows = rows.with_columns(end.alias("__end")).filter(~waits)
-        return self.panes.merge(rows, by).select(waiting.columns), waiting
+    def _units(self, units: pl.DataFrame, sessions: pl.DataFrame) -> pl.DataFrame:
+        """Return the units of the sessions that are still remembered, each with what became of its session."""
+        spec, types = self.spec, self.spec.state_types
+        fates = [name for name in ("__panes", "__done", "__due", "__tick", "__shown") if name in types]
+        after = sessions.select(
+            "__session", *fates, pl.col("__start").alias("__began"), pl.col("__new").alias("__left")
+        )
+        units = units.drop(fates).join(after, on="__session", how="inner", maintain_order="left")
+        # A session shows all its rows or none.
+        seen = pl.col("__left") == 0
+        changes = [
+            pl.when(seen).then(0).otherwise("__new").cast(pl.Int64).alias("__new"),
+            pl.when(seen).then("__began").otherwise("__in").alias("__in"),
+        ]
+        if "__shown" in types:
+            # One unit carries what was shown, so that it is withdrawn once wherever its units go.
+            first = (pl.col("__start") == pl.col("__began")) & pl.struct("__session", "__start").is_first_distinct()
+            changes.append(pl.when(first).then("__shown").otherwise(pl.lit([], types["__shown"])).alias("__shown"))
+        if spec.accumulation == "discarding":
+            empty = empty_state(spec.row_schema, spec.aggregates, units.height)
+            changes += [pl.when(seen).then(part).otherwise(part.name).alias(part.name) for part in empty]
+        return units.with_columns(changes).select(types.names())
 
     def _compact(self, time: StepTime, state: StepState, stagger: int) -> None:
         """Do nothing: sessions are merged whenever one may end, so pieces do not pile up."""
 
     def _store(self, rows: pl.DataFrame, state: StepState, watermark_ms: int) -> None:
         if rows.height:
-            state.append_whole(rows, lambda part: {**describe(part, self.spec, watermark_ms), "is_settled": False})
+            state.append_whole(rows, lambda part: {**self._describe(part, watermark_ms), "is_settled": False})
+
+    def _describe(self, rows: pl.DataFrame, watermark_ms: int) -> dict[str, object]:
+        if "__until" in rows.columns:
+            rows = rows.with_columns(pl.col("__until").alias("__end"))
+        return describe(rows, self.spec, watermark_ms)
 
 
-def _cut(rows: pl.DataFrame, longest_ms: int) -> pl.DataFrame:
-    """Cut chains that are too long: a session takes, in time order, what starts before its maximum."""
-    starts = pl.col("__start")
-    long = (starts.max() - starts.min()).over("__session") >= longest_ms
-    chains = rows.with_row_index("__at").filter(long).select("__at", "__session", "__start")
-    opened = np.full(rows.height, MIN_MS, dtype=np.int64)
-    current, first = -1, 0
-    # A greedy cut is sequential by nature; only chains that are too long pay for it.
-    for row, number, start in chains.iter_rows():
-        if number != current or start >= first + longest_ms:
-            current, first = number, start
-        opened[row] = first
-    rows = rows.with_columns(pl.Series("__cut", opened))
-    moved = (pl.col("__session") != pl.col("__session").shift(1)) | (pl.col("__cut") != pl.col("__cut").shift(1))
-    rows = rows.with_columns(moved.fill_null(value=True).cum_sum().alias("__session")).drop("__cut")
-    latest = starts.min().over("__session") + longest_ms
-    return rows.with_columns(pl.min_horizontal("__end", latest).alias("__end"))
+def _cut(chains: pl.Series, starts: pl.Series, longest_ms: int) -> pl.Series:
+    """Return sessions for rows that are sorted by chain and start: each takes what starts before its maximum."""
+    ids, times = chains.to_numpy(), starts.to_numpy()
+    begins = np.flatnonzero(np.diff(ids, prepend=ids[:1] - 1))
+    ends = np.append(begins[1:], len(ids))
+    is_first = np.zeros(len(ids), dtype=bool)
+    is_first[begins] = True
+    # A greedy cut is sequential by nature, cut by cut; only chains that are too long pay for it.
+    too_long = times[ends - 1] - times[begins] >= longest_ms if len(ids) else begins
+    for at, end in zip(begins[too_long].tolist(), ends[too_long].tolist(), strict=True):
+        while (at := at + int(np.searchsorted(times[at:end], times[at] + longest_ms))) < end:
+            is_first[at] = True
+    return pl.Series("__session", np.cumsum(is_first))

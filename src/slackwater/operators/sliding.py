@@ -33,7 +33,7 @@ class SlidingWindows(WindowOperator):
 
     def _advance(self, time: StepTime, state: StepState, out: Shown) -> None:
         watermark, kept_ms = time.watermark_ms, self.size_ms + self.spec.lateness_ms
-        if state.wakes(time):
+        if state.wakes(time) and any(not piece.is_settled for piece in state.pieces):
             self._fire(time, state, out)
         # Only now: what fired may have looked back on instants that nothing needs any more.
         state.drop([p for p in state.pieces if p.is_settled and p.max_end_ms + kept_ms <= watermark])

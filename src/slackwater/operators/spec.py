@@ -13,7 +13,7 @@ from slackwater.aggregates.combine import state_schema
 from slackwater.errors import refuse
 from slackwater.eventtime.times import TIMESTAMP
 from slackwater.triggers import Schedule
-from slackwater.windows import SlidingWindow, Window
+from slackwater.windows import SessionWindow, SlidingWindow, Window
 
 Accumulation = Literal["discarding", "accumulating", "retracting"]
 
@@ -77,6 +77,9 @@ class WindowSpec:
             types["__tick"] = pl.Int64()
         if self.accumulation == "retracting":
             types["__shown"] = pl.List(pl.Struct(self.shown_types))
+        if isinstance(self.window, SessionWindow) and self.window.max_length_ms is not None:
+            # The rows of a unit; where its session began when it was shown; where its session ends.
+            types |= {"__rows": pl.Int64(), "__in": pl.Int64(), "__until": pl.Int64()}
         return pl.Schema(types | dict(state_schema(self.row_schema, self.aggregates)))
 
     def conform(self, rows: pl.DataFrame) -> pl.DataFrame:
@@ -84,8 +87,9 @@ class WindowSpec:
         if rows.columns == self.state_types.names():
             return rows
         first: dict[str, object] = {"__panes": 0, "__done": False, "__shown": []}
+        first |= {"__rows": pl.col("__new"), "__until": pl.col("__end")}
         missing = [
-            pl.lit(first.get(name), dtype=dtype).alias(name)
+            (known if isinstance(known := first.get(name), pl.Expr) else pl.lit(known, dtype=dtype)).alias(name)
             for name, dtype in self.state_types.items()
             if name not in rows.columns
         ]

@@ -61,10 +61,10 @@ class WindowFront:
         """Combine the rows of one chunk: `rows` has the user's columns and `__ts`, `__part`, `__off`."""
         window = self.spec.window
         if isinstance(window, SessionWindow):
-            return self._sessions(rows, window, time.judge_ms)
+            return self._sessions(rows, window, time)
         if isinstance(window, SlidingWindow):
-            return self._instants(rows, window, time.judge_ms)
-        return self._aligned(rows, window, time.judge_ms)
+            return self._instants(rows, window, time)
+        return self._aligned(rows, window, time)
 
     def merge(self, parts: list[pl.DataFrame]) -> pl.DataFrame:
         """Merge the combined rows of a file's chunks, which are in order."""
@@ -75,13 +75,14 @@ class WindowFront:
         # A lazy step stores what comes as it is, so it comes as the state has it.
         return self.spec.conform(rows) if self.spec.schedule.is_lazy else rows
 
-    def _aligned(self, rows: pl.DataFrame, window: AlignedWindow, watermark_ms: int) -> Combined:
+    def _aligned(self, rows: pl.DataFrame, window: AlignedWindow, time: StepTime) -> Combined:
         spec, late = self.spec, None
+        watermark_ms, gone_ms = time.judge_ms, time.gone_ms(spec.lateness_ms)
         oldest = rows["__ts"].min()
         # Windows move with time: if the oldest row is not late for good, no row is.
-        if oldest is not None and _is_late(int(oldest), window, spec.lateness_ms, watermark_ms):  # type: ignore[arg-type]
+        if oldest is not None and _is_late(int(oldest), window, gone_ms):  # type: ignore[arg-type]
             cells = rows.with_columns(cell_exprs(window, pl.col("__ts")))
-            is_late = (last_end_expr(window) + spec.lateness_ms <= watermark_ms) & (pl.col("__many") > 0)
+            is_late = (last_end_expr(window) <= gone_ms) & (pl.col("__many") > 0)
             late = late_rows(self._whole(cells.filter(is_late)), spec, watermark_ms)
             rows = cells.filter(~is_late).drop(CELL)
         # Fewer columns to group by is faster, so what follows from the others is added afterwards.
@@ -89,7 +90,7 @@ class WindowFront:
         exprs = [expr for expr in cell_exprs(window, pl.col("__ts")) if expr.meta.output_name() in names]
         cells = self._combined(rows.with_columns(exprs), [*spec.keys, *names]).with_columns(implied_exprs(window))
         assigned = cells.with_row_index("__cell").pipe(spread, window)
-        is_open = assigned["__end"] + spec.lateness_ms > watermark_ms
+        is_open = assigned["__end"] > gone_ms
         kept = assigned.filter(is_open)
         counts = _account(cells, kept, watermark_ms)
         if kept.height < assigned.height:
@@ -102,26 +103,26 @@ class WindowFront:
         kept = kept.select(*spec.by, *carried, *state_columns(kept, spec.aggregates))
         return Combined(combined=kept, late=late, counts=counts | {"late": 0 if late is None else late.height})
 
-    def _instants(self, rows: pl.DataFrame, window: SlidingWindow, watermark_ms: int) -> Combined:
-        spec = self.spec
+    def _instants(self, rows: pl.DataFrame, window: SlidingWindow, time: StepTime) -> Combined:
+        spec, watermark_ms = self.spec, time.judge_ms
         rows = rows.with_columns(
             (pl.col("__ts") + 1 - window.size_ms).alias("__start"), (pl.col("__ts") + 1).alias("__end")
         )
-        is_late = rows["__end"] + spec.lateness_ms <= watermark_ms
+        is_late = rows["__end"] <= time.gone_ms(spec.lateness_ms)
         late = late_rows(self._whole(rows.filter(is_late)), spec, watermark_ms) if is_late.any() else None
         cells = self._combined(rows.filter(~is_late), spec.by)
         refired = int(cells.filter(pl.col("__end") <= watermark_ms)["__new"].sum())
         counts = {"refired": refired, "on_time": int(cells["__new"].sum()) - refired}
         return Combined(combined=cells, late=late, counts=counts | {"late": 0 if late is None else late.height})
 
-    def _sessions(self, rows: pl.DataFrame, window: SessionWindow, watermark_ms: int) -> Combined:
-        spec = self.spec
+    def _sessions(self, rows: pl.DataFrame, window: SessionWindow, time: StepTime) -> Combined:
+        spec, watermark_ms = self.spec, time.judge_ms
         gap = pl.lit(window.gap_ms, dtype=pl.Int64)
         if window.gap_expr is not None:
             # A null would make the row vanish: neither old nor new, in no session.
-            gap = window.gap_expr.cast(pl.Int64).fill_null(1).clip(1, LONGEST_GAP_MS)
+            gap = window.gap_expr.cast(pl.Int64).fill_null(1).clip(1, window.max_length_ms or LONGEST_GAP_MS)
         rows = rows.with_columns(pl.col("__ts").alias("__start"), (pl.col("__ts") + gap).alias("__end"))
-        is_old = rows["__end"] + spec.lateness_ms <= watermark_ms
+        is_old = rows["__end"] <= time.gone_ms(spec.lateness_ms)
         late = suspect = None
         if is_old.any():
             old, rows = self._whole(rows.filter(is_old)), rows.filter(~is_old)
@@ -172,7 +173,7 @@ def _account(cells: pl.DataFrame, kept: pl.DataFrame, watermark_ms: int) -> dict
     return {"on_time": on_time, "refired": refired, "no_window": no_window}
 
 
-def _is_late(ts_ms: int, window: AlignedWindow, lateness_ms: int, watermark_ms: int) -> bool:
+def _is_late(ts_ms: int, window: AlignedWindow, gone_ms: int) -> bool:
     """Return whether a row at `ts_ms`, or between windows next to it, may be late for good."""
     ends = [end for _, end in windows_of(window, ts_ms)]
-    return not ends or max(ends) + lateness_ms <= watermark_ms
+    return not ends or max(ends) <= gone_ms

@@ -125,6 +125,11 @@ class Sink(ABC):
         return None
 
     @property
+    def replaced_by(self) -> tuple[str, ...]:
+        """The columns whose values tell which earlier row a new one replaces; none if rows are only added."""
+        return ()
+
+    @property
     def promise(self) -> str:
         """The delivery as `explain` shows it."""
         return self.delivery.replace("_", " ")

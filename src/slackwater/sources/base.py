@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import polars as pl
 
@@ -11,6 +12,9 @@ import polars as pl
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Source(ABC):
     """Where a stream's rows come from. A source of bytes needs `.decode`; a typed one has a schema."""
+
+    has_places: ClassVar[bool] = True
+    """Whether a row has a place, partition and offset, that is the same when its batch is run again."""
 
     @property
     @abstractmethod

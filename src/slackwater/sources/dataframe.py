@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import polars as pl
 
@@ -16,6 +16,7 @@ from slackwater.sources.base import Source
 class DataFrameSource(Source):
     """A streaming DataFrame; its columns are the stream's."""
 
+    has_places: ClassVar[bool] = False
     frame: Any
     typed: pl.Schema
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
+from typing import ClassVar, Final
 
 import polars as pl
 
@@ -27,6 +27,7 @@ _CHANGE: Final = {
 class DeltaSource(Source):
     """A Delta table; its columns are the stream's."""
 
+    has_places: ClassVar[bool] = False
     path: str
     typed: pl.Schema
     options: tuple[tuple[str, str], ...]

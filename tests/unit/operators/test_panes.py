@@ -8,6 +8,9 @@ import polars as pl
 import pytest
 
 import slackwater as sw
+from slackwater.operators.panes import MOST_TICKS
+from slackwater.streams import Ended, Stream
+from slackwater.testing import rows_source, run
 from tests.unit.operators.windowed import Windowed, panes
 
 
@@ -39,6 +42,27 @@ def test_event_time_panes_with_nothing_to_say_are_left_out(accumulation: str) ->
     step = Windowed(sw.tumbling("100ms"), trigger=sw.every_event_time("10ms"), accumulation=accumulation)
     step.add(("a", 3, 0))
     assert panes(step.advance(31)) == [(0, 100, [0], "early")]
+
+
+def test_the_end_of_time_reaches_a_global_window_behind_steps_with_lateness() -> None:
+    events = sw.stream("events", rows_source("key string, ts long")).event_time("ts")
+    ended: list[Ended] = [events.dead_letters.drop()]
+    last: Stream = events
+    for number in (1, 2):
+        windowed = last.key_by("key").window(
+            sw.tumbling(f"{number}s"), allowed_lateness="5s", accumulation="discarding", name=f"step-{number}"
+        )
+        last = windowed.aggregate(n=sw.count())
+        ended.append(last.late.drop())
+    for name, trigger in (("count", sw.after_count(100)), ("ticks", sw.every_event_time("1m"))):
+        everything = last.key_by("key").window(sw.global_window(), trigger=trigger, name=name).aggregate(n=sw.sum("n"))
+        ended += [everything.to(sw.sinks.memory()), everything.late.drop()]
+    harness = run(
+        sw.Pipeline("chain", *ended), {"events": [{"key": "a", "ts": 100}, {"key": "a", "ts": 2_500}]}
+    ).harness
+    for name in ("count", "ticks"):
+        assert harness.output(name)["n"].to_list() == [2]
+    assert harness.pieces == 0
 
 
 def test_a_global_window_stops_ticking_at_the_end_of_time() -> None:
@@ -96,6 +120,40 @@ def test_rows_after_the_last_pane_are_ignored_and_counted() -> None:
     assert step.harness.last.counts["events.window"]["ignored"] == 1
     assert step.advance(1100) == []
     assert step.late_ids() == []
+
+
+@pytest.mark.parametrize("accumulation", ["accumulating", "retracting", "discarding"])
+@pytest.mark.parametrize("repeat_unchanged", [True, False])
+def test_the_watermark_ends_a_window_without_late_panes_though_nothing_was_new(
+    accumulation: str, *, repeat_unchanged: bool
+) -> None:
+    trigger = sw.after_watermark(early=sw.after_count(1), late=None, repeat_unchanged=repeat_unchanged)
+    step = Windowed(sw.tumbling("10ms"), trigger=trigger, accumulation=accumulation, allowed_lateness="50ms")
+    step.add(("a", 1, 1))
+    step.advance(12)
+    assert step.add(("a", 2, 2)) == []
+    assert step.harness.last.counts["events.window"]["ignored"] == 1
+    assert step.finish() == []
+
+
+def test_a_leap_of_the_watermark_shows_a_bounded_number_of_event_time_panes() -> None:
+    step = Windowed(sw.tumbling("3650d"), trigger=sw.every_event_time("1ms"))
+    step.add(("a", 1, 1))
+    shown = step.advance(86_400_000)
+    assert len(shown) == MOST_TICKS
+    assert len(step.advance(86_400_002)) == 2, "the ticks go on where the watermark is"
+
+
+def test_a_retraction_repeats_the_row_it_withdraws_but_for_the_pane_that_does_it() -> None:
+    step = Windowed(sw.tumbling("10ms"), accumulation="retracting", allowed_lateness="50ms")
+    step.add(("a", 1, 1))
+    [first] = step.advance(12)
+    again, _ = step.add(("a", 2, 2))
+    new = {"pane", "watermark", "is_retraction"}
+    assert {name: value for name, value in again.items() if name not in new} == {
+        name: value for name, value in first.items() if name not in new
+    }
+    assert (again["pane"], again["is_retraction"]) == ("late", True)
 
 
 def test_rows_that_no_trigger_has_shown_are_shown_when_the_window_is_forgotten() -> None:

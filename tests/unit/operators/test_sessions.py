@@ -143,19 +143,48 @@ TRIGGERS = [
     st.sampled_from(TRIGGERS),
     st.sampled_from(["accumulating", "retracting", "discarding"]),
 )
-def test_no_session_is_longer_than_its_maximum(batches: list[list[int]], trigger: Trigger, accumulation: str) -> None:
+def test_a_cut_session_holds_the_rows_inside_it_and_no_others(
+    batches: list[list[int]], trigger: Trigger, accumulation: str
+) -> None:
     window = sw.session(f"{GAP}ms", max_length=f"{LONGEST}ms")
     step = Windowed(window, trigger=trigger, accumulation=accumulation, allowed_lateness="40ms")
-    number, shown = 0, []
-    for at, times in enumerate(batches):
-        shown += step.add(*(("a", ts, number + place) for place, ts in enumerate(times)))
-        number += len(times)
+    times = dict(enumerate(ts for batch in batches for ts in batch))
+    numbers, shown = iter(times), []
+    for at, batch in enumerate(batches):
+        shown += step.add(*(("a", ts, next(numbers)) for ts in batch))
         shown += step.advance(at * 20)
     shown += step.finish()
-    assert all(row["end"] - row["start"] <= LONGEST for row in shown)
+    for row in shown:
+        assert row["end"] - row["start"] <= LONGEST
+        assert all(row["start"] <= times[number] < row["end"] for number in row["ids"])
+    ids = [number for row in shown for number in row["ids"]]
+    assert sorted({*ids} | {*step.late_ids()}) == list(times)
     if accumulation == "discarding":
-        ids = [item for row in shown for item in row["ids"]]
-        assert sorted([*ids, *step.late_ids()]) == list(range(number))
+        assert sorted([*ids, *step.late_ids()]) == list(times)
+    assert step.harness.pieces == 0
+
+
+@given(
+    st.permutations([0, 40, 80, 110, 150, 190, 230]), st.integers(1, 7), st.sampled_from(["accumulating", "retracting"])
+)
+def test_rows_in_any_order_and_batches_are_cut_alike(order: list[int], size: int, accumulation: str) -> None:
+    """[0 40 80] [110 150 190] [230], though a later row was shown in a session that an earlier one then cut off."""
+    for options in ({"trigger": sw.after_watermark(early=sw.after_count(1))}, {"allowed_lateness": "1h"}):
+        step = Windowed(sw.session("50ms", max_length="100ms"), accumulation=accumulation, **options)
+        shown = step.advance(1_000) if "allowed_lateness" in options else []
+        for start in range(0, len(order), size):
+            shown += step.add(*(("a", ts, ts) for ts in order[start : start + size]))
+        shown += step.finish()
+        stands: dict[tuple[int, int], list[int]] = {}
+        for row in shown:
+            if row["is_retraction"]:
+                assert stands.pop((row["start"], row["end"])) == sorted(row["ids"])
+            else:
+                stands[row["start"], row["end"]] = sorted(row["ids"])
+        expected = {(0, 100): [0, 40, 80], (110, 210): [110, 150, 190], (230, 280): [230]}
+        if accumulation == "accumulating":
+            stands = {bounds: ids for bounds, ids in stands.items() if bounds in expected}
+        assert stands == expected
 
 
 @pytest.mark.parametrize("many", [40])

@@ -44,6 +44,11 @@ class DeltaSink(Sink):
         """Return what a session with Delta is started with."""
         return delta_session_conf()
 
+    @property
+    def replaced_by(self) -> tuple[str, ...]:
+        """The key of the table's rows."""
+        return self.merge_on
+
     def check(self, slot: Slot, identity: Sequence[str] = ()) -> None:
         """Refuse rows that the sink cannot write; `identity` are the key columns of window results."""
         stored = self.stored(slot.schema)

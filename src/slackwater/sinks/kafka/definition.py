@@ -63,6 +63,12 @@ class KafkaSink(Sink):
         """The topic, wherever its brokers are."""
         return f"kafka {self.topic}"
 
+    @property
+    def replaced_by(self) -> tuple[str, ...]:
+        """The records' key, where it names a window and not only a partition: a compacted topic keeps one of each."""
+        is_table = self.tombstones or {"window_start", "window_end"} & {*self.key}
+        return self.key if is_table and not self.changelog else ()
+
     def check(self, slot: Slot, identity: Sequence[str] = ()) -> None:
         """Refuse an output that has not the columns of the key or the headers."""
         check_columns(self, slot)

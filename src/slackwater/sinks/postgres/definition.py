@@ -54,6 +54,11 @@ class PostgresSink(Sink):
         """The table, wherever its server is."""
         return f"postgres {self.table}"
 
+    @property
+    def replaced_by(self) -> tuple[str, ...]:
+        """The key of the table's rows."""
+        return self.upsert_on
+
     def check(self, slot: Slot, identity: Sequence[str] = ()) -> None:
         """Refuse rows that the sink cannot write; `identity` are the key columns of window results."""
         schema = slot.schema

@@ -132,6 +132,11 @@ class RedisSink(Sink):
         """The hashes with this prefix: a retraction deletes the whole of one."""
         return f"{self.url} {self.hashes.prefix or ''}".rstrip()
 
+    @property
+    def replaced_by(self) -> tuple[str, ...]:
+        """The columns that name a hash."""
+        return self.hashes.key
+
     def check(self, slot: Slot, identity: Sequence[str] = ()) -> None:  # noqa: ARG002  a hash may be of many windows
         """Refuse an output that has not the columns."""
         self.hashes.check(slot)
