@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -15,9 +16,40 @@ import pytest
 
 from tests.cluster.standalone import ROOT, standalone
 from tests.conftest import Needs
+from tests.crash.log import write_large_log
 from tests.spark.jobs import MINUTE, record, write_log
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
+
+
+def drive(driver: str, folder: Path) -> None:
+    """Run a driver over the log in `folder`, on a cluster of its own."""
+    with standalone(folder / "cluster") as master:
+        ended = subprocess.run(
+            [sys.executable, str(ROOT / "tests" / "cluster" / driver), master, folder / "log", folder / "out"],
+            env={
+                **os.environ,
+                "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+                "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
+                "SPARK_LOCAL_IP": "127.0.0.1",
+            },
+            capture_output=True,
+            text=True,
+            timeout=600,
+            check=False,
+        )
+    assert ended.returncode == 0, ended.stderr[-6_000:]
+
+
+@pytest.mark.long
+def test_rule_16_lost_executor_recomputes_large_outputs_into_the_same_slots(tmp_path: Path, needs: Needs) -> None:
+    needs(shutil.which("java") or "JAVA_HOME" in os.environ, "Spark needs Java 17 or newer")
+    write_large_log(tmp_path / "log")
+    drive("slots_driver.py", tmp_path)
+    before, after = json.loads((tmp_path / "out" / "slots.json").read_text())
+    assert before == after
+    assert len(before) == 2
+    assert all(rows > 100_000 for rows, _ in before.values())
 
 
 def test_rule_16_lost_executor_with_cached_blocks_does_not_change_the_results(tmp_path: Path, needs: Needs) -> None:
@@ -31,21 +63,7 @@ def test_rule_16_lost_executor_with_cached_blocks_does_not_change_the_results(tm
             for id_, _, k in made:
                 wanted[k, minute].append(id_)
         write_log(tmp_path / "log", files, partition=partition)
-    with standalone(tmp_path / "cluster") as master:
-        driver = subprocess.run(
-            [sys.executable, str(ROOT / "tests" / "cluster" / "driver.py"), master, tmp_path / "log", tmp_path / "out"],
-            env={
-                **os.environ,
-                "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-                "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
-                "SPARK_LOCAL_IP": "127.0.0.1",
-            },
-            capture_output=True,
-            text=True,
-            timeout=600,
-            check=False,
-        )
-    assert driver.returncode == 0, driver.stderr[-6_000:]
+    drive("driver.py", tmp_path)
     [killed] = (tmp_path / "out" / "killed").read_text().splitlines()
     assert re.fullmatch(r"executor \d+ with [12] blocks and 10 rows wanted", killed)
     shown = pl.read_parquet(tmp_path / "out" / "results.parquet")

@@ -19,7 +19,12 @@ import random
 from pathlib import Path
 from typing import Any, Final
 
+import polars as pl
+
 ROUNDS: Final = 12
+LARGE_ROUNDS: Final = 4
+LARGE_USERS: Final = 260_000
+"""More than 100,000 in each of two key groups, so that each group's output is cut into several packets."""
 START_MS: Final = 1_767_225_600_000
 MINUTE_MS: Final = 60_000
 _PARTITIONS: Final = ("0", "1")
@@ -43,6 +48,21 @@ def write_log(folder: Path) -> int:
             os.utime(path, (written, written))
             count += len(lines)
     return count
+
+
+def write_large_log(folder: Path) -> int:
+    """Write a log of few rounds, each with a record of every one of very many users; return how many records it has."""
+    for round_ in range(LARGE_ROUNDS):
+        rows = pl.DataFrame({"id": pl.int_range(LARGE_USERS, eager=True) + round_ * LARGE_USERS}).with_columns(
+            user=pl.format("user-{}", pl.col("id") % LARGE_USERS),
+            ts=START_MS + round_ * MINUTE_MS + pl.col("id") % MINUTE_MS,
+            amount=pl.col("id") % 1_000 + 1,
+        )
+        path = folder / "0" / f"{round_:020d}.jsonl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        rows.write_ndjson(path)
+        os.utime(path, (_WRITTEN_S + 10 * round_, _WRITTEN_S + 10 * round_))
+    return LARGE_ROUNDS * LARGE_USERS
 
 
 def _records(round_: int, partition: int, dice: random.Random) -> list[dict[str, Any] | str]:

@@ -16,7 +16,7 @@ from typing import Final, Literal
 import psutil
 
 ROOT: Final = Path(__file__).resolve().parent.parent.parent
-PIPELINE: Final = ROOT / "tests" / "crash" / "pipeline.py"
+PIPELINES: Final = ROOT / "tests" / "crash"
 Victim = Literal["driver", "jvm", "worker", "everything", "connection", "server"]
 _MOST_SECONDS: Final = 600
 _QUICK_JVM: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
@@ -33,7 +33,15 @@ class Started:
 
     @classmethod
     def start(
-        cls, folder: Path, log: Path, *, master: str, points: Collection[str], sink: tuple[str, str], slots: bool
+        cls,
+        folder: Path,
+        log: Path,
+        *,
+        pipeline: str,
+        master: str,
+        points: Collection[str],
+        sink: tuple[str, str],
+        slots: bool,
     ) -> Started:
         """Start the job that lives in `folder` and writes to a sink of some kind at some address.
 
@@ -55,7 +63,16 @@ class Started:
             "SLACKWATER_CRASH_SIGNAL": "STOP",
             "SPARK_LOCAL_IP": "127.0.0.1",
         }
-        command = [sys.executable, "-m", "slackwater", "run", str(PIPELINE), "--bounded", "--master", master]
+        command = [
+            sys.executable,
+            "-m",
+            "slackwater",
+            "run",
+            str(PIPELINES / pipeline),
+            "--bounded",
+            "--master",
+            master,
+        ]
         with (folder / "output.txt").open("ab") as output:
             process = subprocess.Popen(
                 [*command, "--checkpoint", str(folder / "checkpoint")],

@@ -1,11 +1,12 @@
 """The kill test: jobs are struck at named points and random moments, started again, and must lose nothing.
 
-    python -m tests.crash.run --kills 50 [--seed 1] [--sink files|kafka|postgres|redis|http|delta]
+    python -m tests.crash.run --kills 50 [--seed 1] [--sink files|kafka|postgres|redis|http|delta] [--large]
 
 One undisturbed run is the reference. Each job is then started, struck and, where it died of it, started again with the
 same checkpoint until it ends; its output must equal the reference's. The first jobs go through the matrix: every step
 of the protocol, times the driver, the worker, the sink's connection and its server; then chance decides. Ends with a
 table of what was struck where, and `crash: 50 kills, 0 lost, 0 doubled`; the exit code is 0 only if both are 0.
+With `--large` the job has two stages and outputs of more than 100,000 rows a key group, written by the executors.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from typing import Final
 import psutil
 
 from slackwater.crash_points import POINTS
-from tests.crash.comparison import Verdict, compare
-from tests.crash.log import ROUNDS, write_log
+from tests.crash.comparison import LARGE_OUTPUTS, OUTPUTS, Verdict, compare
+from tests.crash.log import ROUNDS, write_large_log, write_log
 from tests.crash.processes import Started, Victim
 from tests.matrix.targets import TARGETS, Target
 
@@ -82,6 +83,8 @@ class Ground:
     folder: Path
     target: Target | None = None
     """Where results go; None for files in the job's folder."""
+    large: bool = False
+    """Whether the pipeline is that of two stages and large outputs."""
     events: int = 0
     jobs: int = 0
     verdicts: list[Verdict] = field(default_factory=list)
@@ -103,7 +106,7 @@ class Ground:
 
     def prepare(self) -> None:
         """Write the log and run a job over it undisturbed."""
-        self.events = write_log(self.log)
+        self.events = write_large_log(self.log) if self.large else write_log(self.log)
         assert not list(self._run(self.reference, Course(kills=())))
 
     def suffer(self, course: Course) -> Iterator[Kill]:
@@ -111,7 +114,12 @@ class Ground:
         self.jobs += 1
         job = self.folder / f"job-{self.jobs}"
         yield from self._run(job, course)
-        self.verdicts.append(compare(job, self.reference, self.events, self.target))
+        self.verdicts.append(self.judged(job))
+
+    def judged(self, job: Path) -> Verdict:
+        """Compare a job's output with that of the undisturbed run."""
+        outputs = LARGE_OUTPUTS if self.large else OUTPUTS
+        return compare(job, self.reference, self.events, self.target, outputs)
 
     def _run(self, job: Path, course: Course) -> Iterator[Kill]:
         """Start a job again and again until it ends well."""
@@ -120,7 +128,13 @@ class Ground:
         while code != 0:
             points = [kill.at for kill in ahead if kill.at]
             started = Started.start(
-                job, self.log, master=course.master, points=points, sink=self.sink, slots=course.slots
+                job,
+                self.log,
+                pipeline="large_pipeline.py" if self.large else "pipeline.py",
+                master=course.master,
+                points=points,
+                sink=self.sink,
+                slots=course.slots,
             )
             struck = 0
             while (code := started.ended()) is None:
@@ -201,12 +215,13 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=50, help="how many kills (50); the matrix comes first")
     parser.add_argument("--seed", type=int, default=1, help="what the dice begin with (1)")
     parser.add_argument("--sink", choices=list(TARGETS), default="files", help="where results go (files)")
+    parser.add_argument("--large", action="store_true", help="two stages, and more than 100,000 rows a key group")
     options = parser.parse_args()
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="slackwater-crash-") as folder:
         target = None if options.sink == "files" else TARGETS[options.sink](Path(folder))
         try:
-            ground = Ground(folder=Path(folder), target=target)
+            ground = Ground(folder=Path(folder), target=target, large=options.large)
             struck = _kill(ground, options, began)
         finally:
             if target is not None:
@@ -220,11 +235,12 @@ def main() -> int:
 def _kill(ground: Ground, options: argparse.Namespace, began: float) -> list[Kill]:
     """Kill jobs as often as asked for, saying so; return the kills."""
     ground.prepare()
-    whole = compare(ground.reference, ground.reference, ground.events, ground.target)
-    print(f"undisturbed run: {ground.events} events, {ROUNDS} rounds, {time.monotonic() - began:.0f} s", flush=True)
+    whole = ground.judged(ground.reference)
+    print(f"undisturbed run: {ground.events} events, {time.monotonic() - began:.0f} s", flush=True)
     ground.verdicts.append(whole)
     struck: list[Kill] = []
-    for course in courses(ground.target, random.Random(options.seed)):
+    every = large_courses(ground.target) if ground.large else courses(ground.target, random.Random(options.seed))
+    for course in every:
         left = options.kills - len(struck)
         if left <= 0:
             break
@@ -251,6 +267,17 @@ def courses(target: Target | None, dice: random.Random) -> Iterator[Course]:
     has_server = target is not None and target.server is not None
     yield from matrix(has_slots=has_slots, has_server=has_server)
     yield from at_random(dice, has_slots=has_slots, has_server=has_server)
+
+
+def large_courses(target: Target | None) -> Iterator[Course]:
+    """Yield jobs that are struck between the slots of a large batch, for ever: some have it then, others have not."""
+    has_slots = target is not None and target.sink("any").has_slots
+    points = ("opened", "written", "committed") if has_slots else ("written", "committed", "delivering")
+    while True:
+        for victim, master in (("driver", FAILS_FAST), ("worker", TRIES_AGAIN)):
+            struck: Victim = victim if has_slots else "driver"  # type: ignore[assignment]  # one of two literals
+            kills = [Kill(batch=number, point=point, victim=struck) for number, point in enumerate(points)]
+            yield Course(kills=kills, master=master, slots=has_slots)
 
 
 def table(struck: Sequence[Kill]) -> str:

@@ -13,7 +13,8 @@ import pytest
 
 from tests.conftest import Needs
 from tests.crash.comparison import compare
-from tests.crash.run import TRIES_AGAIN, Course, Ground, Kill
+from tests.crash.run import TRIES_AGAIN, Course, Ground, Kill, large_courses
+from tests.matrix.targets import TARGETS
 
 pytestmark = [pytest.mark.crash, pytest.mark.slow]
 
@@ -42,6 +43,25 @@ def test_job_that_is_killed_loses_nothing_and_doubles_nothing(ground: Ground) ->
     assert list(ground.suffer(course)) == kills, "every kill took place"
     [verdict] = ground.verdicts
     assert (verdict.lost, verdict.doubled, verdict.examples) == (0, 0, ())
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["files", "kafka", "postgres"])
+def test_large_outputs_of_two_stages_leave_by_the_same_slots_after_a_kill(
+    kind: str, tmp_path: Path, needs: Needs
+) -> None:
+    needs(shutil.which("java") or "JAVA_HOME" in os.environ, "Spark needs Java 17 or newer")
+    target = None if kind == "files" else TARGETS[kind](tmp_path)
+    try:
+        large = Ground(folder=tmp_path, target=target, large=True)
+        large.prepare()
+        course = next(large_courses(target))
+        assert list(large.suffer(course)) == list(course.kills), "every kill took place"
+        [verdict] = large.verdicts
+        assert (verdict.lost, verdict.doubled, verdict.examples) == (0, 0, ())
+    finally:
+        if target is not None:
+            target.close()
 
 
 def test_comparison_sees_a_batch_that_is_missing_and_one_that_came_twice(ground: Ground, tmp_path: Path) -> None:
