@@ -80,7 +80,8 @@ def finish(states: pl.DataFrame, aggregates: Aggregates) -> pl.DataFrame:
 
 def state_columns(frame: pl.DataFrame, aggregates: Aggregates) -> list[str]:
     """Return the names of the state columns in `frame`, by alias in the order given, then by name."""
-    return [name for alias in aggregates for name in sorted(frame.columns) if name.startswith(f"__{alias}.")]
+    names = sorted(frame.columns)
+    return [name for alias in aggregates for name in names if name.rpartition(".")[0] == f"__{alias}"]
 
 
 def state_schema(schema: pl.Schema, aggregates: Aggregates) -> pl.Schema:

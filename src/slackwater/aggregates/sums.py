@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final, Self
 
 import polars as pl
+from polars import selectors
 from polars.exceptions import PolarsError
 
 from slackwater.aggregates.base import ColumnAggregate, part, state
@@ -57,8 +58,9 @@ class Sum(ColumnAggregate):
         return [expr.alias(part(alias, kind)) for kind, expr in sums.items()]
 
     def merge(self, alias: str) -> list[pl.Expr]:
-        # Which of them there are is known to the state alone; a pattern without a match is no column.
-        return [_sum(pl.col(rf"^__{alias}\.(int|float|decimal|about)$"))]
+        # Which of them there are is known to the state alone.
+        kinds = [part(alias, kind) for kind in ("int", "float", "decimal", "about")]
+        return [_sum(selectors.by_name(kinds, require_all=False).as_expr())]
 
     def finish(self, frame: pl.DataFrame, alias: str) -> pl.DataFrame:
         [kind] = [kind for kind in ("int", "float", "decimal") if part(alias, kind) in frame.columns]
