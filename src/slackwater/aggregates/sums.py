@@ -11,8 +11,7 @@ import polars as pl
 from polars import selectors
 from polars.exceptions import PolarsError
 
-from slackwater.aggregates.base import ColumnAggregate, part, state
-from slackwater.errors import fault
+from slackwater.aggregates.base import ColumnAggregate, WindowFailedError, part, state
 
 _WHOLE: Final = pl.Decimal(38, 0)
 """How sums of integers are kept: in 128 bits, which 64-bit values cannot fill, and in a type of Arrow's."""
@@ -66,23 +65,24 @@ class Sum(ColumnAggregate):
         [kind] = [kind for kind in ("int", "float", "decimal") if part(alias, kind) in frame.columns]
         total = frame[part(alias, kind)]
         if kind == "int":
-            total = self._narrowed(total, alias)
+            total = self._narrowed(frame, total, alias)
         elif isinstance(total.dtype, pl.Decimal):
             limit = 10.0 ** (38 - total.dtype.scale)
             lost = frame.filter(state(alias, "about").abs() >= limit)
             if lost.height:
-                raise self._overflow(alias, lost[part(alias, "about")][0], total.dtype)
+                raise self._overflow(lost, alias, lost[part(alias, "about")][0], total.dtype)
         return frame.with_columns(total.alias(alias))
 
-    def _narrowed(self, total: pl.Series, alias: str) -> pl.Series:
+    def _narrowed(self, frame: pl.DataFrame, total: pl.Series, alias: str) -> pl.Series:
         try:
             return total.cast(pl.Int64)
         except PolarsError:
-            lost = total.filter(total.cast(pl.Int64, strict=False).is_null() & total.is_not_null())
-            raise self._overflow(alias, lost[0], pl.Int64()) from None
+            is_lost = total.cast(pl.Int64, strict=False).is_null() & total.is_not_null()
+            raise self._overflow(frame.filter(is_lost), alias, total.filter(is_lost)[0], pl.Int64()) from None
 
-    def _overflow(self, alias: str, got: object, dtype: pl.DataType) -> Exception:
-        return fault("SUM_OVERFLOW", alias=alias, aggregate=self.describe(), got=got, dtype=dtype)
+    def _overflow(self, lost: pl.DataFrame, alias: str, got: object, dtype: pl.DataType) -> Exception:
+        facts = {"alias": alias, "aggregate": self.describe(), "got": got, "dtype": dtype}
+        return WindowFailedError("SUM_OVERFLOW", lost[:1], **facts)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
