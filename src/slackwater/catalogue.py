@@ -14,7 +14,7 @@ CATALOGUE: Final[dict[str, str]] = {
         "Mine(sw.Accumulator)` and pass `Mine` itself"
     ),
     "ACCUMULATOR_FAILED": (
-        "method `{method}` of accumulator class {cls} failed; got {cause}; correct the method and "
+        "method `{method}` of accumulator class {cls} failed{where}; got {cause}; correct the method and "
         "start again, the state before this batch is unharmed"
     ),
     "ACCUMULATOR_METHODS": (
@@ -1224,6 +1224,10 @@ CATALOGUE: Final[dict[str, str]] = {
         "state must belong to the step that reads it; step `{step}` found a blob of `{got}`; start "
         "from the checkpoint of this pipeline, or from a new one"
     ),
+    "STEP_FAILED": (
+        "a step combines any rows that can be evaluated one by one; got {cause} in step `{step}`; correct what "
+        "the step computes and start again, the state before this batch is unharmed"
+    ),
     "STEP_NAME_TWICE": (
         'every keyed step needs a name of its own; got `{name}` twice; add name="…" to one .window(...)'
     ),
@@ -1231,7 +1235,7 @@ CATALOGUE: Final[dict[str, str]] = {
     "STREAM_NAME_TWICE": ("every source stream needs a name of its own; got `{name}` for two sources; rename one"),
     "STREAM_UNKNOWN": "rows are sent to a source stream; got `{name}`{hint}; the pipeline has {known}",
     "SUM_OVERFLOW": (
-        "a sum must fit its type {dtype}; got {got} for `{alias}` = {aggregate}; sum a cast of the "
+        "a sum must fit its type {dtype}; got {got} for `{alias}` = {aggregate}{where}; sum a cast of the "
         "column, to decimal or double, instead"
     ),
     "TEST_FINISHED": (

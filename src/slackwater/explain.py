@@ -62,7 +62,7 @@ def _step(step: StepPlan, plan: Plan, outputs: dict[str, OutputPlan], indent: st
     ]
     lines += _tree(step.results, plan, outputs, inner)
     lines += _output(outputs[step.late], inner, "late")
-    if step.dead_letters in outputs:
+    if step.dead_letters not in {source.dead_letters for source in plan.sources}:
         lines += _output(outputs[step.dead_letters], inner, "dead letters")
     return lines
 

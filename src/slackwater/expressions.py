@@ -11,6 +11,8 @@ from polars.exceptions import DuplicateError, PanicException, PolarsError
 from slackwater.errors import DefinitionError, near_miss, refuse
 
 Expression = str | pl.Expr
+FAILURES: Final = (Exception, SystemExit, PanicException)
+"""What a user's function or expression may raise; the last is Polars' own, and no `Exception`."""
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OF_ELEMENTS: Final = re.compile(r"\.(list|arr)\.(eval|agg)\(")
 """Here and below: an operation, as Polars shows it after its first input. These look at one row's list."""

@@ -204,8 +204,10 @@ class _Planner:
         paths = self.origins[name].paths
         tree = self._tree(root, paths, is_bytes=False, has_time=True)
         dead = f"{name}.dead_letters"
-        if any(ops for ops, _, _ in paths):
+        if any(ops for ops, _, _ in paths) or (paths and dead in self.sinks):
             self._output(dead, DEAD_LETTER_SCHEMA)
+        else:  # what a next step cannot evaluate, and nobody asked for apart
+            dead = f"{sources[0]}.dead_letters"
         self.plans[name] = StepPlan(
             spec=spec, stage=stage, sources=sources, delay_ms=delay, results=tree, late=late, dead_letters=dead
         )

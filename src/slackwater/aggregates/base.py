@@ -18,10 +18,30 @@ from typing import ClassVar, Self
 import polars as pl
 
 from slackwater.aggregates.inputs import Expression, as_expr, input_type, text
-from slackwater.errors import refuse
+from slackwater.errors import RunError, refuse, render
+from slackwater.eventtime.clock import MIN_MS
+from slackwater.eventtime.times import render_time
 
 ORDER = ("__ts", "__part", "__off")
 """The hidden columns that put rows in order: event time, then position in the log."""
+
+
+class WindowFailedError(RunError):
+    """What an aggregate cannot compute of the rows of a key's window; `row` is that window among states."""
+
+    def __init__(self, code: str, row: pl.DataFrame, **facts: object) -> None:
+        super().__init__(code, render(code, **facts, where=""))
+        self.row = row
+        self.facts = facts
+
+    def placed(self, step: str, keys: tuple[str, ...]) -> RunError:
+        """Return the error with its step, key and window."""
+        values = self.row.row(0, named=True)
+        key = ", ".join(f"{name}={values[name]!r}" for name in keys if name in values)
+        start = values.get("__start")
+        window = "" if start is None or start <= MIN_MS else f", window from {render_time(start)}"
+        where = f" in step `{step}`" + (f", key {key}" if key else "") + window
+        return RunError(self.code, render(self.code, **self.facts, where=where))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

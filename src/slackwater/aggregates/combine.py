@@ -37,7 +37,7 @@ def combine_rows(
     streams = rows.height >= STREAM_FROM and all(aggregate.may_stream for aggregate in bound.values())
     grouped = (
         rows.lazy()
-        .with_columns(_prepared(bound))
+        .with_columns(prepared(bound))
         .group_by(by)
         .agg(*(extra or []), *partials)
         .collect(engine="streaming" if streams else "in-memory")
@@ -80,7 +80,8 @@ def finish(states: pl.DataFrame, aggregates: Aggregates) -> pl.DataFrame:
 
 def state_columns(frame: pl.DataFrame, aggregates: Aggregates) -> list[str]:
     """Return the names of the state columns in `frame`, by alias in the order given, then by name."""
-    return [name for alias in aggregates for name in sorted(frame.columns) if name.startswith(f"__{alias}.")]
+    names = sorted(frame.columns)
+    return [name for alias in aggregates for name in names if name.rpartition(".")[0] == f"__{alias}"]
 
 
 def state_schema(schema: pl.Schema, aggregates: Aggregates) -> pl.Schema:
@@ -105,8 +106,9 @@ def _empty_state(schema: _Schema, pairs: _Pairs) -> pl.DataFrame:
     rows = pl.DataFrame(schema=_HIDDEN | dict(schema))
     bound = bind(rows.schema, dict(pairs))
     partials = [expr for alias, aggregate in bound.items() for expr in aggregate.partial(alias)]
-    return compact(rows.with_columns(_prepared(bound)).select(partials), bound)
+    return compact(rows.with_columns(prepared(bound)).select(partials), bound)
 
 
-def _prepared(aggregates: Aggregates) -> list[pl.Expr]:
+def prepared(aggregates: Aggregates) -> list[pl.Expr]:
+    """Return what the aggregates, bound, compute of each row before rows are grouped."""
     return [expr for alias, aggregate in aggregates.items() for expr in aggregate.prepare(alias)]

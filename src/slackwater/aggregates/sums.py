@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final, Self
 
 import polars as pl
+from polars import selectors
 from polars.exceptions import PolarsError
 
-from slackwater.aggregates.base import ColumnAggregate, part, state
-from slackwater.errors import fault
+from slackwater.aggregates.base import ColumnAggregate, WindowFailedError, part, state
 
 _WHOLE: Final = pl.Decimal(38, 0)
 """How sums of integers are kept: in 128 bits, which 64-bit values cannot fill, and in a type of Arrow's."""
@@ -57,30 +57,32 @@ class Sum(ColumnAggregate):
         return [expr.alias(part(alias, kind)) for kind, expr in sums.items()]
 
     def merge(self, alias: str) -> list[pl.Expr]:
-        # Which of them there are is known to the state alone; a pattern without a match is no column.
-        return [_sum(pl.col(rf"^__{alias}\.(int|float|decimal|about)$"))]
+        # Which of them there are is known to the state alone.
+        kinds = [part(alias, kind) for kind in ("int", "float", "decimal", "about")]
+        return [_sum(selectors.by_name(kinds, require_all=False).as_expr())]
 
     def finish(self, frame: pl.DataFrame, alias: str) -> pl.DataFrame:
         [kind] = [kind for kind in ("int", "float", "decimal") if part(alias, kind) in frame.columns]
         total = frame[part(alias, kind)]
         if kind == "int":
-            total = self._narrowed(total, alias)
+            total = self._narrowed(frame, total, alias)
         elif isinstance(total.dtype, pl.Decimal):
             limit = 10.0 ** (38 - total.dtype.scale)
             lost = frame.filter(state(alias, "about").abs() >= limit)
             if lost.height:
-                raise self._overflow(alias, lost[part(alias, "about")][0], total.dtype)
+                raise self._overflow(lost, alias, lost[part(alias, "about")][0], total.dtype)
         return frame.with_columns(total.alias(alias))
 
-    def _narrowed(self, total: pl.Series, alias: str) -> pl.Series:
+    def _narrowed(self, frame: pl.DataFrame, total: pl.Series, alias: str) -> pl.Series:
         try:
             return total.cast(pl.Int64)
         except PolarsError:
-            lost = total.filter(total.cast(pl.Int64, strict=False).is_null() & total.is_not_null())
-            raise self._overflow(alias, lost[0], pl.Int64()) from None
+            is_lost = total.cast(pl.Int64, strict=False).is_null() & total.is_not_null()
+            raise self._overflow(frame.filter(is_lost), alias, total.filter(is_lost)[0], pl.Int64()) from None
 
-    def _overflow(self, alias: str, got: object, dtype: pl.DataType) -> Exception:
-        return fault("SUM_OVERFLOW", alias=alias, aggregate=self.describe(), got=got, dtype=dtype)
+    def _overflow(self, lost: pl.DataFrame, alias: str, got: object, dtype: pl.DataType) -> Exception:
+        facts = {"alias": alias, "aggregate": self.describe(), "got": got, "dtype": dtype}
+        return WindowFailedError("SUM_OVERFLOW", lost[:1], **facts)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

@@ -13,12 +13,22 @@ from typing import Any, ClassVar, Final
 
 import polars as pl
 
-from slackwater.aggregates.base import ORDER, ColumnAggregate, part, state
+from slackwater.aggregates.base import ORDER, ColumnAggregate, WindowFailedError, part, state
 from slackwater.errors import fault, refuse
 from slackwater.formats.schemas import as_schema
 
 _PROTOCOL: Final = 5
 """Fixed, so that a newer Python writes what an older one can read."""
+_MISTYPED: Final = (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError)
+
+
+class _FailedError(Exception):
+    """A user's method that failed on the values of one window."""
+
+    def __init__(self, method: str, cause: str) -> None:
+        super().__init__(cause)
+        self.method = method
+        self.cause = cause
 
 
 class Accumulator(ABC):
@@ -90,21 +100,36 @@ class Accumulated(ColumnAggregate):
         for name, fold in (("~values", self._added), ("~accs", self._merged)):
             raw = part(alias, name)
             if raw in frame.columns:
-                accs = [fold(user, held) if held else None for held in frame[raw].to_list()]
+                accs = [
+                    self._placed(frame, at, fold, user, held) if held else None
+                    for at, held in enumerate(frame[raw].to_list())
+                ]
                 frame = frame.drop(raw).with_columns(pl.Series(column, accs, dtype=pl.Binary))
         return frame
 
     def finish(self, frame: pl.DataFrame, alias: str) -> pl.DataFrame:
-        user = self._user()
-        results = []
-        for held in frame[part(alias, "acc")].to_list():
-            acc = self._call("create", user.create) if held is None else pickle.loads(held)  # noqa: S301  our own state
-            results.append(self._call("result", user.result, acc))
+        user, held = self._user(), frame[part(alias, "acc")].to_list()
+        results = [self._placed(frame, at, self._result, user, acc) for at, acc in enumerate(held)]
         try:
-            return frame.with_columns(pl.Series(alias, results, dtype=self._output(), strict=True))
-        except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
+            return frame.with_columns(self._column(alias, results))
+        except _MISTYPED:
+            for at, result in enumerate(results):
+                self._placed(frame, at, self._checked, result)
+            raise
+
+    def _result(self, user: Accumulator, held: bytes | None) -> Any:  # noqa: ANN401
+        acc = self._call("create", user.create) if held is None else pickle.loads(held)  # noqa: S301  our own state
+        return self._call("result", user.result, acc)
+
+    def _column(self, name: str, results: list[Any]) -> pl.Series:
+        return pl.Series(name, results, dtype=self._output(), strict=True)
+
+    def _checked(self, result: object) -> None:
+        try:
+            self._column("", [result])
+        except _MISTYPED as error:
             cause = f"its result is not of the class's `output`, {self._output()}: {error}"
-            raise self._failed("result", cause) from error
+            raise _FailedError("result", cause) from error
 
     def _added(self, user: Accumulator, values: list[Any]) -> bytes:
         acc = self._call("create", user.create)
@@ -122,22 +147,33 @@ class Accumulated(ColumnAggregate):
         try:
             return pickle.dumps(acc, protocol=_PROTOCOL)
         except (pickle.PicklingError, TypeError, AttributeError) as error:
-            raise self._failed("add", f"its accumulation cannot be pickled: {error}") from error
+            raise _FailedError("add", f"its accumulation cannot be pickled: {error}") from error
 
     def _user(self) -> Accumulator:
         try:
             return self.cls()
-        except Exception as error:
-            raise self._failed("__init__", f"{type(error).__name__}: {error}") from error
+        except (Exception, SystemExit) as error:
+            raise self._broken("__init__", error) from error
 
     def _call(self, name: str, method: Callable[..., Any], *args: object) -> Any:  # noqa: ANN401
         try:
             return method(*args)
-        except Exception as error:
-            raise self._failed(name, f"{type(error).__name__}: {error}") from error
+        except (Exception, SystemExit) as error:
+            if name == "create":  # no value has to do with it
+                raise self._broken(name, error) from error
+            raise _FailedError(name, f"{type(error).__name__}: {error}") from error
 
-    def _failed(self, method: str, cause: str) -> Exception:
-        return fault("ACCUMULATOR_FAILED", cls=self.cls.__qualname__, method=method, cause=cause)
+    def _broken(self, method: str, error: BaseException) -> Exception:
+        cause = f"{type(error).__name__}: {error}"
+        return fault("ACCUMULATOR_FAILED", cls=self.cls.__qualname__, method=method, cause=cause, where="")
+
+    def _placed(self, frame: pl.DataFrame, at: int, function: Callable[..., Any], *args: object) -> Any:  # noqa: ANN401
+        """Return `function(*args)`, which concerns row `at` of `frame` and says so if it fails."""
+        try:
+            return function(*args)
+        except _FailedError as failed:
+            facts = {"cls": self.cls.__qualname__, "method": failed.method, "cause": failed.cause}
+            raise WindowFailedError("ACCUMULATOR_FAILED", frame[at], **facts) from failed.__cause__
 
     def _output(self) -> pl.DataType:
         output = self.cls.output

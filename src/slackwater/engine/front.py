@@ -7,22 +7,41 @@ must not depend on which task read which file.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import polars as pl
 
+from slackwater.aggregates.base import WindowFailedError
 from slackwater.engine.key_groups import group_of, labels
 from slackwater.engine.packets import Kind, Packet, output, stats
-from slackwater.engine.rows import RowContext, RowFunctions
+from slackwater.engine.rows import RowContext, RowFunctions, guarded
 from slackwater.engine.step_times import step_time
+from slackwater.errors import SlackwaterError, fault
 from slackwater.eventtime.clock import MIN_MS, Clock
 from slackwater.eventtime.lateness import LatenessSketch
+from slackwater.expressions import FAILURES
 from slackwater.formats.dead_letters import PLACE
 from slackwater.operators import pieces
 from slackwater.operators.packing import pack
 from slackwater.operators.window_front import WindowFront
 from slackwater.plan import Plan, RowNode, SourcePlan, StepPlan
+
+
+@contextmanager
+def placed_errors(step: StepPlan) -> Iterator[None]:
+    """Name the step in errors that no row is to blame for; with the key and the window where they are known."""
+    try:
+        yield
+    except WindowFailedError as failed:
+        raise failed.placed(step.name, step.spec.keys) from failed.__cause__
+    except (MemoryError, SlackwaterError):
+        raise
+    except FAILURES as error:
+        raise fault("STEP_FAILED", step=step.name, cause=f"{type(error).__name__}: {error}") from error
 
 
 @dataclass(kw_only=True)
@@ -41,7 +60,7 @@ class Arrivals:
     has_places: bool = True
     """Whether rows have a place in a log, which is the same when the batch is run again."""
 
-    def arrive(self, node: RowNode, frame: pl.DataFrame) -> None:
+    def arrive(self, node: RowNode, frame: pl.DataFrame, context: RowContext) -> None:
         """Take the rows that leave a tree of row functions at `node`."""
         for name in node.outputs:
             self.count(name, "rows", frame.height)
@@ -49,7 +68,9 @@ class Arrivals:
         for name in node.steps:
             step = self.plan.by_name[name]
             front = self.fronts.setdefault(name, WindowFront(step.spec, node.undecoded))
-            made = front.combine(frame, step_time(step, self.clock))
+            guard = partial(guarded, step=name, context=context)
+            with placed_errors(step):
+                made = front.combine(frame, step_time(step, self.clock), guard)
             for what, number in made.counts.items():
                 self.count(name, what, number)
             if made.combined.height:
@@ -63,7 +84,8 @@ class Arrivals:
         """Merge what the chunks so far gave, and return it with everything else as packets."""
         for name, parts in self.combined.items():
             step = self.plan.by_name[name]
-            rows = self.fronts[name].merge(parts)
+            with placed_errors(step):
+                rows = self.fronts[name].merge(parts)
             behind = rows["__end"] <= step_time(step, self.clock).judge_ms
             if behind.any():
                 self._by_group(rows.filter(behind), step, "behind")

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from slackwater.engine.front import Arrivals
+from slackwater.engine.front import Arrivals, placed_errors
 from slackwater.engine.key_groups import labels
 from slackwater.engine.packets import Packet, output, stats, tick
 from slackwater.engine.rows import RowContext, RowFunctions
@@ -82,7 +82,8 @@ class Stage:
         for blobs in (rows.open, rows.behind, rows.suspect):
             blobs.sort(key=lambda blob: blob.order)
         time = step_time(step, arrivals.clock)
-        shown = self.operators[step.name].run(rows, time, state, stagger=key_group)
+        with placed_errors(step):
+            shown = self.operators[step.name].run(rows, time, state, stagger=key_group)
         for what, number in shown.counts.items():
             arrivals.count(step.name, what, number)
         arrivals.order = f"{step.name}\x00{key_group:06d}"

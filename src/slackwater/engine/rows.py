@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
 import polars as pl
 
+from slackwater.aggregates.base import WindowFailedError
 from slackwater.errors import SlackwaterError, fault
 from slackwater.eventtime.clock import MIN_MS
 from slackwater.eventtime.lateness import LatenessSketch
 from slackwater.eventtime.times import FIRST_USABLE_MS, LAST_USABLE_MS, render_time
+from slackwater.expressions import FAILURES
 from slackwater.formats.base import Format
 from slackwater.formats.dead_letters import dead_letters
 from slackwater.formats.undecoded import decoder_of
 from slackwater.plan import RowNode
-from slackwater.rowops import Decode, Map, RowOp, Rule, Select, TakeTime, Validate, Where, WithColumns
+from slackwater.rowops import Decode, FrameFunction, Map, RowOp, Rule, Select, TakeTime, Validate, Where, WithColumns
 from slackwater.sources.kafka import METADATA
 from slackwater.sources.row_payloads import row_payloads
 
-Arrive = Callable[[RowNode, pl.DataFrame], None]
+Arrive = Callable[[RowNode, pl.DataFrame, "RowContext"], None]
 
 
 @dataclass(kw_only=True)
@@ -54,7 +56,7 @@ class RowFunctions:
         if node.op is not None:
             frame = self._apply(node, node.op, frame, context)
         if node.outputs or node.steps:
-            arrive(node, frame)
+            arrive(node, frame, context)
         for child in node.children:
             self._visit(child, frame, context, arrive)
 
@@ -68,17 +70,17 @@ class RowFunctions:
                 return self._take_time(node, op, frame, context)
             case Where(predicate=predicate):
                 dead_before = sum(rows.height for rows in context.dead)
-                kept = _guarded(frame, lambda rows: rows.filter(predicate), node, context)
+                kept = guarded(frame, lambda rows: rows.filter(predicate), node.step, context)
                 buried = sum(rows.height for rows in context.dead) - dead_before
                 context.filtered += frame.height - kept.height - buried
                 return kept
             case WithColumns(expressions=expressions):
-                return _guarded(frame, lambda rows: rows.with_columns(expressions), node, context)
+                return guarded(frame, lambda rows: rows.with_columns(expressions), node.step, context)
             case Select(expressions=expressions):
                 hidden = [name for name in frame.columns if name.startswith("__")]
-                return _guarded(frame, lambda rows: rows.select(*expressions, *hidden), node, context)
+                return guarded(frame, lambda rows: rows.select(*expressions, *hidden), node.step, context)
             case Map():
-                return _guarded(frame, lambda rows: _mapped(op, node, rows), node, context)
+                return guarded(frame, lambda rows: _mapped(op, node, rows), node.step, context)
             case Validate(rules=rules):
                 return self._validate(node, rules, frame, context)
 
@@ -103,7 +105,7 @@ class RowFunctions:
             _note_times(frame, context)
             return frame
         expression = _epoch_ms(op.expression, frame.lazy().select(op.expression.alias("t")).collect_schema()["t"])
-        frame = _guarded(frame, lambda rows: rows.with_columns(expression.alias("__ts")), node, context)
+        frame = guarded(frame, lambda rows: rows.with_columns(expression.alias("__ts")), node.step, context)
         times = frame["__ts"]
         unusable = times.is_null() | (times < FIRST_USABLE_MS) | (times > LAST_USABLE_MS)
         if unusable.any():
@@ -126,7 +128,7 @@ class RowFunctions:
         self, node: RowNode, rules: tuple[Rule, ...], frame: pl.DataFrame, context: RowContext
     ) -> pl.DataFrame:
         for rule in rules:
-            checked = _guarded(frame, partial(_judged, rule=rule.predicate), node, context)
+            checked = guarded(frame, partial(_judged, rule=rule.predicate), node.step, context)
             broken = ~checked["__ok"].fill_null(value=False)
             frame = checked.drop("__ok")
             if broken.any():
@@ -162,22 +164,39 @@ def bury(rows: pl.DataFrame, step: str, reason: pl.Series, message: pl.Series, c
     )
 
 
-def _guarded(
-    frame: pl.DataFrame, function: Callable[[pl.DataFrame], pl.DataFrame], node: RowNode, context: RowContext
-) -> pl.DataFrame:
-    """Return `function(frame)`; rows it fails on are found by halving, and buried."""
+def guarded(frame: pl.DataFrame, function: FrameFunction, step: str, context: RowContext) -> pl.DataFrame:
+    """Return `function(frame)`; rows it fails on are found by halving, and buried as dead letters of `step`."""
+    bad: dict[int, str] = {}
     try:
         return function(frame)
-    except (MemoryError, SlackwaterError):
-        raise
-    except (Exception, SystemExit) as error:  # noqa: BLE001  a user's function may raise anything; the row is kept as a dead letter
-        if frame.height <= 1:
-            empty = function(frame.clear())
-            words = pl.Series([f"{type(error).__name__}: {error}"[:1000]])
-            bury(frame, node.step, pl.Series(["failed"]), words, context)
-            return empty
+    except FAILURES as error:  # a user's function may raise anything
+        sound = list(_sound(frame, 0, function, error, bad))
+    lost, messages = frame[list(bad)], pl.Series(list(bad.values()), dtype=pl.String)
+    bury(lost, step, pl.Series(["failed"]), messages, context)
+    return pl.concat(sound) if sound else function(frame.clear())
+
+
+def _sound(
+    frame: pl.DataFrame, first: int, function: FrameFunction, error: BaseException, bad: dict[int, str]
+) -> Iterator[pl.DataFrame]:
+    """Yield what `function`, which failed on `frame` with `error`, gives for the parts on which it does not fail.
+
+    The rows it fails on are added to `bad`, counted from `first`, each with the error's text.
+    """
+    if frame.is_empty() or (
+        isinstance(error, MemoryError | SlackwaterError) and not isinstance(error, WindowFailedError)
+    ):
+        raise error
+    if frame.height <= 1:
+        cause = error.__cause__ if isinstance(error, WindowFailedError) and error.__cause__ else error
+        bad[first] = f"{type(cause).__name__}: {cause}"[:1000]
+        return
     half = frame.height // 2
-    return pl.concat([_guarded(part, function, node, context) for part in (frame[:half], frame[half:])])
+    for start, part in ((first, frame[:half]), (first + half, frame[half:])):
+        try:
+            yield function(part)
+        except FAILURES as failed:
+            yield from _sound(part, start, function, failed, bad)
 
 
 def _judged(rows: pl.DataFrame, rule: pl.Expr) -> pl.DataFrame:

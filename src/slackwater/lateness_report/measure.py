@@ -78,7 +78,7 @@ def measure_stream(source: SourcePlan, chunks: Iterable[Chunk]) -> MeasuredStrea
     for chunk in chunks:
         context = RowContext(source=chunk.source, partition=chunk.partition, now_ms=_received_ms(chunk))
         timed: list[pl.DataFrame] = []
-        functions.run(chunk.placed(), context, lambda _, rows, timed=timed: timed.append(rows))  # type: ignore[misc]
+        functions.run(chunk.placed(), context, lambda _, rows, __, timed=timed: timed.append(rows))  # type: ignore[misc]
         measured.records += chunk.frame.height
         _note_losses(measured, context)
         for rows in timed:

@@ -208,28 +208,21 @@ class Panes:
             return pl.repeat(value=True, n=results.height, eager=True)
         was = pl.col("__shown").list.first()
         same = pl.col("__shown").list.len() == 1
-        for now, then in [("__start", "start"), ("__end", "end"), *zip(*[self.spec.aggregates] * 2, strict=True)]:
-            same &= was.struct.field(then).eq_missing(pl.col(now))
+        for name in ("__start", "__end", *self.spec.aggregates):
+            same &= was.struct.field(name).eq_missing(pl.col(name))
         return results.select(~same.fill_null(value=False)).to_series()
 
     def _withdraw(
         self, rows: pl.DataFrame, results: pl.DataFrame, pane: str, watermark_ms: int, out: Shown
     ) -> pl.DataFrame:
         """Withdraw what was shown before, to the letter, and remember what is shown now."""
-        before = results.select(*self.spec.keys, pl.col("__shown").alias("was")).explode("was")
-        before = before.filter(pl.col("was").is_not_null())
+        before = results.select(*self.spec.keys, "__shown").explode("__shown")
+        before = before.filter(pl.col("__shown").is_not_null())
         if before.height:
-            stored = before.select(*self.spec.keys, pl.col("was").struct.unnest()).rename(
-                {"start": "__start", "end": "__end", "pane_index": "__panes"}
-            )
+            stored = before.select(*self.spec.keys, pl.col("__shown").struct.unnest())
             out.results.append(self._result(stored, pane, watermark_ms, retraction=True))
             out.count("retractions", stored.height)
-        now = pl.struct(
-            pl.col("__start").alias("start"),
-            pl.col("__end").alias("end"),
-            pl.col("__panes").alias("pane_index"),
-            *self.spec.aggregates,
-        )
+        now = pl.struct("__start", "__end", "__panes", *self.spec.aggregates)
         shown = results.select(now.implode().over(pl.int_range(pl.len())).alias("__shown"))
         return rows.with_columns(shown["__shown"].cast(self.spec.state_types["__shown"]))
 

@@ -98,7 +98,7 @@ class WindowSpec:
     @cached_property
     def shown_types(self) -> pl.Schema:
         """What is remembered of a shown row, so that a retraction repeats it to the letter."""
-        bounds = {"start": pl.Int64(), "end": pl.Int64(), "pane_index": pl.Int32()}
+        bounds = {"__start": pl.Int64(), "__end": pl.Int64(), "__panes": pl.Int32()}
         return pl.Schema(bounds | dict(self.aggregate_types))
 
     @cached_property

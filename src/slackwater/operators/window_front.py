@@ -6,16 +6,19 @@ key and window, so a hot key crosses the shuffle as one row.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
 import polars as pl
 
-from slackwater.aggregates.combine import combine_rows, merge_states, state_columns
+from slackwater.aggregates.combine import bind, combine_rows, merge_states, prepared, state_columns
 from slackwater.eventtime.clock import StepTime
+from slackwater.expressions import FAILURES
 from slackwater.formats.undecoded import Undecoded
 from slackwater.operators.late_rows import late_rows
 from slackwater.operators.spec import WindowSpec
+from slackwater.rowops import FrameFunction
 from slackwater.windows import CumulativeWindow, HoppingWindow, SessionWindow, SlidingWindow
 from slackwater.windows.assign import (
     CELL,
@@ -29,8 +32,11 @@ from slackwater.windows.assign import (
 )
 
 _WORTH_MERGING: Final = 4
+Guard = Callable[[pl.DataFrame, FrameFunction], pl.DataFrame]
+"""Applies a function to rows; takes out those on which it fails, each by itself."""
 LONGEST_GAP_MS: Final = 100 * 365 * 86_400_000
 _ARRIVED = pl.col("__off").min().alias("__arrived")
+_HULL = (pl.col("__start").min(), pl.col("__end").max())
 _FIRST = pl.col("__ts").sort_by("__off").first().alias("__first")
 
 
@@ -57,14 +63,14 @@ class WindowFront:
             self._extra += [_ARRIVED, _FIRST]
             self._carry.append(pl.col("__first").first())
 
-    def combine(self, rows: pl.DataFrame, time: StepTime) -> Combined:
+    def combine(self, rows: pl.DataFrame, time: StepTime, guard: Guard) -> Combined:
         """Combine the rows of one chunk: `rows` has the user's columns and `__ts`, `__part`, `__off`."""
         window = self.spec.window
         if isinstance(window, SessionWindow):
-            return self._sessions(rows, window, time)
+            return self._sessions(rows, window, time, guard)
         if isinstance(window, SlidingWindow):
-            return self._instants(rows, window, time)
-        return self._aligned(rows, window, time)
+            return self._instants(rows, window, time, guard)
+        return self._aligned(rows, window, time, guard)
 
     def merge(self, parts: list[pl.DataFrame]) -> pl.DataFrame:
         """Merge the combined rows of a file's chunks, which are in order."""
@@ -75,7 +81,7 @@ class WindowFront:
         # A lazy step stores what comes as it is, so it comes as the state has it.
         return self.spec.conform(rows) if self.spec.schedule.is_lazy else rows
 
-    def _aligned(self, rows: pl.DataFrame, window: AlignedWindow, time: StepTime) -> Combined:
+    def _aligned(self, rows: pl.DataFrame, window: AlignedWindow, time: StepTime, guard: Guard) -> Combined:
         spec, late = self.spec, None
         watermark_ms, gone_ms = time.judge_ms, time.gone_ms(spec.lateness_ms)
         oldest = rows["__ts"].min()
@@ -88,7 +94,8 @@ class WindowFront:
         # Fewer columns to group by is faster, so what follows from the others is added afterwards.
         names = cell_names(window)
         exprs = [expr for expr in cell_exprs(window, pl.col("__ts")) if expr.meta.output_name() in names]
-        cells = self._combined(rows.with_columns(exprs), [*spec.keys, *names]).with_columns(implied_exprs(window))
+        cells = self._combined(rows.with_columns(exprs), [*spec.keys, *names], guard)
+        cells = cells.with_columns(implied_exprs(window))
         assigned = cells.with_row_index("__cell").pipe(spread, window)
         is_open = assigned["__end"] > gone_ms
         kept = assigned.filter(is_open)
@@ -103,25 +110,22 @@ class WindowFront:
         kept = kept.select(*spec.by, *carried, *state_columns(kept, spec.aggregates))
         return Combined(combined=kept, late=late, counts=counts | {"late": 0 if late is None else late.height})
 
-    def _instants(self, rows: pl.DataFrame, window: SlidingWindow, time: StepTime) -> Combined:
+    def _instants(self, rows: pl.DataFrame, window: SlidingWindow, time: StepTime, guard: Guard) -> Combined:
         spec, watermark_ms = self.spec, time.judge_ms
         rows = rows.with_columns(
             (pl.col("__ts") + 1 - window.size_ms).alias("__start"), (pl.col("__ts") + 1).alias("__end")
         )
         is_late = rows["__end"] <= time.gone_ms(spec.lateness_ms)
         late = late_rows(self._whole(rows.filter(is_late)), spec, watermark_ms) if is_late.any() else None
-        cells = self._combined(rows.filter(~is_late), spec.by)
+        cells = self._combined(rows.filter(~is_late), spec.by, guard)
         refired = int(cells.filter(pl.col("__end") <= watermark_ms)["__new"].sum())
         counts = {"refired": refired, "on_time": int(cells["__new"].sum()) - refired}
         return Combined(combined=cells, late=late, counts=counts | {"late": 0 if late is None else late.height})
 
-    def _sessions(self, rows: pl.DataFrame, window: SessionWindow, time: StepTime) -> Combined:
+    def _sessions(self, rows: pl.DataFrame, window: SessionWindow, time: StepTime, guard: Guard) -> Combined:
         spec, watermark_ms = self.spec, time.judge_ms
-        gap = pl.lit(window.gap_ms, dtype=pl.Int64)
-        if window.gap_expr is not None:
-            # A null would make the row vanish: neither old nor new, in no session.
-            gap = window.gap_expr.cast(pl.Int64).fill_null(1).clip(1, window.max_length_ms or LONGEST_GAP_MS)
-        rows = rows.with_columns(pl.col("__ts").alias("__start"), (pl.col("__ts") + gap).alias("__end"))
+        bounds = [pl.col("__ts").alias("__start"), (pl.col("__ts") + _gap(window)).alias("__end")]
+        rows = guard(rows, lambda part: part.with_columns(bounds))
         is_old = rows["__end"] <= time.gone_ms(spec.lateness_ms)
         late = suspect = None
         if is_old.any():
@@ -129,39 +133,65 @@ class WindowFront:
             if spec.semantics.session_lateness == "before_merge":
                 late = late_rows(old, spec, watermark_ms)
             else:
-                suspect = self._suspects(old)
+                suspect = self._suspects(old, guard)
         # Rows of one key within one gap-long cell are in one session, whatever else comes. A maximum
         # length, or a gap per row, needs them one by one.
         whole = window.gap_ms is not None and window.max_length_ms is None
         cell = pl.col("__ts") // window.gap_ms if whole else pl.struct("__start", "__end")
-        bounds = [pl.col("__start").min(), pl.col("__end").max()]
-        units = self._combined(rows.with_columns(cell.alias("__cell")), [*spec.keys, "__cell"], bounds).drop("__cell")
+        units = self._combined(rows.with_columns(cell.alias("__cell")), [*spec.keys, "__cell"], guard, _HULL)
+        units = units.drop("__cell")
         behind = int(units.filter(pl.col("__end") <= watermark_ms)["__new"].sum())
         counts = {"on_time": int(units["__new"].sum()) - behind, "late": 0 if late is None else late.height}
         return Combined(combined=units, suspect=suspect, late=late, counts=counts)
 
-    def _combined(self, rows: pl.DataFrame, by: list[str], bounds: list[pl.Expr] | None = None) -> pl.DataFrame:
+    def _combined(
+        self, rows: pl.DataFrame, by: list[str], guard: Guard, bounds: tuple[pl.Expr, ...] = ()
+    ) -> pl.DataFrame:
         """Combine `rows`, in an order that a re-run repeats where several results meet in one window.
 
         Groups come in random order, and sums of floats, and users' own accumulators, depend on the order
         in which they are merged. Where the first row to arrive decides something, that order is arrival.
+        Rows that fail by themselves are left to `guard`; what fails without them is no row's fault.
         """
-        combined = combine_rows(rows, by, self.spec.aggregates, [*(bounds or []), *self._extra])
+        aggregates, extra = self.spec.aggregates, [*bounds, *self._extra]
+        try:
+            combined = combine_rows(rows, by, aggregates, extra)
+        except FAILURES:
+            for probe in (self._evaluated, self._added):
+                rows = guard(rows, probe)
+            combined = combine_rows(rows, by, aggregates, extra)
         if "__arrived" in combined.columns:
             return combined.sort("__arrived").drop("__arrived")
         if isinstance(self.spec.window, HoppingWindow | CumulativeWindow | SessionWindow):
             return combined.sort([name for name in CELL if name in combined.columns])
         return combined
 
+    def _evaluated(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Return `rows` if what the aggregates read can be evaluated for each of them, else fail."""
+        rows.select(prepared(bind(rows.schema, self.spec.aggregates)))
+        return rows
+
+    def _added(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Return `rows` if each of them alone can be added to a state, else fail."""
+        combine_rows(rows.with_row_index("__single"), ["__single"], self.spec.aggregates)
+        return rows
+
     def _whole(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Return rows with all their columns, as they leave if they are late."""
         return rows if self.undecoded is None else self.undecoded.restored(rows, self.spec.row_schema)
 
-    def _suspects(self, old: pl.DataFrame) -> pl.DataFrame:
+    def _suspects(self, old: pl.DataFrame, guard: Guard) -> pl.DataFrame:
         """Return whole rows, each with the state it would add, for KEYED to judge."""
         numbered = old.with_row_index("__row")
-        states = self._combined(numbered, ["__row"])
-        return numbered.join(states, on="__row", how="left", maintain_order="left").drop("__row")
+        states = self._combined(numbered, ["__row"], guard)
+        return numbered.join(states, on="__row", how="inner", maintain_order="left").drop("__row")
+
+
+def _gap(window: SessionWindow) -> pl.Expr:
+    if window.gap_expr is None:
+        return pl.lit(window.gap_ms, dtype=pl.Int64)
+    # A null would make the row vanish: neither old nor new, in no session.
+    return window.gap_expr.cast(pl.Int64).fill_null(1).clip(1, window.max_length_ms or LONGEST_GAP_MS)
 
 
 def _account(cells: pl.DataFrame, kept: pl.DataFrame, watermark_ms: int) -> dict[str, int]:

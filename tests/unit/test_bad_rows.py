@@ -1,0 +1,248 @@
+"""A row that a keyed step cannot evaluate is a dead letter; what is no row's fault is an error with its place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import polars as pl
+import pytest
+
+import slackwater as sw
+from slackwater.errors import RunError
+from slackwater.streams import Results, Stream
+from slackwater.testing import Harness, rows_source
+from slackwater.windows import Window
+
+NUMBER = pl.col("v").cast(pl.Int64)
+BAD, WORSE = "ten", "a lot"
+
+
+class Total(sw.Accumulator):
+    """The sum of texts that are numbers."""
+
+    output: ClassVar[Any] = "long"
+
+    def create(self) -> int:
+        return 0
+
+    def add(self, acc: int, value: str) -> int:
+        return acc + int(value)
+
+    def merge(self, a: int, b: int) -> int:
+        return a + b
+
+    def result(self, acc: int) -> int:
+        return acc
+
+
+def exits(value: str) -> int:
+    if not value.isdigit():
+        raise SystemExit(value)
+    return int(value)
+
+
+def panics() -> pl.Expr:
+    """Return an expression at which Polars panics where `v` is no number."""
+    return pl.col("v").map_batches(panicking, return_dtype=pl.Int64)
+
+
+def panicking(values: pl.Series) -> pl.Series:
+    if not values.str.contains(r"^\d+$").all():
+        raise pl.exceptions.PanicException("index out of bounds")
+    return values.cast(pl.Int64)
+
+
+def events() -> Stream:
+    return sw.stream("events", rows_source("k string, ts long, v string")).event_time("ts", out_of_orderness="3650d")
+
+
+def ran(stream: Stream, results: Results, *batches: list[tuple[str, int, str]]) -> Harness:
+    """Run batches of (key, time, value) to the end."""
+    ends = [out.to(sw.sinks.memory()) for out in (results, results.late, stream.dead_letters)]
+    harness = Harness(sw.Pipeline("p", *ends, key_groups=2))
+    for rows in batches:
+        harness.send("events", [{"k": key, "ts": ts, "v": value} for key, ts, value in rows])
+        harness.run_batch()
+    harness.finish()
+    return harness
+
+
+AGGREGATES = {
+    "a cast": sw.sum(NUMBER),
+    "SQL": sw.max("cast(v as bigint)"),
+    "by": sw.top(1, by=NUMBER, column=NUMBER),
+    "a list": sw.collect_list(NUMBER),
+    "a sketch": sw.quantile(NUMBER, 0.5),
+    "an accumulator": sw.accumulator(Total, "v"),
+    "a function": sw.sum(pl.col("v").map_elements(exits, return_dtype=pl.Int64)),
+    "a panic": sw.sum(panics()),
+}
+WINDOWS = [
+    sw.tumbling("1s"),
+    sw.hopping("2s", every="1s"),
+    sw.sliding("1s"),
+    sw.session("1s"),
+    sw.cumulative("2s", every="1s"),
+]
+
+
+@pytest.mark.parametrize("what", AGGREGATES)
+def test_row_that_an_aggregate_cannot_read_is_a_dead_letter(what: str) -> None:
+    stream = events()
+    results = stream.key_by("k").window(sw.tumbling("1s"), name="per_key").aggregate(out=AGGREGATES[what])
+    rows = [("x", 1, "7"), ("y", 2, BAD), ("x", 3, "7"), ("z", 4, WORSE), ("x", 5, "7")]
+    harness = ran(stream, results, rows)
+    letters = harness.output(stream.dead_letters)
+    assert letters.select("step", "reason", "offset").rows() == [("per_key", "failed", 1), ("per_key", "failed", 3)]
+    assert letters["payload"][0] == b'{"k":"y","ts":2,"v":"ten"}'
+    assert all(
+        value in message for value, message in zip([BAD, WORSE], letters["message"], strict=True) if what != "a panic"
+    )
+    assert harness.output(results)["k"].to_list() == ["x"]
+
+
+@pytest.mark.parametrize("window", WINDOWS, ids=str)
+def test_bad_row_changes_nothing_for_the_others(window: Window) -> None:
+    good = [("x", 1, "7"), ("x", 3, "8"), ("y", 5, "9")]
+    bad = [("x", 2, BAD), ("y", 6, WORSE)]
+    stream = events()
+    results = stream.key_by("k").window(window).aggregate(total=sw.sum(NUMBER), own=sw.accumulator(Total, "v"))
+    whole = ran(stream, results, [*good, *bad])
+    assert whole.output(stream.dead_letters).height == 2
+    expected = ran(stream, results, good).output(results).sort("k", "window_start", "window_end")
+    assert whole.output(results).sort("k", "window_start", "window_end").equals(expected)
+
+
+def test_late_row_is_late_though_it_could_not_be_evaluated() -> None:
+    stream = events()
+    results = stream.key_by("k").window(sw.tumbling("1s")).aggregate(total=sw.sum(NUMBER))
+    ends = [out.to(sw.sinks.memory()) for out in (results, results.late, stream.dead_letters)]
+    harness = Harness(sw.Pipeline("p", *ends))
+    harness.advance_watermark(5000)
+    harness.send("events", [{"k": "x", "ts": 1, "v": BAD}, {"k": "x", "ts": 6000, "v": WORSE}])
+    harness.finish()
+    assert harness.output(results.late)["v"].to_list() == [BAD]
+    assert harness.output(stream.dead_letters)["offset"].to_list() == [1]
+
+
+def test_row_without_a_gap_is_a_dead_letter() -> None:
+    stream = events()
+    results = stream.key_by("k").window(sw.session(NUMBER), name="visits").aggregate(n=sw.count())
+    harness = ran(stream, results, [("x", 1, "7"), ("x", 2, BAD)])
+    letters = harness.output(stream.dead_letters)
+    assert letters.select("step", "reason").rows() == [("visits", "failed")]
+    assert harness.output(results)["n"].to_list() == [1]
+
+
+def test_bad_row_behind_the_watermark_of_sessions_is_a_dead_letter() -> None:
+    stream = events()
+    results = stream.key_by("k").window(sw.session("1s"), name="visits").aggregate(total=sw.sum(NUMBER))
+    ends = [out.to(sw.sinks.memory()) for out in (results, results.late, stream.dead_letters)]
+    harness = Harness(sw.Pipeline("p", *ends))
+    harness.advance_watermark(60_000)
+    harness.send("events", [{"k": "x", "ts": 1, "v": BAD}, {"k": "y", "ts": 1, "v": "7"}])
+    harness.finish()
+    assert harness.output(results.late)["k"].to_list() == ["y"]
+    assert harness.output(stream.dead_letters)["message"].str.contains(BAD).to_list() == [True]
+
+
+def test_result_that_the_next_step_cannot_read_is_a_dead_letter_of_the_stream() -> None:
+    stream = events()
+    first = stream.key_by("k").window(sw.tumbling("1s"), name="first").aggregate(v=sw.last("v"))
+    second = first.key_by("k").window(sw.tumbling("10s"), name="second").aggregate(total=sw.sum(NUMBER))
+    ends = [out.to(sw.sinks.memory()) for out in (first.late, second, second.late, stream.dead_letters)]
+    harness = Harness(sw.Pipeline("p", *ends))
+    harness.send("events", [{"k": "x", "ts": 1, "v": "7"}, {"k": "y", "ts": 2, "v": BAD}])
+    harness.finish()
+    assert harness.output(second)["total"].to_list() == [7]
+    [letter] = harness.output(stream.dead_letters).to_dicts()
+    assert (letter["source"], letter["step"], letter["reason"]) == ("first", "second", "failed")
+    assert b'"v":"ten"' in letter["payload"]
+
+
+def test_dead_letters_between_steps_may_have_a_place_of_their_own() -> None:
+    stream = events()
+    first = stream.key_by("k").window(sw.tumbling("1s"), name="first").aggregate(v=sw.last("v"))
+    second = first.key_by("k").window(sw.tumbling("10s"), name="second").aggregate(total=sw.sum(NUMBER))
+    ends = [out.to(sw.sinks.memory()) for out in (first.late, second, second.late, stream.dead_letters)]
+    harness = Harness(sw.Pipeline("p", *ends, first.dead_letters.to(sw.sinks.memory())))
+    harness.send("events", [{"k": "y", "ts": 2, "v": BAD}])
+    harness.finish()
+    assert harness.output(stream.dead_letters).is_empty()
+    assert harness.output(first.dead_letters)["step"].to_list() == ["second"]
+
+
+def failing(*args: object) -> int:
+    raise KeyError("no such tide")
+
+
+def only_rising(_: Total, acc: int, value: str) -> int:
+    if int(value) < acc:
+        raise ValueError(f"{value} after {acc}")
+    return int(value)
+
+
+PLACE = r"in step `per_key`, key k='x', window from 1970-01-01 00:00:00\.000; got "
+BROKEN: list[tuple[str, Callable[..., Any], str]] = [
+    ("merge", failing, PLACE + "KeyError: 'no such tide'"),
+    ("result", failing, PLACE + "KeyError: 'no such tide'"),
+    ("result", lambda *_: "seven", PLACE + "its result is not of the class's `output`, Int64"),
+    ("add", only_rising, PLACE + "ValueError: 7 after 9"),
+    ("create", failing, "failed; got KeyError: 'no such tide'"),
+    ("__init__", failing, "failed; got KeyError: 'no such tide'"),
+]
+
+
+@pytest.mark.parametrize("method, function, message", BROKEN, ids=lambda value: str(value)[:25])
+def test_accumulator_that_fails_on_a_window_stops_the_job_and_names_the_window(
+    method: str, function: Callable[..., Any], message: str
+) -> None:
+    cls = type("Broken", (Total,), {method: function})
+    stream = events()
+    results = stream.key_by("k").window(sw.tumbling("1s"), name="per_key").aggregate(out=sw.accumulator(cls, "v"))
+    with pytest.raises(RunError, match=message) as caught:
+        ran(stream, results, [("x", 1, "9"), ("x", 2, "7")], [("x", 3, "20")])
+    assert caught.value.code == "ACCUMULATOR_FAILED"
+
+
+def test_sum_that_does_not_fit_names_step_key_and_window() -> None:
+    stream = events()
+    results = stream.key_by("k").window(sw.tumbling("1s"), name="per_key").aggregate(out=sw.sum(NUMBER))
+    with pytest.raises(RunError, match=PLACE.removesuffix("; got ")) as caught:
+        ran(stream, results, [("x", 1, str(2**63 - 1)), ("x", 2, "1"), ("y", 2, "1")])
+    assert caught.value.code == "SUM_OVERFLOW"
+
+
+def test_function_that_fails_on_rows_together_and_on_none_alone_is_an_error_of_the_step() -> None:
+    def jealous(values: pl.Series) -> pl.Series:
+        if len(values) > 1 and len(set(values)) > 1:
+            raise ValueError("not with others")
+        return values.cast(pl.Int64)
+
+    stream = events()
+    alone = pl.col("v").map_batches(jealous, return_dtype=pl.Int64)
+    results = stream.key_by("k").window(sw.tumbling("1s"), name="per_key").aggregate(out=sw.sum(alone))
+    with pytest.raises(RunError, match=r"step `per_key`.*") as caught:
+        ran(stream, results, [("x", 1, "1"), ("x", 2, "2")])
+    assert caught.value.code == "STEP_FAILED"
+
+
+ROW_FUNCTIONS: dict[str, Callable[[Stream], Stream]] = {
+    "where": lambda stream: stream.where(panics() > 0),
+    "with_columns": lambda stream: stream.with_columns(n=panics()),
+    "select": lambda stream: stream.select("k", n=panics()),
+    "validate": lambda stream: stream.validate(positive=panics() > 0),
+    "map": lambda stream: stream.map(lambda rows: rows.with_columns(n=panicking(rows["v"])), output="k string, n long"),
+}
+
+
+@pytest.mark.parametrize("function", ROW_FUNCTIONS)
+def test_row_at_which_polars_panics_is_a_dead_letter(function: str) -> None:
+    stream = sw.stream("s", rows_source("k string, v string"))
+    made = ROW_FUNCTIONS[function](stream)
+    pipeline = sw.Pipeline("p", made.to(sw.sinks.memory()), stream.dead_letters.to(sw.sinks.memory()))
+    rows = [{"k": "x", "v": "7"}, {"k": "y", "v": BAD}, {"k": "z", "v": "8"}]
+    outcome = sw.testing.run(pipeline, {"s": rows})
+    assert outcome[made]["k"].to_list() == ["x", "z"]
+    assert outcome[stream.dead_letters].select("step", "offset").rows() == [(f"s.{function}", 1)]
