@@ -119,6 +119,11 @@ CATALOGUE: Final[dict[str, str]] = {
         "a bounded run ends time for its checkpoint, and every later row would be late; `{path}` is "
         "finished; start with a new checkpoint, and new folders for the outputs{outputs}"
     ),
+    "CHECKPOINT_FINISHING": (
+        "a bounded run ends time for its checkpoint, and an unbounded one cannot follow it; `{path}` was "
+        "stopped in the final batch of a bounded run, batch {batch}; run it once more with --bounded to "
+        "deliver that batch, then start with a new checkpoint, and new folders for the outputs{outputs}"
+    ),
     "CHECKPOINT_FOREIGN": (
         "a checkpoint must have been made by Slackwater; `{path}` is a checkpoint of another Spark "
         "query; choose another folder"
@@ -829,6 +834,12 @@ CATALOGUE: Final[dict[str, str]] = {
     "OUTPUT_UNKNOWN": "an output must exist; got `{name}`{hint}; `explain` lists the outputs of a pipeline",
     "PARTITIONS": (
         "`partitions` must divide the number of key groups ({key_groups}); got {got}; take a smaller power of two"
+    ),
+    "PARTITION_UNUSABLE": (
+        "a partition should bring rows with an event time; of stream `{stream}`, {partitions} brought "
+        "none for {idle_after}, only dead letters, or rows that are filtered before their time is "
+        "taken; it no longer holds the watermark: look at its dead letters, or call event_time before "
+        "where"
     ),
     "PIPELINE_EMPTY": ("a pipeline needs at least one output; got none in `{pipeline}`; add results.to(sink)"),
     "PIPELINE_FILE_CHOICE": (

@@ -108,9 +108,9 @@ class Stream:
     ) -> Stream:
         """Take the event time from a timestamp column, an integer column (epoch milliseconds) or an expression.
 
-        The watermark follows the largest time seen by `out_of_orderness`. A partition silent for
-        `idle_after` no longer holds it back; while all are, it waits, or goes on at the pace of the clock with
-        `when_all_idle="go_on"`, so that windows close. A row more than `max_ahead` ahead of the processing
+        The watermark follows the largest time seen by `out_of_orderness`. A partition without a usable
+        row for `idle_after` no longer holds it back; while all are, it waits, or moves on at the pace of the clock
+        with `when_all_idle="go_on"`, so that windows close. A row more than `max_ahead` ahead of the processing
         time goes to the dead letters, so that one fast clock cannot make the honest rows late.
         """
         if when_all_idle not in ("wait", "go_on"):

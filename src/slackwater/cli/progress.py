@@ -45,6 +45,8 @@ class Progress:
             self.totals[what] += report.total(what)
         self.totals["rows"] += report.rows
         self.totals["dead"] += report.dead_letters
+        self.totals["filtered"] += report.filtered
+        self.totals["added"] += report.added
         self.delivered.update(report.rows_out)
         self._say(line(report, self.totals), always=False)
 
@@ -56,7 +58,7 @@ class Progress:
         totals = self.totals
         self._say(
             f"{'finished' if finished else 'stopped'} after {took:.0f} s: {totals['rows']:,} rows in, "
-            f"{totals['panes']:,} panes shown, {_late(totals)}, {totals['dead']:,} dead letters",
+            f"{totals['panes']:,} panes shown, {_late(totals)}, {totals['dead']:,} dead letters{_filtered(totals)}",
             always=True,
         )
         for said in places(outputs, self.delivered):
@@ -125,6 +127,11 @@ def _held(report: BatchReport) -> str:
 def _late(totals: Counts[str]) -> str:
     partly = f" ({totals['partly_late']:,} more for some of their windows)" if totals["partly_late"] else ""
     return f"{totals['late']:,} late{partly}"
+
+
+def _filtered(totals: Counts[str]) -> str:
+    filtered = f", {totals['filtered']:,} filtered" if totals["filtered"] else ""
+    return filtered + (f", {totals['added']:,} added by map" if totals["added"] else "")
 
 
 def _roughly(milliseconds: int) -> str:

@@ -26,6 +26,7 @@ class StreamStats:
 
     rows: int = 0
     filtered: int = 0
+    added: int = 0
     dead: int = 0
     partitions: dict[str, PartitionStats] = field(default_factory=dict)
     reasons: dict[str, Counter[str]] = field(default_factory=dict)
@@ -64,6 +65,7 @@ class BatchStats:
         stream = self.streams.setdefault(facts["stream"], StreamStats())
         stream.rows += facts["rows"]
         stream.filtered += facts["filtered"]
+        stream.added += facts["added"]
         stream.dead += facts["dead"]
         for name, seen in facts["partitions"].items():
             known = stream.partitions.setdefault(name, PartitionStats())

@@ -193,7 +193,7 @@ class Front:
         self._file: str | None = None
         self._chunks = 0
         self._partitions: dict[str, dict[str, int]] = {}
-        self._totals = {"rows": 0, "filtered": 0, "dead": 0}
+        self._totals = {"rows": 0, "filtered": 0, "added": 0, "dead": 0}
         self._reasons: dict[str, dict[str, int]] = {}
         self._newest_ms = {name: known.max_ts_ms for name, known in clock.streams[source.name].partitions.items()}
         self._least_newest_ms = MIN_MS if self._newest_ms else _slowest_ms(source, clock)
@@ -220,7 +220,8 @@ class Front:
         dead = sum(frame.height for frame in context.dead)
         self._note_reasons(context.dead)
         self.arrivals.bury(context.dead, self.source.dead_letters)
-        for what, number in (("rows", height), ("filtered", context.filtered), ("dead", dead)):
+        found = {"rows": height, "filtered": context.filtered, "added": context.added, "dead": dead}
+        for what, number in found.items():
             self._totals[what] += number
         known = self._partitions.setdefault(chunk.partition, {"rows": 0, "max_ts_ms": MIN_MS, "modified_ms": MIN_MS})
         known["rows"] += height

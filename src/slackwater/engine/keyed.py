@@ -106,6 +106,8 @@ class Stage:
             )
         context = RowContext(source=step.name, partition=step.name, now_ms=arrivals.clock.now)
         self.functions[step.name].run(results, context, arrivals.arrive)
+        arrivals.count(step.name, "filtered", context.filtered)
+        arrivals.count(step.name, "added", context.added)
         arrivals.bury(context.dead, step.dead_letters)
 
     def _stats(self, key_group: int, arrivals: Arrivals, states: dict[str, StepState]) -> Packet:

@@ -58,7 +58,7 @@ class MemoryEngine:
         packets = [tick(label) for label in known]
         for source in self.plan.sources:
             front = Front(self.plan, source, clock)
-            for chunk in chunks.get(source.name, ()):
+            for chunk in () if clock.is_over else chunks.get(source.name, ()):
                 packets += front.process(chunk)
             packets += front.finish("0")
         for number in range(self.plan.stages):

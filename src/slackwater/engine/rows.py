@@ -34,6 +34,9 @@ class RowContext:
     now_ms: int
     dead: list[pl.DataFrame] = field(default_factory=list)
     filtered: int = 0
+    """Rows that a `where` or a `map` left out."""
+    added: int = 0
+    """Rows that a `map` made beside those it was given."""
     max_ts_ms: int = MIN_MS
     """The largest event time that came through, as the watermark needs it."""
     newest_ms: int = MIN_MS
@@ -80,7 +83,7 @@ class RowFunctions:
                 hidden = [name for name in frame.columns if name.startswith("__")]
                 return guarded(frame, lambda rows: rows.select(*expressions, *hidden), node.step, context)
             case Map():
-                return guarded(frame, lambda rows: _mapped(op, node, rows), node.step, context)
+                return guarded(frame, lambda rows: _mapped(op, node, rows, context), node.step, context)
             case Validate(rules=rules):
                 return self._validate(node, rules, frame, context)
 
@@ -203,7 +206,7 @@ def _judged(rows: pl.DataFrame, rule: pl.Expr) -> pl.DataFrame:
     return rows.with_columns(rule.alias("__ok"))
 
 
-def _mapped(op: Map, node: RowNode, rows: pl.DataFrame) -> pl.DataFrame:
+def _mapped(op: Map, node: RowNode, rows: pl.DataFrame, context: RowContext) -> pl.DataFrame:
     carried = [name for name in rows.columns if name.startswith("__")]
     if rows.is_empty():  # the function need not work without rows
         return pl.DataFrame(schema={**node.schema, **rows.select(carried).schema})
@@ -214,7 +217,12 @@ def _mapped(op: Map, node: RowNode, rows: pl.DataFrame) -> pl.DataFrame:
             lost = sorted(set(carried) - set(kept))
             raise fault("MAP_LOST_ROWS", step=node.step, before=rows.height, after=made.height, lost=lost)
         made = made.drop(kept).hstack(rows.select(carried).get_columns())
-    return made.select(*node.schema.names(), *carried)
+    made = made.select(*node.schema.names(), *carried)
+    if not made["__off"].equals(rows["__off"]):
+        distinct = made["__off"].n_unique()
+        context.filtered += rows.height - distinct
+        context.added += made.height - distinct
+    return made
 
 
 def _epoch_ms(expression: pl.Expr, dtype: pl.DataType) -> pl.Expr:

@@ -24,6 +24,7 @@ def next_clock(
     *,
     backlog: Mapping[str, frozenset[str]],
     existing: Mapping[str, frozenset[str]] | None = None,
+    gone: Mapping[str, frozenset[str]] | None = None,
     may_idle: bool = True,
 ) -> Clock:
     """Return the clock of the batch after `clock`, from what the batch saw."""
@@ -41,6 +42,7 @@ def next_clock(
             seen=seen,
             backlog=backlog.get(source.name, frozenset()),
             existing=(existing or {}).get(source.name, frozenset()),
+            gone=(gone or {}).get(source.name, frozenset()),
             now_ms=stats.now_ms,
             may_idle=may_idle,
         )

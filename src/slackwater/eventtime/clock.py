@@ -26,6 +26,9 @@ class PartitionTime:
 
     max_ts_ms: int = MIN_MS
     active_at_ms: int = MIN_MS
+    """When a batch last brought a row with a usable time; of a partition that had none, when it was first seen."""
+    barren_since_ms: int | None = None
+    """Since when batches have read rows and none of them had a usable time."""
     modified_ms: int = MIN_MS
     """Newest modification time taken from a log partition; what is newer is backlog."""
     is_idle: bool = False
@@ -72,6 +75,11 @@ class Clock:
         """The processing time of the batch, which has begun."""
         assert self.now_ms is not None, f"batch {self.batch} has not begun"
         return self.now_ms
+
+    @property
+    def is_over(self) -> bool:
+        """Whether this is the end of time: a batch under the final watermark reads no records."""
+        return all(time.watermark_ms >= MAX_MS for time in self.streams.values())
 
     def to_json(self) -> str:
         """Return the clock file's text."""

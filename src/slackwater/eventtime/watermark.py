@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Final
 
 from slackwater.eventtime.clock import MAX_MS, MIN_MS, PartitionTime, StreamTime
+
+FORGOTTEN_AFTER_MS: Final = 86_400_000
+"""A partition that its source no longer has is forgotten after so long without a row."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +29,7 @@ class Seen:
 
     rows: int
     max_ts_ms: int
+    """The largest usable time; MIN_MS if no row had one: dead letters, and rows filtered before their time is taken."""
     modified_ms: int = MIN_MS
 
 
@@ -35,21 +40,29 @@ def advance(
     seen: Mapping[str, Seen],
     backlog: frozenset[str],
     existing: frozenset[str] = frozenset(),
+    gone: frozenset[str] = frozenset(),
     now_ms: int,
     may_idle: bool = True,
 ) -> StreamTime:
     """Return a stream's time after a batch that saw `seen`.
 
     `backlog` are the partitions known to have data that no batch has read yet, `existing` all that
-    there are. One that was never read holds the watermark, too, until it is idle: silent for
-    `idle_after_ms`, and without backlog. Bounded runs have no idleness (`may_idle=False`). When every
-    partition is idle, the watermark stays where it is, unless the policy lets it go on with the clock.
+    there are, `gone` those that the source no longer has: they are forgotten after a day without rows.
+    A partition that was never read holds the watermark, too, until it is idle: without a usable row for
+    `idle_after_ms`, and without backlog, unless reading that backlog brought no usable row for as long.
+    Bounded runs have no idleness (`may_idle=False`). When every partition is idle, the watermark is the
+    largest that one of them had reached, and moves with the clock if the policy says so.
     """
     partitions = _met(time.partitions, seen, backlog | existing, now_ms)
-    for name, known in partitions.items():
+    for name, known in list(partitions.items()):
         silent_ms = now_ms - known.active_at_ms
+        if may_idle and name in gone and name not in seen and silent_ms >= FORGOTTEN_AFTER_MS:
+            del partitions[name]
+            continue
         idle_after = policy.idle_after_ms
         idle = may_idle and idle_after is not None and silent_ms >= idle_after and name not in backlog
+        if may_idle and idle_after is not None and known.barren_since_ms is not None:
+            idle |= now_ms - known.barren_since_ms >= idle_after and (name in seen or known.is_idle)
         partitions[name] = replace(known, is_idle=idle)
     reached = max(time.watermark_ms, _reached(partitions, policy, now_ms))
     held_by = _holder(partitions) if not policy.follows_processing_time else ""
@@ -60,6 +73,11 @@ def advance(
         held_by=held_by,
         held_since_ms=time.held_since_ms if held_by == time.held_by else now_ms,
     )
+
+
+def barren(time: StreamTime) -> list[str]:
+    """Return the partitions that were set aside although they are read: none of their rows has a usable time."""
+    return [name for name, known in time.partitions.items() if known.is_idle and known.barren_since_ms is not None]
 
 
 def held_back_ms(time: StreamTime) -> int:
@@ -81,10 +99,14 @@ def _met(
 ) -> dict[str, PartitionTime]:
     partitions = dict(before)
     for name, facts in seen.items():
-        known = partitions.get(name, PartitionTime())
+        known = partitions.get(name, PartitionTime(active_at_ms=now_ms))
+        usable = facts.max_ts_ms > MIN_MS
+        since_ms = now_ms if known.barren_since_ms is None else known.barren_since_ms
         partitions[name] = PartitionTime(
             max_ts_ms=max(known.max_ts_ms, facts.max_ts_ms),
-            active_at_ms=now_ms,
+            active_at_ms=now_ms if usable else known.active_at_ms,
+            barren_since_ms=None if usable else since_ms,
+            is_idle=known.is_idle,
             modified_ms=max(known.modified_ms, facts.modified_ms),
         )
     for name in sorted(existing):
@@ -99,10 +121,12 @@ def _reached(partitions: Mapping[str, PartitionTime], policy: TimePolicy, now_ms
     if live:
         return MIN_MS if min(live) == MIN_MS else min(live) - policy.out_of_orderness_ms
     newest = max((known.max_ts_ms for known in partitions.values()), default=MIN_MS)
-    if not policy.goes_on_when_idle or newest == MIN_MS:
+    if newest == MIN_MS:
         return MIN_MS
-    # Nothing comes from anywhere: time goes on from the newest event at the pace of the clock.
-    silent_ms = now_ms - max(known.active_at_ms for known in partitions.values())
+    silent_ms = 0
+    if policy.goes_on_when_idle:
+        # Nothing comes from anywhere: time moves on from the newest event at the pace of the clock.
+        silent_ms = now_ms - max(known.active_at_ms for known in partitions.values())
     return newest + silent_ms - policy.out_of_orderness_ms
 
 

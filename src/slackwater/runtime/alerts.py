@@ -8,16 +8,23 @@ from typing import Final
 
 from slackwater.engine.batch_stats import BatchStats
 from slackwater.errors import SlackwaterWarning, render
+from slackwater.eventtime.clock import Clock
 from slackwater.eventtime.durations import render_ms
 from slackwater.eventtime.lateness import LatenessSketch
+from slackwater.eventtime.watermark import barren
 from slackwater.plan import Plan
 
 _ENOUGH_ROWS: Final = 10_000
 _TARGET: Final = 0.99
+_SHOWN: Final = 5
 
 
 class SlackWarning(SlackwaterWarning):
     """A stream's out-of-orderness is below what was measured."""
+
+
+class BarrenPartitionWarning(SlackwaterWarning):
+    """A partition is read, but none of its rows has a usable time."""
 
 
 class SchemaWarning(SlackwaterWarning):
@@ -32,6 +39,23 @@ def report_schemas(stats: BatchStats, reported: set[str]) -> None:
                 reported.add(f"{name} {words}")
                 said = render("SCHEMA_INCOMPATIBLE", stream=name, words=words)
                 warnings.warn(f"[SCHEMA_INCOMPATIBLE] {said}", SchemaWarning, stacklevel=2)
+
+
+def report_barren(plan: Plan, clock: Clock, reported: set[str]) -> None:
+    """Warn, once until it brings rows again, of a partition that is set aside because no row of it can be used."""
+    for source in plan.sources:
+        found = set(barren(clock.streams[source.name]))
+        keys = {f"barren {source.name} {name}": name for name in found}
+        known = {key for key in reported if key.startswith(f"barren {source.name} ")}
+        reported -= known - set(keys)
+        if fresh := sorted(keys[key] for key in set(keys) - known):
+            reported.update(keys)
+            assert source.time is not None
+            assert source.time.idle_after_ms is not None
+            facts = {"stream": source.name, "idle_after": render_ms(source.time.idle_after_ms)}
+            partitions = ", ".join(f"`{name}`" for name in fresh[:_SHOWN]) + (", …" if len(fresh) > _SHOWN else "")
+            words = render("PARTITION_UNUSABLE", **facts, partitions=partitions)
+            warnings.warn(f"[PARTITION_UNUSABLE] {words}", BarrenPartitionWarning, stacklevel=2)
 
 
 def report_short_slack(plan: Plan, measured: Mapping[str, Mapping[str, LatenessSketch]], reported: set[str]) -> None:

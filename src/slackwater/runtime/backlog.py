@@ -35,6 +35,8 @@ class Unread:
     """How many records of a Kafka partition no batch has read."""
     strays: dict[str, list[str]] = field(default_factory=dict)
     """Files that no batch will ever read."""
+    missing: dict[str, frozenset[str]] = field(default_factory=dict)
+    """Partitions that were read and that the source no longer has."""
 
 
 def unread(plan: Plan, clock: Clock, taken: Mapping[str, Mapping[str, int]], now_ms: int) -> Unread:

@@ -193,6 +193,12 @@ def open_checkpoint(path: Path, plan: Plan, *, partitions: int, accept_changes: 
     return checkpoint
 
 
+def marked_outputs(plan: Plan) -> str:
+    """Return the sinks that keep marks of their batches, for an error that asks for new ones; "" if there are none."""
+    sinks = [sink for output in plan.outputs for sink in output.sinks if sink.uses_marks]
+    return f" (they are {', '.join(map(str, sinks))} now)" if sinks else ""
+
+
 def _code(plan: Plan) -> dict[str, Any]:
     versions = {"slackwater": "0.1.0", "pyspark": pyspark.__version__, "polars": pl.__version__}
     return {"fingerprint": plan.fingerprint, "versions": versions}
@@ -204,9 +210,7 @@ def _check(manifest: Mapping[str, Any], plan: Plan, path: Path) -> None:
     if manifest["pipeline"] != plan.name:
         raise fault("CHECKPOINT_OF_ANOTHER", path=path, found=manifest["pipeline"], mine=plan.name)
     if manifest["finished"]:
-        sinks = [sink for output in plan.outputs for sink in output.sinks if sink.uses_marks]
-        outputs = f" (they are {', '.join(map(str, sinks))} now)" if sinks else ""
-        raise fault("CHECKPOINT_FINISHED", path=path, outputs=outputs)
+        raise fault("CHECKPOINT_FINISHED", path=path, outputs=marked_outputs(plan))
     sources = {source.name: type(source.source).__name__ for source in plan.sources}
     if list(manifest["sources"].items()) != list(sources.items()):
         raise fault("CHECKPOINT_SOURCES", path=path, found=manifest["sources"], mine=sources)

@@ -31,10 +31,10 @@ from slackwater.eventtime.durations import Duration, duration_ms
 from slackwater.eventtime.lateness import LatenessSketch
 from slackwater.kafka.client import Place
 from slackwater.kafka.connector import connector_jars
-from slackwater.runtime.alerts import report_schemas, report_short_slack
+from slackwater.runtime.alerts import report_barren, report_schemas, report_short_slack
 from slackwater.runtime.backlog import Unread, report_strays, unread
 from slackwater.runtime.batch_files import check_files
-from slackwater.runtime.checkpoint import RETAIN, Checkpoint, check_checkpoint, open_checkpoint
+from slackwater.runtime.checkpoint import RETAIN, Checkpoint, check_checkpoint, marked_outputs, open_checkpoint
 from slackwater.runtime.deliveries import Deliveries
 from slackwater.runtime.delta_stream import changed_source
 from slackwater.runtime.folders import check_folders, check_logs
@@ -121,6 +121,9 @@ class Job:
         )
         try:
             clock = self.checkpoint.next_clock()
+            if clock.is_final and not (self.bounded or finish):
+                facts = {"path": self.checkpoint.path, "batch": clock.batch}
+                raise fault("CHECKPOINT_FINISHING", **facts, outputs=marked_outputs(self.plan))
             self._deliveries.open(clock)
             if not clock.is_final:
                 self._query(available_now=self.bounded)
@@ -276,7 +279,7 @@ class Job:
                 for name, stream in batch.stats.streams.items()
             }
             found = unread(self.plan, clock, taken, clock.now)
-            processed = self._look(number, found)
+            processed = self._look(clock, found)
             self._backlog = found.backlog
             following = next_clock(
                 self.plan,
@@ -284,6 +287,7 @@ class Job:
                 batch.stats,
                 backlog=found.backlog,
                 existing=found.known,
+                gone=found.missing,
                 may_idle=not self.bounded,
             )
             if self.clock_hook is not None:
@@ -291,7 +295,7 @@ class Job:
             following = replace(following, marks=marks)
             self.checkpoint.write_clock(following)  # 4
             crash_point("clock", number)
-            for stream, offsets in processed.items():
+            for stream, offsets in processed.items() if not clock.is_over else ():
                 self._watches[stream].commit(offsets)
         finally:
             batch.release()
@@ -314,6 +318,9 @@ class Job:
         if self.on_batch is not None:
             self.on_batch(report)
         report_strays(self.plan, found, self._strays)
+        report_barren(self.plan, following, self._alerted)
+        if clock.is_over:
+            self._stopping.set()  # what arrived meanwhile could make more batches, with nothing in them for this run
 
     def _kafka_watches(self) -> dict[str, KafkaWatch]:
         return {
@@ -327,12 +334,13 @@ class Job:
             if isinstance(source.source, KafkaSource)
         }
 
-    def _look(self, batch: int, found: Unread) -> dict[str, dict[Place, int]]:
+    def _look(self, clock: Clock, found: Unread) -> dict[str, dict[Place, int]]:
         """Add to `found` what the Kafka streams still hold; return up to where each was read."""
-        processed = self._kafka_offsets(batch)
+        processed = self._kafka_offsets(clock.batch)
         for stream, offsets in processed.items():
             look = self._watches[stream].look(offsets)
             found.backlog[stream], found.known[stream], found.lag[stream] = look.backlog, look.known, look.lag
+            found.missing[stream] = frozenset(clock.streams[stream].partitions) - look.known
         return processed
 
     def _committed_offsets(self) -> dict[str, dict[Place, int]]:

@@ -53,6 +53,16 @@ class BatchReport:
         """Records that became dead letters."""
         return sum(stream.dead for stream in self.stats.streams.values())
 
+    @property
+    def filtered(self) -> int:
+        """Rows that `where` or `map` left out, of sources and of results."""
+        return sum(stream.filtered for stream in self.stats.streams.values()) + self.total("filtered")
+
+    @property
+    def added(self) -> int:
+        """Rows that `map` made beside those it was given."""
+        return sum(stream.added for stream in self.stats.streams.values()) + self.total("added")
+
     def total(self, what: str) -> int:
         """Return a count summed over all steps: "panes", "late", "on_time", "refired" and so on."""
         return sum(counts[what] for counts in self.stats.counts.values())

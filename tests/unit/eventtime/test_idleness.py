@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+import pytest
+
 from slackwater.eventtime.clock import MIN_MS, StreamTime
-from slackwater.eventtime.watermark import Seen, TimePolicy, advance, held_back_ms
+from slackwater.eventtime.watermark import Seen, TimePolicy, advance, barren, held_back_ms
 
 SECOND: Final = 1_000
 POLICY: Final = TimePolicy(idle_after_ms=30 * SECOND)
@@ -21,11 +23,28 @@ def step(
     policy: TimePolicy = POLICY,
     backlog: frozenset[str] = NONE,
     existing: frozenset[str] = NONE,
-    **seen_s: int,
+    gone: frozenset[str] = NONE,
+    may_idle: bool = True,
+    **seen_s: int | None,
 ) -> StreamTime:
-    """Return the time after a batch at `now_s` that saw `p0=12`: an event at 12 s in partition "0"."""
-    seen = {name.removeprefix("p"): Seen(rows=1, max_ts_ms=at * SECOND) for name, at in seen_s.items()}
-    return advance(time, policy, seen=seen, backlog=backlog, existing=existing, now_ms=now_s * SECOND)
+    """Return the time after a batch at `now_s` that saw `p0=12`: an event at 12 s in partition "0".
+
+    `p0=None` is a batch that read the partition and found no row with a usable time.
+    """
+    seen = {
+        name.removeprefix("p"): Seen(rows=1, max_ts_ms=MIN_MS if at is None else at * SECOND)
+        for name, at in seen_s.items()
+    }
+    return advance(
+        time,
+        policy,
+        seen=seen,
+        backlog=backlog,
+        existing=existing,
+        gone=gone,
+        now_ms=now_s * SECOND,
+        may_idle=may_idle,
+    )
 
 
 def test_slowest_partition_decides() -> None:
@@ -69,11 +88,81 @@ def test_partition_that_comes_back_holds_again_and_never_turns_the_watermark_bac
     assert time.watermark_ms == 44 * SECOND, "and it decides again"
 
 
-def test_when_all_are_idle_the_watermark_stays() -> None:
+@pytest.mark.parametrize("last", ["0", "1", None])
+def test_when_all_are_idle_the_watermark_is_the_largest_that_one_had_reached_whichever_fell_silent_last(
+    last: str | None,
+) -> None:
     time = step(StreamTime(), 0, p0=10, p1=3)
-    time = step(time, 100)
+    if last is not None:
+        time = step(time, 20, p0=10) if last == "0" else step(time, 20, p1=3)
+    for now_s in (30, 50, 600):
+        time = step(time, now_s)
     assert all(part.is_idle for part in time.partitions.values())
-    assert (time.watermark_ms, time.held_by) == (3 * SECOND, "")
+    assert (time.watermark_ms, time.held_by) == (10 * SECOND, "")
+
+
+def test_out_of_orderness_is_kept_when_all_are_idle() -> None:
+    policy = TimePolicy(idle_after_ms=30 * SECOND, out_of_orderness_ms=2 * SECOND)
+    time = step(step(StreamTime(), 0, policy=policy, p0=10), 100, policy=policy)
+    assert time.watermark_ms == 8 * SECOND
+
+
+def test_partition_that_brings_no_usable_row_is_set_aside_like_a_silent_one() -> None:
+    time = step(StreamTime(), 0, p0=10, p1=3)
+    for now_s in (10, 20, 29):
+        time = step(time, now_s, p0=now_s, p1=None)
+        assert time.watermark_ms == 3 * SECOND
+    time = step(time, 30, p0=30, p1=None)
+    assert time.watermark_ms == 30 * SECOND
+    assert barren(time) == ["1"]
+    time = step(time, 31, p0=31, p1=31)
+    assert not time.partitions["1"].is_idle
+    assert barren(time) == []
+
+
+def test_partition_that_never_brought_a_usable_row_is_set_aside_too() -> None:
+    time = step(StreamTime(), 0, p0=10, p1=None)
+    assert time.watermark_ms == MIN_MS
+    assert step(time, 30, p0=30, p1=None).watermark_ms == 30 * SECOND
+
+
+def test_partition_whose_backlog_brings_no_usable_row_is_set_aside_and_one_not_read_is_not() -> None:
+    waiting = frozenset({"1"})
+    time = step(StreamTime(), 0, p0=10, p1=3)
+    time = step(time, 40, backlog=waiting, p0=40)
+    assert time.watermark_ms == 3 * SECOND, "it was not read"
+    time = step(time, 50, backlog=waiting, p0=50, p1=None)
+    assert time.watermark_ms == 3 * SECOND, "what it brings is known since now"
+    time = step(time, 80, backlog=waiting, p0=80, p1=None)
+    assert time.watermark_ms == 80 * SECOND
+    time = step(time, 81, backlog=waiting, p0=81)
+    assert time.watermark_ms == 81 * SECOND, "and stays set aside in a batch that does not read it"
+
+
+def test_silent_partition_is_not_named_as_one_without_usable_rows() -> None:
+    time = step(step(StreamTime(), 0, p0=10, p1=3), 30, p0=40)
+    assert time.partitions["1"].is_idle
+    assert barren(time) == []
+
+
+def test_partition_that_is_gone_for_a_day_is_forgotten() -> None:
+    gone, day = frozenset({"1"}), 86_400
+    time = step(StreamTime(), 0, policy=TimePolicy(), p0=10, p1=3)
+    time = step(time, day - 1, policy=TimePolicy(), gone=gone, p0=100)
+    assert time.watermark_ms == 3 * SECOND
+    time = step(time, day, policy=TimePolicy(), gone=gone, p0=200)
+    assert (list(time.partitions), time.watermark_ms, time.held_by) == (["0"], 200 * SECOND, "0")
+
+
+def test_partition_that_is_there_or_read_is_never_forgotten() -> None:
+    time = step(StreamTime(), 0, p0=10, p1=3)
+    assert set(step(time, 1_000_000, p0=11).partitions) == BOTH
+    assert set(step(time, 1_000_000, gone=BOTH, p0=11, p1=4).partitions) == BOTH
+
+
+def test_bounded_run_forgets_no_partition() -> None:
+    time = step(StreamTime(), 0, p0=10, p1=3)
+    assert set(step(time, 1_000_000, gone=BOTH, may_idle=False).partitions) == BOTH
 
 
 def test_when_all_are_idle_the_watermark_goes_on_with_the_clock_if_asked_to() -> None:
