@@ -132,9 +132,18 @@ CATALOGUE: Final[dict[str, str]] = {
         "a checkpoint must have a format this version knows; `{path}` has format {got}, known is "
         "{known}; use the version of Slackwater that wrote it"
     ),
+    "CHECKPOINT_IN_USE": (
+        "a checkpoint is run by one driver at a time; `{path}` is in use by {owner} since {since}, last "
+        "heartbeat {silent} ago; leave that driver running, or stop it first; if its machine is gone, start "
+        "again after {stale} without a heartbeat"
+    ),
     "CHECKPOINT_KEY_GROUPS": (
         "the number of key groups is fixed when a checkpoint is made; `{path}` has {found}, the "
         "pipeline says {mine}; keep key_groups={found}, or start with a new checkpoint"
+    ),
+    "CHECKPOINT_LOST": (
+        "a driver delivers only while it holds the lock of its checkpoint; `{path}` is no longer its own: "
+        "{how}; leave the other driver running, or stop it and start this one again; nothing was doubled"
     ),
     "CHECKPOINT_OF_ANOTHER": (
         "a checkpoint belongs to one pipeline; `{path}` belongs to `{found}`, this is `{mine}`; choose another folder"

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from slackwater.eventtime.clock import Clock, Marks
     from slackwater.plan import Plan
     from slackwater.runtime.checkpoint import Checkpoint
+    from slackwater.runtime.lock import Lease
     from slackwater.runtime.outputs import EvaluatedBatch
 
 
@@ -23,6 +24,7 @@ class Deliveries:
 
     plan: Plan
     checkpoint: Checkpoint
+    lease: Lease
     is_stopping: Callable[[], bool]
     take_over: bool = False
     """Whether sinks with marks that this run cannot explain are to be written to all the same."""
@@ -36,7 +38,9 @@ class Deliveries:
         for output in self.plan.outputs:
             slot = Slot(pipeline=self.plan.name, output=output.name, schema=output.schema)
             for name, sink in named(output.name, output.sinks).items():
-                self._outlets[name] = Outlet(sink=sink, slot=slot, is_stopping=self.is_stopping)
+                self._outlets[name] = Outlet(
+                    sink=sink, slot=slot, is_stopping=self.is_stopping, check_owner=self.lease.check
+                )
                 self._outlets[name].check(self._expected(name, 0, begun, noted))
 
     def deliver(self, batch: EvaluatedBatch, clock: Clock) -> Marks:
@@ -44,6 +48,7 @@ class Deliveries:
         marks = {name: dict(slots) for name, slots in clock.marks.items()}
         if not any(batch.rows.values()):
             return marks
+        self.lease.check()
         layout = self.checkpoint.begin_delivery(batch.number, self.plan.fingerprint, self._layout(batch))
         mark, noted = self.checkpoint.begun_mark(batch.number), self.checkpoint.noted_marks(clock)
 
@@ -54,6 +59,7 @@ class Deliveries:
             rows = batch.sink_batch(outlet.slot.output, outlet.slot.schema)
             if rows.rows == 0:
                 continue
+            self.lease.check()
             if outlet.sink.delivery == "at_most_once" and not self.checkpoint.begin_attempt(name, batch.number):
                 continue
             written = self._deliver(
@@ -73,7 +79,7 @@ class Deliveries:
             return [0]
         if outlet.sink.uses_marks:
             outlet.judge(driver)
-        write = _SlotWriter(outlet.sink, outlet.slot, expected)
+        write = _SlotWriter(outlet.sink, outlet.slot, expected, self.lease)
         parts = batch.in_parallel(outlet.slot.output, outlet.slot.schema, write)
         if outlet.sink.uses_marks:
             nothing = SinkBatch(batch=rows.batch, schema=rows.schema, rows=0, frames=lambda: iter(()))
@@ -107,11 +113,12 @@ class _SlotWriter:
     sink: Sink
     slot: Slot
     expected: dict[int, Expected]
+    lease: Lease
 
     def __call__(self, part: int, rows: SinkBatch) -> None:
         number = part + 1
         slot = Slot(pipeline=self.slot.pipeline, output=self.slot.output, schema=self.slot.schema, number=number)
-        outlet = Outlet(sink=self.sink, slot=slot)
+        outlet = Outlet(sink=self.sink, slot=slot, check_owner=self.lease.check)
         try:
             outlet.deliver(rows, self.expected[number])
         finally:

@@ -5,6 +5,8 @@ One micro-batch, as the driver sees it (`_on_batch`):
 2. evaluate every partition: FRONT and KEYED run on the executors;
 3. deliver each output to its sinks, which do nothing if they have the batch already;
 4. write the clock of the next batch. Spark then commits the batch.
+
+A driver holds the lock of its checkpoint while it runs, and looks at it before each of these steps.
 """
 
 from __future__ import annotations
@@ -39,6 +41,7 @@ from slackwater.runtime.deliveries import Deliveries
 from slackwater.runtime.delta_stream import changed_source
 from slackwater.runtime.folders import check_folders, check_logs
 from slackwater.runtime.kafka_watch import KafkaWatch, processed_offsets
+from slackwater.runtime.lock import Lease, check_free, held
 from slackwater.runtime.outputs import EvaluatedBatch
 from slackwater.runtime.query import packets
 from slackwater.runtime.report import BatchReport
@@ -97,25 +100,38 @@ class Job:
     _alerted: set[str] = field(default_factory=set)
     _watches: dict[str, KafkaWatch] = field(default_factory=dict)
     _deliveries: Deliveries | None = None
+    _lease: Lease | None = None
 
     def run(self, *, finish: bool = False) -> None:
         """Run until stopped; a bounded run, or one told to `finish`, ends with the final watermark."""
+        try:
+            with held(self.checkpoint.path) as self._lease:
+                self._locked(self._lease, finish=finish)
+        finally:
+            self.ended.set()
+
+    def _locked(self, lease: Lease, *, finish: bool) -> None:
         check_folders(self.plan, self.checkpoint.home, self.spark.sparkContext)
         self._watches = self._kafka_watches()
         try:
             read = self._committed_offsets()
             for stream, watch in self._watches.items():
                 watch.check(read.get(stream, {}))
-            self._run(finish=finish)
+            self._run(lease, finish=finish)
+        except Exception as error:
+            # Whatever a driver that was replaced stumbles over, files of Spark's above all, this is the reason.
+            if (lost := lease.lost()) is not None:
+                raise lost from error
+            raise
         finally:
             for watch in self._watches.values():
                 watch.close()
-            self.ended.set()
 
-    def _run(self, *, finish: bool) -> None:
+    def _run(self, lease: Lease, *, finish: bool) -> None:
         self._deliveries = Deliveries(
             plan=self.plan,
             checkpoint=self.checkpoint,
+            lease=lease,
             is_stopping=self._stopping.is_set,
             take_over=self.take_over,
         )
@@ -261,6 +277,8 @@ class Job:
 
     def _batch(self, frame: DataFrame, number: int) -> None:
         began = time.monotonic()
+        assert self._lease is not None, "taken before the query was started"
+        self._lease.check()
         clock = self.checkpoint.begun_clock(number)
         check_files(self.plan, self.checkpoint, number)
         # This is the stream's own thread, and the jobs it starts carry its properties to every task.
@@ -293,6 +311,7 @@ class Job:
             if self.clock_hook is not None:
                 following = self.clock_hook(following)
             following = replace(following, marks=marks)
+            self._lease.check()
             self.checkpoint.write_clock(following)  # 4
             crash_point("clock", number)
             for stream, offsets in processed.items() if not clock.is_over else ():
@@ -384,6 +403,7 @@ def make_job(
     """Prepare a plan to run on Spark, with all that can be checked before the first batch."""
     trigger_ms = duration_ms(trigger, what="`trigger`", least_ms=0)
     path = Path(checkpoint or Path(".slackwater") / plan.name).absolute()
+    check_free(path)
     check_checkpoint(path, plan)
     check_logs(plan)
     if on_start is not None:
@@ -395,10 +415,12 @@ def make_job(
         partitions = _power_of_two_at_most(min(plan.key_groups, max(1, session.sparkContext.defaultParallelism)))
     elif partitions < 1 or plan.key_groups % partitions:
         raise fault("PARTITIONS", got=partitions, key_groups=plan.key_groups)
+    with held(path):
+        opened = open_checkpoint(path, plan, partitions=partitions, accept_changes=accept_changes)
     return Job(
         plan=plan,
         spark=session,
-        checkpoint=open_checkpoint(path, plan, partitions=partitions, accept_changes=accept_changes),
+        checkpoint=opened,
         trigger_ms=trigger_ms,
         bounded=bounded,
         on_batch=on_batch,

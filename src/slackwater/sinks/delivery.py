@@ -78,6 +78,8 @@ class Outlet:
     sink: Sink
     slot: Slot
     is_stopping: Callable[[], bool] = lambda: False
+    check_owner: Callable[[], None] = lambda: None
+    """Raises if another driver runs this job now; asked before the slot is opened and before it is written to."""
     _writer: SinkWriter | None = None
     _found: Mark | None = None
     _dice: random.Random = field(default_factory=random.Random)
@@ -145,13 +147,16 @@ class Outlet:
         writer = self._open()  # 1, 2
         crash_point("opened", batch.batch)
         if not self.sink.uses_marks or not expected.is_there(self._found, self.sink, self.slot):  # 3
+            self.check_owner()
             writer.write(batch, expected.mark if self.sink.delivery == "exactly_once" else None)  # 4
             self._found = expected.mark
         crash_point("committed", batch.batch)
 
     def _deliver_or_lose(self, batch: SinkBatch) -> None:
         try:
-            self._open().write(batch, None)
+            writer = self._open()
+            self.check_owner()
+            writer.write(batch, None)
         except Unavailable as trouble:
             self.close()
             facts = {"sink": self.sink, "output": self.slot.output, "why": trouble, "batch": batch.batch}
@@ -159,6 +164,7 @@ class Outlet:
 
     def _open(self) -> SinkWriter:
         if self._writer is None:
+            self.check_owner()
             self._writer = self.sink.open(self.slot)
             self._found = self._writer.mark() if self.sink.uses_marks else None
             if not isinstance(self._found, Mark | None):
