@@ -41,7 +41,7 @@ class WorkerMemory:
         samples = 0
         while True:
             if samples % _SAMPLES_PER_SEARCH == 0:
-                self._workers = [child for child in _children() if _is_worker(child)]  # walks all processes
+                self._workers = [child for child in _children() if is_worker(child)]  # walks all processes
             samples += 1
             for worker in self._workers:
                 try:
@@ -66,7 +66,7 @@ class CpuTime:
         for child in _children():
             try:
                 times = child.cpu_times()
-                if _is_worker(child):
+                if is_worker(child):
                     # A worker that has ended is in its parent's account.
                     workers += times.user + times.system + times.children_user + times.children_system
                 else:
@@ -83,7 +83,8 @@ def _children() -> list[psutil.Process]:
     return found
 
 
-def _is_worker(process: psutil.Process) -> bool:
+def is_worker(process: psutil.Process) -> bool:
+    """Return whether this is Spark's Python daemon, or a worker that it has forked."""
     try:
         # The daemon, and what it forks, which keeps its name: `python -m pyspark.daemon`, or Slackwater's own.
         # (The JVM has the daemon's name among its settings.)

@@ -1097,6 +1097,10 @@ CATALOGUE: Final[dict[str, str]] = {
     ),
     "REPAIR_NAME": "a repair function is named as FILE.py:function; got {got}; try --repair repair.py:mend",
     "RESERVED_COLUMN": ("column names that begin with `__` belong to Slackwater; got `{name}`; rename the column"),
+    "RESULTS_UNHANDLED": (
+        "rows and results must go somewhere; got no end for those of {what}; add .to(sink) or a "
+        "further step, or leave it out of the pipeline: it would be computed for nobody"
+    ),
     "RETRY_BUSY": "one retry at a time may use a ledger; another one holds {path}; wait until it has ended",
     "RETRY_LEDGER": (
         "a ledger of retries is written by `slackwater dead-letters retry` alone; line {line} of "

@@ -227,6 +227,7 @@ class _Planner:
 
     def _check_ended(self, pipeline: str) -> None:
         """Refuse outputs that go nowhere, streams that a sink cannot take, and outputs that would mix."""
+        self._check_used()
         places: dict[str, str] = {}
         for output in self.outputs.values():
             owner = output.name.rsplit(".", 1)[0]
@@ -250,6 +251,13 @@ class _Planner:
             if name not in self.outputs:
                 owner = name.rsplit(".", 1)[0]
                 raise refuse("OUTPUT_UNKNOWN", name=name, hint=near_miss(owner, [*self.sources, *self.steps]))
+
+    def _check_used(self) -> None:
+        """Refuse a stream or a step whose rows reach neither a sink nor another step."""
+        for origin in self.origins.values():
+            if not origin.paths:
+                what = "step" if origin.name in self.steps else "stream"
+                raise refuse("RESULTS_UNHANDLED", what=f"{what} `{origin.name}`")
 
     def _check_takes(self, output: OutputPlan) -> tuple[str, ...]:
         """Refuse results that a sink cannot take; return the columns they are keyed by."""

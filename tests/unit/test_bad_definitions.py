@@ -171,6 +171,28 @@ def without_late() -> Any:  # noqa: ANN401
     return sw.Pipeline("p", results.to(sw.sinks.memory()), stream.dead_letters.drop())
 
 
+def without_results(*more: Any) -> Any:  # noqa: ANN401
+    """Build a pipeline whose late rows and dead letters end somewhere, and whose results do not."""
+    stream = purchases()
+    results = stream.key_by("user_id").window(sw.tumbling("1m")).aggregate(n=sw.count())
+    return sw.Pipeline("p", results.late.drop(), stream.dead_letters.drop(), *more)
+
+
+def beside_a_stream() -> Any:  # noqa: ANN401
+    """Build the same beside a stream whose rows end somewhere."""
+    more = purchases("more")
+    return without_results(more.to(sw.sinks.memory()), more.dead_letters.drop())
+
+
+def chain_without_results() -> Any:  # noqa: ANN401
+    """Build a pipeline of two steps, of which the second ends nowhere."""
+    stream = purchases()
+    first = stream.key_by("user_id").window(sw.tumbling("1m")).aggregate(n=sw.count())
+    second = first.key_by("user_id").window(sw.tumbling("1h"), name="hourly").aggregate(n=sw.count())
+    ends = [first.late.drop(), second.late.drop(), stream.dead_letters.drop()]
+    return sw.Pipeline("p", first.to(sw.sinks.memory()), *ends)
+
+
 def foreign_dead_letters() -> Any:  # noqa: ANN401
     """End the dead letters of a step that has no row functions, and so none."""
     stream = purchases("orders")
@@ -323,6 +345,10 @@ WINDOWS = [
 OUTPUTS = [
     Bad("no output", "PIPELINE_EMPTY", "got none in `p`", lambda: sw.Pipeline("p")),
     Bad("an output that ends nowhere", "OUTPUT_NOT_ENDED", "got a Results in `p`", lambda: sw.Pipeline("p", windowed().aggregate(n=sw.count()))),
+    Bad("results left unhandled", "RESULTS_UNHANDLED", "got no end for those of step `purchases.window`; add .to(sink)", without_results),
+    Bad("results of a chain left unhandled", "RESULTS_UNHANDLED", "step `hourly`", chain_without_results),
+    Bad("results left unhandled beside a stream that is not", "RESULTS_UNHANDLED", "step `purchases.window`", beside_a_stream),
+    Bad("rows left unhandled", "RESULTS_UNHANDLED", "got no end for those of stream `purchases`", lambda: sw.Pipeline("p", purchases().dead_letters.to(sw.sinks.memory()))),
     Bad("late rows left unhandled", "LATE_UNHANDLED", "got no end for those of step `purchases.window`; add results.late.to(sink)", without_late),
     Bad("dead letters left unhandled", "DEAD_LETTERS_UNHANDLED", "add purchases.dead_letters.to(sink)", lambda: sw.Pipeline("p", purchases().to(sw.sinks.memory()))),
     Bad("dead letters of results left unhandled", "DEAD_LETTERS_UNHANDLED", "got none for `purchases.window`", lambda: built(windowed().aggregate(n=sw.count()).where("n > 1"))),

@@ -10,7 +10,8 @@ import pyspark
 
 from slackwater.jars import jars
 
-_CONNECTOR: Final = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__}"
+# Spark's patch releases change nothing that it uses; not every mirror has a connector for each of them.
+_CONNECTOR: Final = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"
 # Delegation tokens, of which nothing changed since; not every mirror has the newer ones.
 _TOKENS: Final = "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0"
 _VERSION: Final = re.compile(r"-\d[\w.]*$")
