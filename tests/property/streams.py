@@ -170,7 +170,7 @@ def setups(draw: st.DrawFn, windows: st.SearchStrategy[Window] = ANY) -> Setup:
 @st.composite
 def batches(draw: st.DrawFn, *, most: int = 8, fates: st.SearchStrategy[Fate] | None = None) -> list[Batch]:
     """Draw a stream, cut into batches; event time moves on with the batches, with rows far behind it."""
-    fates = fates or st.sampled_from(["good"] * 6 + ["broken", "no_time", "ahead", "filtered"])
+    fates = st.sampled_from(["good"] * 6 + ["broken", "no_time", "ahead", "filtered"]) if fates is None else fates
     drawn, next_id = [], 0
     for number in range(draw(st.integers(1, most))):
         records = []

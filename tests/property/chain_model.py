@@ -1,0 +1,344 @@
+"""What a windowed step must show, batch by batch: slow, obvious, and without a line of the engine.
+
+A step gets rows (key, event time, tag) and shows panes of tags. Time is a whole number of milliseconds.
+
+- The watermark W in force during a batch was decided after the batch before. A window is complete when W >= end,
+  and forgotten when W >= end + lateness. A row is late when every window it belongs to is forgotten.
+- The first step of a chain fires by W, then takes the batch's rows, judged by W. A step behind it takes rows that the
+  step before shows in the same batch: it judges them by the W of the batch before, then fires by W, both less the
+  latenesses of the steps before it.
+- A batch takes all its rows before it asks a window for a pane, and asks once for each reason.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+BEGINNING: Final = -(10**15)
+END: Final = 10**15
+"""The ends of time: before the first watermark, and the final watermark, which no delay moves."""
+
+
+@dataclass(frozen=True)
+class Row:
+    key: object
+    ts: int
+    tag: str
+    """Names the row wherever it turns up."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Window:
+    """Which rows belong together; what a kind does not need is 0."""
+
+    kind: Literal["tumbling", "hopping", "cumulative", "sliding", "session", "global"]
+    size: int = 0
+    every: int = 0
+    offset: int = 0
+    gap: int = 0
+    touching: Literal["merge", "separate"] = "merge"
+    max_length: int = 0
+
+    def places(self, ts: int) -> list[tuple[int, int]]:
+        """Return the windows [start, end) of a row at `ts`, found by trying every start around it."""
+        match self.kind:
+            case "tumbling" | "hopping":
+                every = self.every or self.size
+                starts = [start for start in range(ts - self.size + 1, ts + 1) if (start - self.offset) % every == 0]
+                return [(start, start + self.size) for start in starts]
+            case "cumulative":
+                [start] = [s for s in range(ts - self.size + 1, ts + 1) if (s - self.offset) % self.size == 0]
+                ends = range(start + self.every, start + self.size + 1, self.every)
+                return [(start, end) for end in ends if end > ts]
+            case "sliding":
+                return [(ts + 1 - self.size, ts + 1)]
+            case "session":
+                return [(ts, ts + self.gap)]
+            case "global":
+                return [(BEGINNING, END)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trigger:
+    """When a window shows a pane."""
+
+    early_count: int | None = None
+    """So many rows came since the last pane, before the window is complete."""
+    early_every: int | None = None
+    """So much processing time passed, counted from the first row, and something is new."""
+    early_event_time: int | None = None
+    """The watermark passed a multiple of this that lies after the first row and before the window's last instant."""
+    on_time: bool = True
+    """The window is complete."""
+    repeat_unchanged: bool = True
+    """It shows the on-time pane even if nothing came since the last early one."""
+    late_count: int | None = 1
+    """So many rows came since the last pane, after the window was complete."""
+    is_final: bool = False
+    """Rows that come after the window is complete are ignored."""
+    once: bool = False
+    """The first pane is the last: rows that come after it are ignored."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    window: Window
+    trigger: Trigger = field(default_factory=Trigger)
+    lateness: int = 0
+    accumulation: Literal["discarding", "accumulating", "retracting"] = "accumulating"
+    on_close: Literal["flush", "discard"] = "flush"
+    """What becomes of rows that no trigger has shown when their window is forgotten."""
+
+    @property
+    def may_update(self) -> bool:
+        """Whether a window may show two panes, so that a step behind this one would count rows twice."""
+        trigger = self.trigger
+        if self.window.kind == "sliding":
+            return self.lateness > 0
+        early = trigger.early_count or trigger.early_every or trigger.early_event_time
+        return not trigger.once and bool(early or (self.lateness > 0 and not trigger.is_final))
+
+
+@dataclass(frozen=True)
+class Pane:
+    """A row of the results."""
+
+    key: object
+    start: int
+    end: int
+    tags: tuple[str, ...]
+    pane: str
+    is_retraction: bool = False
+
+
+@dataclass(frozen=True)
+class Late:
+    """A row of the late output."""
+
+    tag: str
+    late_by: int
+    windows: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Time:
+    previous: int
+    watermark: int
+    now: int
+    is_first: bool
+
+    @property
+    def judge(self) -> int:
+        """The watermark that decides whether a row of this batch is late."""
+        return self.watermark if self.is_first else self.previous
+
+
+@dataclass(eq=False)
+class Open:
+    """A window of a key that is not forgotten."""
+
+    key: object
+    start: int
+    end: int
+    rows: list[Row] = field(default_factory=list)
+    new: list[Row] = field(default_factory=list)
+    """Its rows that no pane has shown."""
+    shown: list[Pane] = field(default_factory=list)
+    """What a reader of a retracting step holds of it: more than one where sessions became one."""
+    is_done: bool = False
+    due: int | None = None
+    tick: int | None = None
+
+
+@dataclass
+class Shown:
+    """What a step does in one batch."""
+
+    panes: list[Pane] = field(default_factory=list)
+    late: list[Late] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+    """Rows on_time, refired (behind the watermark, but not late), late and in no_window; rows of windows ignored."""
+
+
+class Model:
+    """One step, from its first batch to the end of time."""
+
+    def __init__(self, step: Step) -> None:
+        self.step = step
+        self.open: list[Open] = []
+        self.taken: list[Row] = []
+        self.out = Shown()
+
+    def batch(self, rows: Iterable[Row], time: Time) -> Shown:
+        """Return what the step shows in a batch; `rows` come in the order of their arrival."""
+        self.out = Shown()
+        if time.is_first:
+            self._advance(time)
+        self._add(list(rows), time)
+        if not time.is_first:
+            self._advance(time)
+        return self.out
+
+    def _add(self, rows: list[Row], time: Time) -> None:
+        touched = self._add_to_sessions(rows, time) if self.step.window.kind == "session" else self._assign(rows, time)
+        if self.step.window.kind == "sliding":
+            fresh = {row.tag for row in rows}
+            for window in self._looking_back(self.open):
+                if window.end <= time.judge and fresh & {row.tag for row in window.rows}:
+                    self._fire(window, "late")
+            return
+        for window in touched:
+            passed = window.end <= time.judge
+            wanted = self.step.trigger.late_count if passed else self.step.trigger.early_count
+            if wanted is not None and len(window.new) >= wanted:
+                self._fire(window, "late" if passed else "early")
+
+    def _assign(self, rows: list[Row], time: Time) -> list[Open]:
+        touched = []
+        for row in rows:
+            places = self.step.window.places(row.ts)
+            kept = [(start, end) for start, end in places if end + self.step.lateness > time.judge]
+            if self._judge(row, places, kept, time):
+                for start, end in kept:
+                    known = [w for w in self.open if (w.key, w.start, w.end) == (row.key, start, end)]
+                    if not known:
+                        known = [Open(row.key, start, end)]
+                        self.open += known
+                    if self._take(known[0], row, time) and known[0] not in touched:
+                        touched += known
+        return touched
+
+    def _judge(
+        self, row: Row, places: list[tuple[int, int]], kept: list[tuple[int, int]], time: Time
+    ) -> bool:
+        """Put the row into its one account; return whether a window takes it."""
+        if not places:
+            self.out.counts["no_window"] += 1
+        elif not kept:
+            self.out.counts["late"] += 1
+            self.out.late.append(Late(row.tag, time.judge - row.ts, tuple(places)))
+        else:
+            behind = any(end <= time.judge for _, end in kept)
+            self.out.counts["refired" if behind else "on_time"] += 1
+            self.taken.append(row)
+        return bool(kept)
+
+    def _take(self, window: Open, row: Row, time: Time) -> bool:
+        """Add a row to its window; return whether that is not finished."""
+        trigger = self.step.trigger
+        if window.is_done or (trigger.is_final and window.end <= time.judge):
+            self.out.counts["ignored"] += 1
+            return False
+        if trigger.early_every is not None and not (trigger.on_time and window.end <= time.judge):
+            if window.due is None:
+                window.due = time.now + trigger.early_every
+            elif not window.new:
+                self._catch_up(window, time)  # what was due while nothing was new is not shown later
+        if trigger.early_event_time is not None and window.tick is None:
+            window.tick = row.ts - row.ts % trigger.early_event_time + trigger.early_event_time
+        window.rows.append(row)
+        window.new.append(row)
+        return True
+
+    def _add_to_sessions(self, rows: list[Row], time: Time) -> list[Open]:
+        """A row is judged with the whole session it becomes part of."""
+        touched: list[Open] = []
+        waiting = list(rows)
+        # First what is not late by itself, then what touches a session that is remembered, until nothing does.
+        while ready := [row for row in waiting if row.ts + self.step.window.gap + self.step.lateness > time.judge] or [
+            row for row in waiting if self._touched(row)
+        ]:
+            for row in ready:
+                waiting.remove(row)
+                own = self.step.window.places(row.ts)
+                self._judge(row, own, own, time)
+                session = self._joined(row)
+                if self._take(session, row, time):
+                    touched.append(session)
+        for row in waiting:
+            self._judge(row, self.step.window.places(row.ts), [], time)
+        return [session for number, session in enumerate(touched) if session in self.open and session not in touched[:number]]
+
+    def _touched(self, row: Row) -> list[Open]:
+        start, end = row.ts, row.ts + self.step.window.gap
+        mine = [session for session in self.open if session.key == row.key]
+        if self.step.window.touching == "merge":
+            return [session for session in mine if session.start <= end and start <= session.end]
+        return [session for session in mine if session.start < end and start < session.end]
+
+    def _joined(self, row: Row) -> Open:
+        """Return the one session that `row` makes of those it touches."""
+        parts = self._touched(row)
+        session = Open(row.key, row.ts, row.ts + self.step.window.gap)
+        for part in parts:
+            self.open.remove(part)
+            session.start, session.end = min(session.start, part.start), max(session.end, part.end)
+            session.rows += part.rows
+            session.new += part.new
+            session.shown += part.shown
+            session.is_done = session.is_done or part.is_done
+        session.due = min((part.due for part in parts if part.due is not None), default=None)
+        session.tick = min((part.tick for part in parts if part.tick is not None), default=None)
+        if session.is_done:
+            self.out.counts["ignored"] += len(session.new)
+            session.new = []
+        self.open.append(session)
+        return session
+
+    def _looking_back(self, instants: Iterable[Open]) -> list[Open]:
+        """Give each instant of a sliding window all rows of the time before it."""
+        for window in (instants := list(instants)):
+            window.rows = [row for row in self.taken if row.key == window.key and window.start <= row.ts < window.end]
+        return instants
+
+    def _advance(self, time: Time) -> None:
+        trigger = self.step.trigger
+        for window in self._looking_back(self.open) if self.step.window.kind == "sliding" else list(self.open):
+            if window.due is not None and window.due <= time.now:
+                passed = window.end <= time.previous
+                if not passed or not trigger.on_time:
+                    if window.new:
+                        self._fire(window, "late" if passed else "early")
+                    self._catch_up(window, time)
+            if window.tick is not None and trigger.early_event_time is not None and window.end > time.previous:
+                # The end of time is no multiple of anything: a window without end has only its last pane then.
+                while window.tick < min(time.watermark, window.end - 1) and min(time.watermark, window.end) < END:
+                    self._fire(window, "early")
+                    window.tick += trigger.early_event_time
+            if time.previous < window.end <= time.watermark:
+                if trigger.on_time and (trigger.repeat_unchanged or window.new):
+                    self._fire(window, "on_time")
+                window.is_done = window.is_done or trigger.is_final
+            if window.end == END == time.watermark or window.end + self.step.lateness <= time.watermark:
+                self.open.remove(window)
+                if window.new and not window.is_done:
+                    if self.step.on_close == "flush":
+                        self._fire(window, "late")
+                    else:
+                        self.out.counts["ignored"] += len(window.new)
+
+    def _catch_up(self, window: Open, time: Time) -> None:
+        assert window.due is not None
+        assert self.step.trigger.early_every is not None
+        while window.due <= time.now:
+            window.due += self.step.trigger.early_every
+
+    def _fire(self, window: Open, pane: str) -> None:
+        rows = window.new if self.step.accumulation == "discarding" else window.rows
+        if window.is_done or not rows:
+            return
+        tags = tuple(sorted(row.tag for row in rows))
+        window.new = []
+        now = Pane(window.key, window.start, window.end, tags, pane)
+        if self.step.accumulation == "retracting":
+            before = [(was.start, was.end, was.tags) for was in window.shown]
+            if before == [(now.start, now.end, now.tags)]:
+                return
+            for was in window.shown:
+                self.out.panes.append(Pane(was.key, was.start, was.end, was.tags, pane, is_retraction=True))
+            window.shown = [now]
+        self.out.panes.append(now)
+        window.is_done = self.step.trigger.once
