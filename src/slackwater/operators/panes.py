@@ -54,7 +54,8 @@ class Panes:
 
     def known(self, rows: pl.DataFrame, time: StepTime) -> pl.DataFrame:
         """Return rows from the state as they are before a batch's rows join them."""
-        if self._schedule.early_every_ms is not None:
+        if self._schedule.early_every_ms is not None and time.fire_first:
+            # Those that were due have been shown already; a step that adds first shows them afterwards.
             rows = self._catch_up(rows, time.now_ms, time.judge_ms)
         return rows.with_columns(pl.lit(0, dtype=pl.Int64).alias("__fresh"))
 
@@ -84,8 +85,7 @@ class Panes:
     def after_rows(self, rows: pl.DataFrame, time: StepTime, out: Shown) -> pl.DataFrame:
         """Fire what this batch's rows call for (count triggers), once per window; drops `__fresh`."""
         watermark_ms = time.judge_ms
-        if self.spec.can_finish:
-            out.count("ignored", int(rows.filter("__done")["__fresh"].sum()))
+        rows = self._without_ignored(rows, out)
         touched = (pl.col("__fresh") > 0) & self._unfinished
         passed = pl.col("__end") <= watermark_ms
         late = touched & passed & _at_least(self._schedule.late_count)
@@ -105,6 +105,7 @@ class Panes:
         """Move processing time, then the watermark; return the rows that are still remembered."""
         sched = self._schedule
         open_before = pl.col("__end") > time.previous_ms
+        rows = self._without_ignored(rows, out)
         if sched.early_every_ms is not None:
             rows = self._processing_time(rows, time, out)
         if sched.early_event_time_ms is not None and time.watermark_ms > time.previous_ms:
@@ -126,6 +127,13 @@ class Panes:
         else:
             out.count("ignored", int(rows.filter(unshown)["__new"].sum()))
         return rows.filter(~forgotten)
+
+    def _without_ignored(self, rows: pl.DataFrame, out: Shown) -> pl.DataFrame:
+        """Count the new rows of windows that are finished: they will not be shown."""
+        if not self.spec.can_finish:
+            return rows
+        out.count("ignored", int(rows.filter("__done")["__new"].sum()))
+        return rows.with_columns(pl.when("__done").then(pl.lit(0, pl.Int64)).otherwise("__new").alias("__new"))
 
     def show_last(self, rows: pl.DataFrame, watermark_ms: int, out: Shown) -> None:
         """Show the only pane of windows that are complete and forgotten at once."""

@@ -46,9 +46,8 @@ class Sessions(WindowOperator):
         if not state.wakes(time):
             return
         rows = state.take_rows(list(state.pieces), self.spec)
-        self._store(
-            self._shown(rows, lambda sessions: self.panes.advance(sessions, time, out)), state, time.watermark_ms
-        )
+        kept = self._shown(self._sessions(rows), lambda sessions: self.panes.advance(sessions, time, out))
+        self._store(kept, state, time.watermark_ms)
 
     def _add(self, rows: GroupRows, time: StepTime, state: StepState, out: Shown) -> None:
         spec = self.spec
@@ -64,14 +63,20 @@ class Sessions(WindowOperator):
         opened = rows.frame(spec.name, rows.open)
         fresh = [self.panes.start(frame) for frame in (opened, behind) if frame is not None]
         known = self.panes.known(state.take_rows(list(state.pieces), self.spec), time)
+        old = 0 if behind is None else behind.height
         if suspects is not None:
             accepted = self._judge(suspects, pl.concat([known, *fresh]), time, out)
             fresh.append(self.panes.start(accepted))
-        out.count("refired", 0 if behind is None else int(behind["__new"].sum()))
-        every = pl.concat([known, *fresh])
-        self._store(
-            self._shown(every, lambda sessions: self.panes.after_rows(sessions, time, out)), state, time.judge_ms
-        )
+            old += accepted.height
+        every = self._sessions(pl.concat([known, *fresh]))
+        if old:
+            # A row behind the watermark corrects what was shown, unless its session is open all the same.
+            corrects = every.select("__new", passed=self._until <= time.judge_ms).tail(old)
+            refired = int(corrects.filter("passed")["__new"].sum())
+            out.count("refired", refired)
+            out.count("on_time", int(corrects["__new"].sum()) - refired)
+        kept = self._shown(every, lambda sessions: self.panes.after_rows(sessions, time, out))
+        self._store(kept, state, time.judge_ms)
 
     def _judge(self, suspects: pl.DataFrame, others: pl.DataFrame, time: StepTime, out: Shown) -> pl.DataFrame:
         """Send the suspects whose whole session is forgotten to the late output; return the others."""
@@ -85,7 +90,6 @@ class Sessions(WindowOperator):
         if late.height:
             out.late.append(late_rows(late, spec, time.judge_ms))
         out.count("late", late.height)
-        out.count("refired", accepted.height)
         return accepted
 
     def _sessions(self, rows: pl.DataFrame) -> pl.DataFrame:
@@ -101,7 +105,7 @@ class Sessions(WindowOperator):
 
     def _shown(self, rows: pl.DataFrame, show: Callable[[pl.DataFrame], pl.DataFrame]) -> pl.DataFrame:
         """Let `show` show panes of the sessions in `rows`, one row each; return what the state keeps of them."""
-        rows, by = self._sessions(rows), [*self.spec.keys, "__session"]
+        by = [*self.spec.keys, "__session"]
         if self.window.max_length_ms is None:
             return show(self.panes.merge(rows, by)).select(self.spec.state_types.names())
         units = rows.with_columns(self._until.alias("__until"))

@@ -180,7 +180,7 @@ def schedule(trigger: Trigger) -> Schedule:
                     early_every_ms=merged.early_every_ms or part.early_every_ms,
                     early_event_time_ms=merged.early_event_time_ms or part.early_event_time_ms,
                     on_time=merged.on_time or part.on_time,
-                    late_count=merged.late_count or part.late_count,
+                    late_count=min((n for n in (merged.late_count, part.late_count) if n), default=None),
                 )
             return merged
         case Never():
