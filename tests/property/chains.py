@@ -103,8 +103,9 @@ def trigger_of(trigger: Trigger) -> sw.triggers.Trigger:
     if trigger.early_event_time is not None:
         parts.append(sw.every_event_time(f"{trigger.early_event_time}ms"))
     early = sw.any_of(*parts) if len(parts) > 1 else parts[0] if parts else None
-    if not trigger.on_time:
-        return early or sw.never()
+    stands_alone = replace(trigger, repeat_unchanged=True, late_count=1, is_final=False) == trigger
+    if not trigger.on_time or (trigger.early_event_time is not None and stands_alone):
+        return early or sw.never()  # `every_event_time` has a pane at the end, and late ones, of its own
     if trigger.is_final:
         late = None
     else:
@@ -287,7 +288,7 @@ def _triggers(draw: st.DrawFn) -> Trigger:
         case "once":
             count = early_count or 2
             return Trigger(early_count=count, on_time=False, late_count=count, once=True)
-    # A trigger that stands alone asks after the end as before it; `every_event_time` adds the pane at the end itself.
+    # A trigger that stands alone asks after the end as before it.
     if early_event_time is not None:
         return Trigger(**early, late_count=1)
     return Trigger(**early, on_time=False, late_count=early_count)
@@ -337,6 +338,12 @@ NOT_YET: Final[dict[str, Callable[[Chain], bool]]] = {
     "every() in a step that is not the first": lambda chain: any(step.trigger.early_every for step in chain.steps[1:]),
     "sessions that become one with a finished one": lambda chain: any(
         step.window.kind == "session" and step.trigger.once for step in chain.steps
+    ),
+    "any_of(after_count(n), every_event_time(...)): late rows at once, as every_event_time shows them": lambda chain: (
+        any(
+            step.trigger.early_event_time and (step.trigger.early_count or 1) > 1 and step.trigger.late_count == 1
+            for step in chain.steps
+        )
     ),
     "sessions with a maximum length": lambda chain: any(step.window.max_length for step in chain.steps),
 }

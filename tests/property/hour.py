@@ -1,6 +1,7 @@
 """Chains against their model for as long as you like: `python -m tests.property.hour --minutes 60 [--seed N]`.
 
-Every example is made from a seed of its own, which is printed when it fails, after it was made as small as possible.
+Examples come in rounds, each with a seed of its own. The first that fails is printed as it was found, and again when
+Hypothesis has made it as small as it can.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ def main() -> int:
     first = random.SystemRandom().randrange(10**9) if arguments.seed is None else arguments.seed
     began = said = time.monotonic()
     done = batches = rows = 0
+    has_failed = False
 
     @settings(
         max_examples=EXAMPLES_A_ROUND,
@@ -41,15 +43,21 @@ def main() -> int:
     )
     @given(chains(), streams(), st.randoms(use_true_random=False), st.booleans())
     def example(chain: Chain, stream: list[Batch], files: random.Random, shuffled: bool) -> None:  # noqa: FBT001
-        nonlocal done, batches, rows
-        run(chain, stream, files if shuffled else None)
+        nonlocal done, batches, rows, has_failed
+        try:
+            run(chain, stream, files if shuffled else None)
+        except Exception:
+            if not has_failed:
+                print(f"fails after {done} examples, shuffled files: {shuffled}\n{chain}\n{stream}", flush=True)
+            has_failed = True
+            raise
         done, batches, rows = done + 1, batches + len(stream), rows + sum(len(batch.records) for batch in stream)
 
     for number in range(first, sys.maxsize):
         try:
             seed(number)(example)()
         except BaseException:
-            print(f"seed {number} fails after {done} examples", flush=True)
+            print(f"seed {number}", flush=True)
             raise
         now = time.monotonic()
         is_over = now - began >= arguments.minutes * 60
