@@ -17,7 +17,8 @@ os.environ["POLARS_MAX_THREADS"] = "1"  # before Polars is loaded
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
-from tests.property.chains import Chain, chains, run, streams
+from tests.property.chain_strategies import chains, streams
+from tests.property.chains import Chain, run
 from tests.property.streams import Batch
 
 EXAMPLES_A_ROUND = 50

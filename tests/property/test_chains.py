@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.property.chains import ALIGNED, LIMITED, SESSIONS, SLIDING, Chain, chains, run, streams
+from tests.property.chain_strategies import ALIGNED, LIMITED, SESSIONS, SLIDING, chains, streams
+from tests.property.chains import Chain, run
 from tests.property.streams import Batch
 
 
