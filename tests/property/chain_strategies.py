@@ -123,7 +123,7 @@ def chains(draw: st.DrawFn, windows: st.SearchStrategy[Window] = ANY) -> Chain:
         draw(steps(is_last=number == length - 1, may_tick=not any(by_size[: number + 1]), windows=windows))
         for number in range(length)
     ]
-    chain = Chain(tuple(drawn), tuple(by_size))
+    chain = Chain(tuple(drawn), tuple(by_size), draw(st.sampled_from([10, 10, 60])))
     assume(not any(is_out(chain) for is_out in NOT_YET.values()))
     return chain
 
@@ -137,7 +137,7 @@ def streams(draw: st.DrawFn, *, most: int = 7) -> list[Batch]:
         newest += draw(st.sampled_from([0, 5, 20, 20, 70]))
         for _ in range(draw(st.integers(0, 5))):
             behind = draw(st.integers(0, 25) | st.integers(0, 100))
-            key, partition = draw(st.sampled_from(["a", "a", "b", None])), draw(st.sampled_from(["0", "0", "1"]))
+            key, partition = draw(st.sampled_from(["a", "a", "a", "b", None])), draw(st.sampled_from(["0", "0", "1"]))
             records.append(Record(number, key, newest - behind, "good", partition))
             number += 1
         drawn.append(Batch(tuple(records), draw(st.sampled_from([0, 3, 15])), draw(st.integers(0, 4)) == 4))

@@ -19,7 +19,7 @@ from slackwater.testing import Harness, rows_source
 from tests.property.chain_definitions import BEGINNING, END, Row, Step, Trigger, Window
 from tests.property.chain_model import Late, Model, Pane, Time
 from tests.property.limited_sessions import LimitedSessions
-from tests.property.streams import OUT_OF_ORDERNESS_MS, T0, Batch, Record
+from tests.property.streams import T0, Batch, Record
 
 ACCOUNTS: Final = ("on_time", "refired", "late", "no_window", "ignored")
 
@@ -30,6 +30,7 @@ class Chain:
 
     steps: tuple[Step, ...]
     by_size: tuple[bool, ...]
+    out_of_orderness: int = 10
 
     def key(self, number: int) -> str:
         """Return the key column of a step: that of the step before, or its number of rows."""
@@ -40,7 +41,7 @@ class Chain:
     def pipeline(self) -> tuple[sw.Pipeline, list[Results]]:
         """Return the pipeline and the results of each step."""
         events = sw.stream("events", rows_source("tag string, key string, ts long"))
-        rows = events = events.event_time("ts", out_of_orderness=f"{OUT_OF_ORDERNESS_MS}ms")
+        rows = events = events.event_time("ts", out_of_orderness=f"{self.out_of_orderness}ms")
         steps: list[Results] = []
         for number, step in enumerate(self.steps):
             results = (
@@ -145,7 +146,7 @@ class Run:
             self.newest[record.partition] = max(self.newest.get(record.partition, BEGINNING), record.ts_ms)
         self.previous = self.watermark
         if self.newest:
-            self.watermark = max(self.watermark, min(self.newest.values()) - OUT_OF_ORDERNESS_MS)
+            self.watermark = max(self.watermark, min(self.newest.values()) - self.chain.out_of_orderness)
             assert harness.watermark["events"] == self.watermark
 
     def finish(self) -> None:
