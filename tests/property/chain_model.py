@@ -15,91 +15,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Final, Literal
 
-BEGINNING: Final = -(10**15)
-END: Final = 10**15
-"""The ends of time: before the first watermark, and the final watermark, which no delay moves."""
-
-
-@dataclass(frozen=True)
-class Row:
-    key: object
-    ts: int
-    tag: str
-    """Names the row wherever it turns up."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Window:
-    """Which rows belong together; what a kind does not need is 0."""
-
-    kind: Literal["tumbling", "hopping", "cumulative", "sliding", "session", "global"]
-    size: int = 0
-    every: int = 0
-    offset: int = 0
-    gap: int = 0
-    touching: Literal["merge", "separate"] = "merge"
-    max_length: int = 0
-
-    def places(self, ts: int) -> list[tuple[int, int]]:
-        """Return the windows [start, end) of a row at `ts`, found by trying every start around it."""
-        match self.kind:
-            case "tumbling" | "hopping":
-                every = self.every or self.size
-                starts = [start for start in range(ts - self.size + 1, ts + 1) if (start - self.offset) % every == 0]
-                return [(start, start + self.size) for start in starts]
-            case "cumulative":
-                [start] = [s for s in range(ts - self.size + 1, ts + 1) if (s - self.offset) % self.size == 0]
-                ends = range(start + self.every, start + self.size + 1, self.every)
-                return [(start, end) for end in ends if end > ts]
-            case "sliding":
-                return [(ts + 1 - self.size, ts + 1)]
-            case "session":
-                return [(ts, ts + self.gap)]
-            case "global":
-                return [(BEGINNING, END)]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Trigger:
-    """When a window shows a pane."""
-
-    early_count: int | None = None
-    """So many rows came since the last pane, before the window is complete."""
-    early_every: int | None = None
-    """So much processing time passed, counted from the first row, and something is new."""
-    early_event_time: int | None = None
-    """The watermark passed a multiple of this that lies after the first row and before the window's last instant."""
-    on_time: bool = True
-    """The window is complete."""
-    repeat_unchanged: bool = True
-    """It shows the on-time pane even if nothing came since the last early one."""
-    late_count: int | None = 1
-    """So many rows came since the last pane, after the window was complete."""
-    is_final: bool = False
-    """Rows that come after the window is complete are ignored."""
-    once: bool = False
-    """The first pane is the last: rows that come after it are ignored."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Step:
-    window: Window
-    trigger: Trigger = field(default_factory=Trigger)
-    lateness: int = 0
-    accumulation: Literal["discarding", "accumulating", "retracting"] = "accumulating"
-    on_close: Literal["flush", "discard"] = "flush"
-    """What becomes of rows that no trigger has shown when their window is forgotten."""
-
-    @property
-    def may_update(self) -> bool:
-        """Whether a window may show two panes, so that a step behind this one would count rows twice."""
-        trigger = self.trigger
-        if self.window.kind == "sliding":
-            return self.lateness > 0
-        early = trigger.early_count or trigger.early_every or trigger.early_event_time
-        return not trigger.once and bool(early or (self.lateness > 0 and not trigger.is_final))
+from tests.property.chain_definitions import END, Row, Step
 
 
 @dataclass(frozen=True)
@@ -211,9 +128,7 @@ class Model:
                         touched += known
         return touched
 
-    def _judge(
-        self, row: Row, places: list[tuple[int, int]], kept: list[tuple[int, int]], time: Time
-    ) -> bool:
+    def _judge(self, row: Row, places: list[tuple[int, int]], kept: list[tuple[int, int]], time: Time) -> bool:
         """Put the row into its one account; return whether a window takes it."""
         if not places:
             self.out.counts["no_window"] += 1
@@ -260,7 +175,11 @@ class Model:
                     touched.append(session)
         for row in waiting:
             self._judge(row, self.step.window.places(row.ts), [], time)
-        return [session for number, session in enumerate(touched) if session in self.open and session not in touched[:number]]
+        return [
+            session
+            for number, session in enumerate(touched)
+            if session in self.open and session not in touched[:number]
+        ]
 
     def _touched(self, row: Row) -> list[Open]:
         start, end = row.ts, row.ts + self.step.window.gap
@@ -295,30 +214,36 @@ class Model:
         return instants
 
     def _advance(self, time: Time) -> None:
-        trigger = self.step.trigger
         for window in self._looking_back(self.open) if self.step.window.kind == "sliding" else list(self.open):
-            if window.due is not None and window.due <= time.now:
-                passed = window.end <= time.previous
-                if not passed or not trigger.on_time:
-                    if window.new:
-                        self._fire(window, "late" if passed else "early")
-                    self._catch_up(window, time)
-            if window.tick is not None and trigger.early_event_time is not None and window.end > time.previous:
-                # The end of time is no multiple of anything: a window without end has only its last pane then.
-                while window.tick < min(time.watermark, window.end - 1) and min(time.watermark, window.end) < END:
-                    self._fire(window, "early")
-                    window.tick += trigger.early_event_time
+            self._show_early(window, time)
             if time.previous < window.end <= time.watermark:
-                if trigger.on_time and (trigger.repeat_unchanged or window.new):
+                if self.step.trigger.on_time and (self.step.trigger.repeat_unchanged or window.new):
                     self._fire(window, "on_time")
-                window.is_done = window.is_done or trigger.is_final
-            if window.end == END == time.watermark or window.end + self.step.lateness <= time.watermark:
+                window.is_done = window.is_done or self.step.trigger.is_final
+            if time.watermark == END or window.end + self.step.lateness <= time.watermark:
                 self.open.remove(window)
-                if window.new and not window.is_done:
-                    if self.step.on_close == "flush":
+                if self.step.on_close == "flush":
+                    if window.new:
                         self._fire(window, "late")
-                    else:
-                        self.out.counts["ignored"] += len(window.new)
+                elif not window.is_done:
+                    self.out.counts["ignored"] += len(window.new)
+
+    def _show_early(self, window: Open, time: Time) -> None:
+        """Show the panes that processing time calls for, and then those of event time."""
+        trigger = self.step.trigger
+        passed = window.end <= time.previous
+        if window.due is not None and window.due <= time.now and not (passed and trigger.on_time):
+            if window.new:
+                self._fire(window, "late" if passed else "early")
+            self._catch_up(window, time)
+        if passed or time.watermark == time.previous:
+            return
+        last = min(time.watermark, window.end - 1)
+        # The end of time is no multiple of anything: a window without end has only its last pane then.
+        if window.tick is not None and trigger.early_event_time is not None and last < END - 1:
+            while window.tick < last:
+                self._fire(window, "early")
+                window.tick += trigger.early_event_time
 
     def _catch_up(self, window: Open, time: Time) -> None:
         assert window.due is not None

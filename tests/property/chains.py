@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
 import polars as pl
-from hypothesis import strategies as st
 
 import slackwater as sw
 from slackwater.eventtime.times import EPOCH
 from slackwater.streams import Results
 from slackwater.testing import Harness, rows_source
-from tests.property.chain_model import BEGINNING, END, Late, Model, Pane, Row, Shown, Step, Time, Trigger, Window
-from tests.property.streams import OUT_OF_ORDERNESS_MS, T0, Batch, batches
+from tests.property.chain_definitions import BEGINNING, END, Row, Step, Trigger, Window
+from tests.property.chain_model import Late, Model, Pane, Time
+from tests.property.limited_sessions import LimitedSessions
+from tests.property.streams import T0, Batch, Record
 
 ACCOUNTS: Final = ("on_time", "refired", "late", "no_window", "ignored")
 
@@ -28,6 +30,7 @@ class Chain:
 
     steps: tuple[Step, ...]
     by_size: tuple[bool, ...]
+    out_of_orderness: int = 10
 
     def key(self, number: int) -> str:
         """Return the key column of a step: that of the step before, or its number of rows."""
@@ -38,7 +41,7 @@ class Chain:
     def pipeline(self) -> tuple[sw.Pipeline, list[Results]]:
         """Return the pipeline and the results of each step."""
         events = sw.stream("events", rows_source("tag string, key string, ts long"))
-        rows = events = events.event_time("ts", out_of_orderness=f"{OUT_OF_ORDERNESS_MS}ms")
+        rows = events = events.event_time("ts", out_of_orderness=f"{self.out_of_orderness}ms")
         steps: list[Results] = []
         for number, step in enumerate(self.steps):
             results = (
@@ -99,8 +102,9 @@ def trigger_of(trigger: Trigger) -> sw.triggers.Trigger:
     if trigger.early_event_time is not None:
         parts.append(sw.every_event_time(f"{trigger.early_event_time}ms"))
     early = sw.any_of(*parts) if len(parts) > 1 else parts[0] if parts else None
-    if not trigger.on_time:
-        return early or sw.never()
+    stands_alone = replace(trigger, repeat_unchanged=True, late_count=1, is_final=False) == trigger
+    if not trigger.on_time or (trigger.early_event_time is not None and stands_alone):
+        return early or sw.never()  # `every_event_time` has a pane at the end, and late ones, of its own
     if trigger.is_final:
         late = None
     else:
@@ -115,42 +119,50 @@ class Run:
         self.chain = chain
         pipeline, self.steps = chain.pipeline()
         self.harness = Harness(pipeline, now=T0)
-        self.models = [Model(step) for step in chain.steps]
+        self.models = [LimitedSessions(step) if step.window.max_length else Model(step) for step in chain.steps]
         self.watermark = self.previous = BEGINNING
         self.newest: dict[str, int] = {}
-        self.panes: list[list[Pane]] = [[] for _ in chain.steps]
+        self.shown: list[list[dict[str, Any]]] = [[] for _ in chain.steps]
 
     def batch(self, batch: Batch, files: random.Random | None = None) -> None:
-        """Run one batch, and compare each step with its model; `files` shuffles the order in which they are read."""
+        """Run one batch, and compare each step with its model.
+
+        With `files` each partition's rows come in two files, and all files are read in any order.
+        """
         harness = self.harness
         if batch.restart:
             harness.restart()
         harness.now_ms += batch.later_ms
-        for partition in sorted({record.partition for record in batch.records}):
-            mine = [record for record in batch.records if record.partition == partition]
-            for part in (mine[::2], mine[1::2]) if files else (mine,):
-                rows = [{"tag": f"{record.id:03d}", "key": record.key, "ts": record.ts_ms} for record in part]
-                harness.send("events", rows, partition=partition)
+        arrived = sorted(batch.records, key=lambda record: record.partition)
+        for partition, found in itertools.groupby(arrived, lambda record: record.partition):
+            mine = [_typed(record) for record in found]
+            half = files.randint(0, len(mine)) if files else 0
+            for part in (mine[:half], mine[half:]):
+                harness.send("events", part, partition=partition)
         if files:
             files.shuffle(harness._sent.setdefault("events", []))
-        arrived = sorted(batch.records, key=lambda record: record.partition)
-        if files:
-            arrived = [r for p in "01" for half in (0, 1) for r in [x for x in arrived if x.partition == p][half::2]]
-        outputs = harness.run_batch()
-        self._compare(outputs, [Row(record.key, record.ts_ms, f"{record.id:03d}") for record in arrived])
+        self._compare(harness.run_batch(), [Row(r.key, r.ts_ms, _typed(r)["tag"]) for r in arrived])
         for record in batch.records:
             self.newest[record.partition] = max(self.newest.get(record.partition, BEGINNING), record.ts_ms)
-        reached = min(self.newest.values(), default=BEGINNING) - OUT_OF_ORDERNESS_MS
-        self.previous, self.watermark = self.watermark, max(self.watermark, reached if self.newest else BEGINNING)
-        assert self.newest == {} or harness.watermark["events"] == self.watermark
+        self.previous = self.watermark
+        if self.newest:
+            self.watermark = max(self.watermark, min(self.newest.values()) - self.chain.out_of_orderness)
+            assert harness.watermark["events"] == self.watermark
 
     def finish(self) -> None:
-        """End the input; nothing may be remembered afterwards."""
+        """End the input; every window has come to its end, and nothing is remembered."""
         self.batch(Batch(()))
         self.previous, self.watermark = self.watermark, END
         self._compare(self.harness.finish(), [])
         assert self.harness.pieces == 0, "state after the end"
-        assert not any(model.open for model in self.models)
+        for model, shown, step in zip(self.models, self.shown, self.chain.steps, strict=True):
+            panes = [_pane(row, self.chain.key(self.models.index(model))) for row in shown]
+            if isinstance(model, LimitedSessions):
+                model.check(panes)
+            else:
+                assert not model.open
+            if step.accumulation == "retracting":
+                _check_retractions(shown)
 
     def _compare(self, outputs: dict[str, pl.DataFrame], rows: list[Row]) -> None:
         delay = 0
@@ -161,24 +173,56 @@ class Run:
                 now=self.harness.now_ms,
                 is_first=number == 0,
             )
-            shown = model.batch(rows, time)
-            results = outputs[f"step{number}"].to_dicts()
-            found = [_pane(row, self.chain.key(number)) for row in results]
-            late = [_late(row) for row in outputs[f"step{number}.late"].to_dicts()]
-            counts = self.harness.last.counts.get(f"step{number}", {})
             where = f"step {number} at {time}"
-            assert Counter(found) == Counter(shown.panes), where
-            assert Counter(late) == Counter(shown.late), where
-            for account in ACCOUNTS:
-                if self.watermark != END or account == "ignored":
-                    assert counts.get(account, 0) == shown.counts[account], f"{account}: {where}"
-            assert number == 0 or not late, "a result is late for the next step"
-            self.panes[number] += found
+            results = outputs[f"step{number}"].to_dicts()
+            late = [_late(row) for row in outputs[f"step{number}.late"].to_dicts()]
+            assert number == 0 or not late, f"a result is late: {where}"
+            assert all(row[f"size{number}"] == len(row["tags"]) for row in results)
+            if isinstance(model, LimitedSessions):
+                model.batch(rows, {row.tag for row in late}, time)
+            else:
+                shown = model.batch(rows, time)
+                panes = [_pane(row, self.chain.key(number)) for row in results]
+                assert Counter(panes) == Counter(shown.panes), where
+                assert Counter(late) == Counter(shown.late), where
+                counts = Counter(self.harness.last.counts.get(f"step{number}", {}))
+                for account in ACCOUNTS:
+                    assert _number(counts, account, step) == _number(shown.counts, account, step), f"{account}: {where}"
+            self.shown[number] += results
             if number + 1 < len(self.chain.steps):
                 ordered = sorted(results, key=lambda row: (row["window_start"], row["window_end"]))
                 key = self.chain.key(number + 1)
                 rows = [Row(row[key], _ms(row["window_end"]) - 1, _tag(row)) for row in ordered]
             delay += step.lateness
+
+
+def _number(counts: Counter[str], account: str, step: Step) -> int:
+    """Return how many rows are in an account.
+
+    Of sessions, on time and refired are one: which of them a row is depends on the rows it was combined with.
+    """
+    if step.window.kind == "session" and account in ("on_time", "refired"):
+        return counts["on_time"] + counts["refired"]
+    return counts[account]
+
+
+def _check_retractions(shown: list[dict[str, Any]]) -> None:
+    """Check that each retraction repeats a row that stands, and that no window stands twice."""
+    stands: list[dict[str, Any]] = []
+    columns = [name for name in (shown[0] if shown else {}) if name not in ("pane", "watermark", "is_retraction")]
+    for row in shown:
+        facts = {name: row[name] for name in columns}
+        if row["is_retraction"]:
+            assert facts in stands, f"{row} withdraws what does not stand"
+            stands.remove(facts)
+        else:
+            place = (row["window_start"], row["window_end"], facts[columns[0]])
+            assert place not in [(was["window_start"], was["window_end"], was[columns[0]]) for was in stands], str(row)
+            stands.append(facts)
+
+
+def _typed(record: Record) -> dict[str, Any]:
+    return {"tag": f"{record.id:03d}", "key": record.key, "ts": record.ts_ms}
 
 
 def _pane(row: dict[str, Any], key: str) -> Pane:
@@ -206,96 +250,10 @@ def _ms(moment: datetime) -> int:
     return round((moment - EPOCH).total_seconds() * 1000)
 
 
-def run(chain: Chain, stream: Sequence[Batch]) -> Run:
+def run(chain: Chain, stream: Sequence[Batch], files: random.Random | None = None) -> Run:
     """Run a chain to its end, compared with its model all the way."""
     done = Run(chain)
     for batch in stream:
-        done.batch(batch)
+        done.batch(batch, files)
     done.finish()
     return done
-
-
-_SIZES: Final = st.sampled_from([10, 20, 50])
-ALIGNED: Final = st.one_of(
-    st.builds(lambda size, offset: Window(kind="tumbling", size=size, offset=offset), _SIZES, st.sampled_from([0, -7])),
-    st.builds(lambda every: Window(kind="hopping", size=20, every=every), st.sampled_from([7, 20, 30])),
-    st.builds(lambda every: Window(kind="cumulative", size=40, every=every), st.sampled_from([10, 40])),
-)
-SESSIONS: Final = st.builds(
-    lambda gap, touching: Window(kind="session", gap=gap, touching=touching),
-    st.sampled_from([8, 20]),
-    st.sampled_from(["merge", "separate"]),
-)
-SLIDING: Final = st.builds(lambda size: Window(kind="sliding", size=size), st.sampled_from([1, 25]))
-ANY: Final = ALIGNED | SESSIONS | SLIDING
-
-
-@st.composite
-def _triggers(draw: st.DrawFn) -> Trigger:
-    early_count = draw(st.sampled_from([None, None, 1, 2, 3]))
-    early_every = draw(st.sampled_from([None, None, 5, 15, 40]))
-    early_event_time = draw(st.sampled_from([None, None, None, 5, 15]))
-    early: dict[str, Any] = {
-        "early_count": early_count,
-        "early_every": early_every,
-        "early_event_time": early_event_time,
-    }
-    match draw(st.sampled_from(["after_watermark", "after_watermark", "alone", "once"])):
-        case "after_watermark":
-            late = draw(st.sampled_from([1, 1, 2, None, "final"]))
-            repeat = draw(st.booleans())
-            if late == "final":
-                return Trigger(**early, repeat_unchanged=repeat, late_count=None, is_final=True)
-            return Trigger(**early, repeat_unchanged=repeat, late_count=late)
-        case "once":
-            count = early_count or 2
-            return Trigger(early_count=count, on_time=False, late_count=count, once=True)
-    # A trigger that stands alone asks after the end as before it; `every_event_time` adds the pane at the end itself.
-    if early_event_time is not None:
-        return Trigger(**early, late_count=1)
-    return Trigger(**early, on_time=False, late_count=early_count)
-
-
-@st.composite
-def steps(draw: st.DrawFn, *, is_last: bool, may_tick: bool = True, windows: st.SearchStrategy[Window] = ANY) -> Step:
-    """Draw a step that the planner accepts where it stands."""
-    if is_last and draw(st.integers(0, 7)) == 0:
-        windows = st.just(Window(kind="global"))
-    window = draw(windows)
-    lateness = draw(st.sampled_from([0, 0, 15, 60]))
-    accumulations = ["discarding", "accumulating", "retracting"]
-    if window.kind == "sliding":
-        lateness = lateness if is_last else 0
-        return Step(window=window, lateness=lateness, accumulation=draw(st.sampled_from(accumulations[1:])))
-    trigger = draw(_triggers())
-    if not may_tick:
-        trigger = replace(trigger, early_event_time=None)
-    if window.kind == "global":
-        lateness = 0
-        trigger = Trigger(early_count=2) if trigger == Trigger() else trigger
-    step = Step(
-        window=window,
-        trigger=trigger,
-        lateness=lateness,
-        accumulation=draw(st.sampled_from(accumulations)),
-        on_close=draw(st.sampled_from(["flush", "flush", "discard"])),
-    )
-    return replace(step, accumulation="discarding") if step.may_update and not is_last else step
-
-
-@st.composite
-def chains(draw: st.DrawFn, windows: st.SearchStrategy[Window] = ANY) -> Chain:
-    """Draw a chain of two or three steps, or a single one, which is the simplest."""
-    length = draw(st.sampled_from([2, 2, 2, 3, 3, 1]))
-    by_size = [False, *(draw(st.integers(0, 3)) == 0 for _ in range(length - 1))]
-    # Which of several rows came first to a step that has other keys is the engine's affair, and decides the first tick.
-    drawn = [
-        draw(steps(is_last=number == length - 1, may_tick=not any(by_size[: number + 1]), windows=windows))
-        for number in range(length)
-    ]
-    return Chain(tuple(drawn), tuple(by_size))
-
-
-def streams(most: int = 6) -> st.SearchStrategy[list[Batch]]:
-    """Draw a stream of good rows."""
-    return batches(most=most, fates=st.just("good"))
