@@ -144,7 +144,7 @@ class Model:
     def _take(self, window: Open, row: Row, time: Time) -> bool:
         """Add a row to its window; return whether that is not finished."""
         trigger = self.step.trigger
-        if window.is_done or (trigger.is_final and window.end <= time.judge):
+        if window.is_done:
             self.out.counts["ignored"] += 1
             return False
         if trigger.early_every is not None and not (trigger.on_time and window.end <= time.judge):
@@ -161,6 +161,7 @@ class Model:
     def _add_to_sessions(self, rows: list[Row], time: Time) -> list[Open]:
         """A row is judged with the whole session it becomes part of."""
         touched: list[Open] = []
+        taken: list[Row] = []
         waiting = list(rows)
         # First what is not late by itself, then what touches a session that is remembered, until nothing does.
         while ready := [row for row in waiting if row.ts + self.step.window.gap + self.step.lateness > time.judge] or [
@@ -168,13 +169,16 @@ class Model:
         ]:
             for row in ready:
                 waiting.remove(row)
-                own = self.step.window.places(row.ts)
-                self._judge(row, own, own, time)
+                taken.append(row)
                 session = self._joined(row)
                 if self._take(session, row, time):
                     touched.append(session)
         for row in waiting:
             self._judge(row, self.step.window.places(row.ts), [], time)
+        for row in taken:
+            [session] = [each for each in self.open if each.key == row.key and each.start <= row.ts < each.end]
+            own = [(session.start, session.end)]
+            self._judge(row, own, own, time)
         return [
             session
             for number, session in enumerate(touched)

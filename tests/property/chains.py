@@ -187,23 +187,13 @@ class Run:
                 assert Counter(late) == Counter(shown.late), where
                 counts = Counter(self.harness.last.counts.get(f"step{number}", {}))
                 for account in ACCOUNTS:
-                    assert _number(counts, account, step) == _number(shown.counts, account, step), f"{account}: {where}"
+                    assert counts[account] == shown.counts[account], f"{account}: {where}"
             self.shown[number] += results
             if number + 1 < len(self.chain.steps):
                 ordered = sorted(results, key=lambda row: (row["window_start"], row["window_end"]))
                 key = self.chain.key(number + 1)
                 rows = [Row(row[key], _ms(row["window_end"]) - 1, _tag(row)) for row in ordered]
             delay += step.lateness
-
-
-def _number(counts: Counter[str], account: str, step: Step) -> int:
-    """Return how many rows are in an account.
-
-    Of sessions, on time and refired are one: which of them a row is depends on the rows it was combined with.
-    """
-    if step.window.kind == "session" and account in ("on_time", "refired"):
-        return counts["on_time"] + counts["refired"]
-    return counts[account]
 
 
 def _check_retractions(shown: list[dict[str, Any]]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,7 +22,6 @@ def test_chains_with_sessions_show_what_the_model_says(chain: Chain, stream: lis
     run(chain, stream)
 
 
-@pytest.mark.skip(reason="sessions with a maximum length may hold rows outside their window")
 @given(chains(ALIGNED | LIMITED), streams(most=5))
 def test_sessions_with_a_maximum_length_are_the_greedy_cut_of_what_is_remembered(
     chain: Chain, stream: list[Batch]

@@ -54,9 +54,10 @@ class Panes:
 
     def known(self, rows: pl.DataFrame, time: StepTime) -> pl.DataFrame:
         """Return rows from the state as they are before a batch's rows join them."""
-        if self._schedule.early_every_ms is not None and time.fire_first:
-            # Those that were due have been shown already; a step that adds first shows them afterwards.
-            rows = self._catch_up(rows, time.now_ms, time.judge_ms)
+        if self._schedule.early_every_ms is not None:
+            # What was due while nothing was new is over; what is new and due is shown by a step that adds first.
+            caught_up = self._catch_up(rows, time.now_ms, time.judge_ms)["__due"]
+            rows = rows.with_columns(pl.when(pl.col("__new") == 0).then(caught_up).otherwise("__due").alias("__due"))
         return rows.with_columns(pl.lit(0, dtype=pl.Int64).alias("__fresh"))
 
     def merge(self, rows: pl.DataFrame, by: list[str] | None = None) -> pl.DataFrame:
