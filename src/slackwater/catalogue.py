@@ -1191,6 +1191,11 @@ CATALOGUE: Final[dict[str, str]] = {
         "a sink must be there when a job starts; {sink} of output `{output}` is not: {why}; start it, "
         "or mend its address"
     ),
+    "SINK_VALUE": (
+        "a sink writes values that have a text; {sink} of output `{output}` cannot write {columns} in batch {batch}: "
+        "{cause}; send such rows to the dead letters with .validate(...), or cast the column, and start again with "
+        "--accept-changes"
+    ),
     "SINK_WAITING": (
         "a batch waits for a sink that is gone; {sink} of output `{output}` said: {why}; it is tried "
         "again for {patience}, nothing to do if it comes back by then"
