@@ -162,6 +162,10 @@ CATALOGUE: Final[dict[str, str]] = {
         "every task needs the clock of its batch; none was handed over for batch {batch}; Spark jobs "
         "of a pipeline must be started on the stream's own thread"
     ),
+    "COLUMN_NAME": (
+        "a column's name is any text but an empty one, and `*` or `^…$`, which Polars takes for several columns, "
+        "without NUL and without halves of characters; got {got}{place}; rename the column"
+    ),
     "CONSOLE_LIMIT": (
         "`limit` of the console sink must be a whole number of 1 or more; got {got}; leave it out for 20"
     ),
