@@ -176,6 +176,10 @@ CATALOGUE: Final[dict[str, str]] = {
         "every task needs the clock of its batch; none was handed over for batch {batch}; Spark jobs "
         "of a pipeline must be started on the stream's own thread"
     ),
+    "COLUMN_NAME": (
+        "a column's name is any text but an empty one, and `*` or `^…$`, which Polars takes for several columns, "
+        "without NUL and without halves of characters; got {got}{place}; rename the column"
+    ),
     "CONSOLE_LIMIT": (
         "`limit` of the console sink must be a whole number of 1 or more; got {got}; leave it out for 20"
     ),
@@ -1223,6 +1227,11 @@ CATALOGUE: Final[dict[str, str]] = {
     "SINK_UNREACHABLE": (
         "a sink must be there when a job starts; {sink} of output `{output}` is not: {why}; start it, "
         "or mend its address"
+    ),
+    "SINK_VALUE": (
+        "a sink writes values that have a text; {sink} of output `{output}` cannot write {columns} in batch {batch}: "
+        "{cause}; send such rows to the dead letters with .validate(...), or cast the column, and start again with "
+        "--accept-changes"
     ),
     "SINK_WAITING": (
         "a batch waits for a sink that is gone; {sink} of output `{output}` said: {why}; it is tried "

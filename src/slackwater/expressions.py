@@ -14,6 +14,7 @@ Expression = str | pl.Expr
 FAILURES: Final = (Exception, SystemExit, PanicException)
 """What a user's function or expression may raise; the last is Polars' own, and no `Exception`."""
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_UNSPEAKABLE: Final = re.compile("[\x00\ud800-\udfff]")
 _OF_ELEMENTS: Final = re.compile(r"\.(list|arr)\.(eval|agg)\(")
 """Here and below: an operation, as Polars shows it after its first input. These look at one row's list."""
 _OF_VALUES: Final = re.compile(
@@ -32,6 +33,13 @@ _OF_OTHER_ROWS: Final = re.compile(
     r"|str\.concat_vertical)\("
 )
 """Operations that look at other rows, by name: Polars cannot judge them over what it must see types to judge."""
+
+
+def check_column_name(name: str, *, place: str = "") -> None:
+    """Refuse a name that no expression could mean, or that cannot leave Python; `place` says where it was given."""
+    is_pattern = name == "*" or (name.startswith("^") and name.endswith("$"))
+    if not name or is_pattern or _UNSPEAKABLE.search(name):
+        raise refuse("COLUMN_NAME", got=repr(name), place=place)
 
 
 def as_expr(expression: Expression) -> pl.Expr:

@@ -10,7 +10,7 @@ import polars as pl
 
 from slackwater.aggregates.base import Aggregate
 from slackwater.errors import near_miss, refuse
-from slackwater.expressions import one_type, unknown_column
+from slackwater.expressions import check_column_name, one_type, unknown_column
 from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA
 from slackwater.operators.spec import WindowSpec
 from slackwater.plan import OutputPlan, Plan, RowNode, SourcePlan, StepPlan
@@ -204,7 +204,7 @@ class _Planner:
         paths = self.origins[name].paths
         tree = self._tree(root, paths, is_bytes=False, has_time=True)
         dead = f"{name}.dead_letters"
-        if any(ops for ops, _, _ in paths) or (paths and dead in self.sinks):
+        if any(ops or (kind == "step" and dead in self.sinks) for ops, kind, _ in paths):
             self._output(dead, DEAD_LETTER_SCHEMA)
         else:  # what a next step cannot evaluate, and nobody asked for apart
             dead = f"{sources[0]}.dead_letters"
@@ -308,7 +308,8 @@ def _check_columns(step: Step, schema: pl.Schema) -> None:
             raise refuse("KEY_TYPE", step=name, key=key, dtype=schema[key])
     for column in schema:
         # Results carry the watermark that made them; as late rows they show the one that judged them.
-        if column in RESERVED_LATE and not isinstance(keyed.stream.origin, Step):
+        is_own = column == "watermark" and isinstance(keyed.stream.origin, Step)
+        if column in RESERVED_LATE and not is_own:
             raise refuse("LATE_COLUMN_TAKEN", step=name, column=column)
     if isinstance(window, SessionWindow) and window.gap_expr is not None:
         dtype = one_type(schema, window.gap_expr, step=name)
@@ -319,6 +320,7 @@ def _check_columns(step: Step, schema: pl.Schema) -> None:
 
 
 def _check_aggregate(step: Step, alias: str, aggregate: Aggregate, schema: pl.Schema) -> None:
+    check_column_name(alias, place=f" in step `{step.name}`")
     if alias in RESERVED_RESULTS or alias in step.windowed.keyed.keys or alias.startswith("__"):
         raise refuse("AGGREGATE_NAME_TAKEN", step=step.name, alias=alias)
     for expression in aggregate.inputs():

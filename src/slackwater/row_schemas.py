@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from slackwater.errors import DefinitionError, refuse
-from slackwater.expressions import check_predicate, one_type, result_schema
+from slackwater.expressions import check_column_name, check_predicate, one_type, result_schema
 from slackwater.rowops import Decode, Map, MapResultError, RowOp, Select, TakeTime, Validate, Where, WithColumns
 
 HIDDEN = pl.Schema({"__ts": pl.Int64(), "__part": pl.String(), "__off": pl.Int64(), "__ingested": pl.Int64()})
@@ -60,6 +60,7 @@ def _named(schema: pl.Schema, step: str) -> pl.Schema:
     if not schema:
         raise refuse("STEP_WITHOUT_COLUMNS", step=step)
     for name, dtype in schema.items():
+        check_column_name(name, place=f" in `{step}`")
         if name.startswith("__"):
             raise refuse("RESERVED_COLUMN", name=name, step=step)
         if dtype == pl.Object:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from slackwater.errors import fault, refuse
 
+_TELLING: Final = re.compile(r"pass(word|wd|phrase)|pwd|secret|token|apikey|accesskey|credential|signature")
+_ALONE: Final = frozenset({"auth", "authorization", "bearer", "jwt", "pass", "sig"})
 _MOUNTED: Final = Path("/run/secrets")
 
 
@@ -32,6 +35,12 @@ class Secret:
 
     def __str__(self) -> str:
         return f"secret {self.name}"
+
+
+def is_confidential(name: str) -> bool:
+    """Return whether a setting of this name, however it is spelt, most likely holds a secret."""
+    plain = re.sub(r"[^a-z]", "", name.lower())
+    return plain in _ALONE or _TELLING.search(plain) is not None
 
 
 def secret(name: str, *, file: str | Path | None = None) -> Secret:

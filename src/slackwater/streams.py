@@ -15,7 +15,7 @@ import polars as pl
 from slackwater.aggregates.base import Aggregate
 from slackwater.errors import refuse
 from slackwater.eventtime.durations import Duration, duration_ms
-from slackwater.expressions import Expression, as_expr, as_written
+from slackwater.expressions import Expression, as_expr, as_written, check_column_name
 from slackwater.formats.base import Format
 from slackwater.formats.schemas import SchemaSpec, as_schema
 from slackwater.operators.spec import Accumulation, Semantics
@@ -284,6 +284,8 @@ class Results(Stream):
 
 
 def _expressions(positional: tuple[Expression, ...], named: Mapping[str, Expression]) -> tuple[pl.Expr, ...]:
+    for name in named:
+        check_column_name(name)
     return (*map(as_expr, positional), *(as_expr(expr).alias(name) for name, expr in named.items()))
 
 

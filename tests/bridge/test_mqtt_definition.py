@@ -36,6 +36,12 @@ def test_a_broker_that_is_no_address_is_refused(broker: str) -> None:
         mqtt_bridge(broker, "a", "log")
 
 
+def test_a_password_in_a_broker_s_address_is_not_repeated() -> None:
+    with pytest.raises(DefinitionError, match=r"got one with an @ in it") as refused:
+        mqtt_bridge("me:hush@host:1883", "a", "log")
+    assert "hush" not in str(refused.value)
+
+
 @pytest.mark.parametrize("topic", ["#", "+", "a/+/b", "a/#", "/", "+/+/#", "$share/group/a/+", "a b/ü"])
 def test_a_filter_with_wildcards_in_their_places_is_taken(topic: str) -> None:
     assert mqtt_bridge("host", topic, "log").topics == (topic,)

@@ -497,6 +497,10 @@ def test_missing_client_says_what_to_install(receiver: Receiver, monkeypatch: py
         ("https://höst/", {}, "in ASCII"),
         (7, {}, "in ASCII; got int"),
         ("http://host/", {"ca": "ca.pem"}, "write https:// for TLS"),
+        ("http://host/?token=hush", {}, r"without credentials; got http://host/\?…; write headers="),
+        ("http://host/?a=1&API_Key=hush", {}, "without credentials"),
+        ("http://host/?access%5Ftoken=hush", {}, "without credentials"),
+        ("ftp://host/?a=hush", {}, "https://host/path; got 'ftp://host/'"),
         ("http://host/", {"rejected": None}, "a sink, for the rows refused; got None; write for example"),
         ("http://host/", {"method": "GET"}, "one of POST, PUT, PATCH; got 'GET'"),
         ("http://host/", {"concurrency": 0}, "a whole number from 1 to 64; got 0"),
@@ -516,9 +520,15 @@ def test_definition_that_cannot_be_right_is_refused(url: Any, options: dict[str,
     assert "hush" not in str(refused_as.value)
 
 
-def test_credentials_must_be_secrets() -> None:
-    with pytest.raises(DefinitionError, match=r"SECRET_EXPECTED.*`headers\['Authorization'\]`"):
-        http("http://host/", rejected=memory(), headers={"Authorization": "Bearer hush"})
+@pytest.mark.parametrize("name", ["Authorization", "X-Auth-Token", "x-api-key", "Client-Secret"])
+def test_credentials_must_be_secrets(name: str) -> None:
+    with pytest.raises(DefinitionError, match=rf"SECRET_EXPECTED.*`headers\['{name}'\]`"):
+        http("http://host/", rejected=memory(), headers={name: "Bearer hush"})
+
+
+def test_what_follows_the_question_mark_is_not_shown() -> None:
+    sink = http("http://host/rows?k=hush", rejected=memory())
+    assert "hush" not in f"{sink} {sink!r}"
 
 
 def test_sink_has_the_place_of_its_refused_rows(tmp_path: Path) -> None:

@@ -66,6 +66,8 @@ SERVERS = "localhost:9092"
         ),
         ({"retry_for": "soon"}, "DURATION_UNREADABLE.*retry_for"),
         ({"servers": "nowhere"}, "KAFKA_SERVERS"),
+        ({"servers": "me:hush@host:9092"}, "KAFKA_SERVERS.*got some with an @ in them"),
+        ({"options": {"SASL.password": "hush"}}, "KAFKA_SINK_OPTION.*keeps secrets"),
     ],
 )
 def test_misuse_is_refused_with_words(wrong: dict[str, Any], words: str) -> None:

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Callable
 from itertools import product
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 import polars as pl
 import pytest
 
 import slackwater as sw
+from slackwater.aggregates import Aggregate
+from slackwater.formats.schemas import as_schema, to_spark_ddl
 from slackwater.operators.spec import Accumulation
-from slackwater.streams import Results
-from slackwater.testing import Harness, rows_source
+from slackwater.sinks.base import Sink, Slot
+from slackwater.sinks.http.requests import Requests
+from slackwater.sinks.kafka.records import JsonValues
+from slackwater.streams import Ended, Results, Stream
+from slackwater.testing import Harness, SinkHarness, rows_source
 from slackwater.windows import Window
 
 AWKWARD = [
@@ -102,3 +111,109 @@ CASES = [
 @pytest.mark.parametrize("window, accumulation", CASES, ids=lambda value: str(value)[:30])
 def test_name_of_a_key_an_aggregate_or_a_column_makes_no_difference(window: Window, accumulation: Accumulation) -> None:
     assert shown(AWKWARD, window, accumulation) == shown(PLAIN, window, accumulation)
+
+
+NEVER = ["", "*", "^a$", "^.*$", "nul\x00", "half \ud800"]
+"""What Polars takes for several columns, and what cannot leave Python."""
+EVENTS = sw.stream("s", rows_source("k string, ts long, v long")).event_time("ts")
+GIVEN: dict[str, Callable[[str], object]] = {
+    "a schema": lambda name: rows_source({name: pl.Int64()}),
+    "DDL": lambda name: sw.formats.json(f"`{name}` long"),
+    "a field": lambda name: rows_source({"s": pl.Struct({name: pl.Int64()})}),
+    "with_columns": lambda name: built(EVENTS.with_columns(**{name: "v"})),
+    "select": lambda name: built(EVENTS.select(**{name: "v"})),
+    "map": lambda name: built(EVENTS.map(lambda rows: rows, output={name: pl.Int64()})),
+    "an aggregate": lambda name: built(counted(EVENTS, **{name: sw.count()})),
+}
+
+
+def counted(stream: Stream, **aggregates: Aggregate) -> Results:
+    return stream.key_by("k").window(sw.tumbling("1s"), name="counted").aggregate(**aggregates)
+
+
+def built(made: Stream, *more: Ended) -> None:
+    late = [made.late.drop()] if isinstance(made, Results) else []
+    sw.Pipeline("p", made.to(sw.sinks.memory()), *late, *more, EVENTS.dead_letters.drop()).plan()
+
+
+@pytest.mark.parametrize("place", GIVEN)
+@pytest.mark.parametrize("name", NEVER, ids=repr)
+def test_name_that_means_no_column_is_refused_when_the_pipeline_is_built(name: str, place: str) -> None:
+    with pytest.raises(sw.DefinitionError) as caught:
+        GIVEN[place](name)
+    assert caught.value.code in ("COLUMN_NAME", "BAD_SCHEMA")
+
+
+@pytest.mark.parametrize("name", ["__x", "window_start", "window_end", "pane", "pane_index", "is_retraction", "k"])
+def test_aggregate_with_a_name_of_ours_or_of_the_key_is_refused(name: str) -> None:
+    with pytest.raises(sw.DefinitionError, match=f"got `{name}` in step `counted`") as caught:
+        built(counted(EVENTS, **{name: sw.count()}))
+    assert caught.value.code == "AGGREGATE_NAME_TAKEN"
+
+
+@pytest.mark.parametrize("name", ["event_time", "late_by_ms", "windows", "step"])
+def test_result_with_a_name_that_late_rows_have_is_refused_by_the_next_step(name: str) -> None:
+    first = counted(EVENTS, **{name: sw.count()})
+    second = first.key_by("k").window(sw.tumbling("1m"), name="next").aggregate(n=sw.count())
+    with pytest.raises(sw.DefinitionError, match=f"got a column `{name}` at step `next`") as caught:
+        built(second, first.late.drop())
+    assert caught.value.code == "LATE_COLUMN_TAKEN"
+
+
+def test_aggregates_that_differ_in_capitals_alone_are_two() -> None:
+    results = counted(EVENTS, n=sw.count(), N=sw.sum("v"))
+    pipeline = sw.Pipeline("p", results.to(sw.sinks.memory()), results.late.drop(), EVENTS.dead_letters.drop())
+    row = sw.testing.run(pipeline, {"s": [{"k": "x", "ts": 1, "v": 7}]})[results].row(0, named=True)
+    assert (row["n"], row["N"]) == (1, 7)
+
+
+ROW = pl.DataFrame({name: [at] for at, name in enumerate(AWKWARD)})
+SLOT = Slot(pipeline="p", output="o", schema=ROW.schema)
+
+
+def test_names_are_the_keys_of_json() -> None:
+    expected = {name: at for at, name in enumerate(AWKWARD)}
+    assert json.loads(JsonValues().encode(ROW)[0]) == expected
+    [[request]] = [lane for lane in Requests(slot=SLOT, run="r", batch=0, key=(), batch_rows=1)._lanes(ROW) if lane]
+    assert json.loads(request.body) == expected
+
+
+@pytest.mark.parametrize("form", ["parquet", "json"])
+def test_names_are_those_of_files(tmp_path: Path, form: Literal["parquet", "json"]) -> None:
+    with SinkHarness(sink=sw.sinks.files(tmp_path, format=form), schema=ROW.schema) as job:
+        job.deliver(ROW)
+    assert sw.sinks.read_files(tmp_path).collect().to_dicts() == ROW.to_dicts()
+
+
+REFUSED: dict[str, tuple[Sink, set[str]]] = {
+    "postgres": (sw.sinks.postgres("postgresql://u@h/d", "t", create=True), {"x" * 300}),
+    "delta": (
+        sw.sinks.delta("/lake/t"),
+        {name for name in AWKWARD if any(sign in name for sign in " ,;{}()\n\t=")},
+    ),
+    "redis": (sw.sinks.redis("redis://h", key="k"), set()),
+    "kafka": (sw.sinks.kafka("h:1", "t", key="k"), set()),
+    "http": (sw.sinks.http("http://h/x", key="k", rejected=sw.sinks.memory()), set()),
+    "avro": (
+        sw.sinks.kafka("h:1", "t", value=sw.formats.avro()),
+        {name for name in AWKWARD if not re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", name)},
+    ),
+}
+
+
+@pytest.mark.parametrize("sink", REFUSED)
+def test_sink_takes_a_name_or_refuses_it_when_the_pipeline_is_built(sink: str) -> None:
+    made, expected = REFUSED[sink]
+    refused = set()
+    for name in AWKWARD:
+        try:
+            made.check(Slot(pipeline="p", output="o", schema=pl.Schema({"k": pl.Int64(), name: pl.Int64()})))
+        except sw.DefinitionError:
+            refused.add(name)
+    assert refused == expected
+
+
+def test_names_are_quoted_in_spark_s_ddl() -> None:
+    ddl = to_spark_ddl(ROW.schema)
+    assert as_schema(ddl) == ROW.schema
+    assert "`back``tick` bigint" in ddl

@@ -5,9 +5,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Final, Self
+from decimal import Decimal
+from typing import Any, ClassVar, Final, Self
 
 import polars as pl
+import pyarrow as pa
 from polars import selectors
 from polars.exceptions import PolarsError
 
@@ -15,6 +17,11 @@ from slackwater.aggregates.base import ColumnAggregate, WindowFailedError, part,
 
 _WHOLE: Final = pl.Decimal(38, 0)
 """How sums of integers are kept: in 128 bits, which 64-bit values cannot fill, and in a type of Arrow's."""
+_KINDS: Final = ("int", "float", "high", "low")
+_CUT: Final = 10**18
+_MOST_HIGH: Final = 10**20
+"""What a number of 38 digits, cut after eighteen of them, has before the cut."""
+_OF_INTEGERS: Final = -1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -22,8 +29,8 @@ class Sum(ColumnAggregate):
     """The sum of a column: of integers and truth values Int64, of floats Float64, of decimals Decimal(38).
 
     A result that does not fit its type stops the job with the aggregate's name; it is never wrapped
-    around, cut or nulled. The state is one of `int`, `float` or `decimal`; decimals have `about` as well,
-    the same sum as a float, by which an overflow is seen.
+    around, cut or nulled, and what is added on the way to a result that fits need not fit. The state is one of
+    `int` and `float`; or, of decimals and 128-bit integers, the sums of their `high` and `low` digits, and `scale`.
     """
 
     name: ClassVar[str] = "sum"
@@ -50,28 +57,42 @@ class Sum(ColumnAggregate):
         if dtype.is_float():
             sums = {"float": _sum(values.cast(pl.Float64))}
         elif isinstance(dtype, pl.Decimal):
-            wide = values.cast(pl.Decimal(38, dtype.scale))
-            sums = {"decimal": _sum(wide), "about": _sum(values.cast(pl.Float64))}
+            sums = _digits(values.cast(pl.Decimal(38, dtype.scale)).to_physical(), dtype.scale)
+        elif isinstance(dtype, pl.Int128 | pl.UInt128):
+            sums = _digits(values.cast(pl.Int128), _OF_INTEGERS)
         else:
             sums = {"int": _sum(values.cast(pl.Int128)).cast(_WHOLE)}
         return [expr.alias(part(alias, kind)) for kind, expr in sums.items()]
 
     def merge(self, alias: str) -> list[pl.Expr]:
         # Which of them there are is known to the state alone.
-        kinds = [part(alias, kind) for kind in ("int", "float", "decimal", "about")]
-        return [_sum(selectors.by_name(kinds, require_all=False).as_expr())]
+        kinds = [part(alias, kind) for kind in _KINDS]
+        scale = selectors.by_name(part(alias, "scale"), require_all=False).as_expr()
+        return [_sum(selectors.by_name(kinds, require_all=False).as_expr()), scale.max()]
 
     def finish(self, frame: pl.DataFrame, alias: str) -> pl.DataFrame:
-        [kind] = [kind for kind in ("int", "float", "decimal") if part(alias, kind) in frame.columns]
-        total = frame[part(alias, kind)]
-        if kind == "int":
-            total = self._narrowed(frame, total, alias)
-        elif isinstance(total.dtype, pl.Decimal):
-            limit = 10.0 ** (38 - total.dtype.scale)
-            lost = frame.filter(state(alias, "about").abs() >= limit)
-            if lost.height:
-                raise self._overflow(lost, alias, lost[part(alias, "about")][0], total.dtype)
-        return frame.with_columns(total.alias(alias))
+        if part(alias, "float") in frame.columns:
+            return frame.with_columns(state(alias, "float").alias(alias))
+        if part(alias, "int") in frame.columns:
+            return frame.with_columns(self._narrowed(frame, frame[part(alias, "int")], alias).alias(alias))
+        return frame.with_columns(self._joined(frame, alias).alias(alias))
+
+    def _joined(self, frame: pl.DataFrame, alias: str) -> pl.Series:
+        """Return the numbers whose digits were added up apart."""
+        cut = pl.lit(_CUT, dtype=pl.Int128)
+        high, low = (state(alias, kind).cast(pl.Int128) for kind in ("high", "low"))
+        whole = frame.select(high=high + low // cut, low=low % cut)
+        least = (pl.col("high") == -_MOST_HIGH) & (pl.col("low") == 0)  # one digit too many
+        is_lost = whole.select(~pl.col("high").is_between(-_MOST_HIGH, _MOST_HIGH - 1) | least).to_series()
+        scale = frame[part(alias, "scale")].max()
+        is_decimal = scale is not None and scale != _OF_INTEGERS
+        dtype = pl.Decimal(38, int(scale)) if is_decimal else pl.Int64()  # type: ignore[arg-type]  # an Int8 column
+        if is_lost.any():
+            digits = whole.filter(is_lost).row(0)
+            got = Decimal(digits[0] * _CUT + digits[1])
+            raise self._overflow(frame.filter(is_lost), alias, _scaled(got, dtype), dtype)
+        total = whole.select((pl.col("high") * cut + pl.col("low")).cast(_WHOLE).alias(alias)).to_series()
+        return _moved(total, dtype) if isinstance(dtype, pl.Decimal) else self._narrowed(frame, total, alias)
 
     def _narrowed(self, frame: pl.DataFrame, total: pl.Series, alias: str) -> pl.Series:
         try:
@@ -114,3 +135,22 @@ class Mean(ColumnAggregate):
 def _sum(values: pl.Expr) -> pl.Expr:
     """Return the sum of `values`, null if there are none (Polars would say zero)."""
     return pl.when(values.count() > 0).then(values.sum())
+
+
+def _digits(values: pl.Expr, scale: int) -> dict[str, pl.Expr]:
+    """Return the sums of the high and of the low digits, which a century of rows does not fill."""
+    cut = pl.lit(_CUT, dtype=pl.Int128)
+    sums = {"high": _sum(values // cut), "low": _sum(values % cut)}
+    return {kind: expr.cast(_WHOLE) for kind, expr in sums.items()} | {"scale": pl.lit(scale, dtype=pl.Int8)}
+
+
+def _moved(whole: pl.Series, dtype: pl.Decimal) -> pl.Series:
+    """Return whole numbers as the decimals that have the same digits."""
+    digits: Any = whole.rechunk().to_arrow()
+    moved = pa.Array.from_buffers(pa.decimal128(38, dtype.scale), len(digits), digits.buffers(), offset=digits.offset)
+    return pl.Series(whole.name, pl.from_arrow(moved), dtype=dtype)
+
+
+def _scaled(number: Decimal, dtype: pl.DataType) -> Decimal:
+    sign, digits, _ = number.as_tuple()
+    return Decimal((sign, digits, -dtype.scale)) if isinstance(dtype, pl.Decimal) else number

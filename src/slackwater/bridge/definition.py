@@ -148,7 +148,8 @@ def _address(broker: str, default_port: int) -> tuple[str, int]:
     except ValueError:
         host = port = None
     if not host or port == 0 or "//" in broker or parts.path or parts.query or parts.username is not None:
-        raise _unusable("broker", "host:port", repr(broker), f"try localhost:{default_port}")
+        shown = "one with an @ in it" if "@" in broker else repr(broker.partition("?")[0])
+        raise _unusable("broker", "host:port", shown, f"try localhost:{default_port}")
     return host, default_port if port is None else port
 
 

@@ -10,6 +10,7 @@ from typing import Final
 import polars as pl
 
 from slackwater.errors import near_miss, refuse
+from slackwater.expressions import check_column_name
 
 TIMESTAMP: Final = pl.Datetime("us", "UTC")
 """The one type of times that users see."""
@@ -211,6 +212,7 @@ def check_distinct(columns: list[tuple[str, pl.DataType]]) -> list[tuple[str, pl
     """Return `columns`, or refuse two of one name; Spark's names do not tell capitals from small letters."""
     seen: dict[str, str] = {}
     for name, _ in columns:
+        check_column_name(name)
         if name.lower() in seen:
             raise refuse("DUPLICATE_COLUMN", name=name, other=seen[name.lower()])
         seen[name.lower()] = name

@@ -238,7 +238,8 @@ def registry(url: str, *, auth: Auth | None = None, timeout: Duration = "10s") -
     """
     if not isinstance(url, str) or _ADDRESS.fullmatch(url) is None:
         has_user = isinstance(url, str) and "@" in url
-        raise refuse("REGISTRY_ADDRESS", got="one with an @ in it" if has_user else repr(url))
+        shown = re.sub(r"\?.*", "?…", url, flags=re.DOTALL) if isinstance(url, str) else url
+        raise refuse("REGISTRY_ADDRESS", got="one with an @ in it" if has_user else repr(shown))
     if auth is not None and not _is_auth(auth):
         raise refuse("REGISTRY_AUTH", got=type(auth).__name__)
     return Registry(url=url.rstrip("/"), auth=auth, timeout_ms=duration_ms(timeout, what="registry `timeout`"))

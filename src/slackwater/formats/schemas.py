@@ -60,7 +60,7 @@ def as_schema(spec: SchemaSpec) -> pl.Schema:
 
 def to_spark_ddl(schema: Mapping[str, pl.DataType]) -> str:
     """Return `schema` as Spark's DDL, with every name in backticks; wide enough for every value."""
-    return ", ".join(f"{_quoted(name)} {spark_type(dtype, name)}" for name, dtype in schema.items())
+    return ", ".join(f"{quoted(name)} {spark_type(dtype, name)}" for name, dtype in schema.items())
 
 
 def shown(schema: Mapping[str, pl.DataType]) -> str:
@@ -128,7 +128,7 @@ def spark_type(dtype: pl.DataType, name: str = "") -> str:
     if isinstance(dtype, pl.List):
         return f"array<{spark_type(whole_type(dtype.inner), name)}>"
     if isinstance(dtype, pl.Struct):
-        fields = (f"{_quoted(field.name)}:{spark_type(whole_type(field.dtype), name)}" for field in dtype.fields)
+        fields = (f"{quoted(field.name)}:{spark_type(whole_type(field.dtype), name)}" for field in dtype.fields)
         return f"struct<{','.join(fields)}>"
     if isinstance(dtype, pl.Map):
         return spark_type(normal_type(dtype), name)
@@ -172,7 +172,8 @@ def _text(name: object) -> str:
     return name
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """Return a column's name as Spark's SQL takes it literally."""
     return "`" + name.replace("`", "``") + "`"
 
 

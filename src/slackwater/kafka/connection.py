@@ -140,8 +140,9 @@ def sasl(mechanism: str, username: str, password: Secret) -> Sasl:
 def connection(servers: str, *, tls: Tls | None = None, sasl: Sasl | None = None) -> Connection:
     """Check and return the way to a cluster."""
     usable = isinstance(servers, str) and all(":" in part for part in servers.split(",")) and servers.strip()
-    if not usable:
-        raise refuse("KAFKA_SERVERS", got=repr(servers))
+    if not usable or "@" in servers:
+        has_user = isinstance(servers, str) and "@" in servers
+        raise refuse("KAFKA_SERVERS", got="some with an @ in them" if has_user else repr(servers))
     for what, given, kind in (("tls", tls, Tls), ("sasl", sasl, Sasl)):
         if given is not None and not isinstance(given, kind):
             raise refuse("KAFKA_SECURITY", what=what, got=type(given).__name__)

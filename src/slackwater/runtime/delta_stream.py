@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from slackwater.delta.connector import check_delta_session
 from slackwater.errors import RunError, fault
-from slackwater.formats.schemas import as_schema
+from slackwater.formats.schemas import as_schema, quoted
 from slackwater.sources.delta import DeltaSource
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def delta_stream(spark: SparkSession, source: DeltaSource) -> DataFrame:
     """Return the stream of a table's rows, with the columns that the pipeline was planned for."""
     check_delta_session(spark)
     frame = spark.readStream.format("delta").options(**dict(source.options)).load(source.path)
-    ddl = ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in frame.schema.fields)
+    ddl = ", ".join(f"{quoted(field.name)} {field.dataType.simpleString()}" for field in frame.schema.fields)
     found = as_schema(ddl)
     problems = [f"`{name}` is not a column" for name in source.typed if name not in found]
     problems += [
@@ -31,7 +31,7 @@ def delta_stream(spark: SparkSession, source: DeltaSource) -> DataFrame:
     ]
     if problems:
         raise fault("DELTA_SOURCE_COLUMNS", path=source.path, problems=", ".join(problems))
-    return frame.select(*(f"`{name}`" for name in source.typed))
+    return frame.select(*(quoted(name) for name in source.typed))
 
 
 def changed_source(plan: Plan, error: Exception) -> RunError | None:

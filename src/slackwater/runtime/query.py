@@ -76,12 +76,17 @@ def _front(spark: SparkSession, source: SourcePlan, handle: PlanHandle, *, bound
             return taken.mapInArrow(front(handle, source.name, kafka_chunks, ticks=bounded), DDL)
         case DataFrameSource(frame=frame):
             typed: DataFrame = frame
-            return typed.mapInArrow(front(handle, source.name, frame_chunks, ticks=bounded), DDL)
+            return _numbered(typed).mapInArrow(front(handle, source.name, frame_chunks, ticks=bounded), DDL)
         case DeltaSource() as table:
             rows = delta_stream(spark, table)
-            return rows.mapInArrow(front(handle, source.name, frame_chunks, ticks=bounded), DDL)
+            return _numbered(rows).mapInArrow(front(handle, source.name, frame_chunks, ticks=bounded), DDL)
     message = f"{source.source} cannot run on Spark"
     raise TypeError(message)
+
+
+def _numbered(frame: DataFrame) -> DataFrame:
+    """Return `frame` with plain names for its columns: PySpark takes a dot for a way into a struct."""
+    return frame.toDF(*(f"c{number}" for number in range(len(frame.columns))))
 
 
 def _kafka_reader(spark: SparkSession, kafka: KafkaSource) -> DataStreamReader:

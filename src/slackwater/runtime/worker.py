@@ -117,7 +117,7 @@ def frame_chunks(source: SourcePlan, clock: Clock, batches: Iterator[pa.RecordBa
     assert context is not None
     offset = context.partitionId() << 40
     for table in gathered(batches):
-        frame = conform(pl.DataFrame(table), schema, source.name)
+        frame = conform(pl.DataFrame(table.rename_columns(schema.names())), schema, source.name)
         yield Chunk(
             frame=frame,
             partition="",

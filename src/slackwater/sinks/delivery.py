@@ -23,9 +23,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+import polars as pl
+from polars.exceptions import PanicException, PolarsError
+
 from slackwater.crash_points import crash_point
 from slackwater.errors import SlackwaterWarning, fault, render
 from slackwater.eventtime.durations import render_ms
+from slackwater.formats.dead_letter_json import bytes_as_base64
 from slackwater.sinks.base import Mark, Sink, SinkBatch, SinkWriter, Slot, Unavailable
 
 FIRST_WAIT_S: Final = 0.2
@@ -147,20 +151,28 @@ class Outlet:
         writer = self._open()  # 1, 2
         crash_point("opened", batch.batch)
         if not self.sink.uses_marks or not expected.is_there(self._found, self.sink, self.slot):  # 3
-            self.check_owner()
-            writer.write(batch, expected.mark if self.sink.delivery == "exactly_once" else None)  # 4
+            self._write(writer, batch, expected.mark if self.sink.delivery == "exactly_once" else None)  # 4
             self._found = expected.mark
         crash_point("committed", batch.batch)
 
     def _deliver_or_lose(self, batch: SinkBatch) -> None:
         try:
-            writer = self._open()
-            self.check_owner()
-            writer.write(batch, None)
+            self._write(self._open(), batch, None)
         except Unavailable as trouble:
             self.close()
             facts = {"sink": self.sink, "output": self.slot.output, "why": trouble, "batch": batch.batch}
             _warn("SINK_LOST", render("SINK_LOST", **facts))
+
+    def _write(self, writer: SinkWriter, batch: SinkBatch, mark: Mark | None) -> None:
+        self.check_owner()
+        try:
+            writer.write(batch, mark)
+        except (PolarsError, PanicException) as error:
+            columns = _unwritable(batch)
+            if not columns:
+                raise
+            facts = {"sink": self.sink, "output": self.slot.output, "batch": batch.batch, "cause": error}
+            raise fault("SINK_VALUE", columns=columns, **facts) from error
 
     def _open(self) -> SinkWriter:
         if self._writer is None:
@@ -183,6 +195,18 @@ class Outlet:
         writer, self._writer = self._writer, None
         if writer is not None:
             writer.close()
+
+
+def _unwritable(batch: SinkBatch) -> str:
+    """Return the columns in which a value has no text; empty if there are none."""
+    found = dict[str, None]()
+    for frame in batch.frames():
+        for name in frame.columns:
+            try:
+                bytes_as_base64(frame.select(name)).select(pl.struct(pl.all()).struct.json_encode())
+            except (PolarsError, PanicException):
+                found[name] = None
+    return ", ".join(f"`{name}`" for name in found)
 
 
 def _warn(code: str, said: str) -> None:

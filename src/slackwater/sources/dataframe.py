@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import polars as pl
 
 from slackwater.errors import refuse
-from slackwater.formats.schemas import as_schema
+from slackwater.formats.schemas import as_schema, quoted
 from slackwater.sources.base import Source
 
 
@@ -36,7 +36,7 @@ def dataframe(frame: Any) -> DataFrameSource:  # noqa: ANN401  Spark types stay 
     """Read any streaming PySpark DataFrame: `dataframe(spark.readStream.table("orders"))`."""
     if not getattr(frame, "isStreaming", False):
         raise refuse("DATAFRAME_NOT_STREAMING", got=type(frame).__name__)
-    ddl = ", ".join(f"`{column.name}` {column.dataType.simpleString()}" for column in frame.schema.fields)
+    ddl = ", ".join(f"{quoted(column.name)} {column.dataType.simpleString()}" for column in frame.schema.fields)
     return DataFrameSource(frame=frame, typed=as_schema(ddl))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from typing import Any
 
 import polars as pl
@@ -57,6 +57,53 @@ def test_sum_of_decimals_that_does_not_fit_stops_the_job() -> None:
     with pytest.raises(RunError) as caught:
         result(agg.sum("x"), huge)
     assert caught.value.code == "SUM_OVERFLOW"
+
+
+MOST = "9" * 38
+
+
+def digits(*texts: str, scale: int = 0) -> pl.Series:
+    """Return decimals of all the digits there are."""
+    with localcontext(prec=80):
+        values = [Decimal(text).scaleb(-scale) for text in texts]
+    return pl.Series(values, dtype=pl.Decimal(38, scale))
+
+
+@pytest.mark.parametrize("scale", [0, 2, 19, 38])
+def test_sum_of_decimals_is_exact_though_what_is_added_on_the_way_does_not_fit(scale: int) -> None:
+    values = digits(MOST, MOST, "1", f"-{MOST}", f"-{MOST}", "-3", f"-{MOST}", scale=scale)
+    with localcontext(prec=80):
+        expected = sum(values, Decimal(0))
+    for cuts in ([7], [1] * 7, [2, 5], [3, 1, 3]):
+        pieces, at = [], 0
+        for size in cuts:
+            pieces.append(values[at : at + size])
+            at += size
+        with pytest.raises(RunError, match="SUM_OVERFLOW"):
+            result(agg.sum("x"), *pieces)
+        pieces.append(digits("5", scale=scale))
+        with localcontext(prec=80):
+            assert result(agg.sum("x"), *pieces) == expected + Decimal(5).scaleb(-scale)
+
+
+@pytest.mark.parametrize("sign", ["", "-"])
+@pytest.mark.parametrize("pieces", [1, 2])
+def test_sum_of_decimals_with_one_digit_too_many_is_named_in_any_batching(sign: str, pieces: int) -> None:
+    values = [digits(f"{sign}{MOST}", scale=2), digits(f"{sign}1", scale=2)]
+    values = values if pieces > 1 else [pl.concat(values)]
+    with pytest.raises(RunError, match=rf"SUM_OVERFLOW.*Decimal.*38.*2.*got {sign}10{{36}}\.00 for `out`"):
+        result(agg.sum("x"), *values)
+
+
+def test_sum_of_wide_integers_is_exact_or_named() -> None:
+    wide = pl.Series([2**126, 2**126, -(2**126), -(2**126), 7], dtype=pl.Int128)
+    assert result(agg.sum("x"), wide[:2], wide[2:]) == 7
+    with pytest.raises(RunError, match=rf"SUM_OVERFLOW.*got {2**127 + 7} "):
+        result(agg.sum("x"), pl.Series([2**126, 2**126, 7], dtype=pl.Int128))
+
+
+def test_sum_of_no_decimals_is_null() -> None:
+    assert result(agg.sum("x"), pl.Series([None], dtype=pl.Decimal(10, 2))) is None
 
 
 def test_infinities_of_both_signs_add_up_to_nan_in_any_order() -> None:

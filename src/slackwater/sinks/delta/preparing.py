@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from slackwater.errors import fault
-from slackwater.formats.schemas import to_spark_ddl
+from slackwater.formats.schemas import quoted, to_spark_ddl
 from slackwater.sinks.base import Slot
 from slackwater.sinks.delta.rows import local_frame
 from slackwater.sinks.delta.table import DeltaPlace
@@ -86,7 +86,7 @@ class Preparation:
         if problems:
             raise fault("DELTA_TABLE_UNFIT", path=self.sink.path, problems="; ".join(problems))
         if missing:
-            columns = ", ".join(f"`{wanted[name][0]}` {wanted[name][1]}" for name in missing)
+            columns = ", ".join(f"{quoted(wanted[name][0])} {wanted[name][1]}" for name in missing)
             self.spark.sql(f"ALTER TABLE {_table(self.sink.path)} ADD COLUMNS ({columns})")
 
     def _check_unique(self, place: DeltaPlace) -> None:
@@ -95,7 +95,7 @@ class Preparation:
 
         if place.turn(app_of(self.slot)) is not None:
             return
-        keys = [f"`{key}`" for key in self.sink.merge_on]
+        keys = [quoted(key) for key in self.sink.merge_on]
         twice = place.frame.groupBy(*keys).count().where("count > 1").limit(1).collect()
         if twice:
             example: dict[str, Any] = twice[0].asDict()

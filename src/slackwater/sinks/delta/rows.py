@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from slackwater.formats.schemas import to_arrow, to_spark_ddl
+from slackwater.formats.schemas import quoted, to_arrow, to_spark_ddl
 from slackwater.sinks.base import SinkBatch
 
 if TYPE_CHECKING:
@@ -49,11 +49,7 @@ def _last(frame: DataFrame, keys: Sequence[str]) -> DataFrame:
     """
     from pyspark.sql import functions as F  # noqa: N812, PLC0415  PySpark's own convention
 
-    columns = [F.col(_quoted(name)) for name in frame.columns]
+    columns = [F.col(quoted(name)) for name in frame.columns]
     numbered = frame.withColumn(_ORDER, F.monotonically_increasing_id())
     last = F.max_by(F.struct(*columns), _ORDER).alias(_LAST)
-    return numbered.groupBy(*(F.col(_quoted(key)) for key in keys)).agg(last).select(f"{_LAST}.*")
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
+    return numbered.groupBy(*(F.col(quoted(key)) for key in keys)).agg(last).select(f"{_LAST}.*")

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from slackwater.crash_points import crash_point
 from slackwater.errors import RunError, fault, render
+from slackwater.formats.schemas import quoted
 from slackwater.sinks.base import Mark, Sink, SinkBatch, SinkWriter, Slot, Unavailable
 from slackwater.sinks.delivery import SinkWarning
 from slackwater.sinks.delta.rows import batch_frame, local_frame
@@ -120,8 +121,8 @@ class DeltaWriter(SinkWriter):
         return fault("SINK_FENCED", sink=self.sink, slot=self.slot.number, output=self.slot.output)
 
     def _merge(self, rows: DataFrame, options: Mapping[str, str]) -> None:
-        columns = {_quoted(name): f"new.{_quoted(name)}" for name in rows.columns if name not in self._left_out}
-        same = " AND ".join(f"old.{_quoted(key)} <=> new.{_quoted(key)}" for key in self.keys)
+        columns = {quoted(name): f"new.{quoted(name)}" for name in rows.columns if name not in self._left_out}
+        same = " AND ".join(f"old.{quoted(key)} <=> new.{quoted(key)}" for key in self.keys)
         table = DeltaPlace(spark=rows.sparkSession, path=self.place.path).java_table
         merge = table.alias("old").merge(rows.alias("new")._jdf, same)  # noqa: SLF001  Delta's builder is Java's
         stays = f"NOT coalesce(new.{RETRACTION}, false)" if RETRACTION in rows.columns else "true"
@@ -158,7 +159,3 @@ def _append(rows: DataFrame, path: str, options: Mapping[str, str]) -> None:
     names = {_APP: "txnAppId", _NUMBER: "txnVersion", _NOTE: "userMetadata"}
     given = {names[name]: value for name, value in options.items()}
     rows.write.format("delta").mode("append").options(**given).save(path)
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

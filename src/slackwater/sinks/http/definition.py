@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar, Final, Literal
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, parse_qsl, urlsplit
 from uuid import uuid4
 
 import polars as pl
@@ -25,7 +25,7 @@ from slackwater.crash_points import crash_point
 from slackwater.errors import fault, near_miss, refuse, render
 from slackwater.eventtime.durations import Duration, duration_ms, render_ms
 from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA, dead_letters
-from slackwater.secrets import Secret
+from slackwater.secrets import Secret, is_confidential
 from slackwater.sinks.base import EVERYTHING, Change, Delivery, Mark, Sink, SinkBatch, SinkWriter, Slot, Unavailable
 from slackwater.sinks.delivery import Expected, Outlet, SinkWarning
 from slackwater.sinks.http.requests import LANES, Requests
@@ -54,7 +54,7 @@ class HttpSink(Sink):
         "ca",
         "rejected",
     )
-    url: str
+    url: str = field(repr=False)
     rejected: Sink
     key: tuple[str, ...] = ()
     headers: Mapping[str, str | Secret] = field(default_factory=dict)
@@ -273,6 +273,9 @@ def _check_url(url: object, *, has_ca: bool) -> None:
     if "@" in parts.netloc:
         shown, remedy = f"{parts.scheme}://…@{parts.hostname}", 'write headers={"Authorization": sw.secret("TOKEN")}'
         raise bad_option(_SINK, "url", rule="an address without credentials", got=shown, remedy=remedy)
+    if any(is_confidential(name) for name, _ in parse_qsl(parts.query, keep_blank_values=True)):
+        shown, remedy = f"{url.partition('?')[0]}?…", 'write headers={"Authorization": sw.secret("TOKEN")}'
+        raise bad_option(_SINK, "url", rule="an address without credentials", got=shown, remedy=remedy)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.fragment:
         raise bad_option(_SINK, "url", rule=rule, got=repr(url.partition("?")[0]), remedy=remedy)
     if has_ca and parts.scheme != "https":
@@ -290,7 +293,7 @@ def _checked_headers(headers: object) -> dict[str, str | Secret]:
         if not isinstance(name, str) or not _HEADER_NAME.fullmatch(name) or name.lower() in _OURS:
             rule, remedy = "named by what HTTP allows and the sink does not set itself", "choose another name"
             raise bad_option(_SINK, "headers", rule=rule, got=repr(name), remedy=remedy)
-        if name.lower() in _CONFIDENTIAL and not isinstance(value, Secret):
+        if (name.lower() in _CONFIDENTIAL or is_confidential(name)) and not isinstance(value, Secret):
             raise refuse("SECRET_EXPECTED", what=f"headers[{name!r}]")
         if not isinstance(value, Secret) and not (isinstance(value, str) and _HEADER_VALUE.fullmatch(value)):
             rule, remedy = "lines of Latin letters, or secrets", "correct the value"

@@ -11,6 +11,7 @@ import polars as pl
 
 from slackwater.errors import refuse
 from slackwater.eventtime.durations import Duration, duration_ms
+from slackwater.formats.base import Format
 from slackwater.kafka.connection import Connection, Sasl, Tls, connection
 from slackwater.sinks.base import EVERYTHING, Change, Delivery, Sink, SinkWriter, Slot
 from slackwater.sinks.kafka.names import identity_of
@@ -70,8 +71,10 @@ class KafkaSink(Sink):
         return self.key if is_table and not self.changelog else ()
 
     def check(self, slot: Slot, identity: Sequence[str] = ()) -> None:
-        """Refuse an output that has not the columns of the key or the headers."""
+        """Refuse an output that has not the columns of the key or the headers, or that `value` cannot encode."""
         check_columns(self, slot)
+        if isinstance(self.value, Format):
+            Records.of(self, slot)
         if self.tombstones:
             check_window_keys("key", self.key, slot.schema, identity)
 

@@ -54,7 +54,8 @@ def checked_options(options: Any, delivery: Delivery) -> dict[str, Option]:  # n
     for name, value in options.items():
         if not isinstance(name, str) or not isinstance(value, str | int | float | bool):
             raise refuse("KAFKA_SINK_OPTION", got=f"{name!r}", why="names are strings, values strings or numbers")
-        why = _REFUSED.get(name) or next((why for prefix, why in _PREFIXES.items() if name.startswith(prefix)), None)
+        plain = name.lower()
+        why = _REFUSED.get(plain) or next((why for prefix, why in _PREFIXES.items() if plain.startswith(prefix)), None)
         if why is not None:
             raise refuse("KAFKA_SINK_OPTION", got=f"`{name}`", why=why)
     timeout = options.get(TIMEOUT)

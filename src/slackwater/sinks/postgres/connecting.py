@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
 from slackwater.errors import RunError, fault, refuse
-from slackwater.secrets import Secret
+from slackwater.secrets import Secret, is_confidential
 from slackwater.sinks.base import Unavailable
 from slackwater.sinks.postgres.logins import login_remedy
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     import psycopg
 
 _SCHEMES: Final = ("postgresql", "postgres")
-_PASSWORDS: Final = ("password", "sslpassword")
 _SETTINGS: Final = {
     # A connection that is cut without a word is noticed within a minute, by either side.
     "connect_timeout": 10,
@@ -78,8 +77,10 @@ def check_url(url: object) -> str:
         raise refuse("POSTGRES_URL", got="one that cannot be read") from error
     if parts.scheme not in _SCHEMES:
         raise refuse("POSTGRES_URL", got="one that does not begin with postgresql://")
-    if parts.password or any(word in given for word in _PASSWORDS):
+    if parts.password or any(map(is_confidential, given)):
         raise refuse("POSTGRES_URL_PASSWORD")
+    if parts.fragment:
+        raise refuse("POSTGRES_URL", got="one with a `#`")
     if not parts.path.strip("/"):
         raise refuse("POSTGRES_URL", got=f"{shown_server(url)!r} without a database")
     return url

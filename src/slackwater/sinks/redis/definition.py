@@ -297,7 +297,7 @@ def _check_url(url: str, *, has_ca: bool) -> None:
         raise _option("url", "an address without a password", shown, 'write password=sw.secret("REDIS_PASSWORD")')
     where = parts.path if parts.scheme == "unix" else parts.hostname
     if parts.scheme not in ("redis", "rediss", "unix") or not where:
-        raise _option("url", rule, repr(url), "correct it")
+        raise _option("url", rule, repr(url.partition("?")[0]), "correct it")
     if parts.query and not (parts.query.startswith("db=") and parts.query[3:].isdigit()):
         raise _option(
             "url", "an address without settings", f"`?` and more after {url.partition('?')[0]}", "remove them"

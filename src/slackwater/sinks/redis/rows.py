@@ -105,6 +105,8 @@ def _text(name: str, dtype: pl.DataType) -> pl.Expr:
     value = pl.col(name)
     if isinstance(dtype, pl.Datetime):
         return value.dt.strftime(_ISO)
+    if isinstance(dtype, pl.Duration):
+        return value.dt.to_string("iso")
     if isinstance(dtype, _NESTED):
         # JSON is made of whole objects alone, so the value is put into one, and taken out of its text.
         text = pl.struct(value.alias("v")).struct.json_encode()
