@@ -35,6 +35,7 @@ from slackwater.runtime.alerts import report_schemas, report_short_slack
 from slackwater.runtime.backlog import Unread, report_strays, unread
 from slackwater.runtime.batch_files import check_files
 from slackwater.runtime.checkpoint import RETAIN, Checkpoint, check_checkpoint, open_checkpoint
+from slackwater.runtime.dead_letter_share import DeadLetterShare
 from slackwater.runtime.deliveries import Deliveries
 from slackwater.runtime.delta_stream import changed_source
 from slackwater.runtime.folders import check_folders, check_logs
@@ -82,6 +83,7 @@ class Job:
     reports: list[BatchReport] = field(default_factory=list)
     lateness: dict[str, dict[str, LatenessSketch]] = field(default_factory=dict)
     """Per stream and partition, how late the rows of all batches since the start were."""
+    dead_letters: DeadLetterShare = field(default_factory=DeadLetterShare)
     query: Any = None
     """PySpark's StreamingQuery, once it was started."""
     owed: int | None = None
@@ -356,6 +358,7 @@ class Job:
         stats.lateness.clear()
         report_short_slack(self.plan, self.lateness, self._alerted)
         report_schemas(stats, self._alerted)
+        self.dead_letters.note(stats)
 
 
 def make_job(
