@@ -8,13 +8,14 @@ CASES ?= tests/conformance/cases
 ENGINE ?= memory
 ONLY ?=
 N ?= 50
+BATCHES ?= 2000
 ARGS ?=
 UPGRADE ?=
 
 CHECKED := $(wildcard src tests benchmarks examples)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test long check conformance bench crash lock clean java
+.PHONY: help demo test long check conformance bench crash soak lock clean java
 
 help: ## List the targets and their variables
 	@echo "Slackwater: event-time stream processing on Spark."
@@ -28,6 +29,7 @@ help: ## List the targets and their variables
 ## var ENGINE=memory: conformance: the engine that replays them, memory or spark
 ## var ONLY=a,b: bench: only these cases
 ## var N=50: crash: how many kills
+## var BATCHES=2000: soak: how many batches
 ## var SINK=postgres: demo: where results go as well as to files, crash: where they go: kafka, postgres, delta, redis or http
 ## var ARGS="-k late": test: more arguments for pytest
 ## var UPGRADE=1: lock: take newer versions instead of keeping what is locked
@@ -56,6 +58,9 @@ bench: $(READY) java ## Compare with Spark's own windows on the same data; write
 
 crash: $(READY) java ## Kill a running job N times, start it again, and compare its output with an undisturbed run
 	$(BIN)/python -m tests.crash.run --kills "$(N)" $(if $(SINK),--sink "$(SINK)")
+
+soak: $(READY) java ## Run thousands of tiny batches and show that descriptors, threads, memory and files stay flat
+	$(BIN)/python -m tests.soak.run --batches "$(BATCHES)"
 
 lock: $(READY) ## Resolve pyproject.toml anew into requirements.lock (hashes, no addresses)
 	$(BIN)/pip-compile pyproject.toml --extra dev --output-file requirements.lock --quiet $(if $(UPGRADE),--upgrade) \

@@ -1,4 +1,4 @@
-"""One case, measured: a batch of Slackwater's, the same batch of Spark's, and so on in turn.
+"""One case, measured: a batch of Slackwater's, the same batch of Spark's with each state store, and so on in turn.
 
 A machine's speed drifts by a factor of two within minutes; alternating makes both sides drift alike,
 and medians of warm batches forget the outliers.
@@ -7,7 +7,7 @@ and medians of warm batches forget the outliers.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,7 @@ from benchmarks.cases import SMALL_BATCHES, Case, small
 from benchmarks.data import avro_schema, batches
 from benchmarks.kafka_events import kafka_frame, kafka_source
 from benchmarks.processes import CpuTime, WorkerMemory
-from benchmarks.queries import frame_of, log_of, our_job, spark_query
+from benchmarks.queries import STATE_STORES, frame_of, log_of, our_job, spark_query
 from benchmarks.sides import BatchTime, OurSide, SparkSide, put
 
 DATA: Final = Path("build/bench-data")
@@ -35,10 +35,17 @@ class Outcome:
 
     case: Case
     ours: list[BatchTime]
-    sparks: list[BatchTime]
+    rivals: dict[str, list[BatchTime]]
+    """Of each rival; the first is the one with the same state store."""
     peak_worker_mb: float
     ours_cpu_ms: list[dict[str, float]]
     sparks_cpu_ms: list[dict[str, float]]
+    """Of the first rival."""
+
+    @property
+    def sparks(self) -> list[BatchTime]:
+        """The batches of the first rival."""
+        return next(iter(self.rivals.values()))
 
     @property
     def ours_rows_per_s(self) -> float:
@@ -46,18 +53,26 @@ class Outcome:
         return self.case.events.rows_per_batch / median(batch.seconds for batch in self.ours)
 
     @property
-    def spark_rows_per_s(self) -> float:
-        """Rows a second at Spark's median batch time."""
-        return self.case.events.rows_per_batch / median(batch.seconds for batch in self.sparks)
+    def rivals_rows_per_s(self) -> dict[str, float]:
+        """Rows a second at each rival's median batch time."""
+        return {
+            name: self.case.events.rows_per_batch / median(batch.seconds for batch in batches)
+            for name, batches in self.rivals.items()
+        }
+
+    @property
+    def ratios(self) -> dict[str, float]:
+        """How many times as fast as each rival Slackwater is."""
+        return {name: self.ours_rows_per_s / theirs for name, theirs in self.rivals_rows_per_s.items()}
 
     @property
     def ratio(self) -> float:
-        """How many times as fast as Spark's own operator Slackwater is."""
-        return self.ours_rows_per_s / self.spark_rows_per_s
+        """The ratio that has a floor: with the same state store on both sides."""
+        return next(iter(self.ratios.values()))
 
 
 def compare(spark: SparkSession, case: Case, *, measured: int, home: Path, say: Say) -> Outcome:
-    """Run both sides in turn over the same batches, and check that they give the same results."""
+    """Run all sides in turn over the same batches, and check that they give the same results."""
     total = measured * case.batches_factor
     warm_up = SMALL_BATCHES + case.warm_up
     say("writing events (once; they are kept)")
@@ -65,7 +80,7 @@ def compare(spark: SparkSession, case: Case, *, measured: int, home: Path, say: 
     rival_files = our_files if case.rival == "spark" else _files(in_json(case), total)
     shutil.rmtree(home, ignore_errors=True)
     ours = _our_side(spark, case, home)
-    rival = _spark_side(spark, case, home) if case.rival == "spark" else _our_side(spark, in_json(case), home / "rival")
+    rivals = _rivals(spark, case, home)
     memory, cpu = WorkerMemory(), CpuTime()
     our_cpu, rival_cpu = [], []
     try:
@@ -77,21 +92,25 @@ def compare(spark: SparkSession, case: Case, *, measured: int, home: Path, say: 
             with memory.sampled():
                 our_seconds = ours.batch(files, rows).seconds
             our_cpu.append(cpu.lap())
-            rival_seconds = rival.batch(other_files, rows).seconds
-            rival_cpu.append(cpu.lap())
+            seconds = {}
+            for name, rival in rivals.items():
+                seconds[name] = rival.batch(other_files, rows).seconds
+                if len(seconds) == 1:
+                    rival_cpu.append(cpu.lap())
+            theirs = ", ".join(f"{name} {took:.2f} s" for name, took in seconds.items())
             which = f"batch {number} of {total}" if number > 0 else f"warm-up {number + warm_up} of {warm_up}"
-            say(f"{which}: ours {our_seconds:.2f} s (without commit), the other's {rival_seconds:.2f} s")
-        our_times, rival_times = ours.finish(), rival.finish()
+            say(f"{which}: ours {our_seconds:.2f} s (without commit), {theirs}")
+        our_times, rival_times = ours.finish(), {name: rival.finish() for name, rival in rivals.items()}
     finally:
-        ours.close()
-        rival.close()
-    _check_results(home)
+        for side in (ours, *rivals.values()):
+            side.close()
+    _check_results(home, rivals)
     shutil.rmtree(home)
     warm = slice(warm_up, None)
     return Outcome(
         case=case,
         ours=our_times[warm],
-        sparks=rival_times[warm],
+        rivals={name: times[warm] for name, times in rival_times.items()},
         peak_worker_mb=memory.peak_mb,
         ours_cpu_ms=our_cpu[warm],
         sparks_cpu_ms=rival_cpu[warm],
@@ -127,29 +146,37 @@ def _our_side(spark: SparkSession, case: Case, home: Path) -> OurSide:
     return OurSide(job=our_job(spark, source, case.window, name=name, home=home), deliver=partial(put, folder=folder))
 
 
-def _spark_side(spark: SparkSession, case: Case, home: Path) -> SparkSide:
+def _rivals(spark: SparkSession, case: Case, home: Path) -> Mapping[str, OurSide | SparkSide]:
+    """Return what a case is compared with; each has a folder of its own name."""
+    if case.rival == "ours-json":
+        return {"ours, JSON": _our_side(spark, in_json(case), home / "ours, JSON")}
+    return {store: _spark_side(spark, case, home / store, store) for store in STATE_STORES}
+
+
+def _spark_side(spark: SparkSession, case: Case, home: Path, store: str) -> SparkSide:
     if case.source == "kafka":
         events, deliver = kafka_frame(spark, case.events)
     else:
         folder = home / "spark-in"
         folder.mkdir(parents=True)
         events, deliver = frame_of(spark, case.events, folder), partial(put, folder=folder)
-    query = spark_query(spark, case, events, home=home)
+    query = spark_query(spark, case, events, home=home, store=store)
     return SparkSide(query=query, deliver=deliver, checkpoint=home / "spark-checkpoint")
 
 
-def _check_results(home: Path) -> None:
-    """Fail if Spark's side shows a window that Slackwater's does not show with the same count and sum."""
+def _check_results(home: Path, rivals: Iterable[str]) -> None:
+    """Fail if a rival shows a window that Slackwater does not show with the same count and sum."""
     columns = ["key", "window_start", "n", "total"]
-    ours = pl.read_parquet(home / "ours-out" / "results" / "batch-*" / "*.parquet").select(columns)
-    other = home / "spark-out" / "*.parquet"
-    if (home / "rival").exists():
-        other = home / "rival" / "ours-out" / "results" / "batch-*" / "*.parquet"
-    sparks = pl.read_parquet(other).select(columns)
-    sparks = sparks.with_columns(pl.col("window_start").cast(ours.schema["window_start"]))
-    both = sparks.join(ours, on=["key", "window_start"], how="left", suffix="_ours")
-    is_same = (pl.col("n") == pl.col("n_ours")) & ((pl.col("total") - pl.col("total_ours")).abs() < 1e-6)
-    wrong = both.filter(~is_same.fill_null(value=False))
-    if wrong.height or sparks.is_empty():
-        message = f"{wrong.height} of {sparks.height} windows of Spark's differ from Slackwater's: {wrong.head(5)}"
-        raise RuntimeError(message)
+    results = Path("ours-out") / "results" / "batch-*" / "*.parquet"
+    ours = pl.read_parquet(home / results).select(columns)
+    for name in rivals:
+        of_spark = home / name / "spark-out"
+        other = of_spark / "*.parquet" if of_spark.exists() else home / name / results
+        theirs = pl.read_parquet(other).select(columns)
+        theirs = theirs.with_columns(pl.col("window_start").cast(ours.schema["window_start"]))
+        both = theirs.join(ours, on=["key", "window_start"], how="left", suffix="_ours")
+        is_same = (pl.col("n") == pl.col("n_ours")) & ((pl.col("total") - pl.col("total_ours")).abs() < 1e-6)
+        wrong = both.filter(~is_same.fill_null(value=False))
+        if wrong.height or theirs.is_empty():
+            message = f"{wrong.height} of {theirs.height} windows ({name}) differ from Slackwater's: {wrong.head(5)}"
+            raise RuntimeError(message)

@@ -1,11 +1,12 @@
-"""What the two sides run: the same counts and sums, into the same kind of files, over the same kind of state.
+"""What the sides run: the same counts and sums, into the same kind of files.
 
-Both keep their state in RocksDB with changelog checkpoints, shuffle into as many partitions, and write
-Parquet exactly once: Slackwater with its files sink, Spark with its own.
+All shuffle into as many partitions, and write Parquet exactly once: Slackwater with its files sink, Spark with its own.
+Slackwater keeps its state in RocksDB with changelog checkpoints; Spark does so too, and once more in its default store.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -31,14 +32,17 @@ OUT_OF_ORDERNESS_S: Final = 10
 _PARTITIONS: Final = 2
 _KEY_GROUPS: Final = 4
 """Two a partition, as a pipeline for two cores would have; each group costs a little in every batch."""
-_STATE_CONF: Final = {
-    name: QUERY_CONF[name]
-    for name in (
-        "spark.sql.streaming.stateStore.providerClass",
-        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled",
-    )
+STATE_STORES: Final[Mapping[str, Mapping[str, str]]] = {
+    "Spark's, RocksDB": {
+        name: QUERY_CONF[name]
+        for name in (
+            "spark.sql.streaming.stateStore.providerClass",
+            "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled",
+        )
+    },
+    "Spark's, default store": {},
 }
-"""What Spark's side is given beyond its defaults, so that it stores its state as Slackwater does."""
+"""What Spark's side is given beyond its defaults: the store that Slackwater has, or nothing."""
 
 
 def bench_session() -> SparkSession:
@@ -101,8 +105,8 @@ def our_job(
     return make_job(pipeline.plan(), spark=spark, checkpoint=checkpoint, trigger="0s", partitions=_PARTITIONS)
 
 
-def spark_query(spark: SparkSession, case: Case, events: DataFrame, *, home: Path) -> StreamingQuery:
-    """Start Spark's own window operator over `events`."""
+def spark_query(spark: SparkSession, case: Case, events: DataFrame, *, home: Path, store: str) -> StreamingQuery:
+    """Start Spark's own window operator over `events`, with its state in one of the `STATE_STORES`."""
     counted = (
         events.withColumn("time", F.timestamp_millis("ts"))
         .withWatermark("time", f"{OUT_OF_ORDERNESS_S} seconds")
@@ -111,7 +115,7 @@ def spark_query(spark: SparkSession, case: Case, events: DataFrame, *, home: Pat
         .select("key", F.col("window.start").alias("window_start"), "window.end", "n", "total")
     )
     conf = {
-        **_STATE_CONF,
+        **STATE_STORES[store],
         "spark.sql.shuffle.partitions": str(_PARTITIONS),
         # While it waits it must not work: no batches without rows, and a look at the folder now and then.
         "spark.sql.streaming.noDataMicroBatches.enabled": "false",
@@ -119,7 +123,7 @@ def spark_query(spark: SparkSession, case: Case, events: DataFrame, *, home: Pat
     }
     with settings(spark, conf):
         return (
-            counted.writeStream.queryName(f"spark-{case.name}")
+            counted.writeStream.queryName(f"spark-{case.name} ({store})")
             .outputMode("append")
             .format("parquet")
             .option("checkpointLocation", str(home / "spark-checkpoint"))

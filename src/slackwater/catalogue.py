@@ -195,6 +195,17 @@ CATALOGUE: Final[dict[str, str]] = {
     "DATAFRAME_NOT_STREAMING": (
         "`sources.dataframe` takes a streaming PySpark DataFrame; got {got}; make it with spark.readStream"
     ),
+    "DEAD_LETTERS_EXCEEDED": (
+        "at most {most} of a run's records may be dead letters, as --fail-if-dead says; got {dead} of "
+        "{rows} records ({share}), most of them `{reason}`, for example: {sample}; all rows are "
+        "delivered, so correct the schema or the producer, and send the dead letters again with "
+        "`slackwater dead-letters retry`"
+    ),
+    "DEAD_LETTERS_MANY": (
+        "few records should be dead letters; {dead} of {rows} records of stream `{stream}` ({share}) are dead "
+        "letters, most of them `{reason}`, for example: {sample}; compare the schema and the event time "
+        "with the records: `slackwater dead-letters list` shows them where they are kept"
+    ),
     "DEAD_LETTERS_NOWHERE": (
         "dead letters are read from a folder that sw.sinks.files(...) has written; `{path}` is "
         "{found}; give the folder of stream.dead_letters.to(sw.sinks.files(...)), or "

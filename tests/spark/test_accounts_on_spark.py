@@ -21,7 +21,7 @@ from tests.property.model import Model
 from tests.property.streams import T0, Batch, Record, Setup, batches, setups, stream_of
 from tests.spark.jobs import WRITTEN_S, CrashError, crash_after
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings(r"ignore:\[DEAD_LETTERS_MANY\]")]  # a third of the records
 
 
 class Steps:

@@ -11,8 +11,10 @@ import pytest
 
 import slackwater as sw
 from slackwater.engine.batch_stats import BatchStats, StreamStats
+from slackwater.errors import RunError
 from slackwater.eventtime.lateness import LatenessSketch
 from slackwater.runtime.alerts import SchemaWarning, SlackWarning, report_schemas, report_short_slack
+from slackwater.runtime.dead_letter_share import DeadLetterShare, DeadLetterWarning
 from slackwater.testing import Harness
 
 
@@ -62,3 +64,67 @@ def test_dead_letters_are_counted_by_reason() -> None:
     harness.run_batch()
     counted = {reason: sum(words.values()) for reason, words in harness.last.streams["rows"].reasons.items()}
     assert counted == {"malformed": 2, "not_an_object": 1, "no_event_time": 1}
+
+
+def records(*lines: str) -> BatchStats:
+    """Return the statistics of a batch that reads these lines, as numbers with a time."""
+    rows = sw.stream("rows", sw.sources.log("nowhere")).decode(sw.formats.json("v long, ts long")).event_time("ts")
+    harness = Harness(sw.Pipeline("p", rows.to(sw.sinks.memory()), rows.dead_letters.drop()))
+    harness.send("rows", list(lines))
+    harness.run_batch()
+    return harness.last
+
+
+GOOD, WRONG = '{"v": 1, "ts": 1}', '{"v": "one", "ts": 1}'
+
+
+def test_share_of_dead_letters_above_a_tenth_is_told_with_its_reason_and_a_sample() -> None:
+    share = DeadLetterShare()
+    with pytest.warns(DeadLetterWarning) as told:
+        share.note(records("{", *[WRONG] * 19, *[GOOD] * 80))
+    [warning] = told
+    words = str(warning.message)
+    assert words.startswith("[DEAD_LETTERS_MANY]")
+    assert "20 of 100 records of stream `rows` (20.0%) are dead letters" in words
+    assert "`wrong_type`, for example: " in words
+    assert "`v`" in words
+
+
+def test_share_of_dead_letters_is_told_once_per_stream_and_reason() -> None:
+    share = DeadLetterShare()
+    with pytest.warns(DeadLetterWarning):
+        share.note(records(*[WRONG] * 20))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        share.note(records(*[WRONG] * 20))
+    with pytest.warns(DeadLetterWarning, match="malformed"):
+        share.note(records(*["{"] * 100))
+
+
+@pytest.mark.parametrize("dead, good", [(10, 90), (9, 0)])
+def test_a_tenth_or_a_handful_of_dead_letters_is_not_told(dead: int, good: int) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        DeadLetterShare().note(records(*[WRONG] * dead, *[GOOD] * good))
+
+
+def test_dead_letters_of_batches_of_one_record_add_up() -> None:
+    share, batch = DeadLetterShare(), records(WRONG)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(9):
+            share.note(batch)
+    with pytest.warns(DeadLetterWarning, match="10 of 10 records"):
+        share.note(batch)
+
+
+@pytest.mark.filterwarnings("ignore::slackwater.runtime.dead_letter_share.DeadLetterWarning")
+def test_run_with_more_dead_letters_than_it_may_have_fails() -> None:
+    share = DeadLetterShare()
+    share.check(0.0)  # nothing was read
+    share.note(records(*[WRONG] * 50, *[GOOD] * 50))
+    share.check(0.5)
+    share.note(records(WRONG))
+    with pytest.raises(RunError, match=r"51 of 101 records \(50\.5%\), most of them `wrong_type`") as caught:
+        share.check(0.5)
+    assert caught.value.code == "DEAD_LETTERS_EXCEEDED"

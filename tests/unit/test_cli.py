@@ -59,7 +59,7 @@ def test_no_arguments_show_the_help(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "verb, options",
     [
-        ("run", ["--bounded", "--master", "--checkpoint", "--trigger"]),
+        ("run", ["--bounded", "--master", "--checkpoint", "--trigger", "--fail-if-dead"]),
         ("demo", ["--seconds", "--rate", "--folder", "--seed"]),
         ("explain", []),
     ],

@@ -115,6 +115,38 @@ def test_event_ahead_of_the_time_it_was_received_is_left_out(tmp_path: Path) -> 
     assert found.sketches["0"].max_ms == 0
 
 
+def test_clock_that_runs_ahead_is_seen_without_max_ahead_and_does_not_decide(tmp_path: Path) -> None:
+    write(tmp_path, [[0, 1, 2]])
+    write(tmp_path, [[0, 1, 86_400 * 36_525, *range(2, 400), 395]], partition="1")
+    [report] = measure_plan(plan_of(decoded(tmp_path).event_time("t"))).streams
+    assert report.left_out == {"ahead_of_clock": 1}
+    assert report.max_ms == 4_000
+    assert report.recommended.out_of_orderness_ms == 0
+    assert report.last_ms == epoch_ms(399)
+    [remark, *_] = report.remarks
+    assert remark.startswith("A clock runs ahead: 1 event, in partition 1, was up to 36")
+    assert "max_ahead" in remark
+    assert not any("comes far later" in words for words in report.remarks)
+
+
+def test_log_that_is_ahead_as_a_whole_is_measured_as_it_is(tmp_path: Path) -> None:
+    """Its files have another time than its events, as a simulation's have; no clock runs ahead of the others."""
+    century = 86_400 * 36_525
+    write(tmp_path, [[1, century, century + 10, century + 5]])
+    found = measure(decoded(tmp_path).event_time("t"))
+    assert not found.left_out
+    assert found.sketches["0"].count == 4
+    assert found.sketches["0"].max_ms == 5_000
+    assert (found.first_ms, found.last_ms) == (epoch_ms(1), epoch_ms(century + 10))
+
+
+def test_guard_of_the_pipeline_takes_the_place_of_the_reports_own(tmp_path: Path) -> None:
+    write(tmp_path, [[0, 86_400 * 20_000, *range(1, 100)]])
+    found = measure(decoded(tmp_path).event_time("t", max_ahead="36500d"))
+    assert not found.left_out
+    assert found.sketches["0"].count == 101
+
+
 def test_chunks_of_several_partitions_may_alternate(tmp_path: Path) -> None:
     write(tmp_path, [[1]])
     [source] = plan_of(decoded(tmp_path).event_time("t")).sources

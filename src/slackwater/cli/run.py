@@ -35,6 +35,12 @@ def run(
     accept_changes: Annotated[
         bool, typer.Option("--accept-changes", help="Let changed code, or other files, finish a batch that was begun.")
     ] = False,
+    fail_if_dead: Annotated[
+        float | None,
+        typer.Option(
+            min=0, max=1, metavar="SHARE", help="End with exit code 1 if more than this share of the records are dead."
+        ),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress lines.")] = False,
 ) -> None:
     """Run a pipeline until Ctrl-C or SIGTERM, which stop it cleanly, or to the end with --bounded.
@@ -46,6 +52,8 @@ def run(
       slackwater run orders.py
 
       slackwater run orders.py --bounded --checkpoint /tmp/try
+
+      slackwater run orders.py --bounded --fail-if-dead 0.5
 
       slackwater run orders.py --master spark://host:7077 --trigger 5s
     """
@@ -66,3 +74,5 @@ def run(
         on_batch=progress.batch,
     )
     progress.end(plan.outputs, finished=job.is_finished, owed=job.owed)
+    if fail_if_dead is not None:
+        job.dead_letters.check(fail_if_dead)

@@ -31,6 +31,8 @@ class StreamStats:
     partitions: dict[str, PartitionStats] = field(default_factory=dict)
     reasons: dict[str, Counter[str]] = field(default_factory=dict)
     """Dead letters by reason, and by words where they tell one cause from another."""
+    examples: dict[str, str] = field(default_factory=dict)
+    """The message of one dead letter of each reason."""
 
 
 @dataclass(kw_only=True)
@@ -74,6 +76,7 @@ class BatchStats:
             known.modified_ms = max(known.modified_ms, seen["modified_ms"])
         for reason, counts in facts["reasons"].items():
             stream.reasons.setdefault(reason, Counter()).update(counts)
+        stream.examples = {**facts["examples"], **stream.examples}
         for name, text in facts["lateness"].items():
             sketch = LatenessSketch.from_json(text)
             self.lateness.setdefault(facts["stream"], {}).setdefault(name, LatenessSketch.empty()).merge(sketch)

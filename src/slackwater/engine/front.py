@@ -195,6 +195,7 @@ class Front:
         self._partitions: dict[str, dict[str, int]] = {}
         self._totals = {"rows": 0, "filtered": 0, "added": 0, "dead": 0}
         self._reasons: dict[str, dict[str, int]] = {}
+        self._examples: dict[str, str] = {}
         self._newest_ms = {name: known.max_ts_ms for name, known in clock.streams[source.name].partitions.items()}
         self._least_newest_ms = MIN_MS if self._newest_ms else _slowest_ms(source, clock)
         self._lateness: dict[str, LatenessSketch] = {}
@@ -239,19 +240,21 @@ class Front:
             "partitions": self._partitions,
             "counts": self.arrivals.counts,
             "reasons": self._reasons,
+            "examples": self._examples,
             "lateness": {name: sketch.to_json() for name, sketch in self._lateness.items()},
         }
         place = f"front/{self.source.name}/{task}"
         return [*packets, stats(facts, place, labels(self.arrivals.plan.key_groups))]
 
     def _note_reasons(self, dead: list[pl.DataFrame]) -> None:
-        """Count dead letters by reason; those of a writer's schema by their words as well, which name it."""
+        """Count dead letters by reason, with an example; those of a writer's schema by their words, which name it."""
         for letters in dead:
             by_reason = letters.group_by("reason").agg(pl.len(), words=pl.col("message").first())
             for reason, count, words in by_reason.iter_rows():
                 known = self._reasons.setdefault(reason, {})
                 key = words if reason == "incompatible_schema" else ""
                 known[key] = known.get(key, 0) + count
+                self._examples.setdefault(reason, words)
 
     def _sketch(self, partition: str) -> LatenessSketch | None:
         """Return where the lateness of a partition's rows is counted.

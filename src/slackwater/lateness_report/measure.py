@@ -16,12 +16,11 @@ import polars as pl
 from slackwater.engine.front import Chunk
 from slackwater.engine.rows import RowContext, RowFunctions
 from slackwater.errors import fault
-from slackwater.eventtime.clock import MIN_MS
-from slackwater.eventtime.lateness import LatenessSketch
 from slackwater.formats.dead_letters import HEADERS
 from slackwater.kafka.client import Cluster, kafka_errors, partition_name
 from slackwater.kafka.reading import topic_frames
 from slackwater.lateness_report.report import DEFAULT_TARGET, LatenessReport, MeasuredStream, check_target, make_report
+from slackwater.lateness_report.times import Times
 from slackwater.plan import Plan, RowNode, SourcePlan
 from slackwater.rowops import TakeTime
 from slackwater.sources.kafka import KafkaSource
@@ -67,14 +66,15 @@ def measure_source(source: SourcePlan, *, limit: int | None = None, watch: Watch
 def measure_stream(source: SourcePlan, chunks: Iterable[Chunk]) -> MeasuredStream:
     """Measure the lateness of every record in `chunks` that has a usable time; the others are counted.
 
-    `max_ahead` is judged by the time at which the log received a record, as a live job would have.
+    `max_ahead` is judged by the time at which the log received a record, as a live job would have. A stream
+    that has none is guarded all the same: one clock that runs ahead would make all others look late.
     """
     path = _until_time(source.rows)
     assert path is not None, f"stream {source.name} has no time"
     assert source.time is not None
     functions = RowFunctions(path)
     measured = MeasuredStream(name=source.name, out_of_orderness_ms=source.time.out_of_orderness_ms)
-    newest: dict[str, int] = {}
+    times = Times(guarded=source.time.max_ahead_ms is None)
     for chunk in chunks:
         context = RowContext(source=chunk.source, partition=chunk.partition, now_ms=_received_ms(chunk))
         timed: list[pl.DataFrame] = []
@@ -82,7 +82,8 @@ def measure_stream(source: SourcePlan, chunks: Iterable[Chunk]) -> MeasuredStrea
         measured.records += chunk.frame.height
         _note_losses(measured, context)
         for rows in timed:
-            _note_times(measured, rows, chunk.partition, newest)
+            times.note(rows, chunk.partition)
+    times.tell(measured)
     return measured
 
 
@@ -158,18 +159,6 @@ def _note_losses(measured: MeasuredStream, context: RowContext) -> None:
             measured.left_out[reason] += number
         for reason, message in dead.unique("reason", keep="first").select("reason", "message").iter_rows():
             measured.examples.setdefault(reason, message)
-
-
-def _note_times(measured: MeasuredStream, rows: pl.DataFrame, partition: str, newest: dict[str, int]) -> None:
-    if rows.is_empty():
-        return
-    if not rows["__off"].is_sorted():
-        rows = rows.sort("__off", maintain_order=True)  # a user's function may have changed the order
-    times = rows["__ts"].to_numpy()
-    sketch = measured.sketches.setdefault(partition, LatenessSketch.empty())
-    newest[partition] = sketch.observe(times, newest.get(partition, MIN_MS))
-    measured.first_ms = min(measured.first_ms, int(times.min()))
-    measured.last_ms = max(measured.last_ms, newest[partition])
 
 
 def _log_chunks(log: LogSource, files: list[LogFile], limit: int | None) -> Iterator[Chunk]:

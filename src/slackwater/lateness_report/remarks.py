@@ -39,6 +39,18 @@ def far_worse(sketches: Mapping[str, LatenessSketch], target: float) -> list[str
     return sorted(found, key=lambda name: -covering[name])
 
 
+def clock_ahead(events: int, furthest_ms: int, partitions: Sequence[str]) -> str:
+    """Return what should be said of events that were far ahead of the time they were received at."""
+    places = ", ".join(name or "(the folder itself)" for name in partitions[:_SHOWN])
+    places += f" and {len(partitions) - _SHOWN} more" * (len(partitions) > _SHOWN)
+    number = f"{events:,} event{'s' * (events != 1)}, in partition{'s' * (len(partitions) != 1)} {places},"
+    return (
+        f"A clock runs ahead: {number} {'was' if events == 1 else 'were'} up to {render_ms(shorten_ms(furthest_ms))} "
+        "ahead of the time of arrival, and left out here. In a job the watermark would jump there and every honest "
+        'event become late: set max_ahead, such as max_ahead="1m", and they are dead letters.'
+    )
+
+
 def remarks(
     sketches: Mapping[str, LatenessSketch],
     whole: LatenessSketch,

@@ -12,11 +12,22 @@ from slackwater.errors import fault, refuse
 from slackwater.eventtime.clock import MAX_MS, MIN_MS
 from slackwater.eventtime.lateness import LatenessSketch
 from slackwater.lateness_report.ladder import COARSE_MS, round_up_ms, rungs, shorten_ms
-from slackwater.lateness_report.remarks import far_worse, remarks
+from slackwater.lateness_report.remarks import clock_ahead, far_worse, remarks
 
 DEFAULT_TARGET: Final = 0.99
 QUANTILES: Final = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
 _RUNGS: Final = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ahead:
+    """Events that are left out because their clocks run ahead, in a stream without `max_ahead`."""
+
+    events: int
+    furthest_ms: int
+    """How far the furthest was ahead of the time it was received at."""
+    partitions: tuple[str, ...]
+    """Where they are, most of them in the first."""
 
 
 @dataclass(kw_only=True)
@@ -36,6 +47,7 @@ class MeasuredStream:
     last_ms: int = MIN_MS
     out_of_orderness_ms: int | None = None
     """What the pipeline has now; None if there is no pipeline."""
+    ahead: Ahead | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,18 +192,23 @@ def _stream_report(stream: MeasuredStream, target: float) -> StreamReport:
         recommended=candidates[recommended_ms],
         configured=configured,
         partitions=_partitions(sketches, target, worse),
-        remarks=tuple(
-            remarks(
+        remarks=(
+            *_ahead(stream.ahead),
+            *remarks(
                 sketches,
                 whole,
                 target=target,
                 recommended_ms=recommended_ms,
                 worse=worse,
                 last_ms=stream.last_ms,
-            )
+            ),
         ),
         sketches=sketches,
     )
+
+
+def _ahead(ahead: Ahead | None) -> tuple[str, ...]:
+    return () if ahead is None else (clock_ahead(ahead.events, ahead.furthest_ms, ahead.partitions),)
 
 
 def _candidate(whole: LatenessSketch, step: int, labels: Sequence[str]) -> Candidate:

@@ -37,6 +37,7 @@ from slackwater.runtime.alerts import report_barren, report_schemas, report_shor
 from slackwater.runtime.backlog import Unread, report_strays, unread
 from slackwater.runtime.batch_files import check_files
 from slackwater.runtime.checkpoint import RETAIN, Checkpoint, check_checkpoint, marked_outputs, open_checkpoint
+from slackwater.runtime.dead_letter_share import DeadLetterShare
 from slackwater.runtime.deliveries import Deliveries
 from slackwater.runtime.delta_stream import changed_source
 from slackwater.runtime.folders import check_folders, check_logs
@@ -85,6 +86,7 @@ class Job:
     reports: list[BatchReport] = field(default_factory=list)
     lateness: dict[str, dict[str, LatenessSketch]] = field(default_factory=dict)
     """Per stream and partition, how late the rows of all batches since the start were."""
+    dead_letters: DeadLetterShare = field(default_factory=DeadLetterShare)
     query: Any = None
     """PySpark's StreamingQuery, once it was started."""
     owed: int | None = None
@@ -383,6 +385,7 @@ class Job:
         stats.lateness.clear()
         report_short_slack(self.plan, self.lateness, self._alerted)
         report_schemas(stats, self._alerted)
+        self.dead_letters.note(stats)
 
 
 def make_job(
