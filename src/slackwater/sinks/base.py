@@ -76,6 +76,8 @@ class SinkBatch:
     """The rows, one bounded frame after another; can be asked for again."""
     is_stopping: Callable[[], bool] = lambda: False
     """Whether the job was asked to stop; who waits inside `write` looks at it, and raises `StoppedWaitingError`."""
+    check_owner: Callable[[], None] = lambda: None
+    """Raises if another driver runs this job now; for sinks that cannot shut out a writer by themselves."""
     in_parallel: Callable[[Callable[[int, SinkBatch], None]], Any] | None = None
     """For a large batch on the driver: runs a function over (part's number, part's rows) on the executors."""
     spark_frame: Callable[[], Any] | None = None

@@ -101,7 +101,7 @@ class Outlet:
 
     def deliver(self, batch: SinkBatch, expected: Expected) -> None:
         """Deliver a batch as the sink promises, waiting for a sink that is not there."""
-        batch.is_stopping = self.is_stopping
+        batch.is_stopping, batch.check_owner = self.is_stopping, self.check_owner
         if self.sink.delivery == "at_most_once":
             self._deliver_or_lose(batch)
         else:
