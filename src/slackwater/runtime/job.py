@@ -364,7 +364,8 @@ class Job:
             return {}
         # Spark's log has a line per source, in the plan's order, and then the heartbeat's.
         lines = zip(self.plan.sources, self.checkpoint.source_offsets(batch), strict=False)
-        return {source.name: processed_offsets(line) for source, line in lines if source.name in self._watches}
+        with self.checkpoint.readable(self.checkpoint.path / "offsets" / str(batch)):
+            return {source.name: processed_offsets(line) for source, line in lines if source.name in self._watches}
 
     def _note_lateness(self, stats: BatchStats) -> None:
         """Move a delivered batch's sketches into the total: kept in every report they would fill the memory."""

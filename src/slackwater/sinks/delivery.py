@@ -26,7 +26,7 @@ from typing import Final
 from slackwater.crash_points import crash_point
 from slackwater.errors import SlackwaterWarning, fault, render
 from slackwater.eventtime.durations import render_ms
-from slackwater.sinks.base import Mark, Sink, SinkBatch, SinkWriter, Slot, Unavailable
+from slackwater.sinks.base import DamagedMarkError, Mark, Sink, SinkBatch, SinkWriter, Slot, Unavailable
 
 FIRST_WAIT_S: Final = 0.2
 LONGEST_WAIT_S: Final = 15.0
@@ -165,8 +165,11 @@ class Outlet:
     def _open(self) -> SinkWriter:
         if self._writer is None:
             self.check_owner()
-            self._writer = self.sink.open(self.slot)
-            self._found = self._writer.mark() if self.sink.uses_marks else None
+            try:
+                self._writer = self.sink.open(self.slot)
+                self._found = self._writer.mark() if self.sink.uses_marks else None
+            except DamagedMarkError as error:
+                raise fault("SINK_MARK_DAMAGED", sink=self.sink, output=self.slot.output, why=error) from error
             if not isinstance(self._found, Mark | None):
                 raise fault("SINK_MARK", sink=self.sink, output=self.slot.output, got=repr(self._found))
         return self._writer

@@ -22,13 +22,14 @@ import re
 import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import polars as pl
 
 from slackwater.sinks.base import Mark
 from slackwater.sinks.files.durable import flush_file, write_and_flush
 from slackwater.sinks.files.turn import Turn
+from slackwater.stored import read_stored, readable
 
 OWNER: Final = "_slackwater.json"
 MARK: Final = "_mark.json"
@@ -50,10 +51,10 @@ class Manifest:
     def read(cls, home: Path) -> Manifest:
         """Return what the manifest says; where there is none, every batch's folder counts."""
         try:
-            found = json.loads((home / MANIFEST).read_text())
+            found: Manifest = read_stored(home / MANIFEST, cls, "FILES_DAMAGED", home=home)
         except FileNotFoundError:
             return cls(folders=tuple(sorted(path.name for path in home.glob("batch-*"))))
-        return cls(folders=tuple(found["folders"]), retired=tuple(found["retired"]))
+        return found
 
     def write(self, turn: Turn) -> None:
         """Replace the manifest."""
@@ -108,7 +109,10 @@ class Batches:
         """Return the mark of the newest batch."""
         folders = Manifest.read(self.home).folders
         path = self.home / folders[-1] / MARK if folders else None
-        return Mark.from_dict(json.loads(path.read_text())) if path is not None and path.exists() else None
+        if path is None or not path.exists():
+            return None
+        with readable(path, "FILES_DAMAGED", home=self.home):
+            return Mark.from_dict(read_stored(path, dict[str, Any], "FILES_DAMAGED", home=self.home))
 
     def add(self, folder: Path, batch: int) -> None:
         """Let a batch that was written appear, and merge if there are enough."""

@@ -11,7 +11,7 @@ import json
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Final, Literal
+from typing import ClassVar, Final, Literal, TypedDict
 
 import polars as pl
 
@@ -24,6 +24,7 @@ from slackwater.sinks.files.batches import MARK, OWNER, Batches
 from slackwater.sinks.files.durable import flush_file, write_and_flush, write_durably
 from slackwater.sinks.files.turn import Turn
 from slackwater.sinks.options import check_flags
+from slackwater.stored import read_stored
 
 _LEAST_MERGED: Final = 2
 
@@ -57,7 +58,7 @@ class FilesSink(Sink):
         owner = folder / OWNER
         mine = {"pipeline": slot.pipeline, "output": slot.output}
         if owner.exists():
-            found = json.loads(owner.read_text())
+            found = read_stored(owner, _Owner, "FILES_DAMAGED", home=folder)
             if found != mine:
                 raise fault("FILES_FOREIGN", path=folder, found=_output(found), mine=_output(mine))
         elif any(folder.glob("batch-*")):
@@ -154,6 +155,11 @@ class _PartWriter:
             bytes_as_base64(frame).write_ndjson(temporary)
         flush_file(temporary)
         temporary.replace(final)
+
+
+class _Owner(TypedDict):
+    pipeline: str
+    output: str
 
 
 def _output(owner: dict[str, str]) -> str:
