@@ -415,6 +415,10 @@ CATALOGUE: Final[dict[str, str]] = {
         "choose another folder, or delete this one"
     ),
     "FILES_FORMAT": ('`format` of the files sink must be "parquet" or "json"; got {got}; leave it out for Parquet'),
+    "FILES_MANY": (
+        "a files sink adds a folder for each batch with rows; `{path}` holds {count} of them; set "
+        "merge_after=100 and read it with sw.sinks.read_files, or make batches larger with a longer trigger"
+    ),
     "FILES_MERGE": (
         "`merge_after` of the files sink is a number of batches from {least} on; got {got}; write for "
         "example merge_after=100, or leave it out"

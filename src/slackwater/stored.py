@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import json
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import is_dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, Union, get_args, get_origin, get_type_hints, is_typeddict
 
-from slackwater.errors import fault
+from slackwater.errors import RunError
 
+Damaged = Callable[[Path, str], RunError]
+"""Makes the error for a file, and why it cannot be read."""
 _DAMAGES: Final = (ValueError, KeyError, TypeError, AttributeError, IndexError)
 
 
-def read_stored(path: Path, shape: Any, code: str, **facts: object) -> Any:  # noqa: ANN401  the shape says what it is
-    """Return what a file holds, as `shape` says; a damaged one is the fault `code`. Raises `FileNotFoundError`."""
-    with readable(path, code, **facts):
+def read_stored(path: Path, shape: Any, damaged: Damaged) -> Any:  # noqa: ANN401  the shape says what it is
+    """Return what a file holds, as `shape` says; raises `damaged` if it is, and `FileNotFoundError`."""
+    with readable(path, damaged):
         text = path.read_text(encoding="utf-8")
         if not text.strip():
             raise ValueError("it is empty")
@@ -26,12 +28,12 @@ def read_stored(path: Path, shape: Any, code: str, **facts: object) -> Any:  # n
 
 
 @contextmanager
-def readable(path: Path, code: str, **facts: object) -> Iterator[None]:
-    """Turn what goes wrong with a damaged file into the fault `code`."""
+def readable(path: Path, damaged: Damaged) -> Iterator[None]:
+    """Turn what goes wrong with a damaged file into the error that says so."""
     try:
         yield
     except _DAMAGES as error:
-        raise fault(code, path=path, why=_why(error), **facts) from error
+        raise damaged(path, _why(error)) from error
 
 
 def shaped(value: Any, shape: Any) -> Any:  # noqa: ANN401  as above

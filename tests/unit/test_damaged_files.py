@@ -14,6 +14,7 @@ from slackwater.errors import RunError
 from slackwater.plan import Plan
 from slackwater.runtime.batch_files import check_files
 from slackwater.runtime.checkpoint import Checkpoint, open_checkpoint
+from slackwater.runtime.damage import damage_of
 from slackwater.sinks.base import DamagedMarkError, Mark
 from slackwater.testing import SinkHarness
 
@@ -152,3 +153,61 @@ def test_damaged_file_of_a_files_sink_is_one_sentence(tmp_path: Path, file: str,
 def test_mark_that_a_server_gives_back_damaged_is_one_sentence(stored: object) -> None:
     with pytest.raises(DamagedMarkError, match="is not a mark"):
         Mark.from_dict(stored)  # type: ignore[arg-type]
+
+
+LOADING = """An error occurred while calling o485.getResult.
+: org.apache.spark.SparkException: Exception thrown in awaitResult:
+\tat org.apache.spark.util.SparkThreadUtils$.awaitResult(SparkThreadUtils.scala:70)
+Caused by: org.apache.spark.SparkException: [CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error occurred.
+\tat org.apache.spark.sql.errors.QueryExecutionErrors$.failedToReadStreamingStateFileError(Errors.scala:1)
+Caused by: {cause}
+\tat java.base/java.io.DataInputStream.readInt(DataInputStream.java:386)
+Caused by: java.lang.InterruptedException
+"""
+
+
+@pytest.mark.parametrize(
+    "cause, named, why",
+    [
+        ("java.io.EOFException", "state", "the state cannot be loaded (EOFException)"),
+        (
+            "org.apache.hadoop.fs.ChecksumException: Checksum error: file:{home}/state/0/0/2.changelog at 0",
+            "state/0/0/2.changelog",
+            "the state cannot be loaded (ChecksumException Checksum error: file:",
+        ),
+        (
+            "java.io.FileNotFoundException: File file:{home}/state/0/0/9.changelog does not exist",
+            "state/0/0/9.changelog",
+            "it is missing",
+        ),
+    ],
+)
+def test_state_that_cannot_be_loaded_is_one_sentence(tmp_path: Path, cause: str, named: str, why: str) -> None:
+    (tmp_path / "state" / "0" / "0").mkdir(parents=True)
+    (tmp_path / "state" / "0" / "0" / "2.changelog").touch()
+    found = damage_of(tmp_path, Exception(LOADING.replace("{cause}", cause).replace("{home}", str(tmp_path))))
+    assert found is not None
+    assert found.code == "CHECKPOINT_DAMAGED"
+    assert f"`{tmp_path / named}` is damaged: {why}" in found.message
+    assert "\n" not in found.message
+
+
+def test_state_that_is_gone_is_one_sentence(tmp_path: Path) -> None:
+    words = "[STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY] Cannot restart streaming query"
+    found = damage_of(tmp_path, Exception(words))
+    assert f"`{tmp_path / 'state'}` is damaged: it is missing; restore" in str(found)
+
+
+@pytest.mark.parametrize("damage", ["truncated", "empty", "zeros", "garbage", "another shape", "a number"])
+@pytest.mark.parametrize("file", ["metadata", "offsets/1", "commits/0", "sources/0/0", "state/0/_metadata/v2/0"])
+def test_log_that_spark_cannot_read_is_found_after_its_failure(tmp_path: Path, file: str, damage: str) -> None:
+    for name in ("offsets/0", "offsets/1", "commits/0", "sources/0/0", "state/0/_metadata/v2/0"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text('v1\n{"a": 1, "and": "so on"}\n-\n7')
+    (tmp_path / "metadata").write_text('{"id": "1"}')
+    (tmp_path / "sources" / "0" / "1").write_text('\0v1\n{"topic": {"0": 1}}')
+    failure = Exception("[STREAM_FAILED] Query terminated with exception: Input length = 1")
+    assert damage_of(tmp_path, failure) is None
+    path = tmp_path / file
+    path.write_bytes(DAMAGES[damage](path.read_bytes()))
+    assert f"`{path}` is damaged" in str(damage_of(tmp_path, failure))

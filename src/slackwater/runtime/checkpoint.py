@@ -25,6 +25,7 @@ from slackwater.engine.ticking import first_clock
 from slackwater.errors import fault
 from slackwater.eventtime.clock import Clock, Marks
 from slackwater.plan import Plan
+from slackwater.runtime.damage import damaged
 from slackwater.sinks.base import Mark
 from slackwater.sinks.files import write_durably
 from slackwater.stored import read_stored, readable, shaped
@@ -67,7 +68,7 @@ class Checkpoint:
         """Read the clock of a batch."""
         path = self._clock_path(batch)
         try:
-            clock: Clock = read_stored(path, Clock, "CHECKPOINT_DAMAGED", checkpoint=self.path)
+            clock: Clock = read_stored(path, Clock, damaged(self.path))
         except FileNotFoundError as error:
             raise fault("CLOCK_MISSING", batch=batch, path=path) from error
         with self.readable(path):
@@ -77,7 +78,7 @@ class Checkpoint:
 
     def readable(self, path: Path) -> AbstractContextManager[None]:
         """Say of what goes wrong inside that a file of this checkpoint is damaged."""
-        return readable(path, "CHECKPOINT_DAMAGED", checkpoint=self.path)
+        return readable(path, damaged(self.path))
 
     def write_clock(self, clock: Clock) -> None:
         """Write the clock of a batch durably, and forget those that Spark cannot run again."""
@@ -152,7 +153,7 @@ class Checkpoint:
         return self._stored(path, _Delivering) if path.exists() else none
 
     def _stored(self, path: Path, shape: Any) -> Any:  # noqa: ANN401  the shape says what it is
-        return read_stored(path, shape, "CHECKPOINT_DAMAGED", checkpoint=self.path)
+        return read_stored(path, shape, damaged(self.path))
 
     def mark_finished(self) -> None:
         """Note that a bounded run has ended: its watermark is the end of time."""
@@ -242,8 +243,8 @@ class _Manifest(_Format):
 def _manifest(path: Path) -> dict[str, Any]:
     """Read a manifest; of another format, only that can be known."""
     file = path / "slackwater" / "manifest.json"
-    found: dict[str, Any] = read_stored(file, _Format, "CHECKPOINT_DAMAGED", checkpoint=path)
-    with readable(file, "CHECKPOINT_DAMAGED", checkpoint=path):
+    found: dict[str, Any] = read_stored(file, _Format, damaged(path))
+    with readable(file, damaged(path)):
         return found if found["format"] != FORMAT else shaped(found, _Manifest)
 
 

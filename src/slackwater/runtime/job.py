@@ -37,6 +37,7 @@ from slackwater.runtime.alerts import report_schemas, report_short_slack
 from slackwater.runtime.backlog import Unread, report_strays, unread
 from slackwater.runtime.batch_files import check_files
 from slackwater.runtime.checkpoint import RETAIN, Checkpoint, check_checkpoint, open_checkpoint
+from slackwater.runtime.damage import damage_of
 from slackwater.runtime.deliveries import Deliveries
 from slackwater.runtime.delta_stream import changed_source
 from slackwater.runtime.folders import check_folders, check_logs
@@ -122,6 +123,8 @@ class Job:
             # Whatever a driver that was replaced stumbles over, files of Spark's above all, this is the reason.
             if (lost := lease.lost()) is not None:
                 raise lost from error
+            if not isinstance(error, SlackwaterError) and (damage := damage_of(self.checkpoint.path, error)):
+                raise damage from error
             raise
         finally:
             for watch in self._watches.values():

@@ -17,6 +17,7 @@ from slackwater.errors import fault, render
 from slackwater.kafka.client import Cluster, Place, confluent, partition_name
 from slackwater.kafka.offsets import check_offsets_exist
 from slackwater.kafka.presence import warn_of
+from slackwater.runtime.damage import damaged
 from slackwater.sinks.files import write_durably
 from slackwater.sources.kafka import KafkaSource
 from slackwater.stored import read_stored
@@ -137,7 +138,7 @@ class KafkaWatch:
         if not self.notes.exists():
             return {}
         checkpoint = self.notes.parent.parent
-        known: dict[str, str] = read_stored(self.notes, dict[str, str], "CHECKPOINT_DAMAGED", checkpoint=checkpoint)
+        known: dict[str, str] = read_stored(self.notes, dict[str, str], damaged(checkpoint))
         return known
 
     def _check_loss(self, processed: dict[Place, int]) -> None:

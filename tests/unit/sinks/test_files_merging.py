@@ -10,6 +10,7 @@ import pytest
 
 import slackwater as sw
 from slackwater.errors import DefinitionError, RunError
+from slackwater.sinks.delivery import SinkWarning
 from slackwater.sinks.files import batches
 from slackwater.sinks.files.turn import Turn
 from slackwater.testing import SinkHarness
@@ -65,6 +66,20 @@ def test_number_of_folders_does_not_grow_with_the_batches(tmp_path: Path) -> Non
     assert len(batches.Manifest.read(tmp_path).folders) == 7
     assert len(folders(tmp_path)) <= 7 + 4 * 3, "with those that wait for their deletion"
     assert ids(tmp_path) == list(range(107))
+
+
+def test_folders_that_become_many_are_noticed_unless_they_are_merged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batches, "MANY", 10)
+    deliver(job(tmp_path / "merged"), *range(10))
+    run = job(tmp_path / "plain", merge_after=None)
+    deliver(run, *range(8))
+    run.restart()
+    deliver(run, 8)
+    with pytest.warns(SinkWarning, match=r"FILES_MANY.*plain` holds 10 of them.*merge_after=100.*read_files"):
+        deliver(run, 9)
+    deliver(run, 10, 11)
 
 
 def test_folder_that_is_full_is_merged_no_further(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

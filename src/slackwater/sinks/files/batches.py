@@ -20,23 +20,33 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 import polars as pl
 
+from slackwater.errors import fault, render
 from slackwater.sinks.base import Mark
+from slackwater.sinks.delivery import SinkWarning
 from slackwater.sinks.files.durable import flush_file, write_and_flush
 from slackwater.sinks.files.turn import Turn
-from slackwater.stored import read_stored, readable
+from slackwater.stored import Damaged, read_stored, readable
 
 OWNER: Final = "_slackwater.json"
 MARK: Final = "_mark.json"
 MANIFEST: Final = "_manifest.json"
 _NAME: Final = re.compile(r"(?:batch|merged(?P<tier>\d*)-\d+)-(?P<last>\d+)")
+MANY: Final = 10_000
+"""Folders from which on it is said that they are many."""
 _FULL_BYTES: Final = 128 << 20
 """A folder of this size is merged no further."""
+
+
+def damaged(home: Path) -> Damaged:
+    """Return what makes the error for a damaged file of a sink."""
+    return lambda path, why: fault("FILES_DAMAGED", path=path, why=why, home=home)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +61,7 @@ class Manifest:
     def read(cls, home: Path) -> Manifest:
         """Return what the manifest says; where there is none, every batch's folder counts."""
         try:
-            found: Manifest = read_stored(home / MANIFEST, cls, "FILES_DAMAGED", home=home)
+            found: Manifest = read_stored(home / MANIFEST, cls, damaged(home))
         except FileNotFoundError:
             return cls(folders=tuple(sorted(path.name for path in home.glob("batch-*"))))
         return found
@@ -84,6 +94,7 @@ class Batches:
     """How many small folders are merged; None for never."""
     newest: int = -1
     """The newest batch that is there."""
+    _count: int = 0
 
     @property
     def home(self) -> Path:
@@ -94,8 +105,9 @@ class Batches:
         """Put right what a crash has left."""
         manifest = Manifest.read(self.home)
         self.newest = last_batch(manifest.folders)
+        named = {*manifest.folders, *manifest.retired}
         for path in sorted(self.home.iterdir()):
-            if _NAME.fullmatch(path.name) is None or path.name in (*manifest.folders, *manifest.retired):
+            if _NAME.fullmatch(path.name) is None or path.name in named:
                 continue
             if path.name.startswith("batch-") and last_batch([path.name]) > self.newest:
                 manifest = replace(manifest, folders=(*manifest.folders, path.name))
@@ -104,6 +116,7 @@ class Batches:
                 self.turn.remove(path.name)
         if self.merge_after is not None or (self.home / MANIFEST).exists():
             manifest.write(self.turn)
+        self._count = len(manifest.folders)
 
     def mark(self) -> Mark | None:
         """Return the mark of the newest batch."""
@@ -111,16 +124,18 @@ class Batches:
         path = self.home / folders[-1] / MARK if folders else None
         if path is None or not path.exists():
             return None
-        with readable(path, "FILES_DAMAGED", home=self.home):
-            return Mark.from_dict(read_stored(path, dict[str, Any], "FILES_DAMAGED", home=self.home))
+        with readable(path, damaged(self.home)):
+            return Mark.from_dict(read_stored(path, dict[str, Any], damaged(self.home)))
 
     def add(self, folder: Path, batch: int) -> None:
         """Let a batch that was written appear, and merge if there are enough."""
         name = f"batch-{batch:012d}"
         self.turn.add(folder, name)
         self.newest = batch
-        if self.merge_after is None and not (self.home / MANIFEST).exists():
-            return
+        if self.merge_after is None:
+            self._advise()
+            if not (self.home / MANIFEST).exists():
+                return
         before = Manifest.read(self.home)
         folders = (*before.folders, name)
         retired: tuple[str, ...] = ()
@@ -134,6 +149,13 @@ class Batches:
         Manifest(folders=folders, retired=seen).write(self.turn)
         for gone in {*before.retired, *retired} - {*seen}:
             self.turn.remove(gone)
+
+    def _advise(self) -> None:
+        """Say that folders become many, and what helps: at ten thousand, a hundred thousand and so on."""
+        self._count += 1
+        if self._count >= MANY and re.fullmatch("10*", str(self._count)):
+            said = render("FILES_MANY", path=self.home, count=f"{self._count:,}")
+            warnings.warn(f"[FILES_MANY] {said}", SinkWarning, stacklevel=2)
 
     def _to_merge(self, folders: tuple[str, ...]) -> tuple[str, ...]:
         """Return the newest folders if they are to be merged: as many of one tier as asked for, or as fill one."""

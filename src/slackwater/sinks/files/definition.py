@@ -20,7 +20,7 @@ from slackwater.errors import fault, refuse
 from slackwater.formats.dead_letter_json import bytes_as_base64
 from slackwater.local_folders import local_folder
 from slackwater.sinks.base import Change, Delivery, Mark, Sink, SinkBatch, SinkWriter, Slot
-from slackwater.sinks.files.batches import MARK, OWNER, Batches
+from slackwater.sinks.files.batches import MARK, OWNER, Batches, damaged
 from slackwater.sinks.files.durable import flush_file, write_and_flush, write_durably
 from slackwater.sinks.files.turn import Turn
 from slackwater.sinks.options import check_flags
@@ -58,7 +58,7 @@ class FilesSink(Sink):
         owner = folder / OWNER
         mine = {"pipeline": slot.pipeline, "output": slot.output}
         if owner.exists():
-            found = read_stored(owner, _Owner, "FILES_DAMAGED", home=folder)
+            found = read_stored(owner, _Owner, damaged(folder))
             if found != mine:
                 raise fault("FILES_FOREIGN", path=folder, found=_output(found), mine=_output(mine))
         elif any(folder.glob("batch-*")):
