@@ -115,6 +115,10 @@ CATALOGUE: Final[dict[str, str]] = {
         '`{before}`, which shows a window more than once; give `{before}` accumulation="discarding", '
         'or no early panes and allowed_lateness="0s"'
     ),
+    "CHECKPOINT_DAMAGED": (
+        "a file of a checkpoint must be as it was written; `{path}` is damaged: {why}; restore `{checkpoint}` "
+        "from a copy, as a whole, or start with a new checkpoint and new places for the outputs"
+    ),
     "CHECKPOINT_FINISHED": (
         "a bounded run ends time for its checkpoint, and every later row would be late; `{path}` is "
         "finished; start with a new checkpoint, and new folders for the outputs{outputs}"
@@ -422,11 +426,19 @@ CATALOGUE: Final[dict[str, str]] = {
         "batches of a folder only ever get newer; `{path}` has batch {batch} or a later one already, "
         "from another run; choose another folder, or delete this one"
     ),
+    "FILES_DAMAGED": (
+        "a file of a files sink must be as it was written; `{path}` is damaged: {why}; restore `{home}` from a "
+        "copy, or start with a new checkpoint and another folder"
+    ),
     "FILES_FOREIGN": (
         "a folder holds one output of one pipeline; `{path}` belongs to {found}, this is {mine}; "
         "choose another folder, or delete this one"
     ),
     "FILES_FORMAT": ('`format` of the files sink must be "parquet" or "json"; got {got}; leave it out for Parquet'),
+    "FILES_MANY": (
+        "a files sink adds a folder for each batch with rows; `{path}` holds {count} of them; set "
+        "merge_after=100 and read it with sw.sinks.read_files, or make batches larger with a longer trigger"
+    ),
     "FILES_MERGE": (
         "`merge_after` of the files sink is a number of batches from {least} on; got {got}; write for "
         "example merge_after=100, or leave it out"
@@ -1202,6 +1214,10 @@ CATALOGUE: Final[dict[str, str]] = {
     "SINK_MARK": (
         "a slot tells its last mark as a `Mark`, or None if it has none; {sink} of output `{output}` "
         "gave {got}; return Mark.from_dict(...) of what was stored"
+    ),
+    "SINK_MARK_DAMAGED": (
+        "the mark that a sink keeps beside its rows must be as it was written; {sink} has a damaged one for "
+        "output `{output}`: {why}; restore the sink from a copy, or start with a new checkpoint and another place"
     ),
     "SINK_MARK_MISSING": (
         "a sink keeps the mark of the last batch it was given; {sink} has {last} in slot {slot} of "

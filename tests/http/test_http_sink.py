@@ -288,7 +288,7 @@ def test_refused_rows_of_a_copy_are_an_error(receiver: Receiver, tmp_path: Path)
     run.deliver(rows(BAD))
     with pytest.raises(RunError, match=r"SINK_OF_A_COPY.*has batch 1 .*now at batch 1"):
         copy.deliver(rows(BAD))
-    run.deliver(rows(BAD))
+    run.restart().deliver(rows(BAD))
     with pytest.raises(RunError, match=r"SINK_OF_A_COPY.*has batch 2 .*now at batch 1"):
         copy.restart().deliver(rows(BAD))
     assert refused(tmp_path / "refused") == [0, 0]

@@ -56,6 +56,7 @@ LEVELS = {
     "slackwater.local_folders": 10,
     "slackwater.crash_points": 0,
     "slackwater.spark_settings": 0,
+    "slackwater.stored": 0,
     "slackwater.catalogue": 0,
     "slackwater.errors": 0,
 }

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
+
+from slackwater.stored import shaped
 
 MIN_MS: Final = -(1 << 60)
 """The watermark before anything is known, and the start of the global window."""
@@ -105,16 +107,9 @@ class Clock:
 
     @classmethod
     def from_json(cls, text: str) -> Clock:
-        """Read a clock file's text."""
-        known: dict[str, Any] = json.loads(text)
-        streams = {
-            name: StreamTime(
-                **{**time, "partitions": {part: PartitionTime(**facts) for part, facts in time["partitions"].items()}}
-            )
-            for name, time in known.pop("streams").items()
-        }
-        steps = {name: Reached(**step) for name, step in known.pop("steps", {}).items()}
-        return cls(streams=streams, steps=steps, **known)
+        """Read a clock file's text; raises if it cannot be one."""
+        clock: Clock = shaped(json.loads(text), cls)
+        return clock
 
     @classmethod
     def from_property(cls, text: str) -> Clock:

@@ -22,7 +22,12 @@ def check_files(plan: Plan, checkpoint: Checkpoint, batch: int) -> None:
     for number, source in enumerate(plan.sources):
         if not isinstance(source.source, LogSource):
             continue
-        for path, listed_ms in listed_files(checkpoint.path / "sources" / str(number), before, after, number):
+        with checkpoint.readable(checkpoint.path / "offsets" / str(batch)):
+            _offset(after, number)
+        log = checkpoint.path / "sources" / str(number)
+        with checkpoint.readable(log):
+            listed = list(listed_files(log, before, after, number))
+        for path, listed_ms in listed:
             if (found := _found(path, listed_ms)) is not None:
                 raise fault("BATCH_INPUT_CHANGED", batch=batch, stream=source.name, path=path, found=found)
 

@@ -13,9 +13,10 @@ import hashlib
 import json
 import uuid
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NotRequired, TypedDict
 
 import polars as pl
 import pyspark
@@ -24,8 +25,10 @@ from slackwater.engine.ticking import first_clock
 from slackwater.errors import fault
 from slackwater.eventtime.clock import Clock, Marks
 from slackwater.plan import Plan
+from slackwater.runtime.damage import damaged
 from slackwater.sinks.base import Mark
 from slackwater.sinks.files import write_durably
+from slackwater.stored import read_stored, readable, shaped
 
 FORMAT: Final = 1
 RETAIN: Final = 100
@@ -64,9 +67,18 @@ class Checkpoint:
     def clock(self, batch: int) -> Clock:
         """Read the clock of a batch."""
         path = self._clock_path(batch)
-        if not path.exists():
-            raise fault("CLOCK_MISSING", batch=batch, path=path)
-        return Clock.from_json(path.read_text())
+        try:
+            clock: Clock = read_stored(path, Clock, damaged(self.path))
+        except FileNotFoundError as error:
+            raise fault("CLOCK_MISSING", batch=batch, path=path) from error
+        with self.readable(path):
+            if clock.batch != batch:
+                raise ValueError(f"it is the clock of batch {clock.batch}")
+        return clock
+
+    def readable(self, path: Path) -> AbstractContextManager[None]:
+        """Say of what goes wrong inside that a file of this checkpoint is damaged."""
+        return readable(path, damaged(self.path))
 
     def write_clock(self, clock: Clock) -> None:
         """Write the clock of a batch durably, and forget those that Spark cannot run again."""
@@ -86,13 +98,16 @@ class Checkpoint:
         clock = self.clock(batch)
         if clock.now_ms is not None:
             return clock  # a test has pinned it
-        _, facts, *_ = (self.path / "offsets" / str(batch)).read_text().splitlines()
-        return replace(clock, now_ms=json.loads(facts)["batchTimestampMs"])
+        path = self.path / "offsets" / str(batch)
+        with self.readable(path):
+            _, facts, *_ = path.read_text().splitlines()
+            return replace(clock, now_ms=shaped(json.loads(facts)["batchTimestampMs"], int))
 
     def source_offsets(self, batch: int) -> list[str]:
         """Return what each source of a batch reads up to, in the source's own words; nothing if Spark has none."""
         path = self.path / "offsets" / str(batch)
-        return path.read_text().splitlines()[2:] if path.exists() else []
+        with self.readable(path):
+            return path.read_text().splitlines()[2:] if path.exists() else []
 
     def begun_mark(self, batch: int) -> Mark:
         """Return the mark of a batch; of one that Spark has not begun yet, one that no sink can have."""
@@ -112,7 +127,7 @@ class Checkpoint:
         """
         slots, before = dict(slots), self._delivering()
         if before["batch"] == batch:
-            slots |= {sink: number for sink, number in before["slots"].items() if sink in slots}
+            slots |= {sink: number for sink, number in before.get("slots", {}).items() if sink in slots}
         note = {"batch": batch, "fingerprint": fingerprint, "slots": slots}
         write_durably(self.home / "delivering.json", json.dumps(note))
         return slots
@@ -120,7 +135,7 @@ class Checkpoint:
     def begin_attempt(self, sink: str, batch: int) -> bool:
         """Note that a sink is about to be given a batch; False if it was about to be before."""
         path = self.home / "attempts.json"
-        attempts = json.loads(path.read_text()) if path.exists() else {}
+        attempts = self._stored(path, dict[str, int]) if path.exists() else {}
         if attempts.get(sink, -1) >= batch:
             return False
         write_durably(path, json.dumps({**attempts, sink: batch}))
@@ -132,19 +147,22 @@ class Checkpoint:
         if before["batch"] == self.next_batch() and before["fingerprint"] != fingerprint:
             raise fault("BATCH_HALF_DELIVERED", batch=before["batch"], path=self.path)
 
-    def _delivering(self) -> dict[str, Any]:
+    def _delivering(self) -> _Delivering:
         path = self.home / "delivering.json"
-        none: dict[str, Any] = {"batch": -1, "fingerprint": "", "slots": {}}
-        return none | json.loads(path.read_text()) if path.exists() else none
+        none: _Delivering = {"batch": -1, "fingerprint": "", "slots": {}}
+        return self._stored(path, _Delivering) if path.exists() else none
+
+    def _stored(self, path: Path, shape: Any) -> Any:  # noqa: ANN401  the shape says what it is
+        return read_stored(path, shape, damaged(self.path))
 
     def mark_finished(self) -> None:
         """Note that a bounded run has ended: its watermark is the end of time."""
-        manifest = json.loads((self.home / "manifest.json").read_text())
+        manifest = _manifest(self.path)
         write_durably(self.home / "manifest.json", json.dumps({**manifest, "finished": True}, indent=1))
 
     def is_finished(self) -> bool:
         """Return whether a bounded run has ended here."""
-        return bool(json.loads((self.home / "manifest.json").read_text())["finished"])
+        return bool(_manifest(self.path)["finished"])
 
     def _clock_path(self, batch: int) -> Path:
         return self.home / "clock" / str(batch)
@@ -154,7 +172,7 @@ def check_checkpoint(path: Path, plan: Plan) -> None:
     """Refuse a checkpoint that `plan` cannot continue from; needs no Spark."""
     manifest_path = path / "slackwater" / "manifest.json"
     if manifest_path.exists():
-        _check(json.loads(manifest_path.read_text()), plan, path)
+        _check(_manifest(path), plan, path)
     elif (path / "offsets").exists():
         raise fault("CHECKPOINT_FOREIGN", path=path)
 
@@ -164,7 +182,7 @@ def open_checkpoint(path: Path, plan: Plan, *, partitions: int, accept_changes: 
     check_checkpoint(path, plan)
     manifest_path = path / "slackwater" / "manifest.json"
     if manifest_path.exists():
-        manifest = json.loads(manifest_path.read_text())
+        manifest = _manifest(path)
         checkpoint = Checkpoint(
             path=path,
             incarnation=manifest["incarnation"],
@@ -173,6 +191,7 @@ def open_checkpoint(path: Path, plan: Plan, *, partitions: int, accept_changes: 
         )
         if not accept_changes:
             checkpoint.check_half_delivered(plan.fingerprint)
+        _clear(checkpoint)
         write_durably(manifest_path, json.dumps({**manifest, **_code(plan)}, indent=1))
         return checkpoint
     (path / "slackwater" / "clock").mkdir(parents=True, exist_ok=True)
@@ -197,6 +216,42 @@ def marked_outputs(plan: Plan) -> str:
     """Return the sinks that keep marks of their batches, for an error that asks for new ones; "" if there are none."""
     sinks = [sink for output in plan.outputs for sink in output.sinks if sink.uses_marks]
     return f" (they are {', '.join(map(str, sinks))} now)" if sinks else ""
+
+
+def _clear(checkpoint: Checkpoint) -> None:
+    """Delete what a driver that was killed had half written; one that was replaced cannot give it its name any more."""
+    for left in [*checkpoint.home.glob(".*"), *(checkpoint.home / "clock").glob(".*")]:
+        left.unlink()
+
+
+class _Delivering(TypedDict):
+    batch: int
+    fingerprint: str
+    slots: NotRequired[dict[str, int]]
+
+
+class _Format(TypedDict):
+    format: int
+
+
+class _Manifest(_Format):
+    """What is read of a manifest."""
+
+    pipeline: str
+    incarnation: str
+    key_groups: int
+    partitions: int
+    sources: dict[str, str]
+    steps: dict[str, dict[str, Any]]
+    finished: bool
+
+
+def _manifest(path: Path) -> dict[str, Any]:
+    """Read a manifest; of another format, only that can be known."""
+    file = path / "slackwater" / "manifest.json"
+    found: dict[str, Any] = read_stored(file, _Format, damaged(path))
+    with readable(file, damaged(path)):
+        return found if found["format"] != FORMAT else shaped(found, _Manifest)
 
 
 def _code(plan: Plan) -> dict[str, Any]:

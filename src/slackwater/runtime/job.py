@@ -37,6 +37,7 @@ from slackwater.runtime.alerts import report_barren, report_schemas, report_shor
 from slackwater.runtime.backlog import Unread, report_strays, unread
 from slackwater.runtime.batch_files import check_files
 from slackwater.runtime.checkpoint import RETAIN, Checkpoint, check_checkpoint, marked_outputs, open_checkpoint
+from slackwater.runtime.damage import damage_of
 from slackwater.runtime.dead_letter_share import DeadLetterShare
 from slackwater.runtime.deliveries import Deliveries
 from slackwater.runtime.delta_stream import changed_source
@@ -124,6 +125,8 @@ class Job:
             # Whatever a driver that was replaced stumbles over, files of Spark's above all, this is the reason.
             if (lost := lease.lost()) is not None:
                 raise lost from error
+            if not isinstance(error, SlackwaterError) and (damage := damage_of(self.checkpoint.path, error)):
+                raise damage from error
             raise
         finally:
             for watch in self._watches.values():
@@ -374,7 +377,8 @@ class Job:
             return {}
         # Spark's log has a line per source, in the plan's order, and then the heartbeat's.
         lines = zip(self.plan.sources, self.checkpoint.source_offsets(batch), strict=False)
-        return {source.name: processed_offsets(line) for source, line in lines if source.name in self._watches}
+        with self.checkpoint.readable(self.checkpoint.path / "offsets" / str(batch)):
+            return {source.name: processed_offsets(line) for source, line in lines if source.name in self._watches}
 
     def _note_lateness(self, stats: BatchStats) -> None:
         """Move a delivered batch's sketches into the total: kept in every report they would fill the memory."""

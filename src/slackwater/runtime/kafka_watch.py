@@ -17,8 +17,10 @@ from slackwater.errors import fault, render
 from slackwater.kafka.client import Cluster, Place, confluent, partition_name
 from slackwater.kafka.offsets import check_offsets_exist
 from slackwater.kafka.presence import warn_of
+from slackwater.runtime.damage import damaged
 from slackwater.sinks.files import write_durably
 from slackwater.sources.kafka import KafkaSource
+from slackwater.stored import read_stored
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,7 +135,11 @@ class KafkaWatch:
         return self._last
 
     def _ids(self) -> dict[str, str]:
-        return json.loads(self.notes.read_text()) if self.notes.exists() else {}
+        if not self.notes.exists():
+            return {}
+        checkpoint = self.notes.parent.parent
+        known: dict[str, str] = read_stored(self.notes, dict[str, str], damaged(checkpoint))
+        return known
 
     def _check_loss(self, processed: dict[Place, int]) -> None:
         """Say which records are gone that no batch has read: by default that is the end."""

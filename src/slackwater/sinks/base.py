@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Final, Literal
 import polars as pl
 
 from slackwater.eventtime.durations import render_ms
+from slackwater.stored import shaped
 
 Change = Literal["append", "update", "retract"]
 Delivery = Literal["exactly_once", "at_least_once", "at_most_once"]
@@ -28,6 +29,10 @@ class Unavailable(Exception):  # noqa: N818  what a sink says, not what the job 
     The slot is closed, opened again after a while, and asked for its mark: so it does not matter whether what was being
     written has arrived.
     """
+
+
+class DamagedMarkError(ValueError):
+    """A mark that a sink has kept is not as it was written."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,8 +51,13 @@ class Mark:
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Mark:
-        """Return the mark that was stored."""
-        return cls(incarnation=stored["incarnation"], batch=int(stored["batch"]), token=stored["token"])
+        """Return the mark that was stored; raises `DamagedMarkError` if it is not one."""
+        try:
+            found = {name: stored[name] for name in ("incarnation", "batch", "token")}
+            mark: Mark = shaped({**found, "batch": int(found["batch"])}, cls)
+        except (KeyError, TypeError, ValueError) as error:
+            raise DamagedMarkError(f"{str(stored)[:80]} is not a mark") from error
+        return mark
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +86,8 @@ class SinkBatch:
     """The rows, one bounded frame after another; can be asked for again."""
     is_stopping: Callable[[], bool] = lambda: False
     """Whether the job was asked to stop; who waits inside `write` looks at it, and raises `StoppedWaitingError`."""
+    check_owner: Callable[[], None] = lambda: None
+    """Raises if another driver runs this job now; for sinks that cannot shut out a writer by themselves."""
     in_parallel: Callable[[Callable[[int, SinkBatch], None]], Any] | None = None
     """For a large batch on the driver: runs a function over (part's number, part's rows) on the executors."""
     spark_frame: Callable[[], Any] | None = None

@@ -30,7 +30,7 @@ from slackwater.crash_points import crash_point
 from slackwater.errors import SlackwaterWarning, fault, render
 from slackwater.eventtime.durations import render_ms
 from slackwater.formats.dead_letter_json import bytes_as_base64
-from slackwater.sinks.base import Mark, Sink, SinkBatch, SinkWriter, Slot, Unavailable
+from slackwater.sinks.base import DamagedMarkError, Mark, Sink, SinkBatch, SinkWriter, Slot, Unavailable
 
 FIRST_WAIT_S: Final = 0.2
 LONGEST_WAIT_S: Final = 15.0
@@ -105,7 +105,7 @@ class Outlet:
 
     def deliver(self, batch: SinkBatch, expected: Expected) -> None:
         """Deliver a batch as the sink promises, waiting for a sink that is not there."""
-        batch.is_stopping = self.is_stopping
+        batch.is_stopping, batch.check_owner = self.is_stopping, self.check_owner
         if self.sink.delivery == "at_most_once":
             self._deliver_or_lose(batch)
         else:
@@ -177,8 +177,11 @@ class Outlet:
     def _open(self) -> SinkWriter:
         if self._writer is None:
             self.check_owner()
-            self._writer = self.sink.open(self.slot)
-            self._found = self._writer.mark() if self.sink.uses_marks else None
+            try:
+                self._writer = self.sink.open(self.slot)
+                self._found = self._writer.mark() if self.sink.uses_marks else None
+            except DamagedMarkError as error:
+                raise fault("SINK_MARK_DAMAGED", sink=self.sink, output=self.slot.output, why=error) from error
             if not isinstance(self._found, Mark | None):
                 raise fault("SINK_MARK", sink=self.sink, output=self.slot.output, got=repr(self._found))
         return self._writer

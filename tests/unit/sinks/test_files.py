@@ -67,7 +67,8 @@ def test_attempt_that_was_interrupted_leaves_nothing_behind(tmp_path: Path) -> N
     with pytest.raises(KeyboardInterrupt):
         written_in_parts(tmp_path, half_written)
     assert ids(tmp_path) == [], "nothing is visible before all of it is"
-    job(tmp_path, pipeline="p").deliver(rows(1, 2))
+    with job(tmp_path, pipeline="p") as again:
+        again.deliver(rows(1, 2))
     assert ids(tmp_path) == [1, 2]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["_slackwater.json", "batch-000000000000"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,7 +10,9 @@ import pytest
 
 import slackwater as sw
 from slackwater.errors import DefinitionError, RunError
+from slackwater.sinks.delivery import SinkWarning
 from slackwater.sinks.files import batches
+from slackwater.sinks.files.turn import Turn
 from slackwater.testing import SinkHarness
 
 SCHEMA = pl.Schema({"id": pl.Int64()})
@@ -36,7 +37,7 @@ def ids(folder: Path) -> list[int]:
 
 
 def folders(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir() if path.is_dir())
+    return sorted(path.name for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
 
 
 @pytest.mark.parametrize("format", ["parquet", "json"])
@@ -55,6 +56,50 @@ def test_small_folders_become_one_and_stay_until_the_next_merging(
     assert ids(tmp_path) == [0, 1, 2, 3, 5, 7]
     suffix = "parquet" if format == "parquet" else "jsonl"
     assert len(list(tmp_path.glob(f"merged-*/part-*.{suffix}"))) == 2
+
+
+def test_number_of_folders_does_not_grow_with_the_batches(tmp_path: Path) -> None:
+    run = job(tmp_path)
+    deliver(run, *range(81))
+    assert batches.Manifest.read(tmp_path).folders == ("merged4-000000000000-000000000080",)
+    deliver(run, *range(81, 107))
+    assert len(batches.Manifest.read(tmp_path).folders) == 7
+    assert len(folders(tmp_path)) <= 7 + 4 * 3, "with those that wait for their deletion"
+    assert ids(tmp_path) == list(range(107))
+
+
+def test_folders_that_become_many_are_noticed_unless_they_are_merged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batches, "MANY", 10)
+    deliver(job(tmp_path / "merged"), *range(10))
+    run = job(tmp_path / "plain", merge_after=None)
+    deliver(run, *range(8))
+    run.restart()
+    deliver(run, 8)
+    with pytest.warns(SinkWarning, match=r"FILES_MANY.*plain` holds 10 of them.*merge_after=100.*read_files"):
+        deliver(run, 9)
+    deliver(run, 10, 11)
+
+
+def test_folder_that_is_full_is_merged_no_further(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batches, "_FULL_BYTES", 1)
+    run = job(tmp_path)
+    deliver(run, *range(10))
+    first = ["merged-000000000000-000000000002", "merged-000000000003-000000000005", "merged-000000000006-000000000008"]
+    assert batches.Manifest.read(tmp_path).folders == (*first, "batch-000000000009")
+    assert ids(tmp_path) == list(range(10))
+
+
+def test_folders_that_fill_one_together_are_merged_before_there_are_enough(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = job(tmp_path)
+    deliver(run, 0, 1, 2)
+    [part] = tmp_path.glob("merged-*/part-*")
+    monkeypatch.setattr(batches, "_FULL_BYTES", part.stat().st_size + 1)
+    deliver(run, 3, 4, 5)
+    assert batches.Manifest.read(tmp_path).folders == ("merged2-000000000000-000000000005",)
 
 
 def test_batch_that_was_merged_is_known_when_it_comes_again(tmp_path: Path) -> None:
@@ -77,18 +122,11 @@ def crash(*_: Any, **__: Any) -> None:  # noqa: ANN401  whatever is called with
     raise CrashError
 
 
-def crash_deleting_a_batch(path: Path, **options: Any) -> None:  # noqa: ANN401  as shutil's
-    if path.name.startswith("batch-"):
-        raise CrashError
-    whole_rmtree(path, **options)
-
-
-whole_rmtree = shutil.rmtree
 STEPS = {
     "rows": (pl.LazyFrame, "sink_parquet", crash),
     "rename": (batches, "flush_file", crash),
     "manifest": (batches.Manifest, "write", crash),
-    "deleting": (shutil, "rmtree", crash_deleting_a_batch),
+    "deleting": (Turn, "remove", crash),
 }
 
 

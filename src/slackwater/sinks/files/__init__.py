@@ -1,7 +1,7 @@
 """Files as a sink: folders of Parquet or JSON lines, each of which appears whole.
 
-`definition` is what users write, and an open sink; `batches` knows the folders, and merges small ones; `durable`
-writes what survives a power cut.
+`definition` is what users write, and an open sink; `batches` knows the folders, and merges small ones; `turn` shuts
+out the writer before; `durable` writes what survives a power cut.
 """
 
 from slackwater.sinks.files.batches import OWNER, part_files, read_files

@@ -3,13 +3,16 @@
 Without merging, every folder `batch-…` holds rows, and each has appeared whole. With merging, the manifest says which
 folders do; it is replaced in one go, so a reader sees either the small folders or the one they were merged into:
 
-1. the rows of small folders are written into a folder `merged-…`, under a temporary name, with the last one's mark;
-2. the folder gets its name: nobody looks at it yet;
+1. the rows of small folders are written into a folder of the writer's own, with the last one's mark;
+2. the folder gets its name, `merged-…`: nobody looks at it yet;
 3. the manifest names it in place of the small ones, which are now retired;
 4. at the next merging the retired ones are deleted. A reader who has seen the older manifest has had so long to read.
 
-A crash after any step is mended when the sink is opened: what the manifest does not name is a batch that came after it
-was written, or is deleted.
+Folders that were merged are merged again when there are as many of them, up to a size: so the number of folders grows
+with the bytes that the sink holds, and not with its batches.
+
+A crash after any step is put right when the sink is opened: what the manifest does not name is a batch that came after
+it was written, or is deleted.
 """
 
 from __future__ import annotations
@@ -17,19 +20,33 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import polars as pl
 
+from slackwater.errors import fault, render
 from slackwater.sinks.base import Mark
-from slackwater.sinks.files.durable import flush_file, flush_folder, write_durably
+from slackwater.sinks.delivery import SinkWarning
+from slackwater.sinks.files.durable import flush_file, write_and_flush
+from slackwater.sinks.files.turn import Turn
+from slackwater.stored import Damaged, read_stored, readable
 
 OWNER: Final = "_slackwater.json"
 MARK: Final = "_mark.json"
 MANIFEST: Final = "_manifest.json"
-_NAME: Final = re.compile(r"(?:batch|merged-\d+)-(\d+)")
+_NAME: Final = re.compile(r"(?:batch|merged(?P<tier>\d*)-\d+)-(?P<last>\d+)")
+MANY: Final = 10_000
+"""Folders from which on it is said that they are many."""
+_FULL_BYTES: Final = 128 << 20
+"""A folder of this size is merged no further."""
+
+
+def damaged(home: Path) -> Damaged:
+    """Return what makes the error for a damaged file of a sink."""
+    return lambda path, why: fault("FILES_DAMAGED", path=path, why=why, home=home)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,14 +61,14 @@ class Manifest:
     def read(cls, home: Path) -> Manifest:
         """Return what the manifest says; where there is none, every batch's folder counts."""
         try:
-            found = json.loads((home / MANIFEST).read_text())
+            found: Manifest = read_stored(home / MANIFEST, cls, damaged(home))
         except FileNotFoundError:
             return cls(folders=tuple(sorted(path.name for path in home.glob("batch-*"))))
-        return cls(folders=tuple(found["folders"]), retired=tuple(found["retired"]))
+        return found
 
-    def write(self, home: Path) -> None:
+    def write(self, turn: Turn) -> None:
         """Replace the manifest."""
-        write_durably(home / MANIFEST, json.dumps({"folders": self.folders, "retired": self.retired}))
+        turn.replace_file(MANIFEST, json.dumps({"folders": self.folders, "retired": self.retired}))
 
 
 def part_files(home: Path) -> list[Path]:
@@ -72,61 +89,94 @@ def read_files(path: str | Path) -> pl.LazyFrame:
 class Batches:
     """The folders of an open sink."""
 
-    home: Path
+    turn: Turn
     merge_after: int | None = None
     """How many small folders are merged; None for never."""
     newest: int = -1
     """The newest batch that is there."""
+    _count: int = 0
+
+    @property
+    def home(self) -> Path:
+        """The sink's folder."""
+        return self.turn.home
 
     def mend(self) -> None:
         """Put right what a crash has left."""
-        for left in [*self.home.glob(".batch-*"), *self.home.glob(".merged-*")]:
-            shutil.rmtree(left)
         manifest = Manifest.read(self.home)
         self.newest = last_batch(manifest.folders)
+        named = {*manifest.folders, *manifest.retired}
         for path in sorted(self.home.iterdir()):
-            if _NAME.fullmatch(path.name) is None or path.name in (*manifest.folders, *manifest.retired):
+            if _NAME.fullmatch(path.name) is None or path.name in named:
                 continue
             if path.name.startswith("batch-") and last_batch([path.name]) > self.newest:
                 manifest = replace(manifest, folders=(*manifest.folders, path.name))
                 self.newest = last_batch([path.name])
             else:
-                shutil.rmtree(path)
+                self.turn.remove(path.name)
         if self.merge_after is not None or (self.home / MANIFEST).exists():
-            manifest.write(self.home)
+            manifest.write(self.turn)
+        self._count = len(manifest.folders)
 
     def mark(self) -> Mark | None:
         """Return the mark of the newest batch."""
         folders = Manifest.read(self.home).folders
         path = self.home / folders[-1] / MARK if folders else None
-        return Mark.from_dict(json.loads(path.read_text())) if path is not None and path.exists() else None
+        if path is None or not path.exists():
+            return None
+        with readable(path, damaged(self.home)):
+            return Mark.from_dict(read_stored(path, dict[str, Any], damaged(self.home)))
 
-    def added(self, name: str) -> None:
-        """Note a batch that was written, and merge if there are enough."""
-        self.newest = last_batch([name])
-        if self.merge_after is None and not (self.home / MANIFEST).exists():
+    def add(self, folder: Path, batch: int) -> None:
+        """Let a batch that was written appear, and merge if there are enough."""
+        name = f"batch-{batch:012d}"
+        self.turn.add(folder, name)
+        self.newest = batch
+        if self.merge_after is None:
+            self._advise()
+            if not (self.home / MANIFEST).exists():
+                return
+        before = Manifest.read(self.home)
+        folders = (*before.folders, name)
+        retired: tuple[str, ...] = ()
+        while small := self._to_merge(folders):
+            kept = folders[: -len(small)]
+            folders, retired = (*kept, self._merge(small)), (*retired, *small)
+        if not retired:
+            replace(before, folders=folders).write(self.turn)
             return
-        manifest = Manifest.read(self.home)
-        folders = (*manifest.folders, name)
-        manifest = replace(manifest, folders=folders)
-        small = tuple(folder for folder in folders if folder.startswith("batch-"))
-        if self.merge_after is not None and len(small) >= self.merge_after:
-            merged = self._merge(small)
-            kept = tuple(folder for folder in folders if folder not in small)
-            Manifest(folders=(*kept, merged), retired=small).write(self.home)
-            for folder in manifest.retired:
-                shutil.rmtree(self.home / folder, ignore_errors=True)
-        else:
-            manifest.write(self.home)
+        seen = tuple(each for each in retired if each in (*before.folders, name))
+        Manifest(folders=folders, retired=seen).write(self.turn)
+        for gone in {*before.retired, *retired} - {*seen}:
+            self.turn.remove(gone)
+
+    def _advise(self) -> None:
+        """Say that folders become many, and what helps: at ten thousand, a hundred thousand and so on."""
+        self._count += 1
+        if self._count >= MANY and re.fullmatch("10*", str(self._count)):
+            said = render("FILES_MANY", path=self.home, count=f"{self._count:,}")
+            warnings.warn(f"[FILES_MANY] {said}", SinkWarning, stacklevel=2)
+
+    def _to_merge(self, folders: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the newest folders if they are to be merged: as many of one tier as asked for, or as fill one."""
+        if self.merge_after is None:
+            return ()
+        tier, size, run = _tier(folders[-1]), 0, 0
+        for folder in reversed(folders):
+            bytes_here = sum(part.stat().st_size for part in (self.home / folder).glob("part-*")) if tier else 0
+            if _tier(folder) != tier or bytes_here >= _FULL_BYTES:
+                break
+            size, run = size + bytes_here, run + 1
+        is_enough = run >= self.merge_after or (run > 1 and size >= _FULL_BYTES)
+        return folders[-run:] if is_enough else ()
 
     def _merge(self, small: tuple[str, ...]) -> str:
         """Write the rows of small folders into one, and return its name."""
-        first, last = (int(name.removeprefix("batch-")) for name in (small[0], small[-1]))
-        final = self.home / f"merged-{first:012d}-{last:012d}"
-        temporary = self.home / f".{final.name}"
-        temporary.mkdir()
-        parts = [part for name in small for part in sorted((self.home / name).glob("part-*"))]
-        target = temporary / f"part-00000{parts[0].suffix}"
+        tier = _tier(small[0]) + 1
+        name = f"merged{tier if tier > 1 else ''}-{_first_batch(small[0]):012d}-{last_batch(small[-1:]):012d}"
+        folder = self.turn.new_folder()
+        parts = [part for each in small for part in sorted((self.home / each).glob("part-*"))]
+        target = folder / f"part-00000{parts[0].suffix}"
         if target.suffix == ".parquet":
             pl.scan_parquet(parts).sink_parquet(target, compression="zstd", compression_level=1, maintain_order=True)
         else:
@@ -135,13 +185,23 @@ class Batches:
                     with part.open("rb") as lines:
                         shutil.copyfileobj(lines, out)
         flush_file(target)
-        write_durably(temporary / MARK, (self.home / small[-1] / MARK).read_text())
-        temporary.rename(final)
-        flush_folder(self.home)
-        return final.name
+        write_and_flush(folder / MARK, (self.home / small[-1] / MARK).read_text())
+        self.turn.add(folder, name)
+        return name
 
 
 def last_batch(folders: tuple[str, ...] | list[str]) -> int:
     """Return the number of the newest batch in folders of these names, -1 if there are none."""
     found = (_NAME.fullmatch(name) for name in folders)
-    return max((int(match[1]) for match in found if match is not None), default=-1)
+    return max((int(match["last"]) for match in found if match is not None), default=-1)
+
+
+def _first_batch(folder: str) -> int:
+    return int(folder.split("-")[1])
+
+
+def _tier(folder: str) -> int:
+    """Return how often the rows of a folder were merged."""
+    match = _NAME.fullmatch(folder)
+    tier = None if match is None else match["tier"]
+    return 0 if tier is None else int(tier or 1)

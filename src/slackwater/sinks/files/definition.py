@@ -1,17 +1,17 @@
 """Files: Parquet or JSON lines in one folder per batch, exactly once.
 
-The transaction is a rename. Rows are written into a folder under a temporary name, the mark with them; all of it is
-flushed to disk; then the folder gets its name, and rows and mark become visible together.
+The transaction is a rename. Rows are written into a folder that nobody sees, the mark with them; all of it is flushed
+to disk; then the folder gets its place and name, and rows and mark become visible together. Of two writers only the
+one that opened the sink last can do that: see `turn`.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import shutil
+import uuid
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Final, Literal
+from typing import ClassVar, Final, Literal, TypedDict
 
 import polars as pl
 
@@ -20,9 +20,11 @@ from slackwater.errors import fault, refuse
 from slackwater.formats.dead_letter_json import bytes_as_base64
 from slackwater.local_folders import local_folder
 from slackwater.sinks.base import Change, Delivery, Mark, Sink, SinkBatch, SinkWriter, Slot
-from slackwater.sinks.files.batches import MARK, OWNER, Batches
-from slackwater.sinks.files.durable import flush_file, flush_folder, write_durably
+from slackwater.sinks.files.batches import MARK, OWNER, Batches, damaged
+from slackwater.sinks.files.durable import flush_file, write_and_flush, write_durably
+from slackwater.sinks.files.turn import Turn
 from slackwater.sinks.options import check_flags
+from slackwater.stored import read_stored
 
 _LEAST_MERGED: Final = 2
 
@@ -56,7 +58,7 @@ class FilesSink(Sink):
         owner = folder / OWNER
         mine = {"pipeline": slot.pipeline, "output": slot.output}
         if owner.exists():
-            found = json.loads(owner.read_text())
+            found = read_stored(owner, _Owner, damaged(folder))
             if found != mine:
                 raise fault("FILES_FOREIGN", path=folder, found=_output(found), mine=_output(mine))
         elif any(folder.glob("batch-*")):
@@ -65,10 +67,12 @@ class FilesSink(Sink):
             folder.mkdir(parents=True, exist_ok=True)
             write_durably(owner, json.dumps(mine))
 
-    def open(self, slot: Slot) -> SinkWriter:  # noqa: ARG002
-        """Open the folder, and put right what an interrupted run has left."""
-        batches = Batches(home=Path(self.path), merge_after=self.merge_after)
-        batches.mend()
+    def open(self, slot: Slot) -> SinkWriter:
+        """Take the folder from the writer that has it, and put right what an interrupted run has left."""
+        turn = Turn.taken(Path(self.path), slot, self)
+        batches = Batches(turn=turn, merge_after=self.merge_after)
+        with turn.checked():
+            batches.mend()
         return _FilesWriter(batches=batches, format=self.format)
 
     def __str__(self) -> str:
@@ -110,25 +114,24 @@ class _FilesWriter(SinkWriter):
         return self.batches.mark()
 
     def write(self, batch: SinkBatch, mark: Mark | None) -> None:
-        """Write a folder and rename it."""
+        """Write a folder, and let it appear."""
         assert mark is not None, "the sink promises exactly once"
-        home = self.batches.home
-        final = home / f"batch-{batch.batch:012d}"
         if batch.batch <= self.batches.newest:
-            raise fault("FILES_BATCH_TAKEN", path=home, batch=batch.batch)
-        temporary = home / f".{final.name}"
-        shutil.rmtree(temporary, ignore_errors=True)
-        temporary.mkdir()
-        write = _PartWriter(folder=str(temporary), format=self.format)
-        if batch.in_parallel is not None:
-            batch.in_parallel(write)
-        else:
-            write(0, batch)
-        write_durably(temporary / MARK, json.dumps({**mark.as_dict(), "rows": batch.rows}))
-        crash_point("written", batch.batch)
-        temporary.rename(final)
-        flush_folder(home)
-        self.batches.added(final.name)
+            raise fault("FILES_BATCH_TAKEN", path=self.batches.home, batch=batch.batch)
+        with self.batches.turn.checked():
+            folder = self.batches.turn.new_folder()
+            write = _PartWriter(folder=str(folder), format=self.format)
+            if batch.in_parallel is not None:
+                batch.in_parallel(write)
+            else:
+                write(0, batch)
+            write_and_flush(folder / MARK, json.dumps({**mark.as_dict(), "rows": batch.rows}))
+            crash_point("written", batch.batch)
+            self.batches.add(folder, batch.batch)
+
+    def close(self) -> None:
+        """Let go of the folder, and of what is not committed."""
+        self.batches.turn.end()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,7 +147,7 @@ class _PartWriter:
             return
         suffix = "parquet" if self.format == "parquet" else "jsonl"
         final = Path(self.folder) / f"part-{part:05d}.{suffix}"
-        temporary = final.with_name(f".{final.name}.{os.getpid()}")
+        temporary = final.with_name(f".{final.name}.{uuid.uuid4().hex}")
         frame = pl.concat(rows)
         if self.format == "parquet":
             frame.write_parquet(temporary, compression="zstd", compression_level=1)
@@ -152,6 +155,11 @@ class _PartWriter:
             bytes_as_base64(frame).write_ndjson(temporary)
         flush_file(temporary)
         temporary.replace(final)
+
+
+class _Owner(TypedDict):
+    pipeline: str
+    output: str
 
 
 def _output(owner: dict[str, str]) -> str:

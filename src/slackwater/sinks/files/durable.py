@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import os
+import uuid
 from pathlib import Path
 
 
 def write_durably(path: Path, text: str) -> None:
     """Write `text` so that after a crash the file holds all of it or what it held before."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    with temporary.open("w", encoding="utf-8") as out:
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    write_and_flush(temporary, text)
+    temporary.replace(path)
+    flush_folder(path.parent)
+
+
+def write_and_flush(path: Path, text: str) -> None:
+    """Write a new file, and make it survive a power cut under this name."""
+    with path.open("x", encoding="utf-8") as out:
         out.write(text)
         out.flush()
         os.fsync(out.fileno())
-    temporary.replace(path)
-    flush_folder(path.parent)
 
 
 def flush_file(path: Path) -> None:

@@ -153,8 +153,10 @@ class _HttpWriter(SinkWriter):
             batch_rows=self.sink.batch_rows,
         )
         self.sender.is_stopping = batch.is_stopping
+        self.rejects.check_owner = batch.check_owner
         outcome = Outcome()
         for lanes in requests.lanes(batch):
+            batch.check_owner()
             self.sender.send(lanes, outcome)
         crash_point("written", batch.batch)
         if outcome.rejections:

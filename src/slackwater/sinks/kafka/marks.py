@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from slackwater.kafka.client import Cluster, confluent
-from slackwater.sinks.base import Mark, Unavailable
+from slackwater.sinks.base import DamagedMarkError, Mark, Unavailable
 from slackwater.sinks.kafka.preparing import admin_module
+from slackwater.stored import shaped
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer
@@ -109,8 +110,16 @@ class MarksReader:
             if error is not None and error.code() != module.KafkaError._PARTITION_EOF:  # noqa: SLF001  librdkafka's own name
                 raise module.KafkaException(error)
             if error is None and message.key() == self.key.encode():
-                found = json.loads(message.value())
+                found = _stored(message.value())
             # The last offset is mostly a transaction's end, which is no record: then the end of the partition tells.
             if error is not None or message.offset() >= end - 1:
                 return found
         raise Unavailable(f"partition {self.partition} of {self.topic} could not be read within {_PATIENCE_S:.0f} s")
+
+
+def _stored(value: bytes | None) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = shaped(json.loads(value or b""), dict)
+    except ValueError as error:
+        raise DamagedMarkError(f"{value!r:.80} is not a mark") from error
+    return found

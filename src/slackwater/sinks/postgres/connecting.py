@@ -27,8 +27,8 @@ _SETTINGS: Final = {
 }
 _TRANSACTION: Final = b"""
 SELECT set_config('lock_timeout', '30s', true),
-       -- A client that froze lets go of its locks.
-       set_config('idle_in_transaction_session_timeout', '60s', true),
+       -- A client that froze lets go of its locks before the one that waits for them gives up.
+       set_config('idle_in_transaction_session_timeout', '20s', true),
        set_config('tcp_keepalives_idle', '30', true),
        set_config('tcp_keepalives_interval', '10', true),
        set_config('tcp_keepalives_count', '3', true),
