@@ -41,6 +41,8 @@ class RowContext:
     """The largest time of the partition: before these rows, and with them once they have come through."""
     lateness: LatenessSketch | None = None
     """Where the rows' lateness is counted; None for a stream without an event time."""
+    shown_offset: int = 0
+    """What dead letters add to a row's place to name it."""
 
 
 class RowFunctions:
@@ -152,7 +154,7 @@ def bury(rows: pl.DataFrame, step: str, reason: pl.Series, message: pl.Series, c
         dead_letters(
             payload=payload,
             partition=rows["__part"],
-            offset=rows["__off"],
+            offset=rows["__off"] + context.shown_offset,
             reason=reason,
             message=message,
             source=context.source,

@@ -32,7 +32,7 @@ def next_clock(
         seen = {}
         if source.name in stats.streams:
             seen = {
-                name: Seen(rows=part.rows, max_ts_ms=part.max_ts_ms, modified_ms=part.modified_ms)
+                name: Seen(rows=part.rows, max_ts_ms=part.max_ts_ms)
                 for name, part in stats.streams[source.name].partitions.items()
             }
         streams[source.name] = advance(

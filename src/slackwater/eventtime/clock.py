@@ -29,8 +29,6 @@ class PartitionTime:
     """When a batch last brought a row with a usable time; of a partition that had none, when it was first seen."""
     barren_since_ms: int | None = None
     """Since when batches have read rows and none of them had a usable time."""
-    modified_ms: int = MIN_MS
-    """Newest modification time taken from a log partition; what is newer is backlog."""
     is_idle: bool = False
 
 
@@ -96,7 +94,7 @@ class Clock:
         known: dict[str, Any] = json.loads(text)
         streams = {
             name: StreamTime(
-                **{**time, "partitions": {part: PartitionTime(**facts) for part, facts in time["partitions"].items()}}
+                **{**time, "partitions": {part: _partition(facts) for part, facts in time["partitions"].items()}}
             )
             for name, time in known.pop("streams").items()
         }
@@ -115,6 +113,12 @@ class Clock:
             for name, (watermark, previous, newest_ms) in known["streams"].items()
         }
         return cls(batch=known["batch"], streams=streams, now_ms=known["now_ms"])
+
+
+def _partition(facts: dict[str, Any]) -> PartitionTime:
+    return PartitionTime(
+        **{name: value for name, value in facts.items() if name != "modified_ms"}
+    )  # an older version's
 
 
 def _newest_ms(time: StreamTime) -> dict[str, int]:

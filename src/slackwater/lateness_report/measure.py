@@ -26,7 +26,8 @@ from slackwater.plan import Plan, RowNode, SourcePlan
 from slackwater.rowops import TakeTime
 from slackwater.sources.kafka import KafkaSource
 from slackwater.sources.log import LogSource
-from slackwater.sources.log_reader import LogFile, base_offset, list_log, read_chunks
+from slackwater.sources.log_listing import file_position, reading_order, shown
+from slackwater.sources.log_reader import LogFile, list_log, read_chunks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,19 +174,15 @@ def _note_times(measured: MeasuredStream, rows: pl.DataFrame, partition: str, ne
 
 
 def _log_chunks(log: LogSource, files: list[LogFile], limit: int | None) -> Iterator[Chunk]:
-    """Yield the records of a log, partition by partition, in order of offset."""
-
-    def position(file: LogFile) -> tuple[str, int, str]:
-        return file.partition, base_offset(file.path, file.modified_ms), file.path
-
-    in_order = sorted(files, key=position)
+    """Yield the records of a log, partition by partition, in the order in which a job reads them."""
+    in_order = sorted(sorted(files, key=reading_order), key=lambda file: file.partition)
     partitions = {name: list(group) for name, group in groupby(in_order, key=lambda file: file.partition)}
     for group in partitions.values():
         skip = 0
         if limit is not None:
             group, skip = _newest(log, group, max(1, limit // len(partitions)))  # noqa: PLW2901  its newest files
-        for file in group:
-            yield from _file_chunks(log, file, skip)
+        for number, file in enumerate(group):
+            yield from _file_chunks(log, file, number, skip)
             skip = 0
 
 
@@ -199,8 +196,8 @@ def _newest(log: LogSource, files: list[LogFile], wanted: int) -> tuple[list[Log
     return files, 0
 
 
-def _file_chunks(log: LogSource, file: LogFile, skip: int) -> Iterator[Chunk]:
-    base = base_offset(file.path, file.modified_ms)
+def _file_chunks(log: LogSource, file: LogFile, number: int, skip: int) -> Iterator[Chunk]:
+    base = file_position(number)
     columns = None if log.schema is None else log.schema.names()
     for first_line, frame in _frames(log, file, columns=columns):
         passed = min(max(skip - first_line, 0), frame.height)
@@ -209,11 +206,10 @@ def _file_chunks(log: LogSource, file: LogFile, skip: int) -> Iterator[Chunk]:
             yield Chunk(
                 frame=rows,
                 partition=file.partition,
-                file=file.path,
+                file=shown(file.path),
                 first_offset=base + first_line + passed,
-                source=file.path,
+                source=shown(file.path),
                 ingestion_ms=file.modified_ms,
-                modified_ms=file.modified_ms,
             )
 
 

@@ -1,4 +1,4 @@
-"""The files of a batch, as Spark has written them down: one that is gone since, Spark passes over without a word."""
+"""The files of a batch, as Spark has written them down in the log of a source."""
 
 from __future__ import annotations
 
@@ -6,25 +6,6 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
-
-from slackwater.errors import fault
-from slackwater.plan import Plan
-from slackwater.runtime.checkpoint import Checkpoint
-from slackwater.sources.log import LogSource
-from slackwater.sources.log_listing import modified_ms
-
-
-def check_files(plan: Plan, checkpoint: Checkpoint, batch: int) -> None:
-    """Refuse to run a batch of which a file is gone, or is not the one that Spark has listed."""
-    if checkpoint.accepts_changes:
-        return
-    before, after = checkpoint.source_offsets(batch - 1), checkpoint.source_offsets(batch)
-    for number, source in enumerate(plan.sources):
-        if not isinstance(source.source, LogSource):
-            continue
-        for path, listed_ms in listed_files(checkpoint.path / "sources" / str(number), before, after, number):
-            if (found := _found(path, listed_ms)) is not None:
-                raise fault("BATCH_INPUT_CHANGED", batch=batch, stream=source.name, path=path, found=found)
 
 
 def listed_files(folder: Path, before: Sequence[str], after: Sequence[str], number: int) -> Iterator[tuple[str, int]]:
@@ -44,6 +25,15 @@ def listed_files(folder: Path, before: Sequence[str], after: Sequence[str], numb
         yield from reversed(found)
 
 
+def newest_files(folder: Path) -> list[str]:
+    """Return the files of the newest entry of a source's log; none if it has none."""
+    entries = [int(path.stem) for path in folder.iterdir() if path.stem.isdigit()] if folder.is_dir() else []
+    if not entries:
+        return []
+    newest = max(entries)
+    return [path for path, _ in listed_files(folder, [], [json.dumps({"logOffset": newest})], 0)]
+
+
 def _offset(offsets: Sequence[str], number: int) -> int:
     """Return up to which entry of its log a source has come; -1 if it has not begun."""
     return -1 if offsets[number] == "-" else int(json.loads(offsets[number])["logOffset"])
@@ -56,12 +46,3 @@ def _lines(folder: Path, entry: int) -> list[str]:
         if (folder / name).exists():
             return (folder / name).read_text().splitlines()[1:]
     return []
-
-
-def _found(path: str, listed_ms: int) -> str | None:
-    """Return what is there instead of the file that was listed, or None."""
-    try:
-        now_ms = modified_ms(Path(path).stat())
-    except FileNotFoundError:
-        return "gone"
-    return None if now_ms == listed_ms else f"modified at {now_ms} ms, and was at {listed_ms} ms when it was listed"

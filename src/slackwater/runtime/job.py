@@ -26,19 +26,20 @@ from slackwater.delta.connector import delta_session_conf
 from slackwater.engine.batch_stats import BatchStats
 from slackwater.engine.ticking import final_clock, next_clock
 from slackwater.errors import RunError, SlackwaterError, fault
-from slackwater.eventtime.clock import MAX_MS, Clock
+from slackwater.eventtime.clock import Clock
 from slackwater.eventtime.durations import Duration, duration_ms
 from slackwater.eventtime.lateness import LatenessSketch
 from slackwater.kafka.client import Place
 from slackwater.kafka.connector import connector_jars
 from slackwater.runtime.alerts import report_barren, report_schemas, report_short_slack
-from slackwater.runtime.backlog import Unread, report_strays, unread
-from slackwater.runtime.batch_files import check_files
+from slackwater.runtime.backlog import Unread, report_left, report_strays, unread
 from slackwater.runtime.checkpoint import RETAIN, Checkpoint, check_checkpoint, marked_outputs, open_checkpoint
 from slackwater.runtime.deliveries import Deliveries
 from slackwater.runtime.delta_stream import changed_source
 from slackwater.runtime.folders import check_folders, check_logs
 from slackwater.runtime.kafka_watch import KafkaWatch, processed_offsets
+from slackwater.runtime.log_feed import LogFeed
+from slackwater.runtime.log_intake import LogIntake
 from slackwater.runtime.outputs import EvaluatedBatch
 from slackwater.runtime.query import packets
 from slackwater.runtime.report import BatchReport
@@ -48,6 +49,7 @@ from slackwater.runtime.worker_errors import unwrapped
 from slackwater.sinks.delivery import StoppedWaitingError
 from slackwater.sources.delta import DeltaSource
 from slackwater.sources.kafka import KafkaSource
+from slackwater.sources.log import LogSource
 from slackwater.spark_settings import settings
 from slackwater.stopping import stopped_by_signals
 
@@ -96,11 +98,13 @@ class Job:
     _strays: set[str] = field(default_factory=set)
     _alerted: set[str] = field(default_factory=set)
     _watches: dict[str, KafkaWatch] = field(default_factory=dict)
+    _logs: dict[str, LogIntake] = field(default_factory=dict)
     _deliveries: Deliveries | None = None
 
     def run(self, *, finish: bool = False) -> None:
         """Run until stopped; a bounded run, or one told to `finish`, ends with the final watermark."""
         check_folders(self.plan, self.checkpoint.home, self.spark.sparkContext)
+        self._logs = self._log_intakes()
         self._watches = self._kafka_watches()
         try:
             read = self._committed_offsets()
@@ -126,6 +130,9 @@ class Job:
                 raise fault("CHECKPOINT_FINISHING", **facts, outputs=marked_outputs(self.plan))
             self._deliveries.open(clock)
             if not clock.is_final:
+                report_strays(self.plan, unread(self._logs.values()), self._strays)
+                for log in self._logs.values():
+                    log.publish(all_of_it=self.bounded)
                 self._query(available_now=self.bounded)
             if (self.bounded and not self._stopping.is_set()) or finish:
                 self._finish()
@@ -153,8 +160,9 @@ class Job:
             self._query(available_now=True)  # a batch that was begun keeps its own clock
         clock = self.checkpoint.next_clock()
         if not clock.is_final:
-            # What is in the logs now and was not read, this run will never read: files that changed, above all.
-            report_strays(self.plan, unread(self.plan, clock, {}, MAX_MS), self._strays)
+            found = unread(self._logs.values())
+            report_strays(self.plan, found, self._strays)
+            report_left(self.plan, found)
             self.checkpoint.write_clock(final_clock(clock))
         self._query(available_now=True)
         # A stop may have come before the batch did; then it is still to be run.
@@ -167,7 +175,8 @@ class Job:
             before = len(self.reports)
             try:
                 self._start(available_now=available_now)
-                self._await()
+                with LogFeed(() if available_now else self._logs.values(), self._fail):
+                    self._await()
             except Py4JJavaError as error:
                 raise self._explained(error) from error
             except StreamingQueryException as error:
@@ -198,7 +207,7 @@ class Job:
             "spark.sql.streaming.minBatchesToRetain": str(RETAIN),
         }
         with settings(self.spark, conf):
-            stream = packets(self.spark, self.plan, handle, bounded=available_now)
+            stream = packets(self.spark, self.plan, handle, bounded=available_now, logs=self._logs)
             writer = (
                 stream.writeStream.queryName(self.plan.name)
                 .outputMode("append")
@@ -262,7 +271,8 @@ class Job:
     def _batch(self, frame: DataFrame, number: int) -> None:
         began = time.monotonic()
         clock = self.checkpoint.begun_clock(number)
-        check_files(self.plan, self.checkpoint, number)
+        for log in self._logs.values():
+            log.take(number)
         # This is the stream's own thread, and the jobs it starts carry its properties to every task.
         self.spark.sparkContext.setLocalProperty(CLOCK_PROPERTY, clock.to_property())  # 1
         batch = EvaluatedBatch.evaluate(frame, number)  # 2
@@ -274,11 +284,7 @@ class Job:
                 marks = self._deliveries.deliver(batch, clock)  # 3
             delivered = time.monotonic()
             crash_point("delivered", number)
-            taken = {
-                name: {part: seen.modified_ms for part, seen in stream.partitions.items()}
-                for name, stream in batch.stats.streams.items()
-            }
-            found = unread(self.plan, clock, taken, clock.now)
+            found = unread(self._logs.values())
             processed = self._look(clock, found)
             self._backlog = found.backlog
             following = next_clock(
@@ -319,8 +325,28 @@ class Job:
             self.on_batch(report)
         report_strays(self.plan, found, self._strays)
         report_barren(self.plan, following, self._alerted)
+        for log in () if self.bounded else self._logs.values():
+            log.publish()
         if clock.is_over:
             self._stopping.set()  # what arrived meanwhile could make more batches, with nothing in them for this run
+
+    def _fail(self, error: Exception) -> None:
+        """End the job after the batch at hand, with an error that came up beside it."""
+        self._failure.append(error)
+        self.stop()
+
+    def _log_intakes(self) -> dict[str, LogIntake]:
+        slots = max(1, self.spark.sparkContext.defaultParallelism)
+        found = {
+            source.name: LogIntake(
+                stream=source.name, source=source.source, checkpoint=self.checkpoint, number=number, shares=slots
+            )
+            for number, source in enumerate(self.plan.sources)
+            if isinstance(source.source, LogSource)
+        }
+        for log in found.values():
+            log.open()
+        return found
 
     def _kafka_watches(self) -> dict[str, KafkaWatch]:
         return {

@@ -23,10 +23,9 @@ from slackwater.formats.schemas import normal_type
 from slackwater.formats.slices import places, views
 from slackwater.sources.log_listing import (
     LogFile,
-    base_offset,
     list_log,
     modified_ms,
-    partition_of,
+    shown,
     strays,
 )
 
@@ -36,9 +35,7 @@ __all__ = [
     "LogFileError",
     "LogFormat",
     "avro_columns",
-    "base_offset",
     "list_log",
-    "partition_of",
     "read_chunks",
     "strays",
 ]
@@ -113,8 +110,8 @@ def _facts(length: int, time_ms: int) -> str:
     return f"{length} bytes, modified at {time_ms} ms"
 
 
-def _fault(code: str, **facts: object) -> LogFileError:
-    return LogFileError(code, render(code, **facts))
+def _fault(code: str, *, path: str, **facts: object) -> LogFileError:
+    return LogFileError(code, render(code, path=shown(path), **facts))
 
 
 def _read_lines(file: BufferedReader, path: str, chunk_bytes: int) -> Iterator[Chunk]:
