@@ -3,6 +3,7 @@ from __future__ import annotations
 import gzip
 import os
 import pickle
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from unittest import mock
@@ -13,6 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import slackwater as sw
+from slackwater.engine import front
+from slackwater.engine.memory import MemoryEngine
+from slackwater.engine.ticking import first_clock
 from slackwater.errors import RunError
 from slackwater.sources import log_reader
 from slackwater.sources.log_listing import file_position, named_offset, natural, reading_order
@@ -47,7 +52,7 @@ def records_of(path: Path, *, chunk_bytes: int = 1 << 20) -> list[bytes]:
     records: list[bytes] = []
     for chunk in chunks_of(path, chunk_bytes=chunk_bytes):
         assert chunk.first_line == len(records)
-        assert chunk.frame.schema == {"__payload": pl.Binary}
+        assert chunk.frame.drop("__size", strict=False).schema == {"__payload": pl.Binary}
         records += chunk.frame["__payload"].to_list()
     return records
 
@@ -107,6 +112,54 @@ def test_a_line_beyond_all_measure_is_cut_and_its_neighbours_are_whole(tmp_path:
         first, long, last = records_of(path, chunk_bytes=100)
     assert (first, last) == (b"before", b"after")
     assert 500 < len(long) < 1000
+
+
+def test_a_line_that_is_cut_keeps_its_true_size(tmp_path: Path) -> None:
+    path = written(tmp_path, b"before\n" + b"x" * 100_000 + b"\nafter\n" + b"y" * 70_000)
+    with mock.patch.object(log_reader, "MAX_RECORD_BYTES", 500):
+        frames = [chunk.frame for chunk in chunks_of(path, chunk_bytes=100)]
+    sizes = [size for frame in frames for size in frame.get_column("__size", default=pl.Series([None] * frame.height))]
+    assert [size for size in sizes if size is not None] == [100_000, 70_000]
+
+
+def test_the_dead_letter_of_a_line_that_was_cut_says_how_long_it_was(tmp_path: Path) -> None:
+    events = sw.stream("s", sw.sources.log(tmp_path)).decode(sw.formats.json("id long", max_bytes=10))
+    letters = sw.sinks.memory()
+    plan = sw.Pipeline("p", events.to(sw.sinks.memory()), events.dead_letters.to(letters)).plan()
+    path = written(tmp_path, b'{"id": 1}\n{"id": ' + b"1" * 9_000 + b'}\n{"id":          1}\n')
+    with mock.patch.object(log_reader, "MAX_RECORD_BYTES", 500):
+        read = chunks_of(path, chunk_bytes=100)
+    chunks = [
+        front.Chunk(frame=c.frame, partition="0", file="f", first_offset=c.first_line, source="f", ingestion_ms=0)
+        for c in read
+    ]
+    batch = MemoryEngine(plan=plan).run({"s": chunks}, replace(first_clock(plan), now_ms=0))
+    messages = batch.outputs["s.dead_letters"]["message"].to_list()
+    assert [message.rpartition("got ")[2] for message in messages] == ["9008", "18"]
+
+
+BOM = b"\xef\xbb\xbf"
+
+
+@pytest.mark.parametrize(
+    "content, records",
+    [
+        pytest.param(BOM + b'{"a": 1}\nb\n', [b'{"a": 1}', b"b"], id="before the first line"),
+        pytest.param(BOM, [], id="nothing else"),
+        pytest.param(BOM + b"\n" + BOM + b"x", [b"", BOM + b"x"], id="only at the start of the file"),
+        pytest.param(b"a\n", [b"a"], id="a file shorter than a mark"),
+        pytest.param(b"a\nb", [b"a", b"b"], id="two lines as short as a mark"),
+        pytest.param(b"\n\n\n", [b"", b"", b""], id="empty lines as short as a mark"),
+        pytest.param(BOM[:2] + b"\nx", [BOM[:2], b"x"], id="half a mark"),
+    ],
+)
+@pytest.mark.parametrize("is_zipped", [False, True])
+def test_a_byte_order_mark_at_the_start_of_a_file_is_skipped(
+    tmp_path: Path, content: bytes, records: list[bytes], *, is_zipped: bool
+) -> None:
+    path = written(tmp_path, gzip.compress(content) if is_zipped else content, "0.jsonl" + ".gz" * is_zipped)
+    for chunk_bytes in (1, 2, 1_000):
+        assert records_of(path, chunk_bytes=chunk_bytes) == records
 
 
 def test_compressed_lines_are_read(tmp_path: Path) -> None:

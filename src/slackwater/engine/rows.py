@@ -88,6 +88,7 @@ class RowFunctions:
                 return self._validate(node, rules, frame, context)
 
     def _decode(self, node: RowNode, form: Format, frame: pl.DataFrame, context: RowContext) -> pl.DataFrame:
+        sizes, frame = frame.get_column("__size", default=None), frame.drop("__size", strict=False)
         decoder = decoder_of(form) if node.undecoded is None else node.undecoded.decoder()
         decoded = decoder.decode(frame["__payload"])
         added = [
@@ -97,7 +98,7 @@ class RowFunctions:
         if decoded.bad.is_empty():
             return columns
         index = decoded.bad["index"]
-        bury(frame[index], node.step, decoded.bad["reason"], decoded.bad["message"], context)
+        bury(frame[index], node.step, decoded.bad["reason"], _with_sizes(decoded.bad, sizes), context)
         good = pl.repeat(value=True, n=frame.height, eager=True).scatter(index, values=False)
         return columns.filter(good)
 
@@ -139,6 +140,16 @@ class RowFunctions:
                 bury(frame.filter(broken), node.step, pl.Series(["invalid"]), words, context)
                 frame = frame.filter(~broken)
         return frame
+
+
+def _with_sizes(bad: pl.DataFrame, sizes: pl.Series | None) -> pl.Series:
+    """Return what a decoder found wrong, with the true size of a line that was cut when it was read."""
+    if sizes is None:
+        return bad["message"]
+    message, size = pl.col("message"), pl.col("__size")
+    sized = message.str.replace(r"got \d+$", pl.format("got {}", size))
+    frame = bad.select("message").hstack([sizes[bad["index"]]])
+    return frame.select(pl.when(size.is_null()).then(message).otherwise(sized)).to_series()
 
 
 def bury(rows: pl.DataFrame, step: str, reason: pl.Series, message: pl.Series, context: RowContext) -> None:

@@ -42,6 +42,8 @@ class StreamTime:
     held_by: str = ""
     """The live partition whose events are the oldest: it decides."""
     held_since_ms: int = MIN_MS
+    rows: int = 0
+    """Rows that the batches before have read: where the places of rows begin that their source gives none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +87,10 @@ class Clock:
         Of partitions that is their largest times, to measure lateness by, unless they are too many to
         travel with every task; all other detail stays in the file.
         """
-        streams = {name: [time.watermark_ms, time.previous_ms, _newest_ms(time)] for name, time in self.streams.items()}
+        streams = {
+            name: [time.watermark_ms, time.previous_ms, _newest_ms(time), time.rows]
+            for name, time in self.streams.items()
+        }
         return json.dumps({"batch": self.batch, "streams": streams, "now_ms": self.now_ms})
 
     @classmethod
@@ -109,8 +114,9 @@ class Clock:
                 watermark_ms=watermark,
                 previous_ms=previous,
                 partitions={part: PartitionTime(max_ts_ms=newest) for part, newest in newest_ms.items()},
+                rows=rows,
             )
-            for name, (watermark, previous, newest_ms) in known["streams"].items()
+            for name, (watermark, previous, newest_ms, rows) in known["streams"].items()
         }
         return cls(batch=known["batch"], streams=streams, now_ms=known["now_ms"])
 

@@ -36,6 +36,7 @@ CLOCK_PROPERTY: Final = "slackwater.clock"
 # As types: Spark asks the JVM what a text means, four times a task.
 _NAME: Final = StructType([StructField("name", StringType())])
 _BLOB: Final = StructType([StructField("blob", BinaryType())])
+_MOST_TASKS: Final = 1 << 16
 _CHUNK_ROWS: Final = 1_000_000
 _CHUNK_BYTES: Final = 128 << 20
 
@@ -113,22 +114,30 @@ def log_chunks(source: SourcePlan, _clock: Clock, batches: Iterator[pa.RecordBat
 
 
 def frame_chunks(source: SourcePlan, clock: Clock, batches: Iterator[pa.RecordBatch]) -> Iterator[Chunk]:
-    """Yield the rows of a DataFrame."""
+    """Yield the rows of a DataFrame.
+
+    They have no place of their own. So they are numbered, behind all rows of the batches before; the tasks of a batch
+    take turns.
+    """
     schema, context = source.source.schema, TaskContext.get()
     assert schema is not None
     assert context is not None
-    offset = context.partitionId() << 40
+    task, read = context.partitionId(), clock.streams[source.name].rows
+    assert task < _MOST_TASKS, "two tasks would give rows the same place"
     for table in gathered(batches):
         frame = conform(pl.DataFrame(table), schema, source.name)
+        stop = read + frame.height
+        places = pl.int_range(read, stop, dtype=pl.Int64, eager=True) * _MOST_TASKS + task
         yield Chunk(
             frame=frame,
             partition="",
-            file=str(context.partitionId()),
-            first_offset=offset,
+            file=str(task),
+            first_offset=read * _MOST_TASKS + task,
             source=source.name,
             ingestion_ms=clock.now,
+            offsets=places,
         )
-        offset += frame.height
+        read = stop
 
 
 def kafka_chunks(source: SourcePlan, _clock: Clock, batches: Iterator[pa.RecordBatch]) -> Iterator[Chunk]:

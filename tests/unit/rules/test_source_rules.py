@@ -28,7 +28,7 @@ TIME_S = 1_767_000_000
 class Job:
     """A job over one log without Spark: its batches take listings as Spark's would, and are over at once."""
 
-    def __init__(self, home: Path, *, accept_changes: bool = False, **limits: Any) -> None:
+    def __init__(self, home: Path, *, accept_changes: bool = False, **limits: Any) -> None:  # noqa: ANN401  as log's
         (home / "log").mkdir(exist_ok=True)
         events = sw.stream("events", sw.sources.log(home / "log", **limits)).decode(sw.formats.json("id long"))
         self.plan = sw.Pipeline("p", events.to(sw.sinks.memory()), events.dead_letters.drop()).plan()
