@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 import pytest
+from pyspark import TaskContext
 
 import slackwater as sw
 from slackwater.engine.batch_stats import BatchStats, StreamStats
@@ -41,7 +42,7 @@ def pipeline(source: Any, *, decode: bool = False) -> sw.Pipeline:  # noqa: ANN4
 def task_number(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     """Let worker functions run as task `number`."""
     context = type("Context", (), {"partitionId": lambda _self: number})()
-    monkeypatch.setattr(worker.TaskContext, "get", lambda: context)
+    monkeypatch.setattr(TaskContext, "get", lambda: context)
 
 
 def frame_chunks(plan: Plan, clock: Clock, *tables: list[dict[str, Any]]) -> list[Chunk]:

@@ -6,7 +6,7 @@ come from is `chunks_of`'s business alone; a new kind of source needs a case the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -16,7 +16,7 @@ import polars as pl
 from slackwater.engine.front import Chunk
 from slackwater.engine.rows import RowContext, RowFunctions
 from slackwater.errors import fault
-from slackwater.eventtime.clock import MIN_MS
+from slackwater.eventtime.clock import MAX_MS, MIN_MS
 from slackwater.eventtime.lateness import LatenessSketch
 from slackwater.formats.dead_letters import HEADERS
 from slackwater.kafka.client import Cluster, kafka_errors, partition_name
@@ -76,6 +76,7 @@ def measure_stream(source: SourcePlan, chunks: Iterable[Chunk]) -> MeasuredStrea
     functions = RowFunctions(path)
     measured = MeasuredStream(name=source.name, out_of_orderness_ms=source.time.out_of_orderness_ms)
     newest: dict[str, int] = {}
+    spans: dict[str, dict[str, tuple[int, int]]] = {}
     for chunk in chunks:
         context = RowContext(source=chunk.source, partition=chunk.partition, now_ms=_received_ms(chunk))
         timed: list[pl.DataFrame] = []
@@ -84,6 +85,9 @@ def measure_stream(source: SourcePlan, chunks: Iterable[Chunk]) -> MeasuredStrea
         _note_losses(measured, context)
         for rows in timed:
             _note_times(measured, rows, chunk.partition, newest)
+            _note_span(spans.setdefault(chunk.partition, {}), chunk.file, rows["__ts"])
+    for files in spans.values():
+        measured.overtaken += _overtaken(files)
     return measured
 
 
@@ -171,6 +175,22 @@ def _note_times(measured: MeasuredStream, rows: pl.DataFrame, partition: str, ne
     newest[partition] = sketch.observe(times, newest.get(partition, MIN_MS))
     measured.first_ms = min(measured.first_ms, int(times.min()))
     measured.last_ms = max(measured.last_ms, newest[partition])
+
+
+def _note_span(spans: dict[str, tuple[int, int]], file: str, times: pl.Series) -> None:
+    """Widen what is known of the times in a file."""
+    if len(times):
+        first, last = spans.get(file, (MAX_MS, MIN_MS))
+        spans[file] = min(first, int(times.min())), max(last, int(times.max()))  # type: ignore[arg-type]
+
+
+def _overtaken(spans: Mapping[str, tuple[int, int]]) -> Iterator[str]:
+    """Yield the files, of one partition and in the order in which they are read, that an earlier one has overtaken."""
+    begun = MIN_MS
+    for file, (first, last) in spans.items():
+        if last < begun:
+            yield file
+        begun = max(begun, first)
 
 
 def _log_chunks(log: LogSource, files: list[LogFile], limit: int | None) -> Iterator[Chunk]:

@@ -36,6 +36,8 @@ class MeasuredStream:
     last_ms: int = MIN_MS
     out_of_orderness_ms: int | None = None
     """What the pipeline has now; None if there is no pipeline."""
+    overtaken: list[str] = field(default_factory=list)
+    """Files of a log whose events all lie before those of a file that is read earlier."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,6 +190,7 @@ def _stream_report(stream: MeasuredStream, target: float) -> StreamReport:
                 recommended_ms=recommended_ms,
                 worse=worse,
                 last_ms=stream.last_ms,
+                overtaken=stream.overtaken,
             )
         ),
         sketches=sketches,
