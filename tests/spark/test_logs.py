@@ -16,7 +16,7 @@ from slackwater.runtime.backlog import UnreadFilesWarning
 from slackwater.runtime.report import BatchReport
 from tests.conftest import ROOT
 from tests.matrix.jobs import crashing
-from tests.spark.jobs import MINUTE, WRITTEN_S, CrashError, Kept, record, run, stream, write_file
+from tests.spark.jobs import MINUTE, SCHEMA, WRITTEN_S, CrashError, Kept, record, run, stream, write_file
 from tests.spark.log_names import write_log as write_names
 
 pytestmark = pytest.mark.spark
@@ -52,6 +52,27 @@ def test_files_of_the_same_time_are_read_by_name_and_what_comes_during_a_bounded
         run(spark, kept.pipeline, checkpoint, bounded=False)
     run(spark, kept.pipeline, checkpoint)
     assert kept.shown.rows()["ids"].to_list() == [[1], [2], [3], [9], [10], [11]]
+    assert kept.late.rows().is_empty()
+
+
+def test_what_comes_during_a_bounded_run_is_not_read_whatever_the_source(spark: SparkSession, tmp_path: Path) -> None:
+    """The final batch has three files that no batch before had, and a batch takes one."""
+    write_file(tmp_path / "in", "", "0", [record(0, 0), record(1, MINUTE)], written_s=WRITTEN_S)
+    reader = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
+    events = sw.stream("events", sw.sources.dataframe(reader.json(str(tmp_path / "in")))).event_time(
+        "ts", out_of_orderness="1h"
+    )
+
+    def more(report: BatchReport) -> None:
+        if report.batch == 0:
+            for number in (1, 2, 3):
+                write_file(tmp_path / "in", "", str(number), [record(2, 2 * MINUTE)], written_s=WRITTEN_S + number)
+
+    kept = Kept(events=events, results=events.key_by("k").window(sw.tumbling("1m")).aggregate(n=sw.count()))
+    job = run(spark, kept.pipeline, tmp_path / "checkpoint", on_batch=more)
+    assert [report.rows for report in job.reports] == [2, 0]
+    assert job.is_finished
+    assert kept.shown.rows()["n"].to_list() == [1, 1]
     assert kept.late.rows().is_empty()
 
 

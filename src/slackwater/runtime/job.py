@@ -167,7 +167,8 @@ class Job:
             before = len(self.reports)
             try:
                 self._start(available_now=available_now)
-                with LogFeed(() if available_now else self._intake.logs.values(), self._fail):
+                logs = () if available_now else self._intake.logs.values()
+                with LogFeed(logs, is_between=self._between.is_set, on_error=self._fail):
                     self._await()
             except Py4JJavaError as error:
                 raise self._explained(error) from error
@@ -308,10 +309,10 @@ class Job:
             self.on_batch(report)
         report_strays(self.plan, found, self._strays)
         report_barren(self.plan, following, self._alerted)
-        if not (self.bounded or clock.is_over):
-            self._intake.publish()
         if clock.is_over:
             self._stopping.set()  # what arrived meanwhile could make more batches, with nothing in them for this run
+        elif not self.bounded:
+            self._intake.publish()
 
     def _fail(self, error: Exception) -> None:
         """End the job after the batch at hand, with an error that came up beside it."""

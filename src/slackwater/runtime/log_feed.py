@@ -16,10 +16,13 @@ _SHARE: Final = 20
 
 
 class LogFeed:
-    """A thread that lists new files of the logs, from when it is entered until it is left."""
+    """A thread that lists new files of the logs between batches, from when it is entered until it is left."""
 
-    def __init__(self, logs: Iterable[LogIntake], on_error: Callable[[Exception], None]) -> None:
+    def __init__(
+        self, logs: Iterable[LogIntake], *, is_between: Callable[[], bool], on_error: Callable[[Exception], None]
+    ) -> None:
         self._logs = list(logs)
+        self._is_between = is_between
         self._on_error = on_error
         self._left = threading.Event()
         self._thread = threading.Thread(target=self._run, name="slackwater-logs", daemon=True)
@@ -39,6 +42,8 @@ class LogFeed:
     def _run(self) -> None:
         pause_s = _PAUSE_S
         while not self._left.wait(pause_s):
+            if not self._is_between():
+                continue  # the batch lists what is new when it is over
             began = time.monotonic()
             try:
                 for log in self._logs:

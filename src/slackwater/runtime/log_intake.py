@@ -26,10 +26,11 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
+from typing import Final
 
 from slackwater.errors import fault
 from slackwater.runtime.batch_files import listed_files, newest_files
-from slackwater.runtime.checkpoint import RETAIN, Checkpoint
+from slackwater.runtime.checkpoint import Checkpoint
 from slackwater.sinks.files import write_durably
 from slackwater.sources.log import LogSource
 from slackwater.sources.log_listing import (
@@ -41,6 +42,9 @@ from slackwater.sources.log_listing import (
     reading_order,
     shown,
 )
+
+KEPT: Final = 10
+"""Batches whose listings are kept; Spark runs only the last one again, and looks through all of them every time."""
 
 
 class LogIntake:
@@ -231,7 +235,7 @@ class LogIntake:
     def _forget_listings(self) -> None:
         """Remove the listings of batches that Spark cannot run again."""
         self._history.append(self._taken)
-        while len(self._history) > RETAIN:
+        while len(self._history) > KEPT:
             before, oldest = self._history.popleft(), self._history[0]
             if before < oldest:
                 for folder in self.listings.iterdir():

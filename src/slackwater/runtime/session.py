@@ -28,6 +28,8 @@ QUERY_CONF: Final = {
     "fs.file.impl": "org.apache.hadoop.fs.LocalFileSystem",
     "fs.file.impl.disable.cache": "true",
     "spark.sql.session.timeZone": "UTC",
+    # Listings of logs are folders. To look into more than 32 of them Spark would start a job of a task each.
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000000",
     # Rows reach FRONT in small Arrow batches, which it gathers. A limit in bytes would be Spark's to check after every
     # row, column by column, which takes longer than writing the row; the largest number there is means no limit.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "2000",

@@ -16,9 +16,9 @@ import slackwater as sw
 from slackwater.errors import RunError
 from slackwater.plan import Plan
 from slackwater.runtime.backlog import StrayFilesWarning, Unread, report_strays, unread
-from slackwater.runtime.checkpoint import RETAIN, Checkpoint, open_checkpoint
+from slackwater.runtime.checkpoint import Checkpoint, open_checkpoint
 from slackwater.runtime.log_feed import LogFeed
-from slackwater.runtime.log_intake import LogIntake
+from slackwater.runtime.log_intake import KEPT, LogIntake
 from slackwater.sources.log import LogSource
 from slackwater.sources.log_listing import ListedFile
 
@@ -232,11 +232,11 @@ def test_rule_17_batch_that_was_begun_is_not_run_with_another_file(tmp_path: Pat
 
 def test_rule_17_old_listings_are_removed_and_what_they_listed_is_remembered(tmp_path: Path) -> None:
     job = Job(tmp_path)
-    for number in range(RETAIN + 5):
+    for number in range(KEPT + 5):
         write(tmp_path, f"0/{number}")
         job.intake.publish()
         assert job.batch() == [str(number)]
-    assert len(list(job.intake.listings.iterdir())) == RETAIN
+    assert len(list(job.intake.listings.iterdir())) == KEPT
     again = Job(tmp_path)
     again.intake.publish()
     assert again.batch() == []
@@ -289,7 +289,7 @@ def test_files_that_come_between_batches_are_listed_by_the_feed_and_its_errors_e
         errors.append(error)
         failed.set()
 
-    with LogFeed([job.intake], on_error):
+    with LogFeed([job.intake], is_between=lambda: True, on_error=on_error):
         write(tmp_path, ".a").rename(tmp_path / "log" / "a")
         while not job.offer():
             assert not failed.wait(0.01), errors
