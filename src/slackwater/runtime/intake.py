@@ -35,7 +35,7 @@ class Intake:
         for number, source in enumerate(plan.sources):
             if isinstance(source.source, LogSource):
                 log = LogIntake(
-                    stream=source.name, source=source.source, checkpoint=checkpoint, number=number, shares=slots
+                    stream=source.name, source=source.source, checkpoint=checkpoint, number=number, shares=max(1, slots)
                 )
                 log.open()
                 made.logs[source.name] = log

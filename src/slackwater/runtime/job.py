@@ -100,8 +100,7 @@ class Job:
     def run(self, *, finish: bool = False) -> None:
         """Run until stopped; a bounded run, or one told to `finish`, ends with the final watermark."""
         check_folders(self.plan, self.checkpoint.home, self.spark.sparkContext)
-        slots = max(1, self.spark.sparkContext.defaultParallelism)
-        self._intake = Intake.open(self.plan, self.checkpoint, slots=slots)
+        self._intake = Intake.open(self.plan, self.checkpoint, slots=self.spark.sparkContext.defaultParallelism)
         try:
             self._intake.check()
             self._run(finish=finish)
