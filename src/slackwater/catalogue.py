@@ -776,6 +776,14 @@ CATALOGUE: Final[dict[str, str]] = {
     "LOG_FORMAT": (
         '`format` of a log must be "json" (lines), "parquet" or "avro"; got {got}; leave it out for JSON lines'
     ),
+    "LOG_LEFT": (
+        "a bounded run takes what is there when it starts; {count} files of `{path}` came later and are "
+        "not read: {files}; a run with a new checkpoint reads them"
+    ),
+    "LOG_LINK": (
+        "a link in a log must lead out of it, or its records would be read again and again; {path} leads "
+        "to {target}; remove the link, or move it out of the log"
+    ),
     "LOG_RECORD": "{rule}; got {got}; {remedy}",
     "LOG_SCHEMA_UNKNOWN": (
         "a Parquet log's columns must be known when the pipeline is built; `{path}` has no file yet; "
@@ -786,9 +794,9 @@ CATALOGUE: Final[dict[str, str]] = {
         "remove it, or give schema="
     ),
     "LOG_STRAYS": (
-        "every file of a log must be read; {count} of `{path}` never will be: {files}; Spark passes "
-        "over names that begin with `_` and over files that changed after they were read; write new "
-        "records to new files, with other names"
+        "every file of a log must be read; {count} of `{path}` never will be: {files}; names that begin "
+        "with `_`, links that lead nowhere and files that changed after they were read are passed over; "
+        "write new records to new files, with other names"
     ),
     "LOG_WRITER_OPTION": "`{what}` of a log writer must be {rule}; got {got}; {remedy}",
     "MAP_EMPTY": (

@@ -12,9 +12,9 @@ import pytest
 import slackwater as sw
 from slackwater.errors import RunError
 from slackwater.plan import Plan
-from slackwater.runtime.batch_files import check_files
 from slackwater.runtime.checkpoint import Checkpoint, open_checkpoint
 from slackwater.runtime.damage import damage_of
+from slackwater.runtime.intake import Intake
 from slackwater.sinks.base import DamagedMarkError, Mark
 from slackwater.testing import SinkHarness
 
@@ -42,6 +42,9 @@ def plan() -> Plan:
     return sw.Pipeline("damaged", *ends).plan()
 
 
+LISTED = {"path": "/log/0/a", "partition": "0", "number": 0, "length": 1, "modified_ms": 1, "listing": 0}
+
+
 def opened(path: Path) -> Checkpoint:
     return open_checkpoint(path, plan(), partitions=2)
 
@@ -53,9 +56,10 @@ def begun(path: Path) -> Checkpoint:
     checkpoint.begin_attempt("sink", 0)
     for name, text in {
         "offsets/0": 'v1\n{"batchTimestampMs":1}\n{"logOffset":0}\n{"a": 1}\n',
-        "sources/0/0": 'v1\n{"path":"file:///log/a","timestamp":1,"batchId":0}\n',
+        "sources/0/0": 'v1\n{"path":"file:///listings/000000000000/0000","timestamp":1,"batchId":0}\n',
+        "slackwater/log/0/files.jsonl": f"{json.dumps(LISTED)}\n",
     }.items():
-        (path / name).parent.mkdir(parents=True)
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
         (path / name).write_text(text)
     return checkpoint
 
@@ -65,6 +69,7 @@ READERS: dict[str, Callable[[Checkpoint], object]] = {
     "clock/0": Checkpoint.next_clock,
     "delivering.json": lambda checkpoint: opened(checkpoint.path),
     "attempts.json": lambda checkpoint: checkpoint.begin_attempt("sink", 1),
+    "log/0/files.jsonl": lambda checkpoint: Intake.open(plan(), checkpoint, slots=1),
 }
 
 
@@ -96,7 +101,7 @@ def test_damaged_offsets_of_a_batch_are_one_sentence(tmp_path: Path, damage: str
 
     def begin() -> None:
         checkpoint.begun_clock(0)
-        check_files(plan(), checkpoint, 0)
+        Intake.open(plan(), checkpoint, slots=1)
 
     with pytest.raises(RunError, match=rf"CHECKPOINT_DAMAGED.*`{path}` is damaged"):
         begin()
@@ -107,7 +112,7 @@ def test_damaged_list_of_a_batchs_files_is_one_sentence(tmp_path: Path, damage: 
     checkpoint, path = begun(tmp_path), tmp_path / "sources" / "0" / "0"
     path.write_bytes(DAMAGES[damage](path.read_bytes()))
     with pytest.raises(RunError, match=rf"CHECKPOINT_DAMAGED.*`{path.parent}` is damaged"):
-        check_files(plan(), checkpoint, 0)
+        Intake.open(plan(), checkpoint, slots=1)
 
 
 def test_clock_under_the_name_of_another_is_found(tmp_path: Path) -> None:

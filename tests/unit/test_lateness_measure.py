@@ -63,6 +63,32 @@ def test_rows_are_late_by_how_far_they_lie_behind_the_newest_before_them(tmp_pat
     assert (found.first_ms, found.last_ms) == (epoch_ms(0), epoch_ms(20))
 
 
+def test_files_that_came_out_of_order_are_named(tmp_path: Path) -> None:
+    """Days of one partition in the order in which a copy wrote them, not in the order of their events."""
+    write(tmp_path, [[20, 21], [0, 1], [22, 30], [10, 11], [21.5, 31]])
+    found = measure(decoded(tmp_path).event_time("t"))
+    assert found.overtaken == [str(tmp_path / "0" / f"{offset:020d}.jsonl") for offset in (2, 6)]
+    [stream] = measure_plan(plan_of(decoded(tmp_path).event_time("t"))).streams
+    assert stream.remarks[0].startswith("2 files come out of order: all their events lie before those of a file ")
+    assert f"as in {found.overtaken[0]}. A job reads files by modification time" in stream.remarks[0]
+
+
+def test_files_of_one_time_are_measured_in_the_order_of_their_names(tmp_path: Path) -> None:
+    for day in (10, 9, 2):
+        path = tmp_path / "0" / f"day-{day}.jsonl"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f'{{"id": 1, "t": "{at(day)}"}}\n')
+        os.utime(path, (1_000, 1_000))
+    found = measure(decoded(tmp_path).event_time("t"))
+    assert (found.overtaken, found.sketches["0"].zeros) == ([], 3)
+
+
+def test_files_in_order_are_not_remarked_on_and_neither_are_other_partitions(tmp_path: Path) -> None:
+    write(tmp_path, [[20, 5], [21, 10]], partition="a")
+    write(tmp_path, [[0, 1], [1, 2]], partition="b")
+    assert measure(decoded(tmp_path).event_time("t")).overtaken == []
+
+
 def test_each_partition_has_its_own_newest(tmp_path: Path) -> None:
     write(tmp_path, [[100, 99]], partition="a")
     write(tmp_path, [[0, 1, 2]], partition="b")

@@ -3,6 +3,7 @@ from __future__ import annotations
 import gzip
 import os
 import pickle
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from unittest import mock
@@ -13,15 +14,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import slackwater as sw
+from slackwater.engine import front
+from slackwater.engine.memory import MemoryEngine
+from slackwater.engine.ticking import first_clock
 from slackwater.errors import RunError
 from slackwater.sources import log_reader
+from slackwater.sources.log_listing import file_position, named_offset, natural, reading_order
 from slackwater.sources.log_reader import (
     Chunk,
     LogFile,
     LogFileError,
-    base_offset,
     list_log,
-    partition_of,
     read_chunks,
     strays,
 )
@@ -48,7 +52,7 @@ def records_of(path: Path, *, chunk_bytes: int = 1 << 20) -> list[bytes]:
     records: list[bytes] = []
     for chunk in chunks_of(path, chunk_bytes=chunk_bytes):
         assert chunk.first_line == len(records)
-        assert chunk.frame.schema == {"__payload": pl.Binary}
+        assert chunk.frame.drop("__size", strict=False).schema == {"__payload": pl.Binary}
         records += chunk.frame["__payload"].to_list()
     return records
 
@@ -108,6 +112,54 @@ def test_a_line_beyond_all_measure_is_cut_and_its_neighbours_are_whole(tmp_path:
         first, long, last = records_of(path, chunk_bytes=100)
     assert (first, last) == (b"before", b"after")
     assert 500 < len(long) < 1000
+
+
+def test_a_line_that_is_cut_keeps_its_true_size(tmp_path: Path) -> None:
+    path = written(tmp_path, b"before\n" + b"x" * 100_000 + b"\nafter\n" + b"y" * 70_000)
+    with mock.patch.object(log_reader, "MAX_RECORD_BYTES", 500):
+        frames = [chunk.frame for chunk in chunks_of(path, chunk_bytes=100)]
+    sizes = [size for frame in frames for size in frame.get_column("__size", default=pl.Series([None] * frame.height))]
+    assert [size for size in sizes if size is not None] == [100_000, 70_000]
+
+
+def test_the_dead_letter_of_a_line_that_was_cut_says_how_long_it_was(tmp_path: Path) -> None:
+    events = sw.stream("s", sw.sources.log(tmp_path)).decode(sw.formats.json("id long", max_bytes=10))
+    letters = sw.sinks.memory()
+    plan = sw.Pipeline("p", events.to(sw.sinks.memory()), events.dead_letters.to(letters)).plan()
+    path = written(tmp_path, b'{"id": 1}\n{"id": ' + b"1" * 9_000 + b'}\n{"id":          1}\n')
+    with mock.patch.object(log_reader, "MAX_RECORD_BYTES", 500):
+        read = chunks_of(path, chunk_bytes=100)
+    chunks = [
+        front.Chunk(frame=c.frame, partition="0", file="f", first_offset=c.first_line, source="f", ingestion_ms=0)
+        for c in read
+    ]
+    batch = MemoryEngine(plan=plan).run({"s": chunks}, replace(first_clock(plan), now_ms=0))
+    messages = batch.outputs["s.dead_letters"]["message"].to_list()
+    assert [message.rpartition("got ")[2] for message in messages] == ["9008", "18"]
+
+
+BOM = b"\xef\xbb\xbf"
+
+
+@pytest.mark.parametrize(
+    "content, records",
+    [
+        pytest.param(BOM + b'{"a": 1}\nb\n', [b'{"a": 1}', b"b"], id="before the first line"),
+        pytest.param(BOM, [], id="nothing else"),
+        pytest.param(BOM + b"\n" + BOM + b"x", [b"", BOM + b"x"], id="only at the start of the file"),
+        pytest.param(b"a\n", [b"a"], id="a file shorter than a mark"),
+        pytest.param(b"a\nb", [b"a", b"b"], id="two lines as short as a mark"),
+        pytest.param(b"\n\n\n", [b"", b"", b""], id="empty lines as short as a mark"),
+        pytest.param(BOM[:2] + b"\nx", [BOM[:2], b"x"], id="half a mark"),
+    ],
+)
+@pytest.mark.parametrize("is_zipped", [False, True])
+def test_a_byte_order_mark_at_the_start_of_a_file_is_skipped(
+    tmp_path: Path, content: bytes, records: list[bytes], *, is_zipped: bool
+) -> None:
+    path = written(tmp_path, gzip.compress(content) if is_zipped else content, "0.jsonl" + ".gz" * is_zipped)
+    for chunk_bytes in (1, 2, 1_000):
+        assert records_of(path, chunk_bytes=chunk_bytes) == records
 
 
 def test_compressed_lines_are_read(tmp_path: Path) -> None:
@@ -276,17 +328,39 @@ def test_a_folder_that_is_not_there_has_no_files(tmp_path: Path) -> None:
     assert strays(tmp_path / "none") == []
 
 
-@pytest.mark.parametrize(
-    "path, root, partition",
-    [
-        ("/log/0.jsonl", "/log", ""),
-        ("/log/p1/0.jsonl", "/log/", "p1"),
-        ("/log/eu/p1/0.jsonl", "/log", "eu/p1"),
-        ("/log/a b/0.jsonl", "/log", "a b"),
-    ],
-)
-def test_a_partition_is_the_folder_below_the_root(path: str, root: str, partition: str) -> None:
-    assert partition_of(path, root) == partition
+def test_partitions_are_the_folders_below_the_root(tmp_path: Path) -> None:
+    for name in ("0.jsonl", "p1/0.jsonl", "eu/p1/0.jsonl", "a b/0.jsonl"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(b"x\n")
+    assert [file.partition for file in list_log(tmp_path)] == ["", "a b", "eu/p1", "p1"]
+
+
+def test_names_are_in_order_with_their_numbers_as_numbers() -> None:
+    names = [
+        "part-10.jsonl",
+        "part-9.jsonl",
+        "part-09.jsonl",
+        "part-9-b.jsonl",
+        "10",
+        "9",
+        "a",
+        "",
+        "2026-10-1",
+        "2026-9-30",
+    ]
+    assert sorted(names, key=natural) == [
+        "", "9", "10", "2026-9-30", "2026-10-1", "a",
+        "part-9-b.jsonl", "part-09.jsonl", "part-9.jsonl", "part-10.jsonl",
+    ]  # fmt: skip
+
+
+def test_files_are_read_by_time_then_partition_then_name() -> None:
+    def file(time: int, partition: str, name: str) -> LogFile:
+        return LogFile(path=f"/log/{partition}/{name}", partition=partition, length=1, modified_ms=time)
+
+    files = [file(1, "2", "a"), file(1, "10", "a"), file(1, "10", "b2"), file(1, "10", "b10"), file(2, "0", "a")]
+    mixed = [files[place] for place in (3, 0, 4, 2, 1)]
+    assert sorted(mixed, key=reading_order) == files
 
 
 @pytest.mark.parametrize(
@@ -295,18 +369,65 @@ def test_a_partition_is_the_folder_below_the_root(path: str, root: str, partitio
         ("00000000000000000012.jsonl", 12),
         ("00000000000000000012.jsonl.gz", 12),
         ("7.parquet", 7),
-        ("part-7.jsonl", 5 << 22),
-        ("9" * 20 + ".jsonl", 5 << 22),
-        ("9223372036854775806.jsonl", 5 << 22),
-        ("²³.jsonl", 5 << 22),
-        (".jsonl", 5 << 22),
+        ("part-7.jsonl", None),
+        ("9" * 20 + ".jsonl", None),
+        ("9223372036854775806.jsonl", None),
+        ("²³.jsonl", None),
+        (".jsonl", None),
     ],
 )
-def test_a_name_of_digits_is_the_offset_of_the_first_record(name: str, offset: int) -> None:
-    assert base_offset(f"/log/p/{name}", 5) == offset
+def test_a_name_of_digits_is_the_offset_of_the_first_record(name: str, offset: int | None) -> None:
+    assert named_offset(f"/log/p/{name}") == offset
 
 
-@pytest.mark.parametrize("name", [f"{2**63 - 2**40}.jsonl", f"{2**63 - 1}.jsonl", "part-7.jsonl"])
-@pytest.mark.parametrize("modified_ms", [5, 1 << 41, 1 << 60])
-def test_the_offsets_of_a_files_records_fit_64_bits_whatever_its_name_and_time(name: str, modified_ms: int) -> None:
-    assert base_offset(f"/log/p/{name}", modified_ms) + 2**40 - 1 <= 2**63 - 1
+@pytest.mark.parametrize("name", [f"{2**63 - 2**40}.jsonl", f"{2**63 - 1}.jsonl"])
+def test_the_offsets_of_a_files_records_fit_64_bits_whatever_its_name(name: str) -> None:
+    assert (named_offset(f"/log/p/{name}") or 0) + 2**40 - 1 <= 2**63 - 1
+
+
+def test_no_two_records_of_a_partition_have_the_same_place() -> None:
+    assert file_position(8) - file_position(7) == 2**32
+    assert file_position(2**31 - 1) + 2**32 - 1 == 2**63 - 1
+
+
+@pytest.mark.parametrize("link, target", [("0/up", ".."), ("0/self", "self"), ("again", "0"), ("0/b.jsonl", "a.jsonl")])
+def test_a_link_that_leads_back_into_the_log_is_an_error(tmp_path: Path, link: str, target: str) -> None:
+    (tmp_path / "log" / "0").mkdir(parents=True)
+    (tmp_path / "log" / "0" / "a.jsonl").write_bytes(b"x\n")
+    (tmp_path / "log" / link).symlink_to(target)
+    with pytest.raises(RunError, match=rf"LOG_LINK.*{link} leads to .*; remove the link"):
+        list_log(tmp_path / "log")
+
+
+def test_links_that_lead_round_in_a_circle_outside_the_log_are_an_error(tmp_path: Path) -> None:
+    for folder in ("log", "x", "y"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "log" / "p").symlink_to("../x")
+    (tmp_path / "x" / "q").symlink_to("../y")
+    (tmp_path / "y" / "r").symlink_to("../x")
+    with pytest.raises(RunError, match=r"LOG_LINK.*p/q/r leads to .*/x;"):
+        list_log(tmp_path / "log")
+
+
+def test_a_link_that_leads_out_of_the_log_is_followed_and_one_that_leads_nowhere_is_a_stray(tmp_path: Path) -> None:
+    for folder in ("log", "elsewhere"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "elsewhere" / "a.jsonl").write_bytes(b"x\n")
+    (tmp_path / "log" / "p").symlink_to("../elsewhere")
+    (tmp_path / "log" / "q").symlink_to("../elsewhere")
+    (tmp_path / "log" / "gone.jsonl").symlink_to("../gone")
+    assert [file.partition for file in list_log(tmp_path / "log")] == ["p", "q"]
+    assert strays(tmp_path / "log") == [str(tmp_path / "log" / "gone.jsonl")]
+
+
+def test_names_that_are_not_utf_8_are_listed_and_read(tmp_path: Path) -> None:
+    folder = os.fsencode(tmp_path) + "/zürich".encode("latin-1")
+    os.mkdir(folder)  # noqa: PTH102  the name is bytes
+    with open(folder + b"/\xff.jsonl", "wb") as written:  # noqa: PTH123
+        written.write(b"x\n")
+    [file] = list_log(tmp_path)
+    assert file.partition == "z\\xfcrich"
+    [chunk] = read_chunks(file.path, length=2, modified_ms=file.modified_ms, kind="json")
+    assert chunk.frame["__payload"].to_list() == [b"x"]
+    with pytest.raises(LogFileError, match=r"z\\xfcrich/\\xff\.jsonl was listed"):
+        list(read_chunks(file.path, length=3, modified_ms=file.modified_ms, kind="json"))

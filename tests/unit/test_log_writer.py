@@ -18,7 +18,8 @@ from slackwater.errors import DefinitionError
 from slackwater.formats.json import JsonDecoder
 from slackwater.formats.json import json as json_format
 from slackwater.log_writer import LogWriter
-from slackwater.sources.log_reader import base_offset, list_log, read_chunks
+from slackwater.sources.log_listing import named_offset
+from slackwater.sources.log_reader import list_log, read_chunks
 
 NEVER = None
 
@@ -30,7 +31,8 @@ def log_of(folder: Path, partition: str = "0") -> list[tuple[int, bytes]]:
     for file in list_log(folder):
         if file.partition != partition:
             continue
-        base = base_offset(file.path, file.modified_ms)
+        base = named_offset(file.path)
+        assert base is not None
         for chunk in read_chunks(file.path, length=file.length, modified_ms=file.modified_ms, kind="json"):
             lines = chunk.frame["__payload"].to_list()
             records += [(base + chunk.first_line + at, line) for at, line in enumerate(lines)]
@@ -329,7 +331,7 @@ def test_a_parquet_log_takes_frames_and_mappings_and_continues(tmp_path: Path) -
     with LogWriter(tmp_path, format="parquet", roll_after=NEVER) as writer:
         writer.append_frame(pl.DataFrame({"n": [4], "s": ["e"]}))
     files = list_log(tmp_path)
-    assert [base_offset(file.path, file.modified_ms) for file in files] == [0, 4]
+    assert [named_offset(file.path) for file in files] == [0, 4]
     frame = pl.concat([pl.read_parquet(file.path) for file in files])
     assert frame.to_dict(as_series=False) == {"n": [0, 1, 2, 3, 4], "s": ["a", None, "c", None, "e"]}
 

@@ -17,7 +17,6 @@ class PartitionStats:
 
     rows: int = 0
     max_ts_ms: int = MIN_MS
-    modified_ms: int = MIN_MS
 
 
 @dataclass(kw_only=True)
@@ -73,7 +72,6 @@ class BatchStats:
             known = stream.partitions.setdefault(name, PartitionStats())
             known.rows += seen["rows"]
             known.max_ts_ms = max(known.max_ts_ms, seen["max_ts_ms"])
-            known.modified_ms = max(known.modified_ms, seen["modified_ms"])
         for reason, counts in facts["reasons"].items():
             stream.reasons.setdefault(reason, Counter()).update(counts)
         stream.examples = {**facts["examples"], **stream.examples}

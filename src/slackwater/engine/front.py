@@ -166,7 +166,8 @@ class Chunk:
     source: str
     ingestion_ms: int | pl.Series
     """When the log received the records: all of them, or each."""
-    modified_ms: int = MIN_MS
+    shown_offset: int | None = None
+    """What dead letters call the place of the first record; `first_offset` unless its file's name says another."""
     offsets: pl.Series | None = None
     """The place of each record, if they do not simply follow `first_offset`."""
 
@@ -215,6 +216,7 @@ class Front:
             now_ms=self.now_ms,
             newest_ms=self._newest_ms.get(chunk.partition, self._least_newest_ms),
             lateness=self._sketch(chunk.partition),
+            shown_offset=0 if chunk.shown_offset is None else chunk.shown_offset - chunk.first_offset,
         )
         self.functions.run(frame, context, self.arrivals.arrive)
         self._newest_ms[chunk.partition] = context.newest_ms
@@ -224,10 +226,9 @@ class Front:
         found = {"rows": height, "filtered": context.filtered, "added": context.added, "dead": dead}
         for what, number in found.items():
             self._totals[what] += number
-        known = self._partitions.setdefault(chunk.partition, {"rows": 0, "max_ts_ms": MIN_MS, "modified_ms": MIN_MS})
+        known = self._partitions.setdefault(chunk.partition, {"rows": 0, "max_ts_ms": MIN_MS})
         known["rows"] += height
         known["max_ts_ms"] = max(known["max_ts_ms"], context.max_ts_ms)
-        known["modified_ms"] = max(known["modified_ms"], chunk.modified_ms)
         return packets
 
     def finish(self, task: str) -> list[Packet]:

@@ -43,6 +43,8 @@ class RowContext:
     """The largest time of the partition: before these rows, and with them once they have come through."""
     lateness: LatenessSketch | None = None
     """Where the rows' lateness is counted; None for a stream without an event time."""
+    shown_offset: int = 0
+    """What dead letters add to a row's place to name it."""
 
 
 class RowFunctions:
@@ -88,6 +90,7 @@ class RowFunctions:
                 return self._validate(node, rules, frame, context)
 
     def _decode(self, node: RowNode, form: Format, frame: pl.DataFrame, context: RowContext) -> pl.DataFrame:
+        sizes, frame = frame.get_column("__size", default=None), frame.drop("__size", strict=False)
         decoder = decoder_of(form) if node.undecoded is None else node.undecoded.decoder()
         decoded = decoder.decode(frame["__payload"])
         added = [
@@ -97,7 +100,7 @@ class RowFunctions:
         if decoded.bad.is_empty():
             return columns
         index = decoded.bad["index"]
-        bury(frame[index], node.step, decoded.bad["reason"], decoded.bad["message"], context)
+        bury(frame[index], node.step, decoded.bad["reason"], _with_sizes(decoded.bad, sizes), context)
         good = pl.repeat(value=True, n=frame.height, eager=True).scatter(index, values=False)
         return columns.filter(good)
 
@@ -141,6 +144,16 @@ class RowFunctions:
         return frame
 
 
+def _with_sizes(bad: pl.DataFrame, sizes: pl.Series | None) -> pl.Series:
+    """Return what a decoder found wrong, with the true size of a line that was cut when it was read."""
+    if sizes is None:
+        return bad["message"]
+    message, size = pl.col("message"), pl.col("__size")
+    sized = message.str.replace(r"got \d+$", pl.format("got {}", size))
+    frame = bad.select("message").hstack([sizes[bad["index"]]])
+    return frame.select(pl.when(size.is_null()).then(message).otherwise(sized)).to_series()
+
+
 def bury(rows: pl.DataFrame, step: str, reason: pl.Series, message: pl.Series, context: RowContext) -> None:
     """Turn `rows` into dead letters, with their original bytes or, of typed sources, their columns as JSON."""
     if rows.is_empty():
@@ -154,7 +167,7 @@ def bury(rows: pl.DataFrame, step: str, reason: pl.Series, message: pl.Series, c
         dead_letters(
             payload=payload,
             partition=rows["__part"],
-            offset=rows["__off"],
+            offset=rows["__off"] + context.shown_offset,
             reason=reason,
             message=message,
             source=context.source,

@@ -33,11 +33,12 @@ def next_clock(
         seen = {}
         if source.name in stats.streams:
             seen = {
-                name: Seen(rows=part.rows, max_ts_ms=part.max_ts_ms, modified_ms=part.modified_ms)
+                name: Seen(rows=part.rows, max_ts_ms=part.max_ts_ms)
                 for name, part in stats.streams[source.name].partitions.items()
             }
-        streams[source.name] = advance(
-            clock.streams[source.name],
+        before, read = clock.streams[source.name], stats.streams.get(source.name)
+        moved = advance(
+            before,
             policy(source),
             seen=seen,
             backlog=backlog.get(source.name, frozenset()),
@@ -46,6 +47,7 @@ def next_clock(
             now_ms=stats.now_ms,
             may_idle=may_idle,
         )
+        streams[source.name] = replace(moved, rows=before.rows + (0 if read is None else read.rows))
     return Clock(batch=clock.batch + 1, streams=streams, fingerprint=plan.fingerprint, steps=reached(plan, clock))
 
 

@@ -31,8 +31,6 @@ class PartitionTime:
     """When a batch last brought a row with a usable time; of a partition that had none, when it was first seen."""
     barren_since_ms: int | None = None
     """Since when batches have read rows and none of them had a usable time."""
-    modified_ms: int = MIN_MS
-    """Newest modification time taken from a log partition; what is newer is backlog."""
     is_idle: bool = False
 
 
@@ -46,6 +44,8 @@ class StreamTime:
     held_by: str = ""
     """The live partition whose events are the oldest: it decides."""
     held_since_ms: int = MIN_MS
+    rows: int = 0
+    """Rows that the batches before have read: where the places of rows begin that their source gives none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +101,10 @@ class Clock:
         Of partitions that is their largest times, to measure lateness by, unless they are too many to
         travel with every task; all other detail stays in the file.
         """
-        streams = {name: [time.watermark_ms, time.previous_ms, _newest_ms(time)] for name, time in self.streams.items()}
+        streams = {
+            name: [time.watermark_ms, time.previous_ms, _newest_ms(time), time.rows]
+            for name, time in self.streams.items()
+        }
         steps = {name: [step.watermark_ms, step.forgotten_ms] for name, step in self.steps.items()}
         return json.dumps({"batch": self.batch, "streams": streams, "steps": steps, "now_ms": self.now_ms})
 
@@ -120,8 +123,9 @@ class Clock:
                 watermark_ms=watermark,
                 previous_ms=previous,
                 partitions={part: PartitionTime(max_ts_ms=newest) for part, newest in newest_ms.items()},
+                rows=rows,
             )
-            for name, (watermark, previous, newest_ms) in known["streams"].items()
+            for name, (watermark, previous, newest_ms, rows) in known["streams"].items()
         }
         steps = {
             name: Reached(watermark_ms=watermark, forgotten_ms=forgotten)

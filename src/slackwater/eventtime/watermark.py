@@ -30,7 +30,6 @@ class Seen:
     rows: int
     max_ts_ms: int
     """The largest usable time; MIN_MS if no row had one: dead letters, and rows filtered before their time is taken."""
-    modified_ms: int = MIN_MS
 
 
 def advance(
@@ -107,7 +106,6 @@ def _met(
             active_at_ms=now_ms if usable else known.active_at_ms,
             barren_since_ms=None if usable else since_ms,
             is_idle=known.is_idle,
-            modified_ms=max(known.modified_ms, facts.modified_ms),
         )
     for name in sorted(existing):
         partitions.setdefault(name, PartitionTime(active_at_ms=now_ms))

@@ -6,7 +6,7 @@ come from is `chunks_of`'s business alone; a new kind of source needs a case the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -16,6 +16,7 @@ import polars as pl
 from slackwater.engine.front import Chunk
 from slackwater.engine.rows import RowContext, RowFunctions
 from slackwater.errors import fault
+from slackwater.eventtime.clock import MAX_MS, MIN_MS
 from slackwater.formats.dead_letters import HEADERS
 from slackwater.kafka.client import Cluster, kafka_errors, partition_name
 from slackwater.kafka.reading import topic_frames
@@ -25,7 +26,8 @@ from slackwater.plan import Plan, RowNode, SourcePlan
 from slackwater.rowops import TakeTime
 from slackwater.sources.kafka import KafkaSource
 from slackwater.sources.log import LogSource
-from slackwater.sources.log_reader import LogFile, base_offset, list_log, read_chunks
+from slackwater.sources.log_listing import file_position, reading_order, shown
+from slackwater.sources.log_reader import LogFile, list_log, read_chunks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +77,7 @@ def measure_stream(source: SourcePlan, chunks: Iterable[Chunk]) -> MeasuredStrea
     functions = RowFunctions(path)
     measured = MeasuredStream(name=source.name, out_of_orderness_ms=source.time.out_of_orderness_ms)
     times = Times(guarded=source.time.max_ahead_ms is None)
+    spans: dict[str, dict[str, tuple[int, int]]] = {}
     for chunk in chunks:
         context = RowContext(source=chunk.source, partition=chunk.partition, now_ms=_received_ms(chunk))
         timed: list[pl.DataFrame] = []
@@ -83,7 +86,10 @@ def measure_stream(source: SourcePlan, chunks: Iterable[Chunk]) -> MeasuredStrea
         _note_losses(measured, context)
         for rows in timed:
             times.note(rows, chunk.partition)
+            _note_span(spans.setdefault(chunk.partition, {}), chunk.file, rows["__ts"])
     times.tell(measured)
+    for files in spans.values():
+        measured.overtaken += _overtaken(files)
     return measured
 
 
@@ -161,20 +167,32 @@ def _note_losses(measured: MeasuredStream, context: RowContext) -> None:
             measured.examples.setdefault(reason, message)
 
 
+def _note_span(spans: dict[str, tuple[int, int]], file: str, times: pl.Series) -> None:
+    """Widen what is known of the times in a file."""
+    if len(times):
+        first, last = spans.get(file, (MAX_MS, MIN_MS))
+        spans[file] = min(first, int(times.min())), max(last, int(times.max()))  # type: ignore[arg-type]
+
+
+def _overtaken(spans: Mapping[str, tuple[int, int]]) -> Iterator[str]:
+    """Yield the files, of one partition and in the order in which they are read, that an earlier one has overtaken."""
+    begun = MIN_MS
+    for file, (first, last) in spans.items():
+        if last < begun:
+            yield file
+        begun = max(begun, first)
+
+
 def _log_chunks(log: LogSource, files: list[LogFile], limit: int | None) -> Iterator[Chunk]:
-    """Yield the records of a log, partition by partition, in order of offset."""
-
-    def position(file: LogFile) -> tuple[str, int, str]:
-        return file.partition, base_offset(file.path, file.modified_ms), file.path
-
-    in_order = sorted(files, key=position)
+    """Yield the records of a log, partition by partition, in the order in which a job reads them."""
+    in_order = sorted(sorted(files, key=reading_order), key=lambda file: file.partition)
     partitions = {name: list(group) for name, group in groupby(in_order, key=lambda file: file.partition)}
     for group in partitions.values():
         skip = 0
         if limit is not None:
             group, skip = _newest(log, group, max(1, limit // len(partitions)))  # noqa: PLW2901  its newest files
-        for file in group:
-            yield from _file_chunks(log, file, skip)
+        for number, file in enumerate(group):
+            yield from _file_chunks(log, file, number, skip)
             skip = 0
 
 
@@ -188,8 +206,8 @@ def _newest(log: LogSource, files: list[LogFile], wanted: int) -> tuple[list[Log
     return files, 0
 
 
-def _file_chunks(log: LogSource, file: LogFile, skip: int) -> Iterator[Chunk]:
-    base = base_offset(file.path, file.modified_ms)
+def _file_chunks(log: LogSource, file: LogFile, number: int, skip: int) -> Iterator[Chunk]:
+    base = file_position(number)
     columns = None if log.schema is None else log.schema.names()
     for first_line, frame in _frames(log, file, columns=columns):
         passed = min(max(skip - first_line, 0), frame.height)
@@ -198,11 +216,10 @@ def _file_chunks(log: LogSource, file: LogFile, skip: int) -> Iterator[Chunk]:
             yield Chunk(
                 frame=rows,
                 partition=file.partition,
-                file=file.path,
+                file=shown(file.path),
                 first_offset=base + first_line + passed,
-                source=file.path,
+                source=shown(file.path),
                 ingestion_ms=file.modified_ms,
-                modified_ms=file.modified_ms,
             )
 
 

@@ -59,8 +59,19 @@ def remarks(
     recommended_ms: int,
     worse: Sequence[str],
     last_ms: int,
+    overtaken: Sequence[str] = (),
 ) -> Iterator[str]:
     """Yield what should be said of one stream, in whole sentences."""
+    if overtaken:
+        one = len(overtaken) == 1
+        files = (
+            "1 file comes out of order: all its" if one else f"{len(overtaken):,} files come out of order: all their"
+        )
+        yield (
+            f"{files} events lie before those of a file of the partition that was modified earlier, as in "
+            f"{overtaken[0]}. A job reads files by modification time, those of one time by name: give them times, or "
+            "names, in the order of their events, and measure again."
+        )
     for name in worse[:_SHOWN]:
         others = LatenessSketch.merged(sketch for other, sketch in sketches.items() if other != name)
         its, theirs = (render_ms(shorten_ms(sketch.covering(target))) for sketch in (sketches[name], others))

@@ -48,6 +48,8 @@ class MeasuredStream:
     out_of_orderness_ms: int | None = None
     """What the pipeline has now; None if there is no pipeline."""
     ahead: Ahead | None = None
+    overtaken: list[str] = field(default_factory=list)
+    """Files of a log whose events all lie before those of a file that is read earlier."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,6 +203,7 @@ def _stream_report(stream: MeasuredStream, target: float) -> StreamReport:
                 recommended_ms=recommended_ms,
                 worse=worse,
                 last_ms=stream.last_ms,
+                overtaken=stream.overtaken,
             ),
         ),
         sketches=sketches,

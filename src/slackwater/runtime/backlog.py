@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from slackwater.errors import SlackwaterWarning, render
-from slackwater.eventtime.clock import MIN_MS, Clock
 from slackwater.plan import Plan
 from slackwater.runtime.kafka_watch import Lag
+from slackwater.runtime.log_intake import LogIntake
 from slackwater.sources.log import LogSource
-from slackwater.sources.log_reader import list_log, strays
+from slackwater.sources.log_listing import shown
 
-_SETTLED_MS: Final = 10_000
-"""Spark found nothing new in a batch: a file so much older than the batch, and unread, stays unread."""
 _SHOWN: Final = 5
 
 
 class StrayFilesWarning(SlackwaterWarning):
     """A log holds files that will never be read."""
+
+
+class UnreadFilesWarning(SlackwaterWarning):
+    """A bounded run leaves files of a log unread."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,44 +37,50 @@ class Unread:
     """How many records of a Kafka partition no batch has read."""
     strays: dict[str, list[str]] = field(default_factory=dict)
     """Files that no batch will ever read."""
+    left: dict[str, list[str]] = field(default_factory=dict)
+    """Files of a log that no batch has read."""
     missing: dict[str, frozenset[str]] = field(default_factory=dict)
     """Partitions that were read and that the source no longer has."""
 
 
-def unread(plan: Plan, clock: Clock, taken: Mapping[str, Mapping[str, int]], now_ms: int) -> Unread:
-    """Compare every log's folder with what was taken from it.
+def unread(intakes: Iterable[LogIntake]) -> Unread:
+    """Compare every log's folder with what batches have taken from it.
 
-    `taken` are the newest modification times that this very batch took, per stream and partition. A
-    partition not read yet holds the watermark: files arrive by modification time, so that a backlog
-    is read one partition after the other. Files whose names begin with `_`, and files that were
-    overwritten after they were read, are passed over by Spark without a word.
+    A partition with files that were not read holds the watermark: files are read by modification time, so that a
+    backlog is read one partition after the other.
     """
     found = Unread()
-    for source in plan.sources:
-        if not isinstance(source.source, LogSource):
-            continue
-        known = clock.streams[source.name].partitions
-        read = taken.get(source.name, {})
-        waiting, lost = set(), strays(source.source.path)
-        for file in list_log(source.source.path):
-            before = known[file.partition].modified_ms if file.partition in known else MIN_MS
-            if file.modified_ms <= max(before, read.get(file.partition, MIN_MS)):
-                continue
-            if not read and before > MIN_MS and file.modified_ms < now_ms - _SETTLED_MS:
-                lost.append(file.path)
-            else:
-                waiting.add(file.partition)
-        found.backlog[source.name] = frozenset(waiting)
-        found.strays[source.name] = lost
+    for intake in intakes:
+        listing, waiting = intake.look()
+        found.backlog[intake.stream] = frozenset(waiting)
+        found.strays[intake.stream] = listing.strays
+        found.left[intake.stream] = [shown(file.path) for file in listing.files]
+        found.missing[intake.stream] = intake.missing()
     return found
+
+
+def report_left(plan: Plan, found: Unread) -> None:
+    """Warn of files that came while a bounded run was under way, and that it leaves unread."""
+    for stream, left in found.left.items():
+        if left:
+            path, count = _logs(plan)[stream], f"{len(left):,}"
+            words = render("LOG_LEFT", path=path, count=count, files=_listed(left))
+            warnings.warn(f"[LOG_LEFT] {words}", UnreadFilesWarning, stacklevel=2)
 
 
 def report_strays(plan: Plan, found: Unread, reported: set[str]) -> None:
     """Warn, once per file, of what will never be read; `reported` remembers."""
-    paths = {source.name: source.source.path for source in plan.sources if isinstance(source.source, LogSource)}
+    paths = _logs(plan)
     for stream, lost in found.strays.items():
         if fresh := [path for path in lost if path not in reported]:
             reported.update(fresh)
-            shown = ", ".join(fresh[:_SHOWN]) + (", …" if len(fresh) > _SHOWN else "")
-            words = render("LOG_STRAYS", path=paths[stream], count=len(fresh), files=shown)
+            words = render("LOG_STRAYS", path=paths[stream], count=len(fresh), files=_listed(fresh))
             warnings.warn(f"[LOG_STRAYS] {words}", StrayFilesWarning, stacklevel=2)
+
+
+def _logs(plan: Plan) -> dict[str, str]:
+    return {source.name: source.source.path for source in plan.sources if isinstance(source.source, LogSource)}
+
+
+def _listed(files: Sequence[str]) -> str:
+    return ", ".join(files[:_SHOWN]) + (", …" if len(files) > _SHOWN else "")

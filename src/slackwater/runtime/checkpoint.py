@@ -30,7 +30,7 @@ from slackwater.sinks.base import Mark
 from slackwater.sinks.files import write_durably
 from slackwater.stored import read_stored, readable, shaped
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 RETAIN: Final = 100
 """Batches whose clocks are kept, as many as Spark keeps of its own logs."""
 

@@ -27,23 +27,22 @@ from slackwater.crash_points import crash_point
 from slackwater.delta.connector import delta_session_conf
 from slackwater.engine.batch_stats import BatchStats
 from slackwater.engine.ticking import final_clock, next_clock
-from slackwater.errors import RunError, SlackwaterError, fault
-from slackwater.eventtime.clock import MAX_MS, Clock
+from slackwater.errors import SlackwaterError, fault
+from slackwater.eventtime.clock import Clock
 from slackwater.eventtime.durations import Duration, duration_ms
 from slackwater.eventtime.lateness import LatenessSketch
-from slackwater.kafka.client import Place
 from slackwater.kafka.connector import connector_jars
 from slackwater.runtime.alerts import report_barren, report_schemas, report_short_slack
-from slackwater.runtime.backlog import Unread, report_strays, unread
-from slackwater.runtime.batch_files import check_files
+from slackwater.runtime.backlog import report_left, report_strays
 from slackwater.runtime.checkpoint import RETAIN, Checkpoint, check_checkpoint, marked_outputs, open_checkpoint
 from slackwater.runtime.damage import damage_of
 from slackwater.runtime.dead_letter_share import DeadLetterShare
 from slackwater.runtime.deliveries import Deliveries
 from slackwater.runtime.delta_stream import changed_source
 from slackwater.runtime.folders import check_folders, check_logs
-from slackwater.runtime.kafka_watch import KafkaWatch, processed_offsets
+from slackwater.runtime.intake import Intake
 from slackwater.runtime.lock import Lease, check_free, held
+from slackwater.runtime.log_feed import LogFeed
 from slackwater.runtime.outputs import EvaluatedBatch
 from slackwater.runtime.query import packets
 from slackwater.runtime.report import BatchReport
@@ -101,7 +100,7 @@ class Job:
     _backlog: dict[str, frozenset[str]] = field(default_factory=dict)
     _strays: set[str] = field(default_factory=set)
     _alerted: set[str] = field(default_factory=set)
-    _watches: dict[str, KafkaWatch] = field(default_factory=dict)
+    _intake: Intake = field(init=False)
     _deliveries: Deliveries | None = None
     _lease: Lease | None = None
 
@@ -115,11 +114,9 @@ class Job:
 
     def _locked(self, lease: Lease, *, finish: bool) -> None:
         check_folders(self.plan, self.checkpoint.home, self.spark.sparkContext)
-        self._watches = self._kafka_watches()
+        self._intake = Intake.open(self.plan, self.checkpoint, slots=self.spark.sparkContext.defaultParallelism)
         try:
-            read = self._committed_offsets()
-            for stream, watch in self._watches.items():
-                watch.check(read.get(stream, {}))
+            self._intake.check()
             self._run(lease, finish=finish)
         except Exception as error:
             # Whatever a driver that was replaced stumbles over, files of Spark's above all, this is the reason.
@@ -129,8 +126,7 @@ class Job:
                 raise damage from error
             raise
         finally:
-            for watch in self._watches.values():
-                watch.close()
+            self._intake.close()
 
     def _run(self, lease: Lease, *, finish: bool) -> None:
         self._deliveries = Deliveries(
@@ -147,6 +143,8 @@ class Job:
                 raise fault("CHECKPOINT_FINISHING", **facts, outputs=marked_outputs(self.plan))
             self._deliveries.open(clock)
             if not clock.is_final:
+                report_strays(self.plan, self._intake.unread(), self._strays)
+                self._intake.publish(all_of_it=self.bounded)
                 self._query(available_now=self.bounded)
             if (self.bounded and not self._stopping.is_set()) or finish:
                 self._finish()
@@ -174,8 +172,9 @@ class Job:
             self._query(available_now=True)  # a batch that was begun keeps its own clock
         clock = self.checkpoint.next_clock()
         if not clock.is_final:
-            # What is in the logs now and was not read, this run will never read: files that changed, above all.
-            report_strays(self.plan, unread(self.plan, clock, {}, MAX_MS), self._strays)
+            found = self._intake.unread()
+            report_strays(self.plan, found, self._strays)
+            report_left(self.plan, found)
             self.checkpoint.write_clock(final_clock(clock))
         self._query(available_now=True)
         # A stop may have come before the batch did; then it is still to be run.
@@ -188,7 +187,9 @@ class Job:
             before = len(self.reports)
             try:
                 self._start(available_now=available_now)
-                self._await()
+                logs = () if available_now else self._intake.logs.values()
+                with LogFeed(logs, is_between=self._between.is_set, on_error=self._fail):
+                    self._await()
             except Py4JJavaError as error:
                 raise self._explained(error) from error
             except StreamingQueryException as error:
@@ -201,14 +202,7 @@ class Job:
 
     def _explained(self, error: Exception) -> Exception:
         """Return what is known to be behind a failure of the query, else the failure itself."""
-        if (changed := changed_source(self.plan, error)) is not None:
-            return changed
-        for stream, watch in self._watches.items():
-            try:
-                watch.check(self._committed_offsets().get(stream, {}))
-            except RunError as reason:
-                return reason
-        return error
+        return changed_source(self.plan, error) or self._intake.loss() or error
 
     def _start(self, *, available_now: bool) -> None:
         self._check_alone()
@@ -219,7 +213,7 @@ class Job:
             "spark.sql.streaming.minBatchesToRetain": str(RETAIN),
         }
         with settings(self.spark, conf):
-            stream = packets(self.spark, self.plan, handle, bounded=available_now)
+            stream = packets(self.spark, self.plan, handle, bounded=available_now, logs=self._intake.logs)
             writer = (
                 stream.writeStream.queryName(self.plan.name)
                 .outputMode("append")
@@ -285,7 +279,7 @@ class Job:
         assert self._lease is not None, "taken before the query was started"
         self._lease.check()
         clock = self.checkpoint.begun_clock(number)
-        check_files(self.plan, self.checkpoint, number)
+        self._intake.take(number)
         # This is the stream's own thread, and the jobs it starts carry its properties to every task.
         self.spark.sparkContext.setLocalProperty(CLOCK_PROPERTY, clock.to_property())  # 1
         batch = EvaluatedBatch.evaluate(frame, number)  # 2
@@ -297,12 +291,7 @@ class Job:
                 marks = self._deliveries.deliver(batch, clock)  # 3
             delivered = time.monotonic()
             crash_point("delivered", number)
-            taken = {
-                name: {part: seen.modified_ms for part, seen in stream.partitions.items()}
-                for name, stream in batch.stats.streams.items()
-            }
-            found = unread(self.plan, clock, taken, clock.now)
-            processed = self._look(clock, found)
+            found, processed = self._intake.look(clock)
             self._backlog = found.backlog
             following = next_clock(
                 self.plan,
@@ -319,8 +308,8 @@ class Job:
             self._lease.check()
             self.checkpoint.write_clock(following)  # 4
             crash_point("clock", number)
-            for stream, offsets in processed.items() if not clock.is_over else ():
-                self._watches[stream].commit(offsets)
+            if not clock.is_over:
+                self._intake.commit(processed)
         finally:
             batch.release()
         self._clock = following
@@ -345,40 +334,13 @@ class Job:
         report_barren(self.plan, following, self._alerted)
         if clock.is_over:
             self._stopping.set()  # what arrived meanwhile could make more batches, with nothing in them for this run
+        elif not self.bounded:
+            self._intake.publish()
 
-    def _kafka_watches(self) -> dict[str, KafkaWatch]:
-        return {
-            source.name: KafkaWatch(
-                stream=source.name,
-                source=source.source,
-                group=source.source.group or self.plan.name,
-                notes=self.checkpoint.home / f"kafka-{source.name}.json",
-            )
-            for source in self.plan.sources
-            if isinstance(source.source, KafkaSource)
-        }
-
-    def _look(self, clock: Clock, found: Unread) -> dict[str, dict[Place, int]]:
-        """Add to `found` what the Kafka streams still hold; return up to where each was read."""
-        processed = self._kafka_offsets(clock.batch)
-        for stream, offsets in processed.items():
-            look = self._watches[stream].look(offsets)
-            found.backlog[stream], found.known[stream], found.lag[stream] = look.backlog, look.known, look.lag
-            found.missing[stream] = frozenset(clock.streams[stream].partitions) - look.known
-        return processed
-
-    def _committed_offsets(self) -> dict[str, dict[Place, int]]:
-        """Return up to where each Kafka stream was read by the last batch that is over."""
-        batch = self.checkpoint.committed_batch()
-        return self._kafka_offsets(batch) if batch >= 0 else {}
-
-    def _kafka_offsets(self, batch: int) -> dict[str, dict[Place, int]]:
-        if not self._watches:
-            return {}
-        # Spark's log has a line per source, in the plan's order, and then the heartbeat's.
-        lines = zip(self.plan.sources, self.checkpoint.source_offsets(batch), strict=False)
-        with self.checkpoint.readable(self.checkpoint.path / "offsets" / str(batch)):
-            return {source.name: processed_offsets(line) for source, line in lines if source.name in self._watches}
+    def _fail(self, error: Exception) -> None:
+        """End the job after the batch at hand, with an error that came up beside it."""
+        self._failure.append(error)
+        self.stop()
 
     def _note_lateness(self, stats: BatchStats) -> None:
         """Move a delivered batch's sketches into the total: kept in every report they would fill the memory."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamReader
 
     from slackwater.plan import Plan, SourcePlan
+    from slackwater.runtime.log_intake import LogIntake
 
 _NEVER = "36500d"
 _PATIENCE = "120"
@@ -32,12 +34,13 @@ _POLL_RECORDS = 100_000
 _POLL_BYTES = 4 << 20
 _POLL_WAIT_MS = 20
 _CONNECTOR = "org.apache.spark.sql.kafka010.KafkaSourceProvider"
-_FILE = "path string, modificationTime timestamp, length long, content binary"
 
 
-def packets(spark: SparkSession, plan: Plan, handle: PlanHandle, *, bounded: bool) -> DataFrame:
+def packets(
+    spark: SparkSession, plan: Plan, handle: PlanHandle, *, bounded: bool, logs: Mapping[str, LogIntake]
+) -> DataFrame:
     """Return the stream of packets that leaves the last stage."""
-    fronts = [_front(spark, source, handle, bounded=bounded) for source in plan.sources]
+    fronts = [_front(spark, source, handle, bounded=bounded, logs=logs) for source in plan.sources]
     stream = reduce(DataFrame.unionAll, [*fronts, heartbeat(spark, plan)])
     for number in range(plan.stages):
         processor = KeyedProcessor(handle, number)
@@ -45,24 +48,22 @@ def packets(spark: SparkSession, plan: Plan, handle: PlanHandle, *, bounded: boo
     return stream
 
 
-def _front(spark: SparkSession, source: SourcePlan, handle: PlanHandle, *, bounded: bool) -> DataFrame:
+def _front(
+    spark: SparkSession, source: SourcePlan, handle: PlanHandle, *, bounded: bool, logs: Mapping[str, LogIntake]
+) -> DataFrame:
     match source.source:
-        case LogSource() as log:
+        case LogSource():
+            intake = logs[source.name]
             reader = (
-                spark.readStream.format("binaryFile")
-                .schema(_FILE)
+                spark.readStream.format("text")
                 .option("recursiveFileLookup", "true")
                 # Spark silently skips files older than a week unless told otherwise.
                 .option("maxFileAge", _NEVER)
             )
-            # Spark takes one limit, not both.
-            if log.max_files_per_batch is not None:
-                reader = reader.option("maxFilesPerTrigger", log.max_files_per_batch)
-            else:
-                reader = reader.option("maxBytesPerTrigger", log.max_bytes_per_batch)
-            modified = F.unix_millis("modificationTime").alias("modified_ms")
-            # Without `content` the JVM lists the files and reads none of them.
-            listed = reader.load(_literal(log.path)).select("path", "length", modified)
+            if bounded:
+                # All listings are there, and a batch takes one. Those of a live job are made as batches take them.
+                reader = reader.option("maxFilesPerTrigger", intake.shares)
+            listed = reader.load(_literal(str(intake.listings)))
             # Bounded batches have no heartbeat after the first, so FRONT ticks as well.
             return listed.mapInArrow(front(handle, source.name, log_chunks, ticks=bounded), DDL)
         case KafkaSource() as kafka:

@@ -28,6 +28,8 @@ QUERY_CONF: Final = {
     "fs.file.impl": "org.apache.hadoop.fs.LocalFileSystem",
     "fs.file.impl.disable.cache": "true",
     "spark.sql.session.timeZone": "UTC",
+    # Listings of logs are folders. To look into more than 32 of them Spark would start a job of a task each.
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000000",
     # Rows reach FRONT in small Arrow batches, which it gathers. A limit in bytes would be Spark's to check after every
     # row, column by column, which takes longer than writing the row; the largest number there is means no limit.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "2000",
@@ -91,17 +93,36 @@ def spark_session(*, master: str | None, name: str, conf: dict[str, str] | None 
         "spark.ui.enabled": "false",
         "spark.driver.memory": "2g",
         **_SESSION_CONF,
+        **{f"spark.executorEnv.{name}": value for name, value in _utf8().items()},
         **(conf or {}),
     }
     for key, value in given.items():
         builder = builder.config(key, value)
-    with _filtered_stderr():
+    with _filtered_stderr(), _environment(_utf8()):
         session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     log4j: Any = session._jvm.org.apache.logging.log4j  # type: ignore[union-attr]  # noqa: SLF001  no public way
     for logger in _TOLD_BY_JOBS:
         log4j.core.config.Configurator.setLevel(f"org.apache.spark.{logger}", log4j.Level.OFF)
     return session
+
+
+def _utf8() -> dict[str, str]:
+    """Return what lets a JVM read every path: under the C locale (cron, systemd) it takes no name beyond ASCII."""
+    named = next((os.environ[name] for name in ("LC_ALL", "LC_CTYPE", "LANG") if os.environ.get(name)), "")
+    return {} if "utf8" in named.lower().replace("-", "") else {"LC_ALL": "C.UTF-8"}
+
+
+@contextmanager
+def _environment(added: dict[str, str]) -> Iterator[None]:
+    """Let processes that are started inside find `added` in their environment."""
+    before = {name: os.environ.get(name) for name in added}
+    os.environ.update(added)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
 def hush(spark: SparkSession, name: str) -> None:

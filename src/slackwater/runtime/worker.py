@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -27,13 +28,15 @@ from slackwater.operators.packing import unpack
 from slackwater.plan import Plan, SourcePlan
 from slackwater.sources.kafka import KafkaSource
 from slackwater.sources.log import LogSource
-from slackwater.sources.log_reader import base_offset, partition_of, read_chunks
+from slackwater.sources.log_listing import ListedFile, file_position, named_offset, shown
+from slackwater.sources.log_reader import read_chunks
 
 _WRITTEN_HEADERS: Final = pl.List(pl.Struct({"key": pl.String(), "value": pl.String()}))
 CLOCK_PROPERTY: Final = "slackwater.clock"
 # As types: Spark asks the JVM what a text means, four times a task.
 _NAME: Final = StructType([StructField("name", StringType())])
 _BLOB: Final = StructType([StructField("blob", BinaryType())])
+_MOST_TASKS: Final = 1 << 16
 _CHUNK_ROWS: Final = 1_000_000
 _CHUNK_BYTES: Final = 128 << 20
 
@@ -103,30 +106,38 @@ def front(handle: PlanHandle, stream: str, chunks: Chunks, *, ticks: bool) -> Ru
 
 
 def log_chunks(source: SourcePlan, _clock: Clock, batches: Iterator[pa.RecordBatch]) -> Iterator[Chunk]:
-    """Yield the records of the files that Spark has listed as (path, length, modified): FRONT reads them itself."""
+    """Yield the records of the files that a listing names: Spark reads the listing, FRONT the files."""
     assert isinstance(source.source, LogSource)
-    files = [row for batch in batches for row in batch.to_pylist()]
-    for file in sorted(files, key=lambda file: file["path"]):
+    files = [ListedFile(**json.loads(str(line))) for batch in batches for line in batch.column(0).to_pylist()]
+    for file in sorted(files, key=lambda file: (file.partition, file.number)):
         yield from _file_chunks(source.source, file)
 
 
 def frame_chunks(source: SourcePlan, clock: Clock, batches: Iterator[pa.RecordBatch]) -> Iterator[Chunk]:
-    """Yield the rows of a DataFrame."""
+    """Yield the rows of a DataFrame.
+
+    They have no place of their own. So they are numbered, behind all rows of the batches before; the tasks of a batch
+    take turns.
+    """
     schema, context = source.source.schema, TaskContext.get()
     assert schema is not None
     assert context is not None
-    offset = context.partitionId() << 40
+    task, read = context.partitionId(), clock.streams[source.name].rows
+    assert task < _MOST_TASKS, "two tasks would give rows the same place"
     for table in gathered(batches):
         frame = conform(pl.DataFrame(table.rename_columns(schema.names())), schema, source.name)
+        stop = read + frame.height
+        places = pl.int_range(read, stop, dtype=pl.Int64, eager=True) * _MOST_TASKS + task
         yield Chunk(
             frame=frame,
             partition="",
-            file=str(context.partitionId()),
-            first_offset=offset,
+            file=str(task),
+            first_offset=read * _MOST_TASKS + task,
             source=source.name,
             ingestion_ms=clock.now,
+            offsets=places,
         )
-        offset += frame.height
+        read = stop
 
 
 def kafka_chunks(source: SourcePlan, _clock: Clock, batches: Iterator[pa.RecordBatch]) -> Iterator[Chunk]:
@@ -150,22 +161,23 @@ def gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(pieces)
 
 
-def _file_chunks(source: LogSource, file: dict[str, Any]) -> Iterator[Chunk]:
-    # Spark gives the path as it is, nothing in it is encoded.
-    path = file["path"].removeprefix("file://").removeprefix("file:")
-    modified = file["modified_ms"]
-    partition, base = partition_of(path, source.path), base_offset(path, modified)
+def _file_chunks(source: LogSource, file: ListedFile) -> Iterator[Chunk]:
+    path, name = file.place, shown(file.place)
+    base, named = file_position(file.number), named_offset(path)
     columns = None if source.schema is None else source.schema.names()
-    for piece in read_chunks(path, length=file["length"], modified_ms=modified, kind=source.format, columns=columns):
-        frame = piece.frame if source.schema is None else conform(piece.frame, source.schema, path)
+    facts: dict[str, Any] = {"length": file.length, "modified_ms": file.modified_ms}
+    for piece in read_chunks(path, **facts, kind=source.format, columns=columns):
+        frame = piece.frame if source.schema is None else conform(piece.frame, source.schema, name)
+        if base + piece.first_line + frame.height > file_position(file.number + 1):
+            raise fault("LOG_FILE_UNREADABLE", path=name, cause="it has more than 4 billion records")
         yield Chunk(
             frame=frame,
-            partition=partition,
-            file=path,
+            partition=file.partition,
+            file=name,
             first_offset=base + piece.first_line,
-            source=path,
-            ingestion_ms=modified,
-            modified_ms=modified,
+            shown_offset=None if named is None else named + piece.first_line,
+            source=name,
+            ingestion_ms=file.modified_ms,
         )
 
 

@@ -21,7 +21,7 @@ _NAMES: Final[dict[LogFormat, str]] = {"json": "JSON lines", "parquet": "Parquet
 class LogSource(Source):
     """A folder of JSON-lines, Parquet or Avro files, one sub-folder per partition, that only grows.
 
-    Spark lists the files (exactly-once offsets, a limit per batch); FRONT reads them directly.
+    The driver lists the files, in order and so many per batch; Spark keeps which were read; FRONT reads them directly.
     """
 
     path: str

@@ -6,6 +6,7 @@ they can be decoded is the decoder's business. Parquet and Avro files become typ
 
 from __future__ import annotations
 
+import codecs
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,10 +24,9 @@ from slackwater.formats.schemas import normal_type
 from slackwater.formats.slices import places, views
 from slackwater.sources.log_listing import (
     LogFile,
-    base_offset,
     list_log,
     modified_ms,
-    partition_of,
+    shown,
     strays,
 )
 
@@ -36,9 +36,7 @@ __all__ = [
     "LogFileError",
     "LogFormat",
     "avro_columns",
-    "base_offset",
     "list_log",
-    "partition_of",
     "read_chunks",
     "strays",
 ]
@@ -63,7 +61,10 @@ class LogFileError(RunError):
 
 @dataclass(frozen=True, kw_only=True)
 class Chunk:
-    """Some consecutive records of a file; `first_line` counts the records before them, from 0."""
+    """Some consecutive records of a file; `first_line` counts the records before them, from 0.
+
+    If a line was cut, the column `__size` has the size that it has in the file.
+    """
 
     frame: pl.DataFrame
     first_line: int
@@ -113,23 +114,34 @@ def _facts(length: int, time_ms: int) -> str:
     return f"{length} bytes, modified at {time_ms} ms"
 
 
-def _fault(code: str, **facts: object) -> LogFileError:
-    return LogFileError(code, render(code, **facts))
+def _fault(code: str, *, path: str, **facts: object) -> LogFileError:
+    return LogFileError(code, render(code, path=shown(path), **facts))
 
 
 def _read_lines(file: BufferedReader, path: str, chunk_bytes: int) -> Iterator[Chunk]:
     compression = _COMPRESSION.get(os.path.splitext(path)[1])  # noqa: PTH122
     stream: BufferedReader | pa.NativeFile = pa.CompressedInputStream(file, compression) if compression else file
     first_line = 0
-    for block in _whole_lines(stream, chunk_bytes):
+    for block, cut in _whole_lines(stream, chunk_bytes):
+        lines_before = first_line
         for lines in _split(block):
-            yield Chunk(frame=pl.DataFrame({"__payload": lines}), first_line=first_line)
+            frame = pl.DataFrame({"__payload": lines})
+            if cut and lines_before == first_line:
+                size = pl.col("__payload").bin.size().cast(pl.Int64) + cut
+                frame = frame.with_columns(pl.when(pl.int_range(pl.len()) == 0).then(size).alias("__size"))
+            yield Chunk(frame=frame, first_line=first_line)
             first_line += len(lines)
 
 
-def _whole_lines(stream: BufferedReader | pa.NativeFile, chunk_bytes: int) -> Iterator[Bytes]:
-    """Yield blocks that end with a newline (added at the end of the file if it is missing there)."""
-    rest: Bytes = np.empty(0, dtype=np.uint8)
+def _whole_lines(stream: BufferedReader | pa.NativeFile, chunk_bytes: int) -> Iterator[tuple[Bytes, int]]:
+    """Yield blocks that end with a newline (added at the end of the file if it is missing there).
+
+    With each comes by how many bytes its first line was cut. A byte order mark at the start of the file is no part of
+    its first line.
+    """
+    begin = stream.read(len(codecs.BOM_UTF8))
+    rest: Bytes = np.frombuffer(b"" if begin == codecs.BOM_UTF8 else begin, dtype=np.uint8)
+    cut, searched = 0, 0
     while True:
         block = np.empty(len(rest) + chunk_bytes, dtype=np.uint8)
         block[: len(rest)] = rest
@@ -137,15 +149,17 @@ def _whole_lines(stream: BufferedReader | pa.NativeFile, chunk_bytes: int) -> It
         if not count:
             break
         block = block[: len(rest) + count]
-        end = _after_last_newline(block, len(rest))
+        end = _after_last_newline(block, searched)
         if end:
-            yield block[:end]
-            rest = block[end:].copy()
+            yield block[:end], cut
+            rest, cut = block[end:].copy(), 0
         else:
             # A line that goes on and on is cut, so that memory stays bounded.
             rest = block[: MAX_RECORD_BYTES + 1]
+            cut += len(block) - len(rest)
+        searched = len(rest)
     if len(rest):
-        yield np.append(rest, np.uint8(_NEWLINE))
+        yield (rest if rest[-1] == _NEWLINE else np.append(rest, np.uint8(_NEWLINE))), cut
 
 
 def _after_last_newline(block: Bytes, start: int) -> int:
