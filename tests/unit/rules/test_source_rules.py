@@ -254,13 +254,13 @@ def test_rule_17_names_that_are_not_utf_8_are_listed_as_they_are(tmp_path: Path)
     assert job.unread().left == {"events": []}
 
 
-def test_checkpoint_whose_log_spark_listed_by_itself_is_refused(tmp_path: Path) -> None:
+def test_checkpoint_that_has_lost_what_it_listed_is_refused(tmp_path: Path) -> None:
     job = Job(tmp_path)
     write(tmp_path, "0/a")
     job.intake.publish()
     job.batch()
     shutil.rmtree(job.home / "slackwater" / "log")
-    with pytest.raises(RunError, match=r"CHECKPOINT_FORMAT.*of an older version"):
+    with pytest.raises(RunError, match=r"CHECKPOINT_DAMAGED.*files.jsonl.*it ends before listing 0"):
         Job(tmp_path)
 
 
