@@ -43,6 +43,33 @@ _CONF: Final = {
 
 
 @dataclass(frozen=True, kw_only=True)
+class _Held:
+    """What one process holds."""
+
+    who: str
+    descriptors: int
+    half_closed: int
+    threads: int
+    memory: int
+
+    @classmethod
+    def by(cls, process: psutil.Process) -> _Held | None:
+        """Look at a process; None if it has ended, as the JVM's short-lived ones do, and so holds nothing."""
+        try:
+            who = "JVM" if process.name() == "java" else "workers" if is_worker(process) else ""
+            connections = process.net_connections("tcp")
+            return cls(
+                who="driver" if process.pid == os.getpid() else who,
+                descriptors=process.num_fds(),
+                half_closed=sum(connection.status == psutil.CONN_CLOSE_WAIT for connection in connections),
+                threads=process.num_threads(),
+                memory=process.memory_info().rss,
+            )
+        except psutil.NoSuchProcess:
+            return None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Figures:
     """What a job holds after a batch; per process where there is one of each."""
 
@@ -64,20 +91,14 @@ class Figures:
         java.System.gc()
         heap = java.management.ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed()
         own = psutil.Process(os.getpid())
-        children = own.children(recursive=True)
-        workers = [child for child in children if is_worker(child)]
-        groups = [[own], [child for child in children if child.name() == "java"], workers]
-        everyone = [process for group in groups for process in group]
+        held = [_Held.by(process) for process in (own, *own.children(recursive=True))]
+        groups = [[each for each in held if each is not None and each.who == who] for who in PROCESSES]
         return cls(
             batch=batch,
-            descriptors=tuple(sum(process.num_fds() for process in group) for group in groups),
-            half_closed=sum(
-                connection.status == psutil.CONN_CLOSE_WAIT
-                for process in everyone
-                for connection in process.net_connections("tcp")
-            ),
-            threads=tuple(sum(process.num_threads() for process in group) for group in groups),
-            memory_mb=tuple(sum(process.memory_info().rss for process in group) >> 20 for group in groups),
+            descriptors=tuple(sum(each.descriptors for each in group) for group in groups),
+            half_closed=sum(each.half_closed for group in groups for each in group),
+            threads=tuple(sum(each.threads for each in group) for group in groups),
+            memory_mb=tuple(sum(each.memory for each in group) >> 20 for group in groups),
             heap_mb=heap >> 20,
             checkpoint_files=_files(checkpoint),
             sink_files=_files(sink),
