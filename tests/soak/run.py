@@ -17,9 +17,10 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import psutil
+from pyspark.sql import SparkSession
 
 import slackwater as sw
 from benchmarks.processes import is_worker
@@ -33,9 +34,39 @@ _SAMPLES: Final = 40
 _KEYS: Final = ("a", "b", "c", "d")
 _CONF: Final = {
     "spark.ui.enabled": "false",
+    # All of the heap is there from the start: what the JVM's memory grows by is then outside of the heap.
+    "spark.driver.memory": "1g",
+    "spark.driver.extraJavaOptions": "-Xms1g -XX:+AlwaysPreTouch",
     # Spark keeps a compacted source log for ten minutes, longer than this test runs.
     "spark.sql.streaming.fileSource.log.cleanupDelay": "20s",
 }
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Held:
+    """What one process holds."""
+
+    who: str
+    descriptors: int
+    half_closed: int
+    threads: int
+    memory: int
+
+    @classmethod
+    def by(cls, process: psutil.Process) -> _Held | None:
+        """Look at a process; None if it has ended, as the JVM's short-lived ones do, and so holds nothing."""
+        try:
+            who = "JVM" if process.name() == "java" else "workers" if is_worker(process) else ""
+            connections = process.net_connections("tcp")
+            return cls(
+                who="driver" if process.pid == os.getpid() else who,
+                descriptors=process.num_fds(),
+                half_closed=sum(connection.status == psutil.CONN_CLOSE_WAIT for connection in connections),
+                threads=process.num_threads(),
+                memory=process.memory_info().rss,
+            )
+        except psutil.NoSuchProcess:
+            return None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,27 +79,27 @@ class Figures:
     """Connections whose other end is gone (CLOSE_WAIT), over all processes."""
     threads: tuple[int, ...]
     memory_mb: tuple[int, ...]
+    heap_mb: int
+    """What is alive in the JVM's heap, after a collection."""
     checkpoint_files: int
     sink_files: int
 
     @classmethod
-    def taken(cls, batch: int, checkpoint: Path, sink: Path) -> Figures:
+    def taken(cls, batch: int, spark: SparkSession, checkpoint: Path, sink: Path) -> Figures:
         """Look at this process, which is the driver, at its JVM and its Python workers, and at the folders."""
+        java: Any = spark._jvm.java.lang  # type: ignore[union-attr]
+        java.System.gc()
+        heap = java.management.ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed()
         own = psutil.Process(os.getpid())
-        children = own.children(recursive=True)
-        workers = [child for child in children if is_worker(child)]
-        groups = [[own], [child for child in children if child.name() == "java"], workers]
-        everyone = [process for group in groups for process in group]
+        held = [_Held.by(process) for process in (own, *own.children(recursive=True))]
+        groups = [[each for each in held if each is not None and each.who == who] for who in PROCESSES]
         return cls(
             batch=batch,
-            descriptors=tuple(sum(process.num_fds() for process in group) for group in groups),
-            half_closed=sum(
-                connection.status == psutil.CONN_CLOSE_WAIT
-                for process in everyone
-                for connection in process.net_connections("tcp")
-            ),
-            threads=tuple(sum(process.num_threads() for process in group) for group in groups),
-            memory_mb=tuple(sum(process.memory_info().rss for process in group) >> 20 for group in groups),
+            descriptors=tuple(sum(each.descriptors for each in group) for group in groups),
+            half_closed=sum(each.half_closed for group in groups for each in group),
+            threads=tuple(sum(each.threads for each in group) for group in groups),
+            memory_mb=tuple(sum(each.memory for each in group) >> 20 for group in groups),
+            heap_mb=heap >> 20,
             checkpoint_files=_files(checkpoint),
             sink_files=_files(sink),
         )
@@ -101,7 +132,11 @@ def _limits() -> list[Limit]:
             Limit(what=f"threads of the {process}", of=lambda each, n=number: each.threads[n], more=8),  # type: ignore[misc]
             Limit(what=f"memory of the {process}, MB", of=lambda each, n=number: each.memory_mb[n], more=64, share=0.2),  # type: ignore[misc]
         ]
-    return [*limits, Limit(what="files of the checkpoint", of=lambda each: each.checkpoint_files, more=50, share=0.2)]
+    return [
+        *limits,
+        Limit(what="the JVM's live heap, MB", of=lambda each: each.heap_mb, more=16, share=0.2),
+        Limit(what="files of the checkpoint", of=lambda each: each.checkpoint_files, more=50, share=0.2),
+    ]
 
 
 LIMITS: Final = _limits()
@@ -128,7 +163,7 @@ def soak(folder: Path, *, batches: int, say: Callable[[str], None]) -> list[Figu
 
     def on_batch(report: BatchReport) -> None:
         if report.batch % every == 0:
-            figures.append(Figures.taken(report.batch, checkpoint, out))
+            figures.append(Figures.taken(report.batch, job.spark, checkpoint, out))
             say(row(figures[-1]))
         if report.batch >= batches:
             job.stop()
@@ -150,7 +185,7 @@ def soak(folder: Path, *, batches: int, say: Callable[[str], None]) -> list[Figu
 def head() -> str:
     """Return the head of the table, in Markdown."""
     names = [f"{what}: {process}" for what in ("descriptors", "threads", "MB") for process in PROCESSES]
-    titles = ["batch", *names, "half-closed", "files: checkpoint", "files: sink"]
+    titles = ["batch", *names, "MB: live heap", "half-closed", "files: checkpoint", "files: sink"]
     return f"| {' | '.join(titles)} |\n|{'--:|' * len(titles)}"
 
 
@@ -161,6 +196,7 @@ def row(figures: Figures) -> str:
         *figures.descriptors,
         *figures.threads,
         *figures.memory_mb,
+        figures.heap_mb,
         figures.half_closed,
         figures.checkpoint_files,
         figures.sink_files,

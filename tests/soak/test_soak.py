@@ -20,6 +20,7 @@ FLAT = Figures(
     half_closed=0,
     threads=(18, 280, 20),
     memory_mb=(200, 1_000, 850),
+    heap_mb=100,
     checkpoint_files=1_300,
     sink_files=300,
 )
@@ -43,6 +44,11 @@ def test_two_sockets_a_batch_have_grown() -> None:
         "half-closed connections: 266 in the second quarter, 546 in the last",
         "descriptors of the JVM: 616 in the second quarter, 896 in the last",
     ]
+
+
+def test_heap_that_a_collection_does_not_free_has_grown() -> None:
+    [said] = grown(lambda flat, number: replace(flat, heap_mb=100 + 2 * number))
+    assert said == "the JVM's live heap, MB: 138 in the second quarter, 178 in the last"
 
 
 def test_file_a_batch_in_the_checkpoint_has_grown() -> None:
