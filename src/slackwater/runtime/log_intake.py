@@ -106,10 +106,11 @@ class LogIntake:
             fresh = sorted((file for file in found if _text(file.path) not in self._files), key=reading_order)
             if all_of_it:
                 for part in self._batches(fresh):
-                    self._publish(part)
+                    self._publish(part, self.shares)
                 return
             waiting = [file for listing in range(self._taken + 1, self._next) for file in self._by_listing[listing]]
-            self._publish(self._first(fresh, len(waiting), sum(file.length for file in waiting)))
+            part = self._first(fresh, len(waiting), sum(file.length for file in waiting))
+            self._publish(part, min(self.shares, len(part)))
 
     def take(self, batch: int) -> None:
         """Note the listings that a batch has; refuse to run one of which a file is gone or another."""
@@ -177,7 +178,7 @@ class LogIntake:
             count, size = count + 1, size + file.length
         return files
 
-    def _publish(self, files: list[LogFile]) -> None:  # the numbers are those at the top
+    def _publish(self, files: list[LogFile], shares: int) -> None:  # the numbers are those at the top
         if not files:
             return
         listing = self._next
@@ -190,7 +191,7 @@ class LogIntake:
         self._note(listed)
         temporary = self.listings / f".{listing}"
         temporary.mkdir()
-        self._write(temporary, listed)
+        self._write(temporary, listed, shares)
         temporary.rename(self.listings / f"{listing:012d}")  # 3
 
     def _listed(self, file: LogFile, listing: int) -> ListedFile:
@@ -211,16 +212,16 @@ class LogIntake:
             self._folders.setdefault(file.partition, Path(file.place).parent)
             self._counts[file.partition] = max(self._counts.get(file.partition, -1), file.number)
 
-    def _write(self, folder: Path, files: Iterable[ListedFile]) -> None:
+    def _write(self, folder: Path, files: Iterable[ListedFile], shares: int) -> None:
         """Deal files out to shares of about the same size, under one time that is later than the listing before."""
-        shares: list[list[ListedFile]] = [[] for _ in range(self.shares)]
-        sizes = [0] * self.shares
+        dealt: list[list[ListedFile]] = [[] for _ in range(shares)]
+        sizes = [0] * shares
         for file in sorted(files, key=lambda file: -file.length):
             smallest = sizes.index(min(sizes))
-            shares[smallest].append(file)
+            dealt[smallest].append(file)
             sizes[smallest] += file.length + 1
         self._last_ms = max(time.time_ns() // 1_000_000, self._last_ms + 1)
-        for place, share in enumerate(shares):
+        for place, share in enumerate(dealt):
             path = folder / f"{place:04d}"
             path.write_text("".join(map(_line, share)), encoding="ascii")
             os.utime(path, ns=(self._last_ms * 1_000_000,) * 2)
@@ -234,9 +235,8 @@ class LogIntake:
                 now = {"length": status.st_size, "modified_ms": modified_ms(status)}
                 files.append(ListedFile(**{**asdict(file), **now}))
         self._note(files)
-        for share in (self.listings / f"{listing:012d}").iterdir():
-            share.unlink()
-        self._write(self.listings / f"{listing:012d}", files)
+        folder = self.listings / f"{listing:012d}"
+        self._write(folder, files, len(list(folder.iterdir())))  # Spark knows these shares by name
 
     def _forget_listings(self) -> None:
         """Remove the listings of batches that Spark cannot run again."""
@@ -244,10 +244,24 @@ class LogIntake:
         while len(self._history) > KEPT:
             before, oldest = self._history.popleft(), self._history[0]
             if before < oldest:
+                self._trim(before)
                 for folder in self.listings.iterdir():
                     if not folder.name.startswith(".") and int(folder.name) <= before:
                         shutil.rmtree(folder)
                         self._by_listing.pop(int(folder.name), None)
+
+    def _trim(self, forgotten: int) -> None:
+        """Drop listings that are gone from Spark's own list: it has each there ever was, and writes all of them again.
+
+        Between two batches nothing reads it, and the next compaction begins with what is left.
+        """
+        for path in self._taken_by_spark.glob("*.compact"):
+            version, *lines = path.read_text().splitlines()
+            kept = [line for line in lines if _listing_of(json.loads(line)["path"]) > forgotten]
+            if len(kept) < len(lines):
+                # Hadoop's sum over what the file was; without one, nothing is compared.
+                path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+                write_durably(path, "\n".join([version, *kept]))
 
 
 def _listing_of(path: str | None) -> int:

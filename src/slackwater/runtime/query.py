@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from slackwater.plan import Plan, SourcePlan
     from slackwater.runtime.log_intake import LogIntake
 
-_NEVER = "36500d"
+_A_DAY = "1d"
 _PATIENCE = "120"
 _POLL_RECORDS = 100_000
 _POLL_BYTES = 4 << 20
@@ -57,8 +57,8 @@ def _front(
             reader = (
                 spark.readStream.format("text")
                 .option("recursiveFileLookup", "true")
-                # Spark silently skips files older than a week unless told otherwise.
-                .option("maxFileAge", _NEVER)
+                # Listings get later and later times; Spark need not remember those of yesterday.
+                .option("maxFileAge", _A_DAY)
             )
             if bounded:
                 # All listings are there, and a batch takes one. Those of a live job are made as batches take them.

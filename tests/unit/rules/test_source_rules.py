@@ -297,3 +297,24 @@ def test_files_that_come_between_batches_are_listed_by_the_feed_and_its_errors_e
         assert failed.wait(30)
     assert "LOG_LINK" in str(errors[0])
     assert isinstance(job.checkpoint, Checkpoint)
+
+
+def test_sparks_own_list_of_listings_keeps_those_of_the_last_batches(tmp_path: Path) -> None:
+    job, many = Job(tmp_path), 2 * KEPT
+    log = job.home / "sources" / "0"
+    for number in range(many):
+        write(tmp_path, f"0/{number}")
+        job.intake.publish()
+        job.batch()
+    # Now and then Spark writes an entry with all that there were.
+    lines = [line for entry in range(many) for line in (log / str(entry)).read_text().splitlines()[1:]]
+    compaction = log / f"{many - 1}.compact"
+    compaction.write_text("\n".join(["v1", *lines]))
+    (log / f".{compaction.name}.crc").write_text("of what it was")
+    write(tmp_path, f"0/{many}")
+    job.intake.publish()
+    job.batch()
+    version, *left = compaction.read_text().splitlines()
+    assert (version, left) == ("v1", lines[-KEPT + 1 :])
+    assert not (log / f".{compaction.name}.crc").exists()
+    assert Job(tmp_path).intake.look()[0].files == [], "nothing is read again"
