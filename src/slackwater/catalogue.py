@@ -399,6 +399,10 @@ CATALOGUE: Final[dict[str, str]] = {
         "are neither and were written nowhere: {places}; look at them with Kafka's own tools, or "
         "leave them out with `--skip`"
     ),
+    "EXPRESSION_AMBIGUOUS": (
+        "a text must mean one thing; got `{got}` in `{step}`, which is SQL and the name of a column; write "
+        "pl.col({got!r}) for the column"
+    ),
     "EXPRESSION_KIND": (
         "an expression is a column name, a SQL string or a Polars expression; got {got}; write "
         '"amount > 0" or pl.col("amount") > 0'
@@ -416,7 +420,8 @@ CATALOGUE: Final[dict[str, str]] = {
         "an expression must give one column here; got {got} in `{step}`, which gives {count}; name the one column"
     ),
     "EXPRESSION_SQL": (
-        "a SQL expression must be readable; got `{got}`: {cause}; check quotes (text in single quotes) and parentheses"
+        "a SQL expression must be readable; got `{got}`: {cause}; check quotes (text in single quotes) and "
+        "parentheses; a column of this name is pl.col({got!r})"
     ),
     "EXPRESSION_TYPE": (
         "an expression must fit its columns' types; got {got} in `{step}`: {cause}; cast a column or "

@@ -13,6 +13,8 @@ from slackwater.errors import DefinitionError, near_miss, refuse
 Expression = str | pl.Expr
 FAILURES: Final = (Exception, SystemExit, PanicException)
 """What a user's function or expression may raise; the last is Polars' own, and no `Exception`."""
+_SQL: Final[set[str]] = set()
+"""Texts that were read as SQL."""
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _UNSPEAKABLE: Final = re.compile("[\x00\ud800-\udfff]")
 _OF_ELEMENTS: Final = re.compile(r"\.(list|arr)\.(eval|agg)\(")
@@ -56,6 +58,7 @@ def as_expr(expression: Expression) -> pl.Expr:
         raise refuse("EXPRESSION_SQL", got=expression, cause=error) from error
     if not isinstance(parsed, pl.Expr):
         raise refuse("EXPRESSION_SQL", got=expression, cause="it is more than one expression")
+    _SQL.add(expression)
     return parsed
 
 
@@ -116,6 +119,7 @@ def result_schema(frame_schema: pl.Schema, expressions: list[pl.Expr], *, step: 
 
     Runs them over an empty frame, so columns and types are checked before the first event.
     """
+    check_clear(frame_schema, expressions, step=step)
     for expression in expressions:
         for name in expression.meta.root_names():
             if name and name not in frame_schema:  # the empty name is an element of a list
@@ -130,6 +134,14 @@ def result_schema(frame_schema: pl.Schema, expressions: list[pl.Expr], *, step: 
         raise refuse("EXPRESSION_NAME_TWICE", step=step, got=_shown(expressions)) from error
     except (PolarsError, TypeError, ValueError) as error:
         raise refuse("EXPRESSION_TYPE", step=step, got=_shown(expressions), cause=error) from error
+
+
+def check_clear(frame_schema: pl.Schema, expressions: list[pl.Expr], *, step: str) -> None:
+    """Refuse a text that was read as SQL, and is the name of a column as well."""
+    for name in _SQL & {*frame_schema}:
+        meant = as_expr(name).meta.undo_aliases().meta
+        if any(meant == expression.meta.undo_aliases().meta for expression in expressions):
+            raise refuse("EXPRESSION_AMBIGUOUS", got=name, step=step)
 
 
 def one_type(frame_schema: pl.Schema, expression: pl.Expr, *, step: str) -> pl.DataType:

@@ -10,7 +10,7 @@ import polars as pl
 
 from slackwater.aggregates.base import Aggregate
 from slackwater.errors import near_miss, refuse
-from slackwater.expressions import check_column_name, one_type, unknown_column
+from slackwater.expressions import check_clear, check_column_name, one_type, unknown_column
 from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA
 from slackwater.operators.spec import WindowSpec
 from slackwater.plan import OutputPlan, Plan, RowNode, SourcePlan, StepPlan
@@ -323,6 +323,7 @@ def _check_aggregate(step: Step, alias: str, aggregate: Aggregate, schema: pl.Sc
     check_column_name(alias, place=f" in step `{step.name}`")
     if alias in RESERVED_RESULTS or alias in step.windowed.keyed.keys or alias.startswith("__"):
         raise refuse("AGGREGATE_NAME_TAKEN", step=step.name, alias=alias)
+    check_clear(schema, aggregate.inputs(), step=f"{step.name}, aggregate {alias}")
     for expression in aggregate.inputs():
         for column in expression.meta.root_names():
             if column and column not in schema:  # the empty name is an element of a list

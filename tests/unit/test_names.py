@@ -217,3 +217,21 @@ def test_names_are_quoted_in_spark_s_ddl() -> None:
     ddl = to_spark_ddl(ROW.schema)
     assert as_schema(ddl) == ROW.schema
     assert "`back``tick` bigint" in ddl
+
+
+SCHEMA = {"k": pl.String(), "ts": pl.Int64(), "a": pl.Int64(), "b": pl.Int64(), "n": pl.Int64()}
+
+
+@pytest.mark.parametrize("name", ["2024", "a-b", "a/b", "true", "NULL", "a.b", "n n"])
+def test_name_that_is_sql_as_well_is_refused_and_the_way_out_works(name: str) -> None:
+    def build(column: str | pl.Expr) -> sw.Pipeline:
+        events = sw.stream("events", rows_source({**SCHEMA, name: pl.Int64()})).event_time("ts")
+        total = events.key_by("k").window(sw.tumbling("1s")).aggregate(total=sw.sum(column))
+        return sw.Pipeline("p", total.to(sw.sinks.memory()), total.late.drop(), events.dead_letters.drop())
+
+    with pytest.raises(sw.DefinitionError, match=r"EXPRESSION_AMBIGUOUS.*write pl\.col") as refused:
+        build(name)
+    assert f"pl.col({name!r})" in refused.value.message
+    rows = [{"k": "x", "ts": 1, "a": 5, "b": 3, "n": 1, name: 7}]
+    outcome = sw.testing.run(build(pl.col(name)), {"events": rows})
+    assert outcome["events.window"]["total"].to_list() == [7]

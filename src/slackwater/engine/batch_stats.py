@@ -74,7 +74,9 @@ class BatchStats:
             known.max_ts_ms = max(known.max_ts_ms, seen["max_ts_ms"])
         for reason, counts in facts["reasons"].items():
             stream.reasons.setdefault(reason, Counter()).update(counts)
-        stream.examples = {**facts["examples"], **stream.examples}
+        for reason, message in facts["examples"].items():
+            # Tasks report in any order, and a batch that is run again must say the same.
+            stream.examples[reason] = min(message, stream.examples.get(reason, message))
         for name, text in facts["lateness"].items():
             sketch = LatenessSketch.from_json(text)
             self.lateness.setdefault(facts["stream"], {}).setdefault(name, LatenessSketch.empty()).merge(sketch)

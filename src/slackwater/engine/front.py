@@ -250,12 +250,13 @@ class Front:
     def _note_reasons(self, dead: list[pl.DataFrame]) -> None:
         """Count dead letters by reason, with an example; those of a writer's schema by their words, which name it."""
         for letters in dead:
-            by_reason = letters.group_by("reason").agg(pl.len(), words=pl.col("message").first())
-            for reason, count, words in by_reason.iter_rows():
+            message = pl.col("message")
+            by_reason = letters.group_by("reason").agg(pl.len(), words=message.first(), example=message.min())
+            for reason, count, words, example in by_reason.iter_rows():
                 known = self._reasons.setdefault(reason, {})
                 key = words if reason == "incompatible_schema" else ""
                 known[key] = known.get(key, 0) + count
-                self._examples.setdefault(reason, words)
+                self._examples[reason] = min(example, self._examples.get(reason, example))
 
     def _sketch(self, partition: str) -> LatenessSketch | None:
         """Return where the lateness of a partition's rows is counted.
