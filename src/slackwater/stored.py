@@ -6,7 +6,7 @@ import json
 import types
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, Union, get_args, get_origin, get_type_hints, is_typeddict
@@ -61,11 +61,16 @@ def _fields(value: Any, shape: Any) -> Any:  # noqa: ANN401  as above
         raise TypeError(f"{json.dumps(value)[:40]} is not an object")
     hints = _hints(shape)
     known = {name: shaped(each, hints[name]) if name in hints else each for name, each in value.items()}
-    if not is_typeddict(shape):
-        return shape(**known)
-    if missing := sorted(shape.__required_keys__ - {*known}):
+    if missing := sorted(_required(shape) - {*known}):
         raise ValueError(f"`{missing[0]}` is missing")
-    return known
+    return known if is_typeddict(shape) else shape(**known)
+
+
+@lru_cache
+def _required(shape: Any) -> frozenset[str]:  # noqa: ANN401  as above
+    if is_typeddict(shape):
+        return frozenset(shape.__required_keys__)
+    return frozenset(each.name for each in fields(shape) if each.default is MISSING and each.default_factory is MISSING)
 
 
 @lru_cache
@@ -78,7 +83,7 @@ def _why(error: Exception) -> str:
         case UnicodeDecodeError():
             return "it is not text"
         case json.JSONDecodeError():
-            return f"it is not JSON ({error.msg.lower()})"
+            return f"it is not JSON (line {error.lineno}, column {error.colno})"
         case KeyError():
             return f"{error} is missing"
     return str(error)

@@ -65,7 +65,7 @@ class Owner:
         try:
             return cls(**json.loads(path.read_text()))
         except (TypeError, ValueError):
-            return cls(user="unknown", host="unknown", machine="", pid=0, born="", since="an unknown time")
+            return cls(user="", host="", machine="", pid=0, born="", since="an unknown time")
 
     @property
     def is_dead(self) -> bool:
@@ -73,6 +73,8 @@ class Owner:
         return self.machine == _machine() and _born(self.pid) != self.born
 
     def __str__(self) -> str:
+        if not self.pid:
+            return "a driver that its lock, which is damaged, does not name"
         return f"process {self.pid} of {self.user} on {self.host}"
 
 
