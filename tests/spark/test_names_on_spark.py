@@ -15,7 +15,7 @@ import slackwater as sw
 from tests.spark.jobs import run
 from tests.unit.test_names import AWKWARD
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 
 def test_any_name_goes_through_spark(spark: SparkSession, tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def test_second_driver_is_refused_while_the_first_runs(spark: SparkSession, tmp_
     assert kept.shown.rows()["n"].to_list() == [1, 1, 1, 1]
 
 
-@pytest.mark.parametrize("point, shown", [("evaluated", 0), ("delivered", 1)])
+@pytest.mark.parametrize("point, shown", [("evaluated", 0), pytest.param("delivered", 1, marks=pytest.mark.long)])
 def test_driver_that_was_replaced_delivers_nothing_and_writes_no_clock(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, point: str, shown: int
 ) -> None:

@@ -91,7 +91,9 @@ pipeline = sw.Pipeline("stopped", *ends, key_groups=2)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+@pytest.mark.parametrize(
+    "number", [pytest.param(signal.SIGTERM, marks=pytest.mark.long), signal.SIGINT], ids=["SIGTERM", "SIGINT"]
+)
 def test_signal_stops_the_command_cleanly(tmp_path: Path, number: signal.Signals) -> None:
     write_log(tmp_path / "log", [[record(0, 0), record(1, 2 * MINUTE)]])
     (tmp_path / "pipeline.py").write_text(PIPELINE)
