@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -37,6 +38,12 @@ def damage_of(checkpoint: Path, error: BaseException) -> RunError | None:
         return None
     files = [Path(found) for found in _FILE.findall(text)]
     state = next((file for file in files if file.is_relative_to(checkpoint)), checkpoint / "state")
+    snapshots = sorted(
+        checkpoint.glob("state/*/*/*.zip"), key=lambda path: -int(path.stem) if path.stem.isdigit() else 0
+    )
+    if broken := next((path for path in snapshots if not zipfile.is_zipfile(path)), None):
+        # Spark then tries older and older ones, and names the last that it did not find.
+        return damaged(checkpoint)(broken, "it is not a snapshot of state")
     return damaged(checkpoint)(state, _why(text, state))
 
 

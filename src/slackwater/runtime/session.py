@@ -75,6 +75,7 @@ _TOLD_BY_JOBS: Final = (
     "executor.Executor",
     "scheduler.TaskSetManager",
     "sql.execution.streaming.runtime.MicroBatchExecution",
+    "sql.execution.streaming.state",
 )
 """What these log when a task fails ends the job, whose error has it all: once, not three times with stacks of calls."""
 
