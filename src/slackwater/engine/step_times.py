@@ -34,15 +34,15 @@ def reached(plan: Plan, clock: Clock) -> dict[str, Reached]:
 
 
 def _previous_ms(step: StepPlan, clock: Clock) -> int:
-    known = clock.steps.get(step.name, Reached())
-    return max(known.watermark_ms, _behind(min(clock.streams[name].previous_ms for name in step.sources), step))
+    return _behind(min(clock.streams[name].previous_ms for name in step.sources), step, clock)
 
 
 def _watermark_ms(step: StepPlan, clock: Clock) -> int:
-    known = clock.steps.get(step.name, Reached())
-    return max(known.watermark_ms, _behind(min(clock.streams[name].watermark_ms for name in step.sources), step))
+    return _behind(min(clock.streams[name].watermark_ms for name in step.sources), step, clock)
 
 
-def _behind(watermark_ms: int, step: StepPlan) -> int:
-    """Return the watermark less the step's delay; the end of time is the end for every step."""
-    return watermark_ms if watermark_ms >= MAX_MS else max(MIN_MS, watermark_ms - step.delay_ms)
+def _behind(watermark_ms: int, step: StepPlan, clock: Clock) -> int:
+    """Return the watermark less the step's delay, and never back; the end of time is the end for every step."""
+    if watermark_ms >= MAX_MS:
+        return watermark_ms
+    return max(clock.steps.get(step.name, Reached()).watermark_ms, MIN_MS, watermark_ms - step.delay_ms)

@@ -255,13 +255,15 @@ class LogIntake:
 
         Between two batches nothing reads it, and the next compaction begins with what is left.
         """
-        for path in self._taken_by_spark.glob("*.compact"):
-            version, *lines = path.read_text().splitlines()
-            kept = [line for line in lines if _listing_of(json.loads(line)["path"]) > forgotten]
-            if len(kept) < len(lines):
-                # Hadoop's sum over what the file was; without one, nothing is compared.
-                path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
-                write_durably(path, "\n".join([version, *kept]))
+        path = max(self._taken_by_spark.glob("*.compact"), key=lambda path: int(path.stem), default=None)
+        if path is None:
+            return
+        version, *lines = path.read_text().splitlines()
+        kept = [line for line in lines if _listing_of(json.loads(line)["path"]) > forgotten]
+        if len(kept) < len(lines):
+            # Hadoop's sum over what the file was; without one, nothing is compared.
+            path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+            write_durably(path, "\n".join([version, *kept]))
 
 
 def _listing_of(path: str | None) -> int:
