@@ -525,6 +525,10 @@ CATALOGUE: Final[dict[str, str]] = {
         '`unknown="keep"` adds a column `unknown`; got a declared column `{name}` of that name; take '
         "it out of the schema, and it is kept in the column with the others that are not declared"
     ),
+    "JSON_VALUE": (
+        "a value that is written as JSON must be one that JSON can hold; column `{column}` has another: {cause}; "
+        "convert it before the sink with .with_columns(...)"
+    ),
     "KAFKA_AWAY": (
         "Kafka must answer for the lag to be known; {servers} does not: {cause}; the job waits and "
         "goes on when it is back"
@@ -620,10 +624,6 @@ CATALOGUE: Final[dict[str, str]] = {
         "and gave no answer for output `{output}`: {cause}; let `tls` and `sasl` be those of the "
         "listener at that port (here: {security}), or mend the port, or the broker's "
         "advertised.listeners; if all are right, start again when the broker is up"
-    ),
-    "KAFKA_SINK_NULL_KEY": (
-        "a record of a compacted topic needs a key; output `{output}` has rows with null in {key}; "
-        "fill it, filter such rows out before the sink, or choose other key columns"
     ),
     "KAFKA_SINK_OPTION": (
         "`options` are librdkafka's for producers, except those that the sink's promise rests on; got {got}; {why}"
@@ -991,7 +991,7 @@ CATALOGUE: Final[dict[str, str]] = {
     ),
     "POSTGRES_TIME": (
         "a time for Postgres is not before 4714 BC, nor after the year 262142; column `{column}` has "
-        "one outside, in row {row}; turn it into a null or a dead letter in the pipeline"
+        "one outside, in row {row}; turn it into a null with .with_columns(...)"
     ),
     "POSTGRES_TYPE": (
         "every column must have a type that Postgres has as well; `{column}` is {dtype}; cast it, or "
@@ -1055,11 +1055,6 @@ CATALOGUE: Final[dict[str, str]] = {
         "a slot of a sink has one writer at a time; slot {slot} of output `{output}` of {sink} was "
         "taken over by another one, so this one has stopped writing; see that the pipeline runs only "
         "once, and start it again if it is not running"
-    ),
-    "REDIS_KEY_NULL": (
-        "the key of a hash must not be null; got {count} keys with null in column `{column}` of "
-        "output `{output}`, in batch {batch}; keep such rows away from the sink with "
-        '.where(pl.col("{column}").is_not_null()), or fill them in'
     ),
     "REDIS_KEY_RESERVED": (
         "keys that begin with `{reserved}` are where the Redis sink keeps its marks; got a row of "
@@ -1219,6 +1214,10 @@ CATALOGUE: Final[dict[str, str]] = {
         "the key of a table of window results must tell windows apart; {option}={got} leaves out "
         "{missing}, so results would overwrite one another; write {option}={whole}"
     ),
+    "SINK_KEY_NULL": (
+        "a row that is found or replaced by its key has a value in every key column; output `{output}` has a row with "
+        "null in `{column}`; fill it with .with_columns(...), or choose other key columns"
+    ),
     "SINK_LOST": (
         "rows that a sink promises at most once are not sent again; {sink} of output `{output}` "
         "failed in batch {batch}: {why}; what it had not taken by then is lost, choose "
@@ -1288,6 +1287,10 @@ CATALOGUE: Final[dict[str, str]] = {
         "a column of a typed source must hold values of its declared type; `{column}` of {place} is "
         "{found}, and {value} is no {declared}; declare the column as what it is, or write it as "
         "declared"
+    ),
+    "SPARK_VALUE": (
+        "a value that is handed to Spark must be one of a type of Spark's; column `{column}` has another: {cause}; "
+        "convert it before the sink with .with_columns(...)"
     ),
     "SPECULATION": (
         "a batch must be computed once at a time; the Spark session has spark.speculation switched "

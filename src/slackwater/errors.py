@@ -33,6 +33,10 @@ class RunError(SlackwaterError):
     """A job that cannot start or cannot go on without losing or doubling rows."""
 
 
+class UnwritableError(RunError):
+    """A value that a sink cannot write: its row is a dead letter, or an error where there is nowhere to put it."""
+
+
 class SlackwaterWarning(UserWarning):
     """Something that a job says while it goes on."""
 
@@ -50,6 +54,11 @@ def refuse(code: str, **facts: object) -> DefinitionError:
 def fault(code: str, **facts: object) -> RunError:
     """Return the `RunError` for `code`, to be raised by the caller."""
     return RunError(code, render(code, **facts))
+
+
+def unwritable(code: str, **facts: object) -> UnwritableError:
+    """Return the `UnwritableError` for `code`, to be raised by the caller."""
+    return UnwritableError(code, render(code, **facts))
 
 
 def near_miss(name: str, known: Iterable[str]) -> str:

@@ -14,7 +14,7 @@ import polars as pl
 from slackwater.formats.undecoded import Undecoded
 from slackwater.operators.spec import WindowSpec
 from slackwater.rowops import RowOp, TakeTime
-from slackwater.sinks.base import Sink
+from slackwater.sinks.base import Sink, Slot, Trial
 from slackwater.sources.base import Source
 
 
@@ -98,6 +98,24 @@ class Plan:
         return {step.name: step for step in self.steps}
 
     @cached_property
+    def output_by_name(self) -> dict[str, OutputPlan]:
+        """The outputs by name."""
+        return {output.name: output for output in self.outputs}
+
+    @cached_property
+    def trials(self) -> dict[str, tuple[Trial, ...]]:
+        """Per output, what finds rows that one of its sinks cannot write; dead letters have nowhere else to go."""
+        return {
+            output.name: tuple(trial for sink in output.sinks if (trial := sink.trial(self.slot(output))))
+            for output in self.outputs
+            if output.kind != "dead_letters"
+        }
+
+    def slot(self, output: OutputPlan) -> Slot:
+        """Return the driver's slot of an output."""
+        return Slot(pipeline=self.name, output=output.name, schema=output.schema)
+
+    @cached_property
     def layout(self) -> dict[str, dict[str, str]]:
         """What each step's state looks like; a checkpoint can only be continued by an equal one."""
         return {
@@ -119,6 +137,7 @@ class Plan:
         said += [repr((step.spec.lateness_ms, step.spec.schedule, step.spec.semantics)) for step in self.steps]
         for root in (*(source.rows for source in self.sources), *(step.results for step in self.steps)):
             said += _described(root)
+        said += [f"{output} {trial.rule}" for output, trials in self.trials.items() for trial in trials]
         return hashlib.sha256("\n".join(said).encode()).hexdigest()[:16]
 
 

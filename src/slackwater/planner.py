@@ -204,9 +204,9 @@ class _Planner:
         paths = self.origins[name].paths
         tree = self._tree(root, paths, is_bytes=False, has_time=True)
         dead = f"{name}.dead_letters"
-        if any(ops or (kind == "step" and dead in self.sinks) for ops, kind, _ in paths):
+        if dead in self.sinks or any(ops for ops, _, _ in paths):
             self._output(dead, DEAD_LETTER_SCHEMA)
-        else:  # what a next step cannot evaluate, and nobody asked for apart
+        else:  # what a next step cannot evaluate or a sink cannot write, and nobody asked for apart
             dead = f"{sources[0]}.dead_letters"
         self.plans[name] = StepPlan(
             spec=spec, stage=stage, sources=sources, delay_ms=delay, results=tree, late=late, dead_letters=dead

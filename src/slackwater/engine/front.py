@@ -29,6 +29,7 @@ from slackwater.operators import pieces
 from slackwater.operators.packing import pack
 from slackwater.operators.window_front import WindowFront
 from slackwater.plan import Plan, RowNode, SourcePlan, StepPlan
+from slackwater.sinks.base import Trial
 
 
 @contextmanager
@@ -63,8 +64,7 @@ class Arrivals:
     def arrive(self, node: RowNode, frame: pl.DataFrame, context: RowContext) -> None:
         """Take the rows that leave a tree of row functions at `node`."""
         for name in node.outputs:
-            self.count(name, "rows", frame.height)
-            self._out(frame.select(node.schema.names()), name)
+            self.count(name, "rows", self.emit(name, frame, context))
         for name in node.steps:
             step = self.plan.by_name[name]
             front = self.fronts.setdefault(name, WindowFront(step.spec, node.undecoded))
@@ -76,9 +76,21 @@ class Arrivals:
             if made.combined.height:
                 self.combined.setdefault(name, []).append(made.combined)
             if made.late is not None:
-                self._out(made.late, step.late)
+                self.emit_late(step, made.late, context)
             if made.suspect is not None:
                 self._by_group(made.suspect, step, "suspect")
+
+    def emit(self, name: str, frame: pl.DataFrame, context: RowContext) -> int:
+        """Send rows to an output, and those that its sinks cannot write to the dead letters; return how many went."""
+        columns = self.plan.output_by_name[name].schema.names()
+        for trial in self.plan.trials[name]:
+            frame = guarded(frame, partial(_tried, trial=trial, columns=columns), name, context, reason="unwritable")
+        self._out(frame.select(columns), name)
+        return frame.height
+
+    def emit_late(self, step: StepPlan, late: pl.DataFrame, context: RowContext) -> None:
+        """Send rows that were counted as late to the late output of `step`."""
+        self.count(step.name, "late", self.emit(step.late, late, context) - late.height)
 
     def flush(self) -> list[Packet]:
         """Merge what the chunks so far gave, and return it with everything else as packets."""
@@ -100,12 +112,14 @@ class Arrivals:
             known = self.counts.setdefault(name, {})
             known[what] = known.get(what, 0) + number
 
-    def bury(self, dead: list[pl.DataFrame], name: str) -> None:
-        """Send dead letters to their output."""
-        if dead:
-            frame = pl.concat(dead)
-            self.count(name, "rows", frame.height)
-            self._out(frame, name)
+    def bury(self, dead: list[pl.DataFrame], name: str) -> int:
+        """Send dead letters to their output; return how many there are."""
+        if not dead:
+            return 0
+        frame = pl.concat(dead)
+        self.count(name, "rows", frame.height)
+        self._out(frame, name)
+        return frame.height
 
     def _out(self, frame: pl.DataFrame, name: str) -> None:
         if self.way_out is None and not self.has_places:
@@ -220,9 +234,8 @@ class Front:
         )
         self.functions.run(frame, context, self.arrivals.arrive)
         self._newest_ms[chunk.partition] = context.newest_ms
-        dead = sum(frame.height for frame in context.dead)
         self._note_reasons(context.dead)
-        self.arrivals.bury(context.dead, self.source.dead_letters)
+        dead = self.arrivals.bury(context.dead, self.source.dead_letters)
         found = {"rows": height, "filtered": context.filtered, "added": context.added, "dead": dead}
         for what, number in found.items():
             self._totals[what] += number
@@ -270,6 +283,12 @@ class Front:
 
     def _flush(self) -> list[Packet]:
         return self.arrivals.flush() if self._file is not None else []
+
+
+def _tried(rows: pl.DataFrame, *, trial: Trial, columns: list[str]) -> pl.DataFrame:
+    """Return `rows` if a sink can write all of them, else fail."""
+    trial.check(rows.select(columns))
+    return rows
 
 
 def _slowest_ms(source: SourcePlan, clock: Clock) -> int:

@@ -14,7 +14,7 @@ import polars as pl
 
 from slackwater.engine.front import Arrivals, placed_errors
 from slackwater.engine.key_groups import labels
-from slackwater.engine.packets import Packet, output, stats, tick
+from slackwater.engine.packets import Packet, stats, tick
 from slackwater.engine.rows import RowContext, RowFunctions
 from slackwater.engine.step_times import step_time
 from slackwater.eventtime.clock import Clock
@@ -65,7 +65,7 @@ class Stage:
         for step in self.steps:
             state = StepState.from_index(step.name, store, index.get(step.name))
             states[step.name] = state
-            yield from self._step(step, key_group, rows[step.name], state, arrivals)
+            self._step(step, key_group, rows[step.name], state, arrivals)
         if any(state.is_changed for state in states.values()):
             held = {name: state.to_index() for name, state in states.items() if state.pieces}
             # A group that holds nothing leaves nothing behind, not even an index.
@@ -76,9 +76,7 @@ class Stage:
         if arrivals.counts or key_group == labels(self.plan.key_groups)[0] or any(s.pieces for s in states.values()):
             yield self._stats(key_group, arrivals, states)
 
-    def _step(
-        self, step: StepPlan, key_group: int, rows: GroupRows, state: StepState, arrivals: Arrivals
-    ) -> Iterator[Packet]:
+    def _step(self, step: StepPlan, key_group: int, rows: GroupRows, state: StepState, arrivals: Arrivals) -> None:
         for blobs in (rows.open, rows.behind, rows.suspect):
             blobs.sort(key=lambda blob: blob.order)
         time = step_time(step, arrivals.clock)
@@ -87,28 +85,30 @@ class Stage:
         for what, number in shown.counts.items():
             arrivals.count(step.name, what, number)
         arrivals.order = f"{step.name}\x00{key_group:06d}"
-        for number, frame in enumerate(shown.late):
-            place = f"{arrivals.order}/late/{number:06d}"
-            yield from output(frame, step.late, place, (key_group,))
-        if not shown.results:
-            return
-        results = pl.concat(shown.results)
-        if step.results.steps or step.results.children:
-            # A result's event time is the last instant of its window. Its place (group, batch, number) breaks ties
-            # of time, so it is its own, and the same when the batch is run again; the order as shown is not.
-            event_time = pl.col("window_end").dt.epoch("ms") - 1
-            results = results.sort([*step.spec.keys, "window_start", "window_end"], maintain_order=True)
-            results = results.with_columns(
-                event_time.alias("__ts"),
-                pl.lit(f"{step.name}/{key_group:06d}").alias("__part"),
-                ((arrivals.clock.batch << 32) + pl.int_range(pl.len(), dtype=pl.Int64)).alias("__off"),
-                pl.lit(arrivals.clock.now, dtype=pl.Int64).alias("__ingested"),
-            )
         context = RowContext(source=step.name, partition=step.name, now_ms=arrivals.clock.now)
-        self.functions[step.name].run(results, context, arrivals.arrive)
+        for late in shown.late:
+            arrivals.emit_late(step, late, context)
+        if shown.results:
+            results = self._placed(pl.concat(shown.results), step, key_group, arrivals.clock)
+            self.functions[step.name].run(results, context, arrivals.arrive)
         arrivals.count(step.name, "filtered", context.filtered)
         arrivals.count(step.name, "added", context.added)
-        arrivals.bury(context.dead, step.dead_letters)
+        arrivals.count(step.name, "dead", arrivals.bury(context.dead, step.dead_letters))
+
+    def _placed(self, results: pl.DataFrame, step: StepPlan, key_group: int, clock: Clock) -> pl.DataFrame:
+        """Return results with what rows on their way to a next step, or to the dead letters, need."""
+        node = step.results
+        if not (node.steps or node.children or any(self.plan.trials[name] for name in node.outputs)):
+            return results
+        # A result's event time is the last instant of its window. Its place (group, batch, number) breaks ties
+        # of time, so it is its own, and the same when the batch is run again; the order as shown is not.
+        results = results.sort([*step.spec.keys, "window_start", "window_end"], maintain_order=True)
+        return results.with_columns(
+            (pl.col("window_end").dt.epoch("ms") - 1).alias("__ts"),
+            pl.lit(f"{step.name}/{key_group:06d}").alias("__part"),
+            ((clock.batch << 32) + pl.int_range(pl.len(), dtype=pl.Int64)).alias("__off"),
+            pl.lit(clock.now, dtype=pl.Int64).alias("__ingested"),
+        )
 
     def _stats(self, key_group: int, arrivals: Arrivals, states: dict[str, StepState]) -> Packet:
         held = {

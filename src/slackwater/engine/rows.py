@@ -9,7 +9,7 @@ from functools import partial
 import polars as pl
 
 from slackwater.aggregates.base import WindowFailedError
-from slackwater.errors import SlackwaterError, fault
+from slackwater.errors import SlackwaterError, UnwritableError, fault
 from slackwater.eventtime.clock import MIN_MS
 from slackwater.eventtime.lateness import LatenessSketch
 from slackwater.eventtime.times import FIRST_USABLE_MS, LAST_USABLE_MS, render_time
@@ -180,7 +180,9 @@ def bury(rows: pl.DataFrame, step: str, reason: pl.Series, message: pl.Series, c
     )
 
 
-def guarded(frame: pl.DataFrame, function: FrameFunction, step: str, context: RowContext) -> pl.DataFrame:
+def guarded(
+    frame: pl.DataFrame, function: FrameFunction, step: str, context: RowContext, *, reason: str = "failed"
+) -> pl.DataFrame:
     """Return `function(frame)`; rows it fails on are found by halving, and buried as dead letters of `step`."""
     bad: dict[int, str] = {}
     try:
@@ -188,7 +190,7 @@ def guarded(frame: pl.DataFrame, function: FrameFunction, step: str, context: Ro
     except FAILURES as error:  # a user's function may raise anything
         sound = list(_sound(frame, 0, function, error, bad))
     lost, messages = frame[list(bad)], pl.Series(list(bad.values()), dtype=pl.String)
-    bury(lost, step, pl.Series(["failed"]), messages, context)
+    bury(lost, step, pl.Series([reason]), messages, context)
     return pl.concat(sound) if sound else function(frame.clear())
 
 
@@ -200,12 +202,13 @@ def _sound(
     The rows it fails on are added to `bad`, counted from `first`, each with the error's text.
     """
     if frame.is_empty() or (
-        isinstance(error, MemoryError | SlackwaterError) and not isinstance(error, WindowFailedError)
+        isinstance(error, MemoryError | SlackwaterError) and not isinstance(error, WindowFailedError | UnwritableError)
     ):
         raise error
     if frame.height <= 1:
         cause = error.__cause__ if isinstance(error, WindowFailedError) and error.__cause__ else error
-        bad[first] = f"{type(cause).__name__}: {cause}"[:1000]
+        words = str(cause) if isinstance(cause, UnwritableError) else f"{type(cause).__name__}: {cause}"
+        bad[first] = words[:1000]
         return
     half = frame.height // 2
     for start, part in ((first, frame[:half]), (first + half, frame[half:])):

@@ -13,6 +13,7 @@ import polars as pl
 
 from slackwater.errors import fault
 from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA, HEADERS
+from slackwater.formats.row_json import json_objects
 
 _BYTES: Final = ("payload", "key")
 _TIMES: Final = ("ingestion_time", "processed_at")
@@ -28,17 +29,9 @@ _WRITTEN: Final = pl.Struct(
 )
 
 
-def bytes_as_base64(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return `frame` with all bytes in base64, wherever in its columns they are: JSON can hold it then."""
-    return frame.with_columns(
-        _encoded(pl.col(name), dtype).alias(name) for name, dtype in frame.schema.items() if _holds_bytes(dtype)
-    )
-
-
 def encode_letters(letters: pl.DataFrame) -> pl.Series:
     """Return each dead letter as a JSON object, a string."""
-    plain = bytes_as_base64(letters.select(DEAD_LETTER_SCHEMA.names()))
-    return plain.select(letter=pl.struct(pl.all()).struct.json_encode()).to_series()
+    return json_objects(letters.select(DEAD_LETTER_SCHEMA.names()))
 
 
 def decode_letters(values: pl.Series, *, name: Callable[[int], str]) -> pl.DataFrame:
@@ -78,30 +71,3 @@ def _decoded(values: pl.Series) -> pl.DataFrame:
     headers = pl.col("headers").list.eval(pl.struct(pl.element().struct.field("name"), value)).cast(HEADERS)
     times = pl.col(_TIMES).str.to_datetime("%+", time_unit="us", time_zone="UTC")
     return fields.with_columns(pl.col(_BYTES).str.decode("base64"), headers, times).cast(DEAD_LETTER_SCHEMA)
-
-
-def _holds_bytes(dtype: pl.DataType) -> bool:
-    if isinstance(dtype, pl.List):
-        return _holds_bytes(_known(dtype.inner))
-    if isinstance(dtype, pl.Struct):
-        return any(_holds_bytes(_known(field.dtype)) for field in dtype.fields)
-    return isinstance(dtype, pl.Binary)
-
-
-def _encoded(value: pl.Expr, dtype: pl.DataType) -> pl.Expr:
-    if not _holds_bytes(dtype):
-        return value
-    if isinstance(dtype, pl.List):
-        return value.list.eval(_encoded(pl.element(), _known(dtype.inner)))
-    if isinstance(dtype, pl.Struct):
-        fields = [
-            _encoded(value.struct.field(field.name), _known(field.dtype)).alias(field.name) for field in dtype.fields
-        ]
-        return pl.when(value.is_not_null()).then(pl.struct(fields))
-    return value.bin.encode("base64")
-
-
-def _known(dtype: object) -> pl.DataType:
-    """Return the type inside another one, which Polars always knows by its values."""
-    assert isinstance(dtype, pl.DataType)
-    return dtype

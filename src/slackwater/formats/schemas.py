@@ -8,7 +8,7 @@ from typing import Any, Final
 import polars as pl
 import pyarrow as pa
 
-from slackwater.errors import refuse
+from slackwater.errors import refuse, unwritable
 from slackwater.formats.ddl import TIMESTAMP, check_distinct, map_type, parse_ddl
 
 SchemaSpec = str | pl.Schema | Mapping[str, Any]
@@ -71,6 +71,16 @@ def shown(schema: Mapping[str, pl.DataType]) -> str:
 def to_arrow(schema: Mapping[str, pl.DataType]) -> pa.Schema:
     """Return the Arrow schema that Spark expects for `to_spark_ddl(schema)`."""
     return pa.schema([pa.field(name, _arrow_type(dtype, name)) for name, dtype in schema.items()])
+
+
+def check_arrow(frame: pl.DataFrame) -> None:
+    """Raise if a value cannot be handed to Spark; costs next to nothing where the types are Spark's own."""
+    for name in frame.columns:
+        column = frame.select(name)
+        try:
+            column.to_arrow(compat_level=pl.CompatLevel.oldest()).cast(to_arrow(column.schema))
+        except (pa.ArrowInvalid, pl.exceptions.PanicException) as error:
+            raise unwritable("SPARK_VALUE", column=name, cause=str(error).strip().partition("\n")[0]) from error
 
 
 def normal_type(dtype: pl.DataType) -> pl.DataType:

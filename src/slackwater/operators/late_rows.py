@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import polars as pl
 
 from slackwater.eventtime.times import timestamp_lit, to_timestamp
 from slackwater.operators.spec import WindowSpec
 from slackwater.windows import CumulativeWindow, HoppingWindow
 
+ORIGIN: Final = ("__part", "__off", "__ingested", "__payload", "__key", "__headers")
+
 
 def late_rows(rows: pl.DataFrame, spec: WindowSpec, watermark_ms: int) -> pl.DataFrame:
-    """Return `rows` (with `__ts`, and their cell or interval in `__start`, `__end`) as late rows of `spec`."""
+    """Return `rows` (with `__ts`, and their cell or interval in `__start`, `__end`) as late rows of `spec`.
+
+    What says where a row came from stays with it, for a late row may yet become a dead letter.
+    """
     copies = pl.int_ranges(0, pl.col("__many")) if "__many" in rows.columns else pl.int_ranges(0, pl.lit(1))
     shift = copies * spec.window.every_ms if isinstance(spec.window, HoppingWindow | CumulativeWindow) else copies
     start, end = pl.col("__start"), pl.col("__end")
     starts = start - shift if isinstance(spec.window, HoppingWindow) else start - copies * 0
     ends = end + shift if isinstance(spec.window, CumulativeWindow) else end - shift
+    carried = [name for name in ORIGIN if name in rows.columns]
     numbered = rows.select(
+        *carried,
         *[name for name in spec.row_schema if name != "watermark"],
         to_timestamp(pl.col("__ts")).alias("event_time"),
         (pl.lit(watermark_ms, dtype=pl.Int64) - pl.col("__ts")).alias("late_by_ms"),
@@ -38,4 +47,4 @@ def late_rows(rows: pl.DataFrame, spec: WindowSpec, watermark_ms: int) -> pl.Dat
         .agg(pl.col("windows"))
     )
     found = numbered.join(windows, on="__row", how="left", maintain_order="left")
-    return found.select(spec.late_types.names()).cast(spec.late_types)
+    return found.select(spec.late_types.names()).cast(spec.late_types).hstack(found.select(carried).get_columns())

@@ -36,7 +36,7 @@ class Deliveries:
         """Prepare and open every sink, and see that this run can go on from what it holds."""
         begun, noted = self.checkpoint.begun_mark(clock.batch), self.checkpoint.noted_marks(clock)
         for output in self.plan.outputs:
-            slot = Slot(pipeline=self.plan.name, output=output.name, schema=output.schema)
+            slot = self.plan.slot(output)
             for name, sink in named(output.name, output.sinks).items():
                 self._outlets[name] = Outlet(
                     sink=sink, slot=slot, is_stopping=self.is_stopping, check_owner=self.lease.check

@@ -50,8 +50,8 @@ class BatchReport:
 
     @property
     def dead_letters(self) -> int:
-        """Records that became dead letters."""
-        return sum(stream.dead for stream in self.stats.streams.values())
+        """Records, and results, that became dead letters."""
+        return sum(stream.dead for stream in self.stats.streams.values()) + self.total("dead")
 
     @property
     def filtered(self) -> int:

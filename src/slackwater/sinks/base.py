@@ -36,6 +36,16 @@ class DamagedMarkError(ValueError):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Trial:
+    """Tells, before rows are sent on their way, whether a sink can write them."""
+
+    rule: str
+    """Everything that decides: equal rules judge equal rows alike."""
+    check: Callable[[pl.DataFrame], object]
+    """Raises if a row has a value that cannot be written."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Mark:
     """What is committed together with a batch's rows, and says that they are there."""
 
@@ -168,6 +178,10 @@ class Sink(ABC):
 
     def check(self, slot: Slot, identity: Sequence[str] = ()) -> None:  # noqa: B027  most sinks take any rows
         """Refuse rows that cannot be written, when the pipeline is built; `identity` are window results' keys."""
+
+    def trial(self, slot: Slot) -> Trial | None:  # noqa: ARG002  most sinks write any value
+        """Return what finds the rows that cannot be written, which become dead letters; None if there are none such."""
+        return None
 
     def session_conf(self) -> dict[str, str]:
         """Return the Spark settings that a session must be started with for this sink."""

@@ -23,13 +23,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
 from slackwater.crash_points import crash_point
 from slackwater.errors import SlackwaterWarning, fault, render
 from slackwater.eventtime.durations import render_ms
-from slackwater.formats.dead_letter_json import bytes_as_base64
+from slackwater.formats.row_json import json_objects
 from slackwater.sinks.base import DamagedMarkError, Mark, Sink, SinkBatch, SinkWriter, Slot, Unavailable
 
 FIRST_WAIT_S: Final = 0.2
@@ -206,7 +205,7 @@ def _unwritable(batch: SinkBatch) -> str:
     for frame in batch.frames():
         for name in frame.columns:
             try:
-                bytes_as_base64(frame.select(name)).select(pl.struct(pl.all()).struct.json_encode())
+                json_objects(frame.select(name))
             except (PolarsError, PanicException):
                 found[name] = None
     return ", ".join(f"`{name}`" for name in found)

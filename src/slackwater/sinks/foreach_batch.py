@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from slackwater.errors import fault, refuse
-from slackwater.sinks.base import EVERYTHING, Change, Mark, Sink, SinkBatch, SinkWriter, Slot
+from slackwater.formats.schemas import check_arrow
+from slackwater.sinks.base import EVERYTHING, Change, Mark, Sink, SinkBatch, SinkWriter, Slot, Trial
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -17,6 +18,10 @@ class ForeachBatchSink(Sink):
 
     function: Callable[[Any, int], None]
     takes: frozenset[Change] = EVERYTHING
+
+    def trial(self, slot: Slot) -> Trial:  # noqa: ARG002  the types are in the rows
+        """Return what finds rows that Spark cannot take."""
+        return Trial(rule="arrow", check=check_arrow)
 
     def open(self, slot: Slot) -> SinkWriter:
         """Open the function for one output."""

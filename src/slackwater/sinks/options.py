@@ -7,7 +7,8 @@ from typing import Final
 
 import polars as pl
 
-from slackwater.errors import DefinitionError, refuse
+from slackwater.errors import DefinitionError, refuse, unwritable
+from slackwater.sinks.base import Slot
 
 _DELIVERIES: Final = ("exactly_once", "at_least_once", "at_most_once")
 
@@ -57,3 +58,10 @@ def check_window_keys(option: str, keys: Sequence[str], schema: pl.Schema, ident
     if missing:
         whole = [*keys, *missing]
         raise refuse("SINK_KEYS_OVERWRITE", option=option, got=list(keys), missing=missing, whole=whole)
+
+
+def check_key_values(rows: pl.DataFrame, keys: Sequence[str], slot: Slot) -> None:
+    """Raise if a row has null in a key, by which it could neither be found nor replaced."""
+    for name in keys:
+        if rows[name].null_count():
+            raise unwritable("SINK_KEY_NULL", column=name, output=slot.output)

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slackwater.errors import RunError
-from slackwater.formats.dead_letter_json import bytes_as_base64, decode_letters, encode_letters
+from slackwater.formats.dead_letter_json import decode_letters, encode_letters
 from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA
+from slackwater.formats.row_json import bytes_as_base64
 from tests.unit.dead_letters.letters import headers, letters
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)

@@ -58,7 +58,13 @@ class AvroEncoder:
 
     def encode(self, frame: pl.DataFrame) -> pl.Series:
         """Return one record a row, as bytes."""
-        schema_id = self.schema_id()
+        return self._records(frame, self.schema_id())
+
+    def try_out(self, frame: pl.DataFrame) -> pl.Series:
+        """Return the records as `encode` does, with an id of 0 where the registry has not been asked for one."""
+        return self._records(frame, None if self._registry is None else self._schema_id or 0)
+
+    def _records(self, frame: pl.DataFrame, schema_id: int | None) -> pl.Series:
         given = frame if frame.schema == self._columns else frame.match_to_schema(self._columns)
         average = max(int(given.estimated_size()) // max(given.height, 1), 1)
         step = min(max(_BYTES_AT_ONCE // average, 1), _ROWS_AT_ONCE)

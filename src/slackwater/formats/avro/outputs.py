@@ -1,7 +1,7 @@
 """How columns become pieces of records: one class for each way, all rows at once.
 
 Nulls are taken out before values are written, so only `Optional` and `Required` ever see one. A value that its
-Avro type cannot hold stops the batch: there is nowhere to put its row.
+Avro type cannot hold makes its row a dead letter.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from slackwater.errors import RunError, fault
+from slackwater.errors import UnwritableError, unwritable
 from slackwater.formats.avro.cursor import I64
 from slackwater.formats.avro.pieces import Numbers, Octets, Piece, Records, Slices, bytes_of, varints
 
@@ -275,9 +275,9 @@ def check_size(path: str, numbers: I64, most: int) -> None:
         raise unfit(path, f"{wrong[0]}, which has too many digits", "declare a type that holds it")
 
 
-def unfit(path: str, got: str, remedy: str) -> RunError:
+def unfit(path: str, got: str, remedy: str) -> UnwritableError:
     """Return the error of a value that its field cannot hold."""
-    return fault("AVRO_VALUE", path=path, got=got, remedy=remedy)
+    return unwritable("AVRO_VALUE", path=path, got=got, remedy=remedy)
 
 
 def _first(texts: pl.Series) -> str:

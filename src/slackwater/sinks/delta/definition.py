@@ -13,8 +13,8 @@ import polars as pl
 from slackwater.delta.connector import delta_path, delta_session, delta_session_conf, own_session
 from slackwater.errors import near_miss, refuse
 from slackwater.eventtime.durations import Duration, duration_ms
-from slackwater.formats.schemas import spark_type
-from slackwater.sinks.base import EVERYTHING, Change, Delivery, Sink, SinkWriter, Slot
+from slackwater.formats.schemas import check_arrow, spark_type
+from slackwater.sinks.base import EVERYTHING, Change, Delivery, Sink, SinkWriter, Slot, Trial
 from slackwater.sinks.options import bad_option, check_delivery, check_flags, check_window_keys, column_names
 
 _RETRACTION: Final = "is_retraction"
@@ -70,6 +70,10 @@ class DeltaSink(Sink):
     def stored(self, schema: pl.Schema) -> pl.Schema:
         """Return the columns that the table has: where retractions are carried out, they are not stored."""
         return pl.Schema({k: v for k, v in schema.items() if not (self.merge_on and k == _RETRACTION)})
+
+    def trial(self, slot: Slot) -> Trial:  # noqa: ARG002  the types are in the rows
+        """Return what finds rows that Spark cannot take."""
+        return Trial(rule="arrow", check=check_arrow)
 
     def prepare(self, slot: Slot) -> None:
         """Check the session, the table, its columns and partitions; make the table if there is none."""

@@ -17,9 +17,9 @@ import polars as pl
 
 from slackwater.crash_points import crash_point
 from slackwater.errors import fault, refuse
-from slackwater.formats.dead_letter_json import bytes_as_base64
+from slackwater.formats.row_json import bytes_as_base64, check_json
 from slackwater.local_folders import local_folder
-from slackwater.sinks.base import Change, Delivery, Mark, Sink, SinkBatch, SinkWriter, Slot
+from slackwater.sinks.base import Change, Delivery, Mark, Sink, SinkBatch, SinkWriter, Slot, Trial
 from slackwater.sinks.files.batches import MARK, OWNER, Batches, damaged
 from slackwater.sinks.files.durable import flush_file, write_and_flush, write_durably
 from slackwater.sinks.files.turn import Turn
@@ -66,6 +66,10 @@ class FilesSink(Sink):
         else:
             folder.mkdir(parents=True, exist_ok=True)
             write_durably(owner, json.dumps(mine))
+
+    def trial(self, slot: Slot) -> Trial | None:  # noqa: ARG002  the format alone decides
+        """Return what finds rows without a JSON; Parquet holds any."""
+        return Trial(rule="json", check=check_json) if self.format == "json" else None
 
     def open(self, slot: Slot) -> SinkWriter:
         """Take the folder from the writer that has it, and put right what an interrupted run has left."""

@@ -25,8 +25,20 @@ from slackwater.crash_points import crash_point
 from slackwater.errors import fault, near_miss, refuse, render
 from slackwater.eventtime.durations import Duration, duration_ms, render_ms
 from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA, dead_letters
+from slackwater.formats.row_json import check_json
 from slackwater.secrets import Secret, is_confidential
-from slackwater.sinks.base import EVERYTHING, Change, Delivery, Mark, Sink, SinkBatch, SinkWriter, Slot, Unavailable
+from slackwater.sinks.base import (
+    EVERYTHING,
+    Change,
+    Delivery,
+    Mark,
+    Sink,
+    SinkBatch,
+    SinkWriter,
+    Slot,
+    Trial,
+    Unavailable,
+)
 from slackwater.sinks.delivery import Expected, Outlet, SinkWarning
 from slackwater.sinks.http.requests import LANES, Requests
 from slackwater.sinks.http.sending import Outcome, Rejection, Sender, http_library
@@ -88,6 +100,10 @@ class HttpSink(Sink):
             if name not in slot.schema:
                 raise refuse("HTTP_COLUMN", output=slot.output, name=name, hint=near_miss(name, slot.schema))
         self.rejected.check(_rejected_slot(slot))
+
+    def trial(self, slot: Slot) -> Trial:  # noqa: ARG002  rows of any output are JSON
+        """Return what finds rows without a JSON."""
+        return Trial(rule="json", check=check_json)
 
     def prepare(self, slot: Slot) -> None:
         """See that the receiver can be connected to, and where refused rows go."""

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from slackwater.engine.stable_hash import hash_columns
-from slackwater.formats.dead_letter_json import bytes_as_base64
+from slackwater.formats.row_json import json_objects
 from slackwater.sinks.base import SinkBatch, Slot
 
 LANES: Final = 64
@@ -62,7 +62,7 @@ class Requests:
                 yield self._lanes(frame)
 
     def _lanes(self, frame: pl.DataFrame) -> list[list[Request]]:
-        bodies = _json(frame).to_list()
+        bodies = json_objects(frame).to_list()
         keys = self._keys(frame, bodies)
         first, self._number = self._number, self._number + frame.height
         lanes: list[list[Request]] = [[] for _ in range(LANES)]
@@ -85,7 +85,7 @@ class Requests:
     def _keys(self, frame: pl.DataFrame, bodies: list[str]) -> list[str]:
         place = f"{self.slot.pipeline}\n{self.slot.output}"
         if self.key and set(frame.columns) >= _PANE:
-            panes = _json(frame.select(pl.exclude(_WATERMARK)))
+            panes = json_objects(frame.select(pl.exclude(_WATERMARK)))
             pairs = zip(panes, self._occurrences(panes), strict=True)
             return [_digest(place, pane, str(nth)) for pane, nth in pairs]
         place = f"{place}\n{self.run}\n{self.batch}\n{self.slot.number}"
@@ -98,10 +98,6 @@ class Requests:
         counts = here.group_by("hash").len("count")
         self._seen = pl.concat([self._seen, counts]).group_by("hash").agg(pl.col("count").sum())
         return before.select(pl.col("count").fill_null(0) + pl.int_range(pl.len()).over("hash")).to_series()
-
-
-def _json(frame: pl.DataFrame) -> pl.Series:
-    return bytes_as_base64(frame).select(row=pl.struct(pl.all()).struct.json_encode()).to_series()
 
 
 def _digest(*parts: str) -> str:

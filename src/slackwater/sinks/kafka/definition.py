@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Final, Literal, get_args
 
 import polars as pl
@@ -13,9 +14,9 @@ from slackwater.errors import refuse
 from slackwater.eventtime.durations import Duration, duration_ms
 from slackwater.formats.base import Format
 from slackwater.kafka.connection import Connection, Sasl, Tls, connection
-from slackwater.sinks.base import EVERYTHING, Change, Delivery, Sink, SinkWriter, Slot
+from slackwater.sinks.base import EVERYTHING, Change, Delivery, Sink, SinkWriter, Slot, Trial
 from slackwater.sinks.kafka.names import identity_of
-from slackwater.sinks.kafka.options import DEFAULT_TIMEOUT_MS, TIMEOUT, Option, checked_options
+from slackwater.sinks.kafka.options import DEFAULT_TIMEOUT_MS, MOST_BYTES, TIMEOUT, Option, checked_options
 from slackwater.sinks.kafka.preparing import prepare
 from slackwater.sinks.kafka.records import Header, Records, ValueFormat, check_columns
 from slackwater.sinks.kafka.troubles import Target
@@ -77,6 +78,17 @@ class KafkaSink(Sink):
             Records.of(self, slot)
         if self.tombstones:
             check_window_keys("key", self.key, slot.schema, identity)
+
+    def trial(self, slot: Slot) -> Trial:
+        """Return what finds rows that cannot be a record."""
+        most = str(self.options.get("message.max.bytes", ""))
+        most_bytes = int(most) if most.isdecimal() else MOST_BYTES
+        headers = [(name, str(header)) for name, header in self.headers]
+        value = "json" if self.value is None else f"{type(self.value).__name__} {self.value}"
+        return Trial(
+            rule=f"{self.key} {self.tombstones} {value} {headers} {most_bytes}",
+            check=partial(Records.of(self, slot).try_out, most_bytes=most_bytes),
+        )
 
     def prepare(self, slot: Slot) -> None:
         """See that rows can be written as records, that the topics are there, and that we may write to them."""

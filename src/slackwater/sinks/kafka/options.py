@@ -13,6 +13,8 @@ Option = str | int | float | bool
 TIMEOUT: Final = "transaction.timeout.ms"
 DEFAULT_TIMEOUT_MS: Final = 300_000
 """Long enough for a slot's share of a large batch; the broker's own limit is three times as much by default."""
+MOST_BYTES: Final = 1_000_000
+"""What a record has at most, unless `message.max.bytes` says otherwise."""
 
 _PROMISE: Final = "the sink sets it by `delivery`"
 _CALLBACKS: Final = "the sink hears of it itself"

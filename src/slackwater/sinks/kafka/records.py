@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 import polars as pl
 
-from slackwater.errors import RunError, fault, near_miss, refuse
-from slackwater.formats.dead_letter_json import bytes_as_base64
+from slackwater.errors import RunError, near_miss, refuse, unwritable
+from slackwater.formats.row_json import check_json, json_objects
 from slackwater.sinks.base import SinkBatch, Slot, Unavailable
+from slackwater.sinks.options import check_key_values
 
 if TYPE_CHECKING:
     from slackwater.sinks.kafka.definition import KafkaSink
@@ -19,6 +21,11 @@ if TYPE_CHECKING:
 Header = str | pl.Expr
 RETRACTION: Final = "is_retraction"
 _FIELD: Final = "v"
+_WIDEST_NUMBER: Final = 400
+"""The longest number that Polars writes, or time, has not so many digits."""
+_ESCAPED: Final = 6
+"""What a character of a text may become: \\u0000."""
+_AROUND: Final = 8
 _OPENING: Final = len(f'{{"{_FIELD}":')
 
 
@@ -36,6 +43,9 @@ class Announcing(Protocol):
     def schema_id(self) -> int | None:
         """Return the registry's number of the schema, having registered it where that was asked for."""
 
+    def try_out(self, frame: pl.DataFrame) -> pl.Series:
+        """Return a value for each row, as it is but for the registry's number, which is not asked for."""
+
 
 class ValueFormat(Protocol):
     """A format that records can be written in."""
@@ -49,7 +59,7 @@ class JsonValues:
 
     def encode(self, frame: pl.DataFrame) -> pl.Series:
         """Return the objects, as bytes."""
-        return _objects(frame).cast(pl.Binary)
+        return json_objects(frame).cast(pl.Binary)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +80,8 @@ class Records:
     headers: tuple[tuple[str, pl.Expr], ...]
     tombstones: bool
     is_retracting: bool
-    output: str
+    slot: Slot
+    topic: str
 
     @classmethod
     def of(cls, sink: KafkaSink, slot: Slot) -> Records:
@@ -83,8 +94,25 @@ class Records:
             headers=tuple((name, _column(header)) for name, header in sink.headers),
             tombstones=sink.tombstones,
             is_retracting=RETRACTION in slot.schema,
-            output=slot.output,
+            slot=slot,
+            topic=sink.topic,
         )
+
+    def try_out(self, frame: pl.DataFrame, *, most_bytes: int) -> None:
+        """Raise if a row of `frame` cannot be a record, or only one that the client refuses for its size."""
+        if self.tombstones:
+            check_key_values(frame, self.key, self.slot)
+        frame.select(expr.alias(str(at)) for at, (_, expr) in enumerate(self.headers))
+        if isinstance(self.values, JsonValues) and _most_bytes(frame) <= most_bytes:
+            check_json(frame)
+            return
+        values = self.values.try_out(frame) if isinstance(self.values, Announcing) else self.values.encode(frame)
+        sizes = values.bin.size().fill_null(0)
+        if self.key:
+            sizes += self._keys(frame).bin.size().fill_null(0)
+        if (sizes > most_bytes).any():
+            facts = {"output": self.slot.output, "topic": self.topic, "limit": f"{most_bytes} bytes"}
+            raise unwritable("KAFKA_SINK_TOO_LARGE", remedy="message.max.bytes in `options`", **facts)
 
     def announce(self) -> None:
         """Tell the registry of the schema now, so that one it refuses is known before the first batch."""
@@ -120,14 +148,13 @@ class Records:
     def _keys(self, frame: pl.DataFrame) -> pl.Series:
         if len(self.key) == 1:
             return _as_bytes(frame[self.key[0]])
-        return _objects(frame.select(self.key)).cast(pl.Binary)
+        return json_objects(frame.select(self.key)).cast(pl.Binary)
 
     def _last_of_each_key(self, batch: SinkBatch) -> pl.Series:
         """Return for each row of the batch whether it is the last of its key; keys alone are held for it."""
         columns = [frame.select(self.key) for frame in batch.frames()]
         keys = pl.concat([batch.schema.to_frame().select(self.key), *columns])
-        if any(keys[name].null_count() for name in self.key):
-            raise fault("KAFKA_SINK_NULL_KEY", output=self.output, key=", ".join(self.key))
+        check_key_values(keys, self.key, self.slot)
         return keys.select(pl.struct(pl.all()).is_last_distinct()).to_series()
 
 
@@ -142,18 +169,29 @@ def _registry_may_be_away() -> Iterator[None]:
         raise
 
 
-def _objects(frame: pl.DataFrame) -> pl.Series:
-    return bytes_as_base64(frame).select(pl.struct(pl.all()).struct.json_encode()).to_series()
-
-
 def _as_bytes(column: pl.Series) -> pl.Series:
     """Return text as UTF-8, bytes as they are and everything else as JSON; null stays null."""
     if isinstance(column.dtype, pl.Binary):
         return column
     if isinstance(column.dtype, pl.String | pl.Categorical | pl.Enum):
         return column.cast(pl.String).cast(pl.Binary)
-    texts = _objects(column.to_frame(_FIELD)).str.slice(_OPENING).str.head(-1)
+    texts = json_objects(column.to_frame(_FIELD)).str.slice(_OPENING).str.head(-1)
     return pl.select(pl.when(column.is_not_null()).then(texts).cast(pl.Binary)).to_series()
+
+
+def _most_bytes(frame: pl.DataFrame) -> int:
+    """Return what the JSON of a row has at most; of nested columns nothing is known before they are written."""
+    total = 2
+    for column in frame.get_columns():
+        dtype, widest = column.dtype, _WIDEST_NUMBER
+        if dtype.is_nested():
+            return sys.maxsize
+        if isinstance(dtype, pl.String | pl.Categorical | pl.Enum):
+            widest = _ESCAPED * int(column.cast(pl.String).str.len_bytes().max() or 0)  # type: ignore[arg-type]
+        elif isinstance(dtype, pl.Binary):
+            widest = 2 * int(column.bin.size().max() or 0)  # type: ignore[arg-type]
+        total += widest + _ESCAPED * len(column.name.encode()) + _AROUND
+    return total
 
 
 def _repeated(column: pl.Series, height: int) -> pl.Series:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from slackwater.errors import fault
 from slackwater.kafka.client import confluent
 from slackwater.sinks.base import Delivery, Unavailable
+from slackwater.sinks.kafka.options import MOST_BYTES
 from slackwater.sinks.kafka.records import Encoded
 from slackwater.sinks.kafka.troubles import Target
 
@@ -173,7 +174,7 @@ class Sender:
             self._check()
             if error.args[0].name() != "MSG_SIZE_TOO_LARGE":
                 raise self._meaning(error.args[0]) from error
-            limit = self.settings.get("message.max.bytes", 1_000_000)
+            limit = self.settings.get("message.max.bytes", MOST_BYTES)
             raise self.target.too_large(f"{limit} bytes", "message.max.bytes in `options`") from error
 
     def _asked(self, call: Any) -> None:  # noqa: ANN401  the client's own methods

@@ -7,14 +7,14 @@ nested values JSON (bytes in it base64, and null for a float that JSON has no wo
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BytesIO
 from typing import Final
 
 import polars as pl
 
-from slackwater.errors import fault
-from slackwater.formats.dead_letter_json import bytes_as_base64
+from slackwater.errors import unwritable
+from slackwater.formats.row_json import bytes_as_base64, check_json
 from slackwater.sinks.postgres.column_types import NESTED, TEXTS
 
 _TIME: Final = "%Y-%m-%dT%H:%M:%S%.6f+00"
@@ -27,6 +27,8 @@ _ALL_DAYS: Final = (-2_440_588, 95_026_236)
 _PER_DAY: Final = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 _NUL: Final = "\x00"
 _SHOWN: Final = 200
+_RISKY: Final = (*TEXTS, *NESTED, pl.Date, pl.Datetime)
+"""Types with values that Postgres cannot store."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,20 +46,27 @@ class CsvRows:
 
     fields: tuple[Field, ...]
     replace_nul: str | None
-    """What stands for the character NUL, which Postgres cannot store; None makes it an error."""
+    """What stands for the character NUL, which Postgres cannot store; None makes its row a dead letter."""
 
     def encoded(self, rows: pl.DataFrame, extra: tuple[pl.Expr, ...] = ()) -> bytes:
         """Return the columns of `rows` that are written, then `extra`, as CSV."""
+        out = BytesIO()
+        self._plain(rows, extra).write_csv(out, include_header=False, quote_style="non_numeric", datetime_format=_TIME)
+        return out.getvalue()
+
+    def try_out(self, rows: pl.DataFrame) -> None:
+        """Raise if a row has a value that Postgres cannot store."""
+        risky = tuple(field for field in self.fields if isinstance(field.dtype, _RISKY))
+        check_json(rows.select({field.source for field in risky if isinstance(field.dtype, NESTED)}))
+        replace(self, fields=risky)._plain(rows)  # noqa: SLF001  its own
+
+    def _plain(self, rows: pl.DataFrame, extra: tuple[pl.Expr, ...] = ()) -> pl.DataFrame:
         plain = rows.select(
             *(_as_written(rows, field).alias(field.name) for field in self.fields),
             *extra,
         )
         plain = plain.with_columns(_json(plain, field.name) for field in self.fields if isinstance(field.dtype, NESTED))
-        out = BytesIO()
-        self._without_nul(plain, rows).write_csv(
-            out, include_header=False, quote_style="non_numeric", datetime_format=_TIME
-        )
-        return out.getvalue()
+        return self._without_nul(plain, rows)
 
     def _without_nul(self, plain: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
         texts = {field.name: _NUL for field in self.fields if isinstance(field.dtype, TEXTS)}
@@ -69,7 +78,7 @@ class CsvRows:
             differs = (cleaned != plain[name]).fill_null(value=False)
             if self.replace_nul is None and differs.any():
                 first = differs.arg_true()[0]
-                raise fault("POSTGRES_NUL", column=name, row=f"{rows.row(first, named=True)!r:.{_SHOWN}}")
+                raise unwritable("POSTGRES_NUL", column=name, row=f"{rows.row(first, named=True)!r:.{_SHOWN}}")
             plain = plain.with_columns(cleaned)
         return plain
 
@@ -87,7 +96,7 @@ def _as_written(rows: pl.DataFrame, field: Field) -> pl.Expr:
         if not days.is_between(*_ALL_DAYS).all():
             first = (~days.is_between(*_ALL_DAYS)).fill_null(value=False).arg_true()[0]
             shown = rows[first : first + 1].with_columns(column.to_physical()).row(0, named=True)
-            raise fault("POSTGRES_TIME", column=field.name, row=f"{shown!r:.{_SHOWN}}")
+            raise unwritable("POSTGRES_TIME", column=field.name, row=f"{shown!r:.{_SHOWN}}")
         if not days.is_between(*_COMMON_DAYS).all():
             return _any_year(column, _OF_YEAR_DATE if isinstance(dtype, pl.Date) else _OF_YEAR)
     return column

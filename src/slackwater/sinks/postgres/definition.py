@@ -11,9 +11,10 @@ import polars as pl
 
 from slackwater.errors import fault, near_miss, refuse
 from slackwater.eventtime.durations import Duration, duration_ms
+from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA
 from slackwater.secrets import Secret
-from slackwater.sinks.base import EVERYTHING, Change, Delivery, Sink, SinkWriter, Slot
-from slackwater.sinks.options import check_delivery, check_flags, check_window_keys
+from slackwater.sinks.base import EVERYTHING, Change, Delivery, Sink, SinkWriter, Slot, Trial
+from slackwater.sinks.options import check_delivery, check_flags, check_key_values, check_window_keys
 from slackwater.sinks.postgres.column_types import postgres_type
 from slackwater.sinks.postgres.connecting import check_url, connect, shown_server, transaction
 from slackwater.sinks.postgres.csv_rows import CsvRows, Field
@@ -24,6 +25,7 @@ from slackwater.sinks.postgres.tables import Table
 from slackwater.sinks.postgres.writer import PostgresWriter
 
 _RETRACTION: Final = "is_retraction"
+_NUL_OF_LETTERS: Final = "\N{REPLACEMENT CHARACTER}"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -76,6 +78,16 @@ class PostgresSink(Sink):
                 raise refuse("POSTGRES_KEY_UNKNOWN", key=key, hint=near_miss(key, names), known=", ".join(names))
         check_window_keys("upsert_on", self.upsert_on, schema, identity)
 
+    def trial(self, slot: Slot) -> Trial:
+        """Return what finds rows that Postgres cannot store."""
+        rows = self._rows(slot)
+
+        def check(frame: pl.DataFrame) -> None:
+            check_key_values(frame, self.upsert_on, slot)
+            rows.try_out(frame)
+
+        return Trial(rule=f"{rows} {self.upsert_on}", check=check)
+
     def prepare(self, slot: Slot) -> None:
         """Check the server, the table, its columns and the user's rights; make what is to be made."""
         with (
@@ -107,11 +119,16 @@ class PostgresSink(Sink):
         return PostgresWriter(
             connection=connection,
             table=table,
-            rows=CsvRows(fields=self._fields(slot.schema), replace_nul=self.replace_nul),
+            rows=self._rows(slot),
             keys=self._keys(slot.schema),
             turn=turn,
             sink=self,
         )
+
+    def _rows(self, slot: Slot) -> CsvRows:
+        # Dead letters have nowhere else to go, so nothing may keep one from being written.
+        is_forced = self.replace_nul is None and slot.schema == DEAD_LETTER_SCHEMA
+        return CsvRows(fields=self._fields(slot.schema), replace_nul=_NUL_OF_LETTERS if is_forced else self.replace_nul)
 
     def _names(self, schema: pl.Schema) -> dict[str, str]:
         """Return the columns that are written, by their names in the rows."""

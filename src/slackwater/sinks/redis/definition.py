@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar, Final
@@ -22,7 +23,18 @@ from slackwater.crash_points import crash_point
 from slackwater.errors import RunError, fault, refuse
 from slackwater.eventtime.durations import Duration, duration_ms
 from slackwater.secrets import Secret
-from slackwater.sinks.base import EVERYTHING, Change, Delivery, Mark, Sink, SinkBatch, SinkWriter, Slot, Unavailable
+from slackwater.sinks.base import (
+    EVERYTHING,
+    Change,
+    Delivery,
+    Mark,
+    Sink,
+    SinkBatch,
+    SinkWriter,
+    Slot,
+    Trial,
+    Unavailable,
+)
 from slackwater.sinks.options import bad_option, check_delivery, column_names
 from slackwater.sinks.redis.rows import Hashes
 
@@ -141,6 +153,18 @@ class RedisSink(Sink):
         """Refuse an output that has not the columns."""
         self.hashes.check(slot)
 
+    def trial(self, slot: Slot) -> Trial:
+        """Return what finds rows that cannot be a hash."""
+        return Trial(
+            rule=f"{self.hashes} {self.reserved}",
+            check=partial(self.hashes.try_out, slot=slot, reserved=self.reserved),
+        )
+
+    @property
+    def reserved(self) -> str:
+        """What the keys of marks begin with."""
+        return f"{self.hashes.prefix or 'slackwater'}:marks:"
+
     def prepare(self, slot: Slot) -> None:
         """See that the server lets us read and write."""
         self.open(slot).close()
@@ -187,7 +211,7 @@ class _RedisWriter(SinkWriter):
     @property
     def mark_key(self) -> str:
         """Where the slot's mark is."""
-        return f"{self._reserved}{self.slot.pipeline}:{self.slot.output}:{self.slot.number}"
+        return f"{self.sink.reserved}{self.slot.pipeline}:{self.slot.output}:{self.slot.number}"
 
     @property
     def epoch_key(self) -> str:
@@ -202,7 +226,7 @@ class _RedisWriter(SinkWriter):
 
     def write(self, batch: SinkBatch, mark: Mark | None) -> None:
         """Write the chunks one after another, the mark with the last one."""
-        chunks = self.sink.hashes.chunks(batch, self.slot, reserved=self._reserved)
+        chunks = self.sink.hashes.chunks(batch, self.slot, reserved=self.sink.reserved)
         last = next(chunks)
         for chunk in chunks:
             self._write(last, None)
@@ -213,10 +237,6 @@ class _RedisWriter(SinkWriter):
     def close(self) -> None:
         """Let go of the connection."""
         self.client.close()
-
-    @property
-    def _reserved(self) -> str:
-        return f"{self.sink.hashes.prefix or 'slackwater'}:marks:"
 
     def _write(self, rows: str, mark: Mark | None) -> None:
         fields = json.dumps(self.sink.hashes.fields(self.slot.schema))

@@ -8,9 +8,10 @@ from typing import Final
 
 import polars as pl
 
-from slackwater.errors import fault, near_miss, refuse
-from slackwater.formats.dead_letter_json import bytes_as_base64
+from slackwater.errors import near_miss, refuse, unwritable
+from slackwater.formats.row_json import bytes_as_base64, check_json
 from slackwater.sinks.base import SinkBatch, Slot
+from slackwater.sinks.options import check_key_values
 
 RETRACTED: Final = "is_retraction"
 WINDOW_END: Final = "window_end"
@@ -66,19 +67,29 @@ class Hashes:
         `key` has the names of the hashes, `gone` whether they are retracted, and "1", "2", … the fields' values.
         """
         rows = self._last_rows(batch)
-        for name in self.key:
-            if nulls := rows[name].null_count():
-                raise fault("REDIS_KEY_NULL", column=name, output=slot.output, batch=batch.batch, count=nulls)
+        names = self._checked_names(rows, slot, reserved)
         values = {str(n): _text(name, rows.schema[name]) for n, name in enumerate(self.fields(batch.schema), start=1)}
         gone = pl.col(RETRACTED).fill_null(value=False) if RETRACTED in rows.schema else pl.lit(value=False)
-        texts = bytes_as_base64(rows).select(key=self._names(rows.schema), gone=gone, **values)
-        taken = texts["key"].filter(texts["key"].str.starts_with(reserved))
-        if len(taken):
-            raise fault("REDIS_KEY_RESERVED", key=taken[0], output=slot.output, reserved=reserved)
+        texts = bytes_as_base64(rows).select(key=names, gone=gone, **values)
         for chunk in texts.iter_slices(_chunk_rows(texts)):
             yield _json(chunk)
         if texts.is_empty():
             yield _json(texts)
+
+    def try_out(self, rows: pl.DataFrame, slot: Slot, *, reserved: str) -> None:
+        """Raise if a row cannot be a hash."""
+        self._checked_names(rows, slot, reserved)
+        check_json(rows.select(self.fields(slot.schema)))
+
+    def _checked_names(self, rows: pl.DataFrame, slot: Slot, reserved: str) -> pl.Series:
+        """Return the names of the rows' hashes, none of which is null or where marks are."""
+        check_key_values(rows, self.key, slot)
+        check_json(rows.select(self.key))
+        names = bytes_as_base64(rows.select(self.key)).select(key=self._names(rows.schema)).to_series()
+        taken = names.filter(names.str.starts_with(reserved))
+        if len(taken):
+            raise unwritable("REDIS_KEY_RESERVED", key=taken[0], output=slot.output, reserved=reserved)
+        return names
 
     def _last_rows(self, batch: SinkBatch) -> pl.DataFrame:
         """Return the rows that count; what is held grows with the keys of the batch, not with its rows."""

@@ -1,0 +1,74 @@
+"""Rows as JSON objects, column by column: bytes are base64, times RFC 3339, and null stands for NaN and infinity."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import polars as pl
+from polars.exceptions import PanicException, PolarsError
+
+from slackwater.errors import unwritable
+
+_USUAL_DAYS: Final = 365_000
+"""So far from 1970 every time has a text; from where on not depends on the type."""
+_PER_DAY: Final = {"ms": 86_400 * 10**3, "us": 86_400 * 10**6, "ns": 86_400 * 10**9}
+
+
+def json_objects(frame: pl.DataFrame) -> pl.Series:
+    """Return each row as a JSON object, a string."""
+    return bytes_as_base64(frame).select(row=pl.struct(pl.all()).struct.json_encode()).to_series()
+
+
+def bytes_as_base64(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return `frame` with all bytes in base64, wherever in its columns they are: JSON can hold it then."""
+    return frame.with_columns(
+        _encoded(pl.col(name), dtype).alias(name) for name, dtype in frame.schema.items() if _holds_bytes(dtype)
+    )
+
+
+def check_json(frame: pl.DataFrame) -> None:
+    """Raise if a value has no JSON; encodes only columns of which that is not known from their types or bounds."""
+    for name in frame.columns:
+        column = frame.select(name)
+        if _surely_has_json(column.to_series()):
+            continue
+        try:
+            json_objects(column)
+        except (PolarsError, PanicException) as error:
+            raise unwritable("JSON_VALUE", column=name, cause=str(error).strip().partition("\n")[0]) from error
+
+
+def _surely_has_json(column: pl.Series) -> bool:
+    dtype = column.dtype
+    if isinstance(dtype, pl.Date | pl.Datetime):
+        per_day = _PER_DAY[dtype.time_unit] if isinstance(dtype, pl.Datetime) else 1
+        bounds = column.to_physical().min(), column.to_physical().max()
+        return all(bound is None or abs(bound) < _USUAL_DAYS * per_day for bound in bounds)  # type: ignore[arg-type,operator]
+    return dtype.is_numeric() or isinstance(dtype, pl.String | pl.Binary | pl.Boolean | pl.Categorical | pl.Enum)
+
+
+def _holds_bytes(dtype: pl.DataType) -> bool:
+    if isinstance(dtype, pl.List):
+        return _holds_bytes(_known(dtype.inner))
+    if isinstance(dtype, pl.Struct):
+        return any(_holds_bytes(_known(field.dtype)) for field in dtype.fields)
+    return isinstance(dtype, pl.Binary)
+
+
+def _encoded(value: pl.Expr, dtype: pl.DataType) -> pl.Expr:
+    if not _holds_bytes(dtype):
+        return value
+    if isinstance(dtype, pl.List):
+        return value.list.eval(_encoded(pl.element(), _known(dtype.inner)))
+    if isinstance(dtype, pl.Struct):
+        fields = [
+            _encoded(value.struct.field(field.name), _known(field.dtype)).alias(field.name) for field in dtype.fields
+        ]
+        return pl.when(value.is_not_null()).then(pl.struct(fields))
+    return value.bin.encode("base64")
+
+
+def _known(dtype: object) -> pl.DataType:
+    """Return the type inside another one, which Polars always knows by its values."""
+    assert isinstance(dtype, pl.DataType)
+    return dtype
