@@ -63,13 +63,20 @@ class AlignedWindows(WindowOperator):
         return lambda rows: describe(rows, self.spec, watermark_ms)
 
 
+def wake_of(spec: WindowSpec, end: pl.Expr, watermark_ms: int) -> pl.Expr:
+    """Return the watermark at which something must happen to a window: a pane, or that it is forgotten."""
+    is_open = end > watermark_ms
+    wake = pl.when(is_open).then(end).otherwise(end + spec.lateness_ms)
+    if "__tick" not in spec.state_types:
+        return wake
+    # A tick fires when the watermark is past it; after the window's end there are none.
+    return pl.when(is_open).then(pl.min_horizontal(wake, pl.col("__tick") + 1)).otherwise(wake)
+
+
 def describe(rows: pl.DataFrame, spec: WindowSpec, watermark_ms: int) -> dict[str, Any]:
     """Return the index's facts about `rows`, which are stored while `watermark_ms` is in force."""
     end, open_ = pl.col("__end"), pl.col("__end") > watermark_ms
-    wake = pl.when(open_).then(end).otherwise(end + spec.lateness_ms)
-    if "__tick" in rows.columns:
-        # A tick fires when the watermark is past it; after the window's end there are none.
-        wake = pl.when(open_).then(pl.min_horizontal(wake, pl.col("__tick") + 1)).otherwise(wake)
+    wake = wake_of(spec, end, watermark_ms)
     due = pl.lit(None, dtype=pl.Int64)
     if "__due" in rows.columns:
         # Where nothing is new, or the on-time pane was the last to ask the clock, no due pane can show anything.

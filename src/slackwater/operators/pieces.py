@@ -21,6 +21,8 @@ MOST_BYTES: Final = 4 << 20
 """A piece's size limit: Spark's state calls slow down sharply above a few megabytes."""
 COMPACT_AT: Final = 16
 """So many pieces of one tier are merged into one of the next."""
+INBOX: Final = -1
+"""The bucket of rows that wait for theirs."""
 _GROWTH: Final = 4
 """Rewritten rows are split by window end into pieces of 1, 4, 16, … windows, soonest first."""
 
@@ -58,6 +60,13 @@ class Piece:
     tier: int = 0
     is_settled: bool = False
     """All its windows have shown all they know: it only waits to be forgotten, or corrected."""
+    bucket: int = INBOX
+    """Of state by key, where its rows belong; see `buckets`."""
+
+    def wakes(self, time: StepTime) -> bool:
+        """Return whether the clock calls for one of its rows: to show a pane, or to be forgotten."""
+        moved = time.watermark_ms > time.previous_ms
+        return not self.is_settled and ((moved and self.wake_ms <= time.watermark_ms) or self.due_ms <= time.now_ms)
 
 
 @dataclass
@@ -68,6 +77,8 @@ class StepState:
     store: Store
     pieces: list[Piece] = field(default_factory=list)
     next_seq: int = 0
+    buckets: int = 1
+    """How many buckets the rows are spread over, where they are: a power of two."""
     is_changed: bool = False
 
     @classmethod
@@ -76,11 +87,12 @@ class StepState:
         if index is None:
             return cls(step=step, store=store)
         pieces = [Piece(*entry) for entry in index["pieces"]]
-        return cls(step=step, store=store, pieces=pieces, next_seq=index["next"])
+        return cls(step=step, store=store, pieces=pieces, next_seq=index["next"], buckets=index.get("buckets", 1))
 
     def to_index(self) -> dict[str, Any]:
         """Return the step's part of the group's index."""
-        return {"next": self.next_seq, "pieces": [list(vars(piece).values()) for piece in self.pieces]}
+        pieces = [list(vars(piece).values()) for piece in self.pieces]
+        return {"next": self.next_seq, "pieces": pieces, "buckets": self.buckets}
 
     def take_rows(self, pieces: Iterable[Piece], spec: WindowSpec) -> pl.DataFrame:
         """Remove `pieces` and return their rows as one frame, in the order they were stored."""
@@ -142,12 +154,7 @@ class StepState:
         """Return whether the clock calls for anything: a pane, or a window to forget."""
         if time.keeps_too_much and self.pieces:
             return True  # the pieces were described for a longer lateness
-        moved = time.watermark_ms > time.previous_ms
-        return any(
-            (moved and piece.wake_ms <= time.watermark_ms) or piece.due_ms <= time.now_ms
-            for piece in self.pieces
-            if not piece.is_settled
-        )
+        return any(piece.wakes(time) for piece in self.pieces)
 
     def crowded(self, stagger: int) -> list[Piece]:
         """Return pieces that should be merged into one, if there are too many; `stagger` spreads the work."""

@@ -9,11 +9,12 @@ import polars as pl
 
 from slackwater.aggregates.combine import empty_state
 from slackwater.eventtime.clock import StepTime
-from slackwater.operators.aligned import describe
+from slackwater.operators.aligned import describe, wake_of
+from slackwater.operators.buckets import Buckets
 from slackwater.operators.inputs import GroupRows
 from slackwater.operators.late_rows import late_rows
 from slackwater.operators.panes import Panes, Shown
-from slackwater.operators.pieces import COMPACT_AT, StepState
+from slackwater.operators.pieces import StepState
 from slackwater.operators.spec import WindowSpec
 from slackwater.operators.window_operator import WindowOperator
 from slackwater.windows import SessionWindow
@@ -45,24 +46,29 @@ class Sessions(WindowOperator):
     def _advance(self, time: StepTime, state: StepState, out: Shown) -> None:
         if not state.wakes(time):
             return
-        rows = state.take_rows(list(state.pieces), self.spec)
+        rows = self._buckets(state).woken(time)
         kept = self._shown(self._sessions(rows), lambda sessions: self.panes.advance(sessions, time, out))
         self._store(kept, state, time.watermark_ms)
 
     def _add(self, rows: GroupRows, time: StepTime, state: StepState, out: Shown) -> None:
-        spec = self.spec
+        spec, buckets = self.spec, self._buckets(state)
         suspects = rows.frame(spec.name, rows.suspect)
         behind = rows.frame(spec.name, rows.behind)
         # Rows of an open interval may be put aside unseen, unless a cut may have completed their session.
         aside = spec.schedule.is_lazy and (self.window.max_length_ms is None or spec.lateness_ms == 0)
-        if aside and suspects is None and behind is None and len(state.pieces) < COMPACT_AT:
-            for blob in rows.open:
-                facts = {"min_end_ms": blob.min_end_ms, "max_end_ms": blob.max_end_ms, "wake_ms": blob.min_end_ms}
-                state.append_blob(blob.payload, rows=blob.rows, **facts)
+        if aside:
+            buckets.put_aside(rows.open)
+            opened = None
+        else:
+            opened = rows.frame(spec.name, rows.open)
+        if buckets.is_inbox_full:
+            taken = buckets.everything_near(opened, behind, suspects)
+        elif opened is None and suspects is None and behind is None:
             return
-        opened = rows.frame(spec.name, rows.open)
+        else:
+            taken = buckets.touched(opened, behind, suspects)
+        known = self.panes.known(taken, time)
         fresh = [self.panes.start(frame) for frame in (opened, behind) if frame is not None]
-        known = self.panes.known(state.take_rows(list(state.pieces), self.spec), time)
         old = 0 if behind is None else behind.height
         if suspects is not None:
             accepted = self._judge(suspects, pl.concat([known, *fresh]), time, out)
@@ -143,9 +149,13 @@ class Sessions(WindowOperator):
     def _compact(self, time: StepTime, state: StepState, stagger: int) -> None:
         """Do nothing: sessions are merged whenever one may end, so pieces do not pile up."""
 
+    def _buckets(self, state: StepState) -> Buckets:
+        return Buckets(state, self.spec)
+
     def _store(self, rows: pl.DataFrame, state: StepState, watermark_ms: int) -> None:
-        if rows.height:
-            state.append_whole(rows, lambda part: {**self._describe(part, watermark_ms), "is_settled": False})
+        end = pl.col("__until" if "__until" in rows.columns else "__end")
+        wake = wake_of(self.spec, end, watermark_ms)
+        self._buckets(state).store(rows, wake, lambda part: {**self._describe(part, watermark_ms), "is_settled": False})
 
     def _describe(self, rows: pl.DataFrame, watermark_ms: int) -> dict[str, object]:
         if "__until" in rows.columns:
