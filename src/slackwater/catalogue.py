@@ -313,6 +313,10 @@ CATALOGUE: Final[dict[str, str]] = {
     "DELTA_PATH": (
         '{what} takes the path of a table; got {got}; write it as in "lake/totals" or "s3a://bucket/totals"'
     ),
+    "DELTA_PATH_CREDENTIALS": (
+        "the path of a table is shown and logged, so {what} takes one without credentials; got {got}; give them to "
+        "Spark, for S3 as spark.hadoop.fs.s3a.access.key and spark.hadoop.fs.s3a.secret.key"
+    ),
     "DELTA_REFUSED": (
         "a table must take what a sink writes; {sink} refused {doing}: {why}; mend the table or the "
         "rows, and start again: nothing of it is visible, and it will be written once"

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from slackwater.errors import refuse
+from slackwater.secrets import shown_url
 
 
 def local_folder(path: str | os.PathLike[str], *, what: str) -> str:
@@ -14,5 +15,5 @@ def local_folder(path: str | os.PathLike[str], *, what: str) -> str:
         raise refuse("NOT_A_FOLDER", what=what, got=repr(path))
     folder = str(path).removeprefix("file://")
     if "://" in folder:
-        raise refuse("FOLDER_REMOTE", what=what, got=folder)
+        raise refuse("FOLDER_REMOTE", what=what, got=shown_url(folder))
     return str(Path(folder).absolute())

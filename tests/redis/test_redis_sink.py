@@ -530,7 +530,7 @@ def test_output_of_keys_alone_is_an_error() -> None:
 @pytest.mark.parametrize(
     "url, options, words",
     [
-        ("http://host?password=hush", {}, "got 'http://host'; correct it"),
+        ("http://host?password=hush", {}, r"an address without a password; got http://host\?…"),
         ("redis://:hush@host", {}, r"without a password; got redis://.*…@host; write password=sw.secret"),
         ("http://host", {}, "redis://host:6379/0"),
         ("redis://", {}, "redis://host:6379/0"),

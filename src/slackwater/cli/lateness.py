@@ -24,6 +24,7 @@ from slackwater.lateness_report import (
     measure_topic,
     print_report,
 )
+from slackwater.secrets import shown_url
 
 
 def lateness(
@@ -89,7 +90,7 @@ def lateness(
     elif kafka is not None and file is None and log is None and time is not None and form is None:
         servers, _, topic = kafka.rpartition("/")
         if not servers or not topic:
-            raise fault("LATENESS_KAFKA", got=kafka)
+            raise fault("LATENESS_KAFKA", got=shown_url(kafka))
         report = measure_topic(servers, topic, **given, target=target, limit=limit, watch=progress.watched)
     elif log is not None and kafka is None and file is None and time is not None:
         report = measure_log(log, **given, target=target, limit=limit, watch=progress.watched)  # type: ignore[arg-type]
