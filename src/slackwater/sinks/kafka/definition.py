@@ -127,6 +127,7 @@ def kafka(
 
     `key` is a column or several: text as UTF-8, bytes as they are, anything else as JSON; several columns
     make a JSON object. `value` is JSON of all columns, or a format that can encode, such as `sw.formats.avro(...)`.
+    JSON has no form for NaN and infinities: they are null there.
     `headers` are columns by name, or expressions such as `pl.lit("eu")`. The partition is chosen by the key as
     Java's clients choose it, unless `partitioner` is "consistent" (librdkafka's own) or "random".
 
