@@ -726,6 +726,10 @@ CATALOGUE: Final[dict[str, str]] = {
         "{share} of its rows are further behind (p99 is {measured}); raise it, or see what each "
         "choice costs with `slackwater lateness FILE`"
     ),
+    "LATENESS_FILE_TIMES": (
+        "the events of a log are received when their file is modified, and few may be ahead of that; stream `{stream}` "
+        "{found}; {remedy}"
+    ),
     "LATENESS_KAFKA": (
         "a topic is named by its servers and itself, SERVERS/TOPIC; got `{got}`; write for example "
         "`--kafka localhost:9092/orders`"

@@ -17,6 +17,7 @@ from slackwater.engine.front import Chunk
 from slackwater.engine.rows import RowContext, RowFunctions
 from slackwater.errors import fault
 from slackwater.eventtime.clock import MAX_MS, MIN_MS
+from slackwater.eventtime.durations import render_ms
 from slackwater.formats.dead_letters import HEADERS
 from slackwater.kafka.client import Cluster, kafka_errors, partition_name
 from slackwater.kafka.reading import topic_frames
@@ -88,6 +89,8 @@ def measure_stream(source: SourcePlan, chunks: Iterable[Chunk]) -> MeasuredStrea
             times.note(rows, chunk.partition)
             _note_span(spans.setdefault(chunk.partition, {}), chunk.file, rows["__ts"])
     times.tell(measured)
+    if source.time.max_ahead_ms is not None and isinstance(source.source, LogSource):
+        measured.doubtful = _doubts(measured, source.time.max_ahead_ms)
     for files in spans.values():
         measured.overtaken += _overtaken(files)
     return measured
@@ -165,6 +168,17 @@ def _note_losses(measured: MeasuredStream, context: RowContext) -> None:
             measured.left_out[reason] += number
         for reason, message in dead.unique("reason", keep="first").select("reason", "message").iter_rows():
             measured.examples.setdefault(reason, message)
+
+
+def _doubts(measured: MeasuredStream, max_ahead_ms: int) -> str:
+    """Return what speaks against the times of a log's files: more events are ahead of them than not."""
+    ahead, in_time = measured.left_out["ahead_of_clock"], sum(sketch.count for sketch in measured.sketches.values())
+    if ahead <= in_time:
+        return ""
+    return (
+        f"has {ahead:,} of {ahead + in_time:,} events more than max_ahead ({render_ms(max_ahead_ms)}) ahead of the "
+        "modification time of their file"
+    )
 
 
 def _note_span(spans: dict[str, tuple[int, int]], file: str, times: pl.Series) -> None:
