@@ -460,6 +460,10 @@ CATALOGUE: Final[dict[str, str]] = {
         "a folder with batches must say whose they are; `{path}` has batches but no owner's mark; "
         "choose another folder or delete this one"
     ),
+    "FOLDERS_NESTED": (
+        "what a pipeline writes must lie apart from what it reads and from its other outputs, or files of one would be "
+        "taken for the other's; `{inner}` of {who} {how} `{outer}` of {other}; give one of them another folder"
+    ),
     "FOLDER_REMOTE": ("{what} is a folder that driver and executors share; got `{got}`; give a local or mounted path"),
     "FOREACH_BATCH_FUNCTION": (
         "`foreach_batch` takes a function of (DataFrame, batch number); got {got}; pass the function itself"
@@ -1266,7 +1270,7 @@ CATALOGUE: Final[dict[str, str]] = {
     ),
     "SINK_SHARED": (
         "each output needs a place of its own, or their rows would mix; got `{place}` for both "
-        "`{first}` and `{second}`; give one of them another"
+        "{first} and {second}; give one of them another"
     ),
     "SINK_TWICE": (
         "an output goes to a place once; output `{output}` has two sinks that are {sink}, and one "

@@ -12,6 +12,7 @@ from slackwater.aggregates.base import Aggregate
 from slackwater.errors import near_miss, refuse
 from slackwater.expressions import check_clear, check_column_name, one_type, unknown_column
 from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA
+from slackwater.local_folders import lies_in
 from slackwater.operators.spec import WindowSpec
 from slackwater.plan import OutputPlan, Plan, RowNode, SourcePlan, StepPlan
 from slackwater.row_schemas import schema_after
@@ -228,7 +229,6 @@ class _Planner:
     def _check_ended(self, pipeline: str) -> None:
         """Refuse outputs that go nowhere, streams that a sink cannot take, and outputs that would mix."""
         self._check_used()
-        places: dict[str, str] = {}
         for output in self.outputs.values():
             owner = output.name.rsplit(".", 1)[0]
             if not output.sinks and output.kind == "late":
@@ -243,14 +243,22 @@ class _Planner:
                 others = output.sinks[:number]
                 if sink.uses_marks and str(sink) in map(str, others):
                     raise refuse("SINK_TWICE", sink=sink, output=output.name)
-                if sink.place is not None and sink.place in places:
-                    raise refuse("SINK_SHARED", place=sink.place, first=places[sink.place], second=output.name)
-                if sink.place is not None:
-                    places[sink.place] = output.name
+        self._check_places()
         for name in self.sinks:
             if name not in self.outputs:
                 owner = name.rsplit(".", 1)[0]
                 raise refuse("OUTPUT_UNKNOWN", name=name, hint=near_miss(owner, [*self.sources, *self.steps]))
+
+    def _check_places(self) -> None:
+        """Refuse outputs that would be written into one place, into one another, or into what is read."""
+        read = [(source.place, f"stream `{name}`") for name, source in self.sources.items()]
+        taken: list[tuple[str, str]] = [(place, whose) for place, whose in read if place is not None]
+        for output in self.outputs.values():
+            for place in (sink.place for sink in output.sinks if sink.place is not None):
+                mine = (place, f"output `{output.name}`")
+                for other in taken:
+                    _check_apart(mine, other)
+                taken.append(mine)
 
     def _check_used(self) -> None:
         """Refuse a stream or a step whose rows reach neither a sink nor another step."""
@@ -277,6 +285,18 @@ class _Planner:
             if spec.may_update and sink.replaced_by:
                 _check_replaces(sink, spec, output.name)
         return spec.keys
+
+
+def _check_apart(mine: tuple[str, str], other: tuple[str, str]) -> None:
+    """Refuse two places, each with what it is of, that are one or of which one holds the other."""
+    is_inside, is_around = lies_in(mine[0], other[0]), lies_in(other[0], mine[0])
+    if is_inside and is_around and other[1].startswith("output "):
+        first, second = (whose.removeprefix("output ") for _, whose in (other, mine))
+        raise refuse("SINK_SHARED", place=mine[0], first=first, second=second)
+    if is_inside or is_around:
+        (inner, who), (outer, whose) = (mine, other) if is_inside else (other, mine)
+        how = "is the folder" if is_inside and is_around else "lies in"
+        raise refuse("FOLDERS_NESTED", inner=inner, who=who, how=how, outer=outer, other=whose)
 
 
 def _check_replaces(sink: Sink, spec: WindowSpec, output: str) -> None:

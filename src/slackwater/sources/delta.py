@@ -39,6 +39,11 @@ class DeltaSource(Source):
         """The table's columns, and those of its changes if they are read."""
         return self.typed
 
+    @property
+    def place(self) -> str:
+        """The table."""
+        return self.path
+
     def __str__(self) -> str:
         return f"delta {self.path} from {self.start}"
 
