@@ -395,12 +395,12 @@ CATALOGUE: Final[dict[str, str]] = {
         "col.str.to_datetime()"
     ),
     "EXPORT_FOLDER": (
-        "a topic is written into a folder of its own; `{folder}` holds {count} files already; choose "
+        "a topic is written into a folder of its own; `{folder}` holds {count} already; choose "
         "another folder, or add to this one with `--append`"
     ),
     "EXPORT_NOT_LINES": (
-        "a record of a log is one line, or JSON that can be put on one; {count} records of `{topic}` "
-        "are neither and were written nowhere: {places}; look at them with Kafka's own tools, or "
+        "a record of a log is one line, or JSON that can be put on one; not so {count} of `{topic}`, "
+        "written nowhere: {places}; look at them with Kafka's own tools, or "
         "leave them out with `--skip`"
     ),
     "EXPRESSION_AMBIGUOUS": (
@@ -545,12 +545,12 @@ CATALOGUE: Final[dict[str, str]] = {
         "`pip install 'slackwater[kafka]'`"
     ),
     "KAFKA_DATA_LOSS": (
-        "records must not vanish before they are read; {count} records of stream `{stream}` are gone: "
+        "records must not vanish before they are read; gone from stream `{stream}`: {count}, "
         "{facts}; find out why (retention too short, a job stopped too long), then go on with what "
         'is left by on_data_loss="go_on" in the source, or start with a new checkpoint'
     ),
     "KAFKA_LOST": (
-        "records should stay until they are read; {count} records of stream `{stream}` are gone: "
+        "records should stay until they are read; gone from stream `{stream}`: {count}, "
         '{facts}; the job goes on without them, as on_data_loss="go_on" says'
     ),
     "KAFKA_METADATA": ("`metadata` names what Kafka knows of a record: {known}; got {got}; drop it or correct it"),
@@ -661,7 +661,7 @@ CATALOGUE: Final[dict[str, str]] = {
     ),
     "KAFKA_SINK_TOO_SLOW": (
         "a batch must be written before its transaction's time is over; output `{output}` took "
-        "{taken} ms for topic `{topic}`, and the broker ended the transaction after {limit} ms, so "
+        "{taken} for topic `{topic}`, and the broker ended the transaction after {limit}, so "
         "nothing of the batch is visible; make batches smaller, or raise transaction.timeout.ms in "
         "`options`"
     ),
@@ -689,7 +689,7 @@ CATALOGUE: Final[dict[str, str]] = {
     "KAFKA_TLS_PAIR": ("a client certificate and its key go together; got only `{got}`; give both, or neither"),
     "KAFKA_TOPICS": ("a Kafka source reads one of `topic`, `topics` or `pattern`; got {got}; give exactly one"),
     "KAFKA_TOPIC_EXISTS": (
-        "a topic is created once; {servers} has `{topic}` already, with {has} partitions and not "
+        "a topic is created once; {servers} has `{topic}` already, with {has} and not "
         "{wanted}; use it as it is, choose another name, or change its partitions with Kafka's own "
         "tools"
     ),
@@ -794,8 +794,8 @@ CATALOGUE: Final[dict[str, str]] = {
         '`format` of a log must be "json" (lines), "parquet" or "avro"; got {got}; leave it out for JSON lines'
     ),
     "LOG_LEFT": (
-        "a bounded run takes what is there when it starts; {count} files of `{path}` came later and are "
-        "not read: {files}; a run with a new checkpoint reads them"
+        "a bounded run takes what is there when it starts; it leaves {count} of `{path}` that came later "
+        "unread: {files}; a run with a new checkpoint reads them"
     ),
     "LOG_LINK": (
         "a link in a log must lead out of it, or its records would be read again and again; {path} leads "
@@ -810,11 +810,7 @@ CATALOGUE: Final[dict[str, str]] = {
         "a typed log's columns are those of its first file; `{path}` cannot be read: {cause}; mend or "
         "remove it, or give schema="
     ),
-    "LOG_STRAYS": (
-        "every file of a log must be read; {count} of `{path}` never will be: {files}; names that begin "
-        "with `_`, links that lead nowhere and files that changed after they were read are passed over; "
-        "write new records to new files, with other names"
-    ),
+    "LOG_STRAYS": ("every file of a log must be read; {count} of `{path}` never will be ({why}): {files}; {remedy}"),
     "LOG_WRITER_OPTION": "`{what}` of a log writer must be {rule}; got {got}; {remedy}",
     "MAP_EMPTY": (
         "a map function must work on an empty frame, or say its columns; got {cause} in `{step}`; "
@@ -1069,7 +1065,7 @@ CATALOGUE: Final[dict[str, str]] = {
         "once, and start it again if it is not running"
     ),
     "REDIS_KEY_NULL": (
-        "the key of a hash must not be null; got {count} keys with null in column `{column}` of "
+        "the key of a hash must not be null; got {count} with null in column `{column}` of "
         "output `{output}`, in batch {batch}; keep such rows away from the sink with "
         '.where(pl.col("{column}").is_not_null()), or fill them in'
     ),

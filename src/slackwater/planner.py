@@ -341,7 +341,9 @@ def _check_columns(step: Step, schema: pl.Schema) -> None:
 
 def _check_aggregate(step: Step, alias: str, aggregate: Aggregate, schema: pl.Schema) -> None:
     check_column_name(alias, place=f" in step `{step.name}`")
-    if alias in RESERVED_RESULTS or alias in step.windowed.keyed.keys or alias.startswith("__"):
+    if alias.startswith("__"):
+        raise refuse("RESERVED_COLUMN", name=alias)
+    if alias in RESERVED_RESULTS or alias in step.windowed.keyed.keys:
         raise refuse("AGGREGATE_NAME_TAKEN", step=step.name, alias=alias)
     check_clear(schema, aggregate.inputs(), step=f"{step.name}, aggregate {alias}")
     for expression in aggregate.inputs():

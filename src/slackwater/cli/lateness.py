@@ -14,7 +14,7 @@ from rich.console import Console
 
 from slackwater.cli.loading import load_pipeline
 from slackwater.engine.front import Chunk
-from slackwater.errors import fault
+from slackwater.errors import counted, fault
 from slackwater.lateness_picture import check_picture, write_picture
 from slackwater.lateness_report import (
     DEFAULT_TARGET,
@@ -134,7 +134,9 @@ class ReadingProgress:
             if now - said >= (0.2 if self.out.isatty() else self.every_s):
                 said = now
                 of = f"  file {files:,} of {reading.files:,}" if reading.files else ""
-                self._say(f"{reading.stream}: {records:,} records{of}  {records / (now - began):,.0f} records/s")
+                self._say(
+                    f"{reading.stream}: {counted(records, 'record')}{of}  {records / (now - began):,.0f} records/s"
+                )
 
     def end(self) -> None:
         """Wipe the line, so that the report stands alone."""

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TextIO
 
+from slackwater.errors import counted
 from slackwater.eventtime.clock import MIN_MS
 from slackwater.eventtime.durations import render_ms
 from slackwater.eventtime.times import LAST_USABLE_MS, render_time
@@ -57,8 +58,9 @@ class Progress:
         took = time.monotonic() - self._began
         totals = self.totals
         self._say(
-            f"{'finished' if finished else 'stopped'} after {took:.0f} s: {totals['rows']:,} rows in, "
-            f"{totals['panes']:,} panes shown, {_late(totals)}, {totals['dead']:,} dead letters{_filtered(totals)}",
+            f"{'finished' if finished else 'stopped'} after {took:.0f} s: {counted(totals['rows'], 'row')} in, "
+            f"{counted(totals['panes'], 'pane')} shown, {_late(totals)}, "
+            f"{counted(totals['dead'], 'dead letter')}{_filtered(totals)}",
             always=True,
         )
         for said in places(outputs, self.delivered):
@@ -92,7 +94,8 @@ def line(report: BatchReport, totals: Counts[str]) -> str:
         lag = f" (lag {_roughly(max(0, report.stats.now_ms - watermark))})"
     waiting = f"  {report.lag_records:,} waiting in Kafka" if report.lag else ""
     return (
-        f"batch {report.batch}  {report.rows:,} rows  {rate:,.0f} rows/s  watermark {render_time(watermark)}{lag}  "
+        f"batch {report.batch}  {counted(report.rows, 'row')}  {rate:,.0f} rows/s  "
+        f"watermark {render_time(watermark)}{lag}  "
         f"panes {totals['panes']:,}  late {totals['late']:,}  dead letters {totals['dead']:,}{waiting}{_held(report)}"
     )
 
@@ -159,7 +162,7 @@ class Counter:
         if now - self._said < self.every_s:
             return
         self._said = now
-        text = f"{self.verb} {number:,} records, {number / (now - self._began):,.0f} a second"
+        text = f"{self.verb} {counted(number, 'record')}, {number / (now - self._began):,.0f} a second"
         self.out.write(("\r" + text.ljust(self._width)) if self.out.isatty() else text + "\n")
         self._width = len(text)
         self.out.flush()

@@ -18,6 +18,7 @@ from rich.text import Text
 
 from slackwater.demo.definition import PURCHASES
 from slackwater.demo.feed import SPEED, Feed
+from slackwater.errors import counted
 from slackwater.eventtime.clock import MIN_MS
 from slackwater.eventtime.times import LAST_USABLE_MS, render_time
 from slackwater.runtime.report import BatchReport
@@ -159,7 +160,7 @@ class Screen:
         label, moment, lag = self._watermark()
         said = [
             f"{self.feed.elapsed_s:3.0f} s",
-            f"{self.records:,} records",
+            counted(self.records, "record"),
             f"{self.rate:,.0f} rows/s",
             f"{label} {moment}" + (f" ({lag})" if lag else ""),
             f"panes {self.panes:,}",

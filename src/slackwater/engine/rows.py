@@ -9,8 +9,9 @@ from functools import partial
 import polars as pl
 
 from slackwater.aggregates.base import WindowFailedError
-from slackwater.errors import SlackwaterError, fault
+from slackwater.errors import SlackwaterError, cause_of, fault
 from slackwater.eventtime.clock import MIN_MS
+from slackwater.eventtime.durations import render_ms
 from slackwater.eventtime.lateness import LatenessSketch
 from slackwater.eventtime.times import FIRST_USABLE_MS, LAST_USABLE_MS, render_time
 from slackwater.expressions import FAILURES
@@ -123,8 +124,9 @@ class RowFunctions:
             ahead = frame["__ts"] > context.now_ms + op.max_ahead_ms
             if ahead.any():
                 lost = frame.filter(ahead)
-                by = (lost["__ts"] - context.now_ms).cast(pl.String)
-                message = "event time is " + by + f" ms ahead of processing time {render_time(context.now_ms)}"
+                at = lost["__ts"].cast(pl.Datetime("ms")).dt.strftime("%Y-%m-%d %H:%M:%S%.3f")
+                most, now = render_ms(op.max_ahead_ms), render_time(context.now_ms)
+                message = "event time " + at + f" is more than max_ahead ({most}) ahead of processing time {now}"
                 bury(lost, node.step, pl.Series(["ahead_of_clock"]), message, context)
                 frame = frame.filter(~ahead)
         _note_times(frame, context)
@@ -205,7 +207,7 @@ def _sound(
         raise error
     if frame.height <= 1:
         cause = error.__cause__ if isinstance(error, WindowFailedError) and error.__cause__ else error
-        bad[first] = f"{type(cause).__name__}: {cause}"[:1000]
+        bad[first] = cause_of(cause)[:1000]
         return
     half = frame.height // 2
     for start, part in ((first, frame[:half]), (first + half, frame[half:])):

@@ -15,7 +15,7 @@ import polars as pl
 
 from slackwater.engine.front import Chunk
 from slackwater.engine.rows import RowContext, RowFunctions
-from slackwater.errors import fault
+from slackwater.errors import counted, fault
 from slackwater.eventtime.clock import MAX_MS, MIN_MS
 from slackwater.eventtime.durations import render_ms
 from slackwater.formats.dead_letters import HEADERS
@@ -176,8 +176,8 @@ def _doubts(measured: MeasuredStream, max_ahead_ms: int) -> str:
     if ahead <= in_time:
         return ""
     return (
-        f"has {ahead:,} of {ahead + in_time:,} events more than max_ahead ({render_ms(max_ahead_ms)}) ahead of the "
-        "modification time of their file"
+        f"has {ahead:,} of {counted(ahead + in_time, 'event')} more than max_ahead ({render_ms(max_ahead_ms)}) ahead "
+        "of the modification time of their file"
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Final
 
-from slackwater.errors import fault, refuse
+from slackwater.errors import counted, fault, refuse
 from slackwater.eventtime.clock import MAX_MS, MIN_MS
 from slackwater.eventtime.lateness import LatenessSketch
 from slackwater.lateness_report.ladder import COARSE_MS, round_up_ms, rungs, shorten_ms
@@ -271,7 +271,7 @@ def _nothing(stream: MeasuredStream) -> str:
     lost = [f"{number:,} {reason}" for reason, number in stream.left_out.most_common()]
     if stream.filtered:
         lost.append(f"{stream.filtered:,} filtered")
-    said = f"has no event in {stream.records:,} records ({', '.join(lost)})"
+    said = f"has no event in {counted(stream.records, 'record')} ({', '.join(lost)})"
     return f"{said}, for example: {next(iter(stream.examples.values()))}" if stream.examples else said
 
 

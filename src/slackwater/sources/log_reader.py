@@ -24,6 +24,7 @@ from slackwater.formats.schemas import normal_type
 from slackwater.formats.slices import places, views
 from slackwater.sources.log_listing import (
     LogFile,
+    file_facts,
     list_log,
     modified_ms,
     shown,
@@ -96,7 +97,7 @@ def read_chunks(
                 yield from _read_avro(path, chunk_bytes, columns)
         _check_unchanged(path, os.stat(path), length, modified_ms)  # noqa: PTH116
     except FileNotFoundError as error:
-        listed, found = _facts(length, modified_ms), "no such file"
+        listed, found = file_facts(length, modified_ms), "no such file"
         raise _fault("LOG_FILE_CHANGED", path=path, listed=listed, found=found) from error
     except (OSError, pa.ArrowException, pl.exceptions.PolarsError) as error:
         cause = f"{type(error).__name__}: {str(error).strip() or 'no details'}"[:500]
@@ -106,12 +107,8 @@ def read_chunks(
 def _check_unchanged(path: str, status: os.stat_result, length: int, listed_ms: int) -> None:
     found_ms = modified_ms(status)
     if (status.st_size, found_ms) != (length, listed_ms):
-        listed, found = _facts(length, listed_ms), _facts(status.st_size, found_ms)
+        listed, found = file_facts(length, listed_ms), file_facts(status.st_size, found_ms)
         raise _fault("LOG_FILE_CHANGED", path=path, listed=listed, found=found)
-
-
-def _facts(length: int, time_ms: int) -> str:
-    return f"{length} bytes, modified at {time_ms} ms"
 
 
 def _fault(code: str, *, path: str, **facts: object) -> LogFileError:

@@ -22,7 +22,7 @@ from uuid import uuid4
 import polars as pl
 
 from slackwater.crash_points import crash_point
-from slackwater.errors import fault, near_miss, refuse, render
+from slackwater.errors import counted, fault, near_miss, refuse, render
 from slackwater.eventtime.durations import Duration, duration_ms, render_ms
 from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA, dead_letters
 from slackwater.secrets import Secret, holds_credentials, is_confidential, shown_url
@@ -169,7 +169,7 @@ class _HttpWriter(SinkWriter):
             )
             self.rejects.deliver(refused, _Following(mark=known, before=None))
         if outcome.lost:
-            raise Unavailable(f"{len(outcome.lost)} requests failed, one with: {outcome.lost[0]}")
+            raise Unavailable(f"{counted(len(outcome.lost), 'request')} failed, one with: {outcome.lost[0]}")
 
     def close(self) -> None:
         """Let go of connections and threads."""

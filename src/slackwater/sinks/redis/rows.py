@@ -8,7 +8,7 @@ from typing import Final
 
 import polars as pl
 
-from slackwater.errors import fault, near_miss, refuse
+from slackwater.errors import counted, fault, near_miss, refuse
 from slackwater.formats.dead_letter_json import bytes_as_base64
 from slackwater.sinks.base import SinkBatch, Slot
 
@@ -68,7 +68,9 @@ class Hashes:
         rows = self._last_rows(batch)
         for name in self.key:
             if nulls := rows[name].null_count():
-                raise fault("REDIS_KEY_NULL", column=name, output=slot.output, batch=batch.batch, count=nulls)
+                raise fault(
+                    "REDIS_KEY_NULL", column=name, output=slot.output, batch=batch.batch, count=counted(nulls, "key")
+                )
         values = {str(n): _text(name, rows.schema[name]) for n, name in enumerate(self.fields(batch.schema), start=1)}
         gone = pl.col(RETRACTED).fill_null(value=False) if RETRACTED in rows.schema else pl.lit(value=False)
         texts = bytes_as_base64(rows).select(key=self._names(rows.schema), gone=gone, **values)
