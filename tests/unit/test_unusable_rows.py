@@ -124,10 +124,9 @@ def dead_letters_of(stream: Stream, *rows: dict[str, Any]) -> list[str]:
 
 def test_event_from_the_future_is_a_dead_letter_that_names_both_times() -> None:
     stream = sw.stream("s", rows_source(SCHEMA)).event_time("ts", max_ahead="10m")
-    assert dead_letters_of(stream, row(600_000), row(600_001)) == [
-        "event time 1970-01-01 00:10:00.001 is more than max_ahead (10m) ahead of "
-        "processing time 1970-01-01 00:00:00.000"
-    ]
+    [message] = dead_letters_of(stream, row(600_000), row(600_001))
+    at, now = "1970-01-01 00:10:00.001", "1970-01-01 00:00:00.000"
+    assert message == f"event time {at} is more than max_ahead (10m) ahead of processing time {now}"
 
 
 def test_dead_letter_has_the_first_line_of_what_polars_says() -> None:

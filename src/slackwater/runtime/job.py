@@ -349,7 +349,8 @@ class Job:
             for name, sketch in sketches.items():
                 known.setdefault(name, LatenessSketch.empty()).merge(sketch)
         stats.lateness.clear()
-        report_short_slack(self.plan, self.lateness, self._alerted)
+        assert self._clock is not None, "the clock that follows the batch"
+        report_short_slack(self.plan, self.lateness, self._clock, now_ms=stats.now_ms, reported=self._alerted)
         report_schemas(stats, self._alerted)
         self.dead_letters.note(stats)
 
