@@ -136,7 +136,7 @@ class _Planner:
         self, node: RowNode, paths: Iterable[tuple[tuple[RowOp, ...], str, str]], *, is_bytes: bool, has_time: bool
     ) -> RowNode:
         """Return `node` with everything that hangs on it, each row function checked against its input."""
-        outputs, steps, below = [], [], {}  # type: ignore[var-annotated]
+        outputs, steps, below = [], [], {}  # type: ignore[var-annotated]  # seen from what is added
         for ops, kind, name in paths:
             if ops:
                 below.setdefault(id(ops[0]), (ops[0], []))[1].append((ops[1:], kind, name))
@@ -224,7 +224,7 @@ class _Planner:
     def _output(self, name: str, schema: pl.Schema) -> None:
         kind = self.kinds.get(name, "late" if name.endswith(".late") else "dead_letters")
         sinks = tuple(self.sinks.get(name, ()))
-        self.outputs[name] = OutputPlan(name=name, kind=kind, schema=schema, sinks=sinks)  # type: ignore[arg-type]
+        self.outputs[name] = OutputPlan(name=name, kind=kind, schema=schema, sinks=sinks)  # type: ignore[arg-type]  # one of the kinds
 
     def _check_ended(self, pipeline: str) -> None:
         """Refuse outputs that go nowhere, streams that a sink cannot take, and outputs that would mix."""

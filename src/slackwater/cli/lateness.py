@@ -93,7 +93,7 @@ def lateness(
             raise fault("LATENESS_KAFKA", got=shown_url(kafka))
         report = measure_topic(servers, topic, **given, target=target, limit=limit, watch=progress.watched)
     elif log is not None and kafka is None and file is None and time is not None:
-        report = measure_log(log, **given, target=target, limit=limit, watch=progress.watched)  # type: ignore[arg-type]
+        report = measure_log(log, **given, target=target, limit=limit, watch=progress.watched)  # type: ignore[arg-type]  # by name
     else:
         raise fault("LATENESS_SUBJECT", got=_confusion(file, {"--log": log, "--kafka": kafka}, given))
     progress.end()

@@ -53,8 +53,8 @@ def delta_path(path: str | os.PathLike[str], *, what: str) -> str:
 
 def delta_session() -> SparkSession:
     """Return the session at hand; an error with what to write if it cannot work with Delta tables."""
-    from pyspark import SparkContext  # noqa: PLC0415
-    from pyspark.sql import SparkSession  # noqa: PLC0415
+    from pyspark import SparkContext  # noqa: PLC0415  needs Spark, which definitions do not
+    from pyspark.sql import SparkSession  # noqa: PLC0415  needs Spark, which definitions do not
 
     spark = SparkSession.getActiveSession()
     if spark is None:

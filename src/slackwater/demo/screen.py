@@ -67,7 +67,7 @@ class Screen:
             self.watermark_ms = report.watermark_ms
         now = time.monotonic()
         self._recent.append((now, report.rows))
-        while len(self._recent) > 2 and now - self._recent[0][0] > _RATE_OVER_S:  # noqa: PLR2004
+        while len(self._recent) > 2 and now - self._recent[0][0] > _RATE_OVER_S:  # noqa: PLR2004  two points make a rate
             self._recent.popleft()
         if self._live is None and self.feed.has_begun and now - self._printed >= _LINE_EVERY_S:
             self._printed = now
@@ -112,7 +112,7 @@ class Screen:
     @property
     def rate(self) -> float:
         """Records a second, over the last seconds."""
-        if len(self._recent) < 2:  # noqa: PLR2004
+        if len(self._recent) < 2:  # noqa: PLR2004  two points make a rate
             return 0.0
         (began, _), *rest = self._recent
         return sum(rows for _, rows in rest) / max(rest[-1][0] - began, 0.001)

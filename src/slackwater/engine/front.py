@@ -146,8 +146,8 @@ class Arrivals:
                 step,
                 f"{self.order}/{len(self.packets):06d}",
                 rows.height,
-                int(ends.min()),  # type: ignore[arg-type]
-                int(ends.max()),  # type: ignore[arg-type]
+                int(ends.min()),  # type: ignore[arg-type]  # whole numbers: Polars says any
+                int(ends.max()),  # type: ignore[arg-type]  # whole numbers: Polars says any
                 payload,
             )
         )

@@ -250,6 +250,6 @@ def _epoch_ms(expression: pl.Expr, dtype: pl.DataType) -> pl.Expr:
 
 def _note_times(frame: pl.DataFrame, context: RowContext) -> None:
     if frame.height:
-        context.max_ts_ms = max(context.max_ts_ms, int(frame["__ts"].max()))  # type: ignore[arg-type]
+        context.max_ts_ms = max(context.max_ts_ms, int(frame["__ts"].max()))  # type: ignore[arg-type]  # whole numbers: Polars says any
         if context.lateness is not None:
             context.newest_ms = context.lateness.observe(frame["__ts"].to_numpy(), context.newest_ms)

@@ -82,7 +82,7 @@ def measure_stream(source: SourcePlan, chunks: Iterable[Chunk]) -> MeasuredStrea
     for chunk in chunks:
         context = RowContext(source=chunk.source, partition=chunk.partition, now_ms=_received_ms(chunk))
         timed: list[pl.DataFrame] = []
-        functions.run(chunk.placed(), context, lambda _, rows, __, timed=timed: timed.append(rows))  # type: ignore[misc]
+        functions.run(chunk.placed(), context, lambda _, rows, __, timed=timed: timed.append(rows))  # type: ignore[misc]  # bound at once
         measured.records += chunk.frame.height
         _note_losses(measured, context)
         for rows in timed:
@@ -158,7 +158,7 @@ def _until_time(node: RowNode) -> RowNode | None:
 def _received_ms(chunk: Chunk) -> int:
     """Return when the last record of a chunk was received."""
     received = chunk.ingestion_ms
-    return int(received.max()) if isinstance(received, pl.Series) else received  # type: ignore[arg-type]
+    return int(received.max()) if isinstance(received, pl.Series) else received  # type: ignore[arg-type]  # whole numbers: Polars says any
 
 
 def _note_losses(measured: MeasuredStream, context: RowContext) -> None:
@@ -185,7 +185,7 @@ def _note_span(spans: dict[str, tuple[int, int]], file: str, times: pl.Series) -
     """Widen what is known of the times in a file."""
     if len(times):
         first, last = spans.get(file, (MAX_MS, MIN_MS))
-        spans[file] = min(first, int(times.min())), max(last, int(times.max()))  # type: ignore[arg-type]
+        spans[file] = min(first, int(times.min())), max(last, int(times.max()))  # type: ignore[arg-type]  # whole numbers: Polars says any
 
 
 def _overtaken(spans: Mapping[str, tuple[int, int]]) -> Iterator[str]:

@@ -279,5 +279,5 @@ def _plain(value: object) -> object:
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     if hasattr(value, "__dataclass_fields__"):
-        return asdict(value)  # type: ignore[call-overload]
+        return asdict(value)  # type: ignore[call-overload]  # an instance, not a class
     return dict(value) if isinstance(value, Mapping) else value

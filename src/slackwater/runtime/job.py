@@ -263,7 +263,7 @@ class Job:
             if self._stopping.is_set():
                 # Ends the query from inside, with nothing begun; Spark would print it as a failure.
                 hush(self.spark, self.plan.name)
-                raise _Stopped  # noqa: TRY301
+                raise _Stopped  # noqa: TRY301  caught below with all others
             self._batch(frame, number)
         except BaseException as error:
             self.owed = number if isinstance(error, StoppedWaitingError) else None
