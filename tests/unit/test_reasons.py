@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[2] / "src" / "slackwater"
-BARE = re.compile(r"# (noqa(: [A-Z0-9, ]+)?|type: ignore(\[[a-z, -]+\])?)\s*$")
+BARE = re.compile(r"# (noqa(: [A-Z]+[0-9]+(, ?[A-Z]+[0-9]+)*)?|type: ignore(\[[a-z, -]+\])?)\s*$")
 
 
 def test_rule_that_is_switched_off_has_its_reason_beside_it() -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections import Counter as Counts
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TextIO
 
@@ -24,17 +25,25 @@ _WORTH_SAYING_MS: Final = 1_000
 
 @dataclass(kw_only=True)
 class Progress:
-    """Says what every batch did; on a terminal it rewrites one line, elsewhere it prints one now and then."""
+    """Says what every batch did; on a terminal it rewrites one line, elsewhere it prints one now and then.
+
+    While nothing comes in and nothing changes, that is once a minute.
+    """
 
     quiet: bool = False
     out: TextIO = sys.stderr
+    verbose: bool = False
+    """Whether batches in which nothing comes in and nothing changes are told as often as others."""
     every_s: float = 2.0
+    idle_every_s: float = 60.0
+    clock: Callable[[], float] = time.monotonic
     totals: Counts[str] = field(default_factory=Counts)
     delivered: Counts[str] = field(default_factory=Counts)
     """Rows of each output since the start."""
     _began: float = field(default_factory=time.monotonic)
-    _printed: float = 0.0
+    _printed: float = -math.inf
     _last: str = ""
+    _state: object = None
 
     def begin(self, name: str) -> None:
         """Say that the job starts; the first batch takes a while to come."""
@@ -49,7 +58,9 @@ class Progress:
         self.totals["filtered"] += report.filtered
         self.totals["added"] += report.added
         self.delivered.update(report.rows_out)
-        self._say(line(report, self.totals), always=False)
+        state = (report.watermark_ms, report.lag_records, dict(self.totals))
+        is_idle, self._state = state == self._state and not self.verbose, state
+        self._say(line(report, self.totals), always=False, every_s=self.idle_every_s if is_idle else self.every_s)
 
     def end(self, outputs: Sequence[OutputPlan], *, finished: bool = False, owed: int | None = None) -> None:
         """Say what the whole run did, where its rows are, and which batch a sink is still owed."""
@@ -68,12 +79,12 @@ class Progress:
         if owed is not None:
             self._say(f"batch {owed} is still to be delivered: start again with the same checkpoint", always=True)
 
-    def _say(self, text: str, *, always: bool) -> None:
+    def _say(self, text: str, *, always: bool, every_s: float = 0.0) -> None:
         if self.quiet:
             return
         terminal = self.out.isatty()
-        now = time.monotonic()
-        if not always and not terminal and now - self._printed < self.every_s:
+        now = self.clock()
+        if not always and not terminal and now - self._printed < every_s:
             return
         self._printed = now
         if terminal and not always:

@@ -419,9 +419,12 @@ def run_pipeline(plan: Plan, **options: Any) -> Job:  # noqa: ANN401  as make_jo
     `bounded`, `trigger` (the pause between batches), `master`, `partitions`, `accept_changes`, `take_over`,
     `on_start` (called when what needs no Spark was checked), `on_batch`.
     """
-    job = make_job(plan, **options)
+    stopped = threading.Event()
+    with stopped_by_signals(stopped.set):
+        job = make_job(plan, **options)
     with stopped_by_signals(job.stop):
-        job.run()
+        if not stopped.is_set():
+            job.run()
     return job
 
 
