@@ -313,6 +313,10 @@ CATALOGUE: Final[dict[str, str]] = {
     "DELTA_PATH": (
         '{what} takes the path of a table; got {got}; write it as in "lake/totals" or "s3a://bucket/totals"'
     ),
+    "DELTA_PATH_CREDENTIALS": (
+        "the path of a table is shown and logged, so {what} takes one without credentials; got {got}; give them to "
+        "Spark, for S3 as spark.hadoop.fs.s3a.access.key and spark.hadoop.fs.s3a.secret.key"
+    ),
     "DELTA_REFUSED": (
         "a table must take what a sink writes; {sink} refused {doing}: {why}; mend the table or the "
         "rows, and start again: nothing of it is visible, and it will be written once"
@@ -391,12 +395,12 @@ CATALOGUE: Final[dict[str, str]] = {
         "col.str.to_datetime()"
     ),
     "EXPORT_FOLDER": (
-        "a topic is written into a folder of its own; `{folder}` holds {count} files already; choose "
+        "a topic is written into a folder of its own; `{folder}` holds {count} already; choose "
         "another folder, or add to this one with `--append`"
     ),
     "EXPORT_NOT_LINES": (
-        "a record of a log is one line, or JSON that can be put on one; {count} records of `{topic}` "
-        "are neither and were written nowhere: {places}; look at them with Kafka's own tools, or "
+        "a record of a log is one line, or JSON that can be put on one; not so {count} of `{topic}`, "
+        "written nowhere: {places}; look at them with Kafka's own tools, or "
         "leave them out with `--skip`"
     ),
     "EXPRESSION_AMBIGUOUS": (
@@ -455,6 +459,10 @@ CATALOGUE: Final[dict[str, str]] = {
     "FILES_UNMARKED": (
         "a folder with batches must say whose they are; `{path}` has batches but no owner's mark; "
         "choose another folder or delete this one"
+    ),
+    "FOLDERS_NESTED": (
+        "what a pipeline writes must lie apart from what it reads and from its other outputs, or files of one would be "
+        "taken for the other's; `{inner}` of {who} {how} `{outer}` of {other}; give one of them another folder"
     ),
     "FOLDER_REMOTE": ("{what} is a folder that driver and executors share; got `{got}`; give a local or mounted path"),
     "FOREACH_BATCH_FUNCTION": (
@@ -541,12 +549,12 @@ CATALOGUE: Final[dict[str, str]] = {
         "`pip install 'slackwater[kafka]'`"
     ),
     "KAFKA_DATA_LOSS": (
-        "records must not vanish before they are read; {count} records of stream `{stream}` are gone: "
+        "records must not vanish before they are read; gone from stream `{stream}`: {count}, "
         "{facts}; find out why (retention too short, a job stopped too long), then go on with what "
         'is left by on_data_loss="go_on" in the source, or start with a new checkpoint'
     ),
     "KAFKA_LOST": (
-        "records should stay until they are read; {count} records of stream `{stream}` are gone: "
+        "records should stay until they are read; gone from stream `{stream}`: {count}, "
         '{facts}; the job goes on without them, as on_data_loss="go_on" says'
     ),
     "KAFKA_METADATA": ("`metadata` names what Kafka knows of a record: {known}; got {got}; drop it or correct it"),
@@ -653,7 +661,7 @@ CATALOGUE: Final[dict[str, str]] = {
     ),
     "KAFKA_SINK_TOO_SLOW": (
         "a batch must be written before its transaction's time is over; output `{output}` took "
-        "{taken} ms for topic `{topic}`, and the broker ended the transaction after {limit} ms, so "
+        "{taken} for topic `{topic}`, and the broker ended the transaction after {limit}, so "
         "nothing of the batch is visible; make batches smaller, or raise transaction.timeout.ms in "
         "`options`"
     ),
@@ -681,7 +689,7 @@ CATALOGUE: Final[dict[str, str]] = {
     "KAFKA_TLS_PAIR": ("a client certificate and its key go together; got only `{got}`; give both, or neither"),
     "KAFKA_TOPICS": ("a Kafka source reads one of `topic`, `topics` or `pattern`; got {got}; give exactly one"),
     "KAFKA_TOPIC_EXISTS": (
-        "a topic is created once; {servers} has `{topic}` already, with {has} partitions and not "
+        "a topic is created once; {servers} has `{topic}` already, with {has} and not "
         "{wanted}; use it as it is, choose another name, or change its partitions with Kafka's own "
         "tools"
     ),
@@ -721,6 +729,10 @@ CATALOGUE: Final[dict[str, str]] = {
         "the out-of-orderness should cover 99 % of the rows; stream `{stream}` allows {slack}, and "
         "{share} of its rows are further behind (p99 is {measured}); raise it, or see what each "
         "choice costs with `slackwater lateness FILE`"
+    ),
+    "LATENESS_FILE_TIMES": (
+        "the events of a log are received when their file is modified, and few may be ahead of that; stream `{stream}` "
+        "{found}; {remedy}"
     ),
     "LATENESS_KAFKA": (
         "a topic is named by its servers and itself, SERVERS/TOPIC; got `{got}`; write for example "
@@ -782,8 +794,8 @@ CATALOGUE: Final[dict[str, str]] = {
         '`format` of a log must be "json" (lines), "parquet" or "avro"; got {got}; leave it out for JSON lines'
     ),
     "LOG_LEFT": (
-        "a bounded run takes what is there when it starts; {count} files of `{path}` came later and are "
-        "not read: {files}; a run with a new checkpoint reads them"
+        "a bounded run takes what is there when it starts; it leaves {count} of `{path}` that came later "
+        "unread: {files}; a run with a new checkpoint reads them"
     ),
     "LOG_LINK": (
         "a link in a log must lead out of it, or its records would be read again and again; {path} leads "
@@ -798,11 +810,7 @@ CATALOGUE: Final[dict[str, str]] = {
         "a typed log's columns are those of its first file; `{path}` cannot be read: {cause}; mend or "
         "remove it, or give schema="
     ),
-    "LOG_STRAYS": (
-        "every file of a log must be read; {count} of `{path}` never will be: {files}; names that begin "
-        "with `_`, links that lead nowhere and files that changed after they were read are passed over; "
-        "write new records to new files, with other names"
-    ),
+    "LOG_STRAYS": ("every file of a log must be read; {count} of `{path}` never will be ({why}): {files}; {remedy}"),
     "LOG_WRITER_OPTION": "`{what}` of a log writer must be {rule}; got {got}; {remedy}",
     "MAP_EMPTY": (
         "a map function must work on an empty frame, or say its columns; got {cause} in `{step}`; "
@@ -1257,7 +1265,7 @@ CATALOGUE: Final[dict[str, str]] = {
     ),
     "SINK_SHARED": (
         "each output needs a place of its own, or their rows would mix; got `{place}` for both "
-        "`{first}` and `{second}`; give one of them another"
+        "{first} and {second}; give one of them another"
     ),
     "SINK_TWICE": (
         "an output goes to a place once; output `{output}` has two sinks that are {sink}, and one "

@@ -61,6 +61,17 @@ def unwritable(code: str, **facts: object) -> UnwritableError:
     return UnwritableError(code, render(code, **facts))
 
 
+def counted(number: int, what: str) -> str:
+    """Return a number with what it counts: 1 row, 2,000 rows."""
+    return f"{number:,} {what}{'s' * (number != 1)}"
+
+
+def cause_of(error: BaseException) -> str:
+    """Return an error's type and the first line of its text: what follows is of no use in one line."""
+    said = str(error).strip().partition("\n")[0].rstrip()
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+
+
 def near_miss(name: str, known: Iterable[str]) -> str:
     """Return ' (did you mean `x`?)' when one of `known` is close to `name`, else ''."""
     close = difflib.get_close_matches(name, list(known), n=1)

@@ -16,7 +16,12 @@ def explain(plan: Plan) -> str:
         lines += ["", f"source {source.name}: {source.source}", *_watermark(source)]
         lines += _tree(source.rows, plan, outputs, indent="  ")
         lines += _output(outputs[source.dead_letters], "  ", "dead letters")
-    return "\n".join(lines) + "\n"
+    return "".join(f"{_printable(line)}\n" for line in lines)
+
+
+def _printable(line: str) -> str:
+    """Return a line with what cannot be printed, as in names with line breaks, written as escapes."""
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in line)
 
 
 def _watermark(source: SourcePlan) -> list[str]:

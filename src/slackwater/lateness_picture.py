@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final, Literal
 from xml.sax.saxutils import escape
 
-from slackwater.errors import fault
+from slackwater.errors import counted, fault
 from slackwater.eventtime.durations import render_ms
 from slackwater.eventtime.lateness import LatenessSketch
 from slackwater.lateness_report.ladder import COARSE_MS, round_down_ms, round_up_ms, rungs
@@ -102,7 +102,7 @@ def _summary(stream: StreamReport) -> str:
     best = stream.recommended
     return (
         f"{stream.name}: recommended out_of_orderness {render_ms(best.out_of_orderness_ms)}, "
-        f"which leaves {percent(best.share_behind)} of {stream.events:,} events behind the watermark"
+        f"which leaves {percent(best.share_behind)} of {counted(stream.events, 'event')} behind the watermark"
     )
 
 
@@ -110,7 +110,7 @@ def _panel(stream: StreamReport) -> Iterator[str]:
     scale = _scale(stream)
     yield _text(_LEFT, 34, f"{stream.name}: events behind the watermark", "ink", size=18, weight=600)
     number = len(stream.partitions)
-    said = f"{stream.events:,} events in {number:,} partition{'s' * (number != 1)}"
+    said = f"{counted(stream.events, 'event')} in {counted(number, 'partition')}"
     yield _text(_LEFT, 56, said + ("" if stream.max_ms else ", all of them in order"), "soft", size=13)
     yield from _axes(scale)
     yield from _curves(stream, scale)

@@ -9,9 +9,10 @@ from typing import get_args
 import polars as pl
 
 from slackwater.aggregates.base import Aggregate
-from slackwater.errors import near_miss, refuse
+from slackwater.errors import refuse
 from slackwater.expressions import check_clear, check_column_name, one_type, unknown_column
 from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA
+from slackwater.local_folders import lies_in
 from slackwater.operators.spec import WindowSpec
 from slackwater.plan import OutputPlan, Plan, RowNode, SourcePlan, StepPlan
 from slackwater.row_schemas import schema_after
@@ -135,7 +136,7 @@ class _Planner:
         self, node: RowNode, paths: Iterable[tuple[tuple[RowOp, ...], str, str]], *, is_bytes: bool, has_time: bool
     ) -> RowNode:
         """Return `node` with everything that hangs on it, each row function checked against its input."""
-        outputs, steps, below = [], [], {}  # type: ignore[var-annotated]
+        outputs, steps, below = [], [], {}  # type: ignore[var-annotated]  # seen from what is added
         for ops, kind, name in paths:
             if ops:
                 below.setdefault(id(ops[0]), (ops[0], []))[1].append((ops[1:], kind, name))
@@ -223,12 +224,11 @@ class _Planner:
     def _output(self, name: str, schema: pl.Schema) -> None:
         kind = self.kinds.get(name, "late" if name.endswith(".late") else "dead_letters")
         sinks = tuple(self.sinks.get(name, ()))
-        self.outputs[name] = OutputPlan(name=name, kind=kind, schema=schema, sinks=sinks)  # type: ignore[arg-type]
+        self.outputs[name] = OutputPlan(name=name, kind=kind, schema=schema, sinks=sinks)  # type: ignore[arg-type]  # one of the kinds
 
     def _check_ended(self, pipeline: str) -> None:
         """Refuse outputs that go nowhere, streams that a sink cannot take, and outputs that would mix."""
         self._check_used()
-        places: dict[str, str] = {}
         for output in self.outputs.values():
             owner = output.name.rsplit(".", 1)[0]
             if not output.sinks and output.kind == "late":
@@ -243,14 +243,7 @@ class _Planner:
                 others = output.sinks[:number]
                 if sink.uses_marks and str(sink) in map(str, others):
                     raise refuse("SINK_TWICE", sink=sink, output=output.name)
-                if sink.place is not None and sink.place in places:
-                    raise refuse("SINK_SHARED", place=sink.place, first=places[sink.place], second=output.name)
-                if sink.place is not None:
-                    places[sink.place] = output.name
-        for name in self.sinks:
-            if name not in self.outputs:
-                owner = name.rsplit(".", 1)[0]
-                raise refuse("OUTPUT_UNKNOWN", name=name, hint=near_miss(owner, [*self.sources, *self.steps]))
+        self._check_places()
 
     def _check_used(self) -> None:
         """Refuse a stream or a step whose rows reach neither a sink nor another step."""
@@ -277,6 +270,18 @@ class _Planner:
             if spec.may_update and sink.replaced_by:
                 _check_replaces(sink, spec, output.name)
         return spec.keys
+
+
+def _check_apart(mine: tuple[str, str], other: tuple[str, str]) -> None:
+    """Refuse two places, each with what it is of, that are one or of which one holds the other."""
+    is_inside, is_around = lies_in(mine[0], other[0]), lies_in(other[0], mine[0])
+    if is_inside and is_around and other[1].startswith("output "):
+        first, second = (whose.removeprefix("output ") for _, whose in (other, mine))
+        raise refuse("SINK_SHARED", place=mine[0], first=first, second=second)
+    if is_inside or is_around:
+        (inner, who), (outer, whose) = (mine, other) if is_inside else (other, mine)
+        how = "is the folder" if is_inside and is_around else "lies in"
+        raise refuse("FOLDERS_NESTED", inner=inner, who=who, how=how, outer=outer, other=whose)
 
 
 def _check_replaces(sink: Sink, spec: WindowSpec, output: str) -> None:
@@ -321,7 +326,9 @@ def _check_columns(step: Step, schema: pl.Schema) -> None:
 
 def _check_aggregate(step: Step, alias: str, aggregate: Aggregate, schema: pl.Schema) -> None:
     check_column_name(alias, place=f" in step `{step.name}`")
-    if alias in RESERVED_RESULTS or alias in step.windowed.keyed.keys or alias.startswith("__"):
+    if alias.startswith("__"):
+        raise refuse("RESERVED_COLUMN", name=alias)
+    if alias in RESERVED_RESULTS or alias in step.windowed.keyed.keys:
         raise refuse("AGGREGATE_NAME_TAKEN", step=step.name, alias=alias)
     check_clear(schema, aggregate.inputs(), step=f"{step.name}, aggregate {alias}")
     for expression in aggregate.inputs():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from slackwater.errors import DefinitionError, refuse
+from slackwater.errors import DefinitionError, cause_of, refuse
 from slackwater.expressions import check_column_name, check_predicate, one_type, result_schema
 from slackwater.rowops import Decode, Map, MapResultError, RowOp, Select, TakeTime, Validate, Where, WithColumns
 
@@ -78,7 +78,7 @@ def _mapped(op: Map, schema: pl.Schema, step: str) -> pl.Schema:
     except (Exception, SystemExit) as error:  # the user's own function may raise anything
         if op.schema is not None:  # it need not work without rows
             return op.schema
-        raise refuse("MAP_EMPTY", step=step, cause=f"{type(error).__name__}: {error}") from error
+        raise refuse("MAP_EMPTY", step=step, cause=cause_of(error)) from error
     if op.schema is not None:
         return op.schema
     found = pl.Schema({name: dtype for name, dtype in made.schema.items() if name not in HIDDEN})

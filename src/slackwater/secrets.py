@@ -7,12 +7,18 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+from urllib.parse import unquote_plus
 
 from slackwater.errors import fault, refuse
 
 _TELLING: Final = re.compile(r"pass(word|wd|phrase)|pwd|secret|token|apikey|accesskey|credential|signature")
 _ALONE: Final = frozenset({"auth", "authorization", "bearer", "jwt", "pass", "sig"})
 _MOUNTED: Final = Path("/run/secrets")
+_SCHEME: Final = re.compile(r"(?:[a-z][a-z0-9+.-]*://)?", re.IGNORECASE)
+_PLACE: Final = re.compile(r"([^/?#;]*)((?:/[^/?#;]*)?)(.*)", re.DOTALL)
+_HOSTS: Final = re.compile(r"[\w.,:%\[\]-]*")
+_LONGEST_SHOWN: Final = 24
+"""Letters of a path's first part; a longer one is more likely a token than a name."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +47,31 @@ def is_confidential(name: str) -> bool:
     """Return whether a setting of this name, however it is spelt, most likely holds a secret."""
     plain = re.sub(r"[^a-z]", "", name.lower())
     return plain in _ALONE or _TELLING.search(plain) is not None
+
+
+def shown_url(url: str) -> str:
+    """Return an address as messages and files may show it: scheme, hosts and the first part of the path.
+
+    User and password, parameters, query and fragment may hold a secret, and so may a webhook's path: none is shown.
+    """
+    scheme, rest = _split(url)
+    _, at, rest = rest.rpartition("@")
+    hosts, first, tail = _PLACE.findall(rest)[0]
+    hosts = hosts if _HOSTS.fullmatch(hosts) else "…"
+    first = first if len(first) <= 1 + _LONGEST_SHOWN else "/…"
+    return f"{scheme}{'…@' if at else ''}{hosts}{first}{tail if tail in ('', '/') else f'{tail[0]}…'}"
+
+
+def holds_credentials(url: str) -> bool:
+    """Return whether an address has a password, or a parameter that by its name is most likely a secret."""
+    user, _, _ = _split(url)[1].partition("/")[0].rpartition("@")
+    names = (setting.partition("=")[0] for setting in re.split(r"[?&;#]", url)[1:])
+    return ":" in user or any(is_confidential(unquote_plus(name)) for name in names)
+
+
+def _split(url: str) -> tuple[str, str]:
+    scheme = _SCHEME.findall(url)[0]
+    return scheme, url.removeprefix(scheme)
 
 
 def secret(name: str, *, file: str | Path | None = None) -> Secret:

@@ -7,6 +7,9 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Final
+
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextmanager
@@ -19,7 +22,23 @@ def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
     def handle(_signal: int, _frame: FrameType | None) -> None:
         stop()
 
-    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    with kept_handlers():
+        for number in _SIGNALS:
+            signal.signal(number, handle)
+        yield
+
+
+@contextmanager
+def kept_handlers() -> Iterator[None]:
+    """Let SIGINT and SIGTERM be handled afterwards as before, whatever is set inside.
+
+    Spark sets a handler of its own when it starts: it calls Java from inside whatever Java is just called for, and
+    both calls fail with their stacks printed.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
     try:
         yield
     finally:

@@ -396,7 +396,7 @@ def test_requests_that_wait_are_spoken_of(receiver: Receiver, monkeypatch: pytes
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_redirection_is_not_followed(receiver: Receiver, status: int) -> None:
     receiver.faults.append(Fault(status=status, headers=(("Location", "https://elsewhere/rows?token=1"),)))
-    with pytest.raises(RunError, match=rf"HTTP_REDIRECT.*status {status} and the address https://elsewhere/rows;"):
+    with pytest.raises(RunError, match=rf"HTTP_REDIRECT.*status {status} and the address https://elsewhere/rows\?…;"):
         job(receiver).deliver(rows(1))
     assert len(receiver.seen) == 1
 
@@ -426,6 +426,15 @@ def test_secret_is_not_shown_in_letters(receiver: Receiver, monkeypatch: pytest.
     with job(receiver, headers={"X-Api-Key": secret("TOKEN")}) as run:
         run.deliver(rows(1))
     assert letters(run)["message"].to_list() == ["HTTP 400 who is …?"]
+
+
+def test_path_of_a_webhook_is_shown_nowhere(receiver: Receiver) -> None:
+    receiver.judge = lambda seen: Fault(status=404, body=f"no {seen.path}".encode())
+    sink = http(f"{receiver.url}/T0/tide-table", key="user", rejected=memory())
+    with SinkHarness(sink=sink, schema=SCHEMA) as run, pytest.warns(SinkWarning, match="HTTP_REJECTED") as said:
+        run.deliver(rows(1))
+    assert letters(run)["message"].to_list() == ["HTTP 404 no /results/T0/…"]
+    assert "tide-table" not in f"{sink} {sink!r} {said[0].message}"
 
 
 def test_secret_that_is_no_header_is_not_shown(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -489,7 +498,7 @@ def test_missing_client_says_what_to_install(receiver: Receiver, monkeypatch: py
 @pytest.mark.parametrize(
     "url, options, words",
     [
-        ("https://ann:hush@host/", {}, r"without credentials; got https://…@host; write headers="),
+        ("https://ann:hush@host/", {}, r"without credentials; got https://…@host/; write headers="),
         ("ftp://host/", {}, "https://host/path; got 'ftp://host/'"),
         ("https:///path", {}, "https://host/path"),
         ("https://host/#top", {}, "https://host/path"),
@@ -500,7 +509,7 @@ def test_missing_client_says_what_to_install(receiver: Receiver, monkeypatch: py
         ("http://host/?token=hush", {}, r"without credentials; got http://host/\?…; write headers="),
         ("http://host/?a=1&API_Key=hush", {}, "without credentials"),
         ("http://host/?access%5Ftoken=hush", {}, "without credentials"),
-        ("ftp://host/?a=hush", {}, "https://host/path; got 'ftp://host/'"),
+        ("ftp://host/?a=hush", {}, r"https://host/path; got 'ftp://host/\?…'"),
         ("http://host/", {"rejected": None}, "a sink, for the rows refused; got None; write for example"),
         ("http://host/", {"method": "GET"}, "one of POST, PUT, PATCH; got 'GET'"),
         ("http://host/", {"concurrency": 0}, "a whole number from 1 to 64; got 0"),
@@ -534,6 +543,6 @@ def test_what_follows_the_question_mark_is_not_shown() -> None:
 def test_sink_has_the_place_of_its_refused_rows(tmp_path: Path) -> None:
     sink = http("http://host/rows?x=1", rejected=files(tmp_path))
     assert sink.place == str(tmp_path)
-    assert str(sink) == f"http POST http://host/rows (refused rows to files {tmp_path} (Parquet))"
+    assert str(sink) == f"http POST http://host/rows?… (refused rows to files {tmp_path} (Parquet))"
     slot = Slot(pipeline="test", output="results", schema=SCHEMA)
     assert http_module._rejected_slot(slot) == replace(slot, output="results.rejected", schema=DEAD_LETTER_SCHEMA)

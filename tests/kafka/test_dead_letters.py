@@ -115,7 +115,7 @@ def test_record_that_is_no_letter_is_named_by_its_offset_and_one_without_a_value
     producer.produce(dead, None, b"key")
     producer.flush(30)
     topics.produce(dead, [encode_letters(letters([b"a"]))[0].encode()])
-    assert "1 dead letters" in run("stats", url(topics, dead))
+    assert "1 dead letter in" in run("stats", url(topics, dead))
     topics.produce(dead, [b"nothing"])
     with pytest.raises(SlackwaterError, match=r"DEAD_LETTER_JSON.*offset 2 of partition 0 of kafka://.* is b'nothing'"):
         run("list", url(topics, dead))

@@ -121,7 +121,7 @@ def test_record_that_is_no_line_is_put_on_one_or_named(topics: Topics, tmp_path:
     [file] = list_log(back)
     first, second = Path(file.path).read_text().splitlines()
     assert (json.loads(first), second) == ({"id": 1, "s": "a\nb"}, '{"id":2}')
-    with pytest.raises(RunError, match=r"EXPORT_FOLDER.*holds 1 files already; choose another folder.*--append"):
+    with pytest.raises(RunError, match=r"EXPORT_FOLDER.*holds 1 file already; choose another folder.*--append"):
         CliRunner().invoke(app, command, catch_exceptions=False)
     more = CliRunner().invoke(app, [*command, "--append", "--skip"])
     assert more.exit_code == 0, more.output

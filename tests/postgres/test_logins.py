@@ -55,6 +55,13 @@ def test_password_is_read_where_it_is_used_and_a_wrong_one_is_said(
     assert database.sql("SELECT total FROM totals") == [(1,)]
 
 
+def test_values_of_options_are_not_repeated(database: Database) -> None:
+    url = f"{database.server.url(database=database.name)}&options=-c%20work_mem%3Dxyzzy"
+    with pytest.raises(RunError, match=r"invalid value for parameter \"work_mem\": \"…\"") as said:
+        SinkHarness(sink=postgres(url, "totals", retry_for="0s"), schema=TOTALS).start()
+    assert "xyzzy" not in str(said.value)
+
+
 def kept_out(server: LocalServer, words: str, **where: str) -> None:
     sink = postgres(server.url(**where), "totals")
     with pytest.raises(RunError, match=rf"POSTGRES_LOGIN.*is there and said: .*{words}.*, and start again"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections import Counter
+from collections.abc import Mapping
 
 import numpy as np
 import pytest
@@ -12,10 +13,13 @@ import pytest
 import slackwater as sw
 from slackwater.engine.batch_stats import BatchStats, StreamStats
 from slackwater.errors import RunError
+from slackwater.eventtime.clock import Clock, PartitionTime, StreamTime
 from slackwater.eventtime.lateness import LatenessSketch
 from slackwater.runtime.alerts import SchemaWarning, SlackWarning, report_schemas, report_short_slack
 from slackwater.runtime.dead_letter_share import DeadLetterShare, DeadLetterWarning
 from slackwater.testing import Harness
+
+NOW_MS = 10_000_000
 
 
 def plan_with(slack: str) -> sw.Pipeline:
@@ -30,21 +34,52 @@ def sketch_of(late_ms: int, *, rows: int) -> LatenessSketch:
     return sketch
 
 
+def report(
+    measured: dict[str, dict[str, LatenessSketch]],
+    reported: set[str],
+    *,
+    slack: str = "2s",
+    newest: Mapping[str, int] | None = None,
+) -> None:
+    """Let a job say what it measured, when its partitions have come to `newest`."""
+    partitions = {name: PartitionTime(max_ts_ms=at) for name, at in (newest or {}).items()}
+    clock = Clock(batch=1, streams={"rows": StreamTime(partitions=partitions)})
+    report_short_slack(plan_with(slack).plan(), measured, clock, now_ms=NOW_MS, reported=reported)
+
+
 def test_slack_below_the_measured_p99_is_said_once() -> None:
     measured = {"rows": {"0": sketch_of(5_000, rows=20_000)}}
     reported: set[str] = set()
     with pytest.warns(SlackWarning, match=r"`rows` allows 2s, and 50\.0% of its rows are further behind"):
-        report_short_slack(plan_with("2s").plan(), measured, reported)
+        report(measured, reported)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        report_short_slack(plan_with("2s").plan(), measured, reported)
+        report(measured, reported)
 
 
 @pytest.mark.parametrize("slack, rows", [("5s", 20_000), ("2s", 2_000)])
 def test_enough_slack_or_too_few_rows_say_nothing(slack: str, rows: int) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        report_short_slack(plan_with(slack).plan(), {"rows": {"0": sketch_of(5_000, rows=rows)}}, set())
+        report({"rows": {"0": sketch_of(5_000, rows=rows)}}, set(), slack=slack)
+
+
+AHEAD = NOW_MS + 600_001
+
+
+def test_partition_with_an_event_far_ahead_does_not_ask_for_more_slack() -> None:
+    measured = {"rows": {"0": sketch_of(0, rows=40_000), "1": sketch_of(5_000, rows=30_000)}}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        report(measured, set(), newest={"0": NOW_MS, "1": AHEAD})
+    with pytest.warns(SlackWarning):
+        report(measured, set(), newest={"0": NOW_MS, "1": AHEAD - 1})
+
+
+def test_events_of_another_time_are_measured_as_they_are() -> None:
+    measured = {"rows": {"0": sketch_of(5_000, rows=20_000), "1": sketch_of(0, rows=10_000)}}
+    with pytest.warns(SlackWarning):
+        report(measured, set(), newest={"0": AHEAD, "1": NOW_MS})
 
 
 def test_incompatible_schema_is_said_once_per_stream_and_schema() -> None:

@@ -193,13 +193,6 @@ def chain_without_results() -> Any:  # noqa: ANN401
     return sw.Pipeline("p", first.to(sw.sinks.memory()), *ends)
 
 
-def foreign_dead_letters() -> Any:  # noqa: ANN401
-    """End the dead letters of a step that has no row functions, and so none."""
-    stream = purchases("orders")
-    results = stream.key_by("user_id").window(sw.tumbling("1m")).aggregate(n=sw.count())
-    return built(results, results.dead_letters.drop())
-
-
 @dataclass(frozen=True)
 class Bad:
     """A definition that must be refused, in a sentence, with its code and some of its words."""
@@ -352,7 +345,6 @@ OUTPUTS = [
     Bad("late rows left unhandled", "LATE_UNHANDLED", "got no end for those of step `purchases.window`; add results.late.to(sink)", without_late),
     Bad("dead letters left unhandled", "DEAD_LETTERS_UNHANDLED", "add purchases.dead_letters.to(sink)", lambda: sw.Pipeline("p", purchases().to(sw.sinks.memory()))),
     Bad("dead letters of results left unhandled", "DEAD_LETTERS_UNHANDLED", "got none for `purchases.window`", lambda: built(windowed().aggregate(n=sw.count()).where("n > 1"))),
-    Bad("dead letters of a stream that is not there", "OUTPUT_UNKNOWN", "got `orders.window.dead_letters`", foreign_dead_letters),
     Bad("one output by two sinks into one topic", "SINK_TWICE", "`purchases.rows` has two sinks that are Kafka rows", one_topic),
     Bad("key of records that is no column", "KAFKA_SINK_COLUMN", "did you mean `user_id`", no_such_key),
     Bad("one output by two sinks into one folder", "SINK_SHARED", "/out` for both `purchases.rows` and `purchases.rows`", same_folder),

@@ -15,7 +15,7 @@ import pytest
 
 import slackwater as sw
 from slackwater.cli.progress import Progress, places
-from slackwater.engine.batch_stats import BatchStats
+from slackwater.engine.batch_stats import BatchStats, StreamStats
 from slackwater.eventtime.clock import Clock, StreamTime
 from slackwater.plan import OutputPlan
 from slackwater.runtime.report import BatchReport
@@ -189,6 +189,27 @@ def test_end_of_a_run_says_where_nothing_went_unless_it_is_dropped() -> None:
         "  counts             0 rows  files /out (Parquet) and console",
         "  rows.dead_letters  0 rows  files /dead (JSON lines)",
     ]
+
+
+@pytest.mark.parametrize("verbose, lines", [(False, 6), (True, 101)])
+def test_job_in_which_nothing_happens_says_so_once_a_minute(*, verbose: bool, lines: int) -> None:
+    now, out = [0.0], io.StringIO()
+    progress = Progress(out=out, verbose=verbose, clock=lambda: now[0])
+    clock = Clock(batch=0, now_ms=0, streams={"rows": StreamTime()})
+
+    def batch(number: int, rows: int) -> None:
+        now[0] += 3
+        stats = BatchStats(streams={"rows": StreamStats(rows=rows)})
+        progress.batch(BatchReport(batch=number, seconds=1, stats=stats, clock=clock, next_clock=clock, rows_out={}))
+
+    batch(0, 5)
+    for number in range(1, 50):
+        batch(number, 0)
+    batch(50, 1)
+    assert out.getvalue().splitlines()[-1].startswith("batch 50  1 row  1 rows/s")
+    for number in range(51, 101):
+        batch(number, 0)
+    assert len(out.getvalue().splitlines()) == lines, "the batches with rows, and one for each full minute between"
 
 
 def test_quiet_run_says_nothing_at_its_end() -> None:

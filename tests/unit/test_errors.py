@@ -6,7 +6,7 @@ import re
 import pytest
 
 from slackwater.catalogue import CATALOGUE
-from slackwater.errors import DefinitionError, RunError, fault, near_miss, refuse, render
+from slackwater.errors import DefinitionError, RunError, cause_of, counted, fault, near_miss, refuse, render
 from tests.unit.error_codes import Use, placeholders, uses
 
 USES = uses()
@@ -54,6 +54,18 @@ def test_a_code_is_either_refused_or_a_fault_never_both() -> None:
     refused = {use.code for use in USES if use.is_refusal}
     faults = {use.code for use in USES if not use.is_refusal}
     assert sorted(refused & faults) == []
+
+
+@pytest.mark.parametrize("number, shown", [(0, "0 rows"), (1, "1 row"), (2_000, "2,000 rows")])
+def test_what_is_counted_has_its_number(number: int, shown: str) -> None:
+    assert counted(number, "row") == shown
+
+
+def test_cause_is_one_line_of_what_an_error_says() -> None:
+    assert cause_of(ValueError("no such thing\n\nResolved plan until failure:\n\t---> FAILED HERE")) == (
+        "ValueError: no such thing"
+    )
+    assert cause_of(KeyError()) == "KeyError"
 
 
 def test_error_shows_its_code_before_its_words() -> None:

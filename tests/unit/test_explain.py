@@ -139,6 +139,16 @@ def test_text_that_cannot_be_seen_is_quoted(text: str, shown: str) -> None:
     assert postgres(DATABASE, "t", replace_nul=text).chosen() == f"replace_nul {shown}"
 
 
+def test_name_that_breaks_lines_is_escaped() -> None:
+    rows = sw.stream("rows", sw.testing.rows_source({"a\nb": pl.String(), "at": pl.Datetime("us", "UTC")}))
+    results = rows.event_time("at").key_by("a\nb").window(sw.tumbling("1m")).aggregate(**{"n\t\u2028": sw.count()})
+    pipeline = sw.Pipeline("p", results.to(sw.sinks.memory()), results.late.drop(), rows.dead_letters.drop())
+    said = pipeline.explain()
+    assert said.splitlines() == said.split("\n")[:-1]
+    assert r"key       a\nb" in said
+    assert r"computes  n\t\u2028: bigint" in said
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Mail(Sink):
     """A sink of a user's own."""

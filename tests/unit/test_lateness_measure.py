@@ -173,6 +173,33 @@ def test_guard_of_the_pipeline_takes_the_place_of_the_reports_own(tmp_path: Path
     assert found.sketches["0"].count == 101
 
 
+def test_log_whose_files_are_older_than_its_events_is_not_judged_by_max_ahead(tmp_path: Path) -> None:
+    write(tmp_path, [[0, 10, 5], [20]])
+    first, second = sorted((tmp_path / "0").iterdir())
+    os.utime(first, (0, 0))
+    os.utime(second, (epoch_ms(20) / 1_000, epoch_ms(20) / 1_000))
+    words = (
+        r"LATENESS_FILE_TIMES.*stream `log` has 3 of 4 events more than max_ahead \(10m\) ahead of the modification "
+        r"time of their file; its files were most likely copied without their times: .*`cp -p`.*without max_ahead"
+    )
+    with pytest.raises(RunError, match=words):
+        measure_log(tmp_path, time="t", max_ahead="10m")
+    [report] = measure_log(tmp_path, time="t").streams
+    assert report.recommended.out_of_orderness_ms == 5_000
+
+
+def test_stream_whose_files_are_older_than_its_events_is_left_out_of_the_report(tmp_path: Path) -> None:
+    write(tmp_path / "copied", [[0, 10, 5]])
+    write(tmp_path / "good", [[0, 10, 5]])
+    for file in (tmp_path / "copied" / "0").iterdir():
+        os.utime(file, (0, 0))
+    copied = sw.stream("copied", sw.sources.log(tmp_path / "copied")).decode(sw.formats.json("t timestamp"))
+    plan = plan_of(copied.event_time("t", max_ahead="1m"), decoded(tmp_path / "good").event_time("t"))
+    report = measure_plan(plan)
+    assert [stream.name for stream in report.streams] == ["events"]
+    assert "copied without their times" in report.unmeasured["copied"]
+
+
 def test_chunks_of_several_partitions_may_alternate(tmp_path: Path) -> None:
     write(tmp_path, [[1]])
     [source] = plan_of(decoded(tmp_path).event_time("t")).sources

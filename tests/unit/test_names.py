@@ -144,11 +144,16 @@ def test_name_that_means_no_column_is_refused_when_the_pipeline_is_built(name: s
     assert caught.value.code in ("COLUMN_NAME", "BAD_SCHEMA")
 
 
-@pytest.mark.parametrize("name", ["__x", "window_start", "window_end", "pane", "pane_index", "is_retraction", "k"])
+@pytest.mark.parametrize("name", ["window_start", "window_end", "pane", "pane_index", "is_retraction", "k"])
 def test_aggregate_with_a_name_of_ours_or_of_the_key_is_refused(name: str) -> None:
     with pytest.raises(sw.DefinitionError, match=f"got `{name}` in step `counted`") as caught:
         built(counted(EVENTS, **{name: sw.count()}))
     assert caught.value.code == "AGGREGATE_NAME_TAKEN"
+
+
+def test_aggregate_with_a_name_that_begins_as_our_own_columns_is_refused_for_that() -> None:
+    with pytest.raises(sw.DefinitionError, match=r"RESERVED_COLUMN.*begin with `__` belong to Slackwater; got `__x`"):
+        built(counted(EVENTS, __x=sw.count()))
 
 
 @pytest.mark.parametrize("name", ["event_time", "late_by_ms", "windows", "step"])

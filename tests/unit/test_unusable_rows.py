@@ -113,3 +113,24 @@ def test_batch_under_the_final_watermark_reads_nothing() -> None:
     assert harness.output("seconds")["n"].sum() == 100
     assert harness.last.streams["s"].rows == 0
     assert harness.last.counts["seconds"]["late"] == 0
+
+
+def dead_letters_of(stream: Stream, *rows: dict[str, Any]) -> list[str]:
+    """Return the messages of what cannot be used of some rows."""
+    harness = Harness(sw.Pipeline("p", stream.to(sw.sinks.memory()), stream.dead_letters.drop()), now=0)
+    harness.send("s", list(rows)).run_batch()
+    return harness.output("s.dead_letters")["message"].to_list()
+
+
+def test_event_from_the_future_is_a_dead_letter_that_names_both_times() -> None:
+    stream = sw.stream("s", rows_source(SCHEMA)).event_time("ts", max_ahead="10m")
+    [message] = dead_letters_of(stream, row(600_000), row(600_001))
+    at, now = "1970-01-01 00:10:00.001", "1970-01-01 00:00:00.000"
+    assert message == f"event time {at} is more than max_ahead (10m) ahead of processing time {now}"
+
+
+def test_dead_letter_has_the_first_line_of_what_polars_says() -> None:
+    stream = sw.stream("s", rows_source(SCHEMA)).with_columns(n=pl.col("kind").cast(pl.Int64))
+    [message] = dead_letters_of(stream, row(0))
+    assert message.startswith("InvalidOperationError: conversion from `str` to `i64` failed")
+    assert "\n" not in message

@@ -71,7 +71,7 @@ class Aggregate(ABC):
         """Return the aggregate for rows of `schema`; to be called before `prepare` and `partial`."""
         return self
 
-    def prepare(self, alias: str) -> list[pl.Expr]:  # noqa: ARG002
+    def prepare(self, alias: str) -> list[pl.Expr]:  # noqa: ARG002  for subclasses
         """Return the row-level columns, named `__{alias}.~{part}`, that `partial` needs."""
         return []
 
@@ -83,7 +83,7 @@ class Aggregate(ABC):
     def merge(self, alias: str) -> list[pl.Expr]:
         """Return the aggregations over states that give the merged state; also used in `rolling`."""
 
-    def compact(self, frame: pl.DataFrame, alias: str) -> pl.DataFrame:  # noqa: ARG002
+    def compact(self, frame: pl.DataFrame, alias: str) -> pl.DataFrame:  # noqa: ARG002  for subclasses
         """Return `frame` with its state columns tidied after `partial` or `merge`, its rows in place."""
         return frame
 
@@ -129,7 +129,7 @@ class ColumnAggregate(Aggregate):
         """Return the refusal of an input of type `dtype`."""
         return refuse("AGGREGATE_INPUT_TYPE", aggregate=self.describe(), wants=wants, got=dtype)
 
-    def prepare(self, alias: str) -> list[pl.Expr]:  # noqa: D102
+    def prepare(self, alias: str) -> list[pl.Expr]:  # noqa: D102  as in the class above
         # An expression is evaluated on rows, not on groups: there a literal would count once a group.
         expr = as_expr(self.column)
         return [] if expr.meta.is_column() else [expr.alias(part(alias, "~input"))]

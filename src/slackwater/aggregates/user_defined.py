@@ -47,15 +47,15 @@ class Accumulator(ABC):
         """Return the accumulation of no values."""
 
     @abstractmethod
-    def add(self, acc: Any, value: Any) -> Any:  # noqa: ANN401
+    def add(self, acc: Any, value: Any) -> Any:  # noqa: ANN401  the user's own values
         """Return `acc` with one more value."""
 
     @abstractmethod
-    def merge(self, a: Any, b: Any) -> Any:  # noqa: ANN401
+    def merge(self, a: Any, b: Any) -> Any:  # noqa: ANN401  the user's own values
         """Return the accumulation of the values of both."""
 
     @abstractmethod
-    def result(self, acc: Any) -> Any:  # noqa: ANN401
+    def result(self, acc: Any) -> Any:  # noqa: ANN401  the user's own values
         """Return the result for `acc`, of the type `output`."""
 
 
@@ -117,7 +117,7 @@ class Accumulated(ColumnAggregate):
                 self._placed(frame, at, self._checked, result)
             raise
 
-    def _result(self, user: Accumulator, held: bytes | None) -> Any:  # noqa: ANN401
+    def _result(self, user: Accumulator, held: bytes | None) -> Any:  # noqa: ANN401  the user's own values
         acc = self._call("create", user.create) if held is None else pickle.loads(held)  # noqa: S301  our own state
         return self._call("result", user.result, acc)
 
@@ -155,7 +155,7 @@ class Accumulated(ColumnAggregate):
         except (Exception, SystemExit) as error:
             raise self._broken("__init__", error) from error
 
-    def _call(self, name: str, method: Callable[..., Any], *args: object) -> Any:  # noqa: ANN401
+    def _call(self, name: str, method: Callable[..., Any], *args: object) -> Any:  # noqa: ANN401  the user's own values
         try:
             return method(*args)
         except (Exception, SystemExit) as error:
@@ -167,7 +167,7 @@ class Accumulated(ColumnAggregate):
         cause = f"{type(error).__name__}: {error}"
         return fault("ACCUMULATOR_FAILED", cls=self.cls.__qualname__, method=method, cause=cause, where="")
 
-    def _placed(self, frame: pl.DataFrame, at: int, function: Callable[..., Any], *args: object) -> Any:  # noqa: ANN401
+    def _placed(self, frame: pl.DataFrame, at: int, function: Callable[..., Any], *args: object) -> Any:  # noqa: ANN401  the user's own values
         """Return `function(*args)`, which concerns row `at` of `frame` and says so if it fails."""
         try:
             return function(*args)

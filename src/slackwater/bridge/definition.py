@@ -14,7 +14,7 @@ from slackwater.errors import refuse
 from slackwater.eventtime.durations import Duration, duration_ms
 from slackwater.kafka.connection import Connection, connection
 from slackwater.local_folders import local_folder
-from slackwater.secrets import Secret
+from slackwater.secrets import Secret, shown_url
 
 VERSIONS: Final = ("5", "3.1.1")
 _PORT, _TLS_PORT = 1883, 8883
@@ -147,9 +147,8 @@ def _address(broker: str, default_port: int) -> tuple[str, int]:
         host, port = parts.hostname, parts.port
     except ValueError:
         host = port = None
-    if not host or port == 0 or "//" in broker or parts.path or parts.query or parts.username is not None:
-        shown = "one with an @ in it" if "@" in broker else repr(broker.partition("?")[0])
-        raise _unusable("broker", "host:port", shown, f"try localhost:{default_port}")
+    if not host or port == 0 or re.search(r"[/?#;@]", broker):
+        raise _unusable("broker", "host:port", repr(shown_url(broker)), f"try localhost:{default_port}")
     return host, default_port if port is None else port
 
 
@@ -176,7 +175,8 @@ def _target(to: str | os.PathLike[str]) -> str | KafkaPlace:
         return local_folder(to, what="the bridge's log")
     servers, _, topic = to.removeprefix("kafka://").partition("/")
     if not _KAFKA_TOPIC.fullmatch(topic):
-        raise _unusable("to", "a log's folder or kafka://SERVERS/TOPIC", repr(to), "try kafka://localhost:9092/sensors")
+        rule, remedy = "a log's folder or kafka://SERVERS/TOPIC", "try kafka://localhost:9092/sensors"
+        raise _unusable("to", rule, repr(shown_url(to)), remedy)
     return KafkaPlace(connection=connection(servers), topic=topic)
 
 

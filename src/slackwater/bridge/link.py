@@ -162,12 +162,12 @@ class Link:
 
     def _open(self) -> None:
         from paho.mqtt.packettypes import PacketTypes  # noqa: PLC0415  as `paho`
-        from paho.mqtt.properties import Properties  # noqa: PLC0415
+        from paho.mqtt.properties import Properties  # noqa: PLC0415  optional
 
         definition = self._definition
         asked: dict[str, Any] = {}
         if definition.version == "5":
-            properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
+            properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]  # has no types
             properties.SessionExpiryInterval = _FOR_EVER
             properties.ReceiveMaximum = definition.max_held
             asked = {"clean_start": False, "properties": properties}

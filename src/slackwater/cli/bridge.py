@@ -12,6 +12,7 @@ import typer
 
 from slackwater.bridge.definition import mqtt_bridge
 from slackwater.bridge.running import RunningBridge, Tally
+from slackwater.errors import counted
 from slackwater.secrets import secret
 from slackwater.stopping import stopped_by_signals
 
@@ -85,7 +86,7 @@ def mqtt(
 
 def summary(tally: Tally) -> str:
     """Return what a bridge did, in a sentence."""
-    facts = [f"wrote {tally.written:,} messages", f"acknowledged {tally.acknowledged:,}"]
+    facts = [f"wrote {counted(tally.written, 'message')}", f"acknowledged {tally.acknowledged:,}"]
     if tally.without_ack:
         facts.append(f"{tally.without_ack:,} came with QoS 0, which a broker does not send again")
     if tally.wrapped:
@@ -111,7 +112,7 @@ class BridgeLines:
             return
         rate = (tally.received - self._said_received) / (now - self._said)
         self._said, self._said_received = now, tally.received
-        text = f"{tally.received:,} messages, {rate:,.0f} a second, {tally.held:,} waiting to be acknowledged"
+        text = f"{counted(tally.received, 'message')}, {rate:,.0f} a second, {tally.held:,} waiting to be acknowledged"
         self.out.write(("\r" + text.ljust(self._width)) if self.out.isatty() else text + "\n")
         self._width = len(text)
         self.out.flush()

@@ -17,6 +17,7 @@ from slackwater.dead_letters.repair import load_repair
 from slackwater.dead_letters.retry import RetryPlan, open_retry, plan_retry, target_of
 from slackwater.dead_letters.selecting import Filters, only_letter, since_time
 from slackwater.dead_letters.text import By, count_by, letter_text, print_letters, print_stats, time_text
+from slackwater.errors import counted
 
 dead_letters = typer.Typer(
     help="Records that could not be processed: look at them, repair them, send them again.", no_args_is_help=True
@@ -118,7 +119,7 @@ def count_letters(
         typer.echo(f"no such dead letters in {place}")
         return
     print_stats(counts, by, _console())
-    typer.echo(f"{counts['letters'].sum():,} dead letters in {place}")
+    typer.echo(f"{counted(int(counts['letters'].sum()), 'dead letter')} in {place}")
 
 
 @dead_letters.command()
@@ -164,17 +165,17 @@ def retry(
         sender.check()
         plan = plan_retry(place, sender, path, filters, mend)
         _tell(plan)
-        typer.echo(f"would send {plan.letters.height:,} records to {target}; nothing is sent")
+        typer.echo(f"would send {counted(plan.letters.height, 'record')} to {target}; nothing is sent")
     else:
         with open_retry(place, target, path) as opened:
             plan = opened.plan(filters, mend)
             _tell(plan)
             if plan.letters.height:
                 if not yes:
-                    typer.confirm(f"send {plan.letters.height:,} records to {target}?", abort=True)
+                    typer.confirm(f"send {counted(plan.letters.height, 'record')} to {target}?", abort=True)
                 counter = Counter("sent")
                 sent = opened.send(plan, told=counter.told)
-                counter.end(f"sent {sent:,} records to {target}; noted in {path}")
+                counter.end(f"sent {counted(sent, 'record')} to {target}; noted in {path}")
             else:
                 typer.echo("nothing to send")
     if plan.left:

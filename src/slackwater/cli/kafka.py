@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
-from slackwater.errors import fault
+from slackwater.errors import counted, fault
 from slackwater.kafka import broker
 from slackwater.kafka.client import Cluster, kafka_errors
 from slackwater.kafka.connection import connection
@@ -62,8 +62,10 @@ def topic(
         if not there:
             cluster.create_topic(name, partitions=partitions)
     if there not in (0, partitions):
-        raise fault("KAFKA_TOPIC_EXISTS", topic=name, servers=servers, has=there, wanted=partitions)
-    with_partitions = f"{name} with {partitions} partitions at {servers}"
+        raise fault(
+            "KAFKA_TOPIC_EXISTS", topic=name, servers=servers, has=counted(there, "partition"), wanted=partitions
+        )
+    with_partitions = f"{name} with {counted(partitions, 'partition')} at {servers}"
     typer.echo(f"there is already {with_partitions}" if there else f"created {with_partitions}")
 
 

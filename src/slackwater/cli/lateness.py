@@ -14,7 +14,7 @@ from rich.console import Console
 
 from slackwater.cli.loading import load_pipeline
 from slackwater.engine.front import Chunk
-from slackwater.errors import fault
+from slackwater.errors import counted, fault
 from slackwater.lateness_picture import check_picture, write_picture
 from slackwater.lateness_report import (
     DEFAULT_TARGET,
@@ -24,6 +24,7 @@ from slackwater.lateness_report import (
     measure_topic,
     print_report,
 )
+from slackwater.secrets import shown_url
 
 
 def lateness(
@@ -89,10 +90,10 @@ def lateness(
     elif kafka is not None and file is None and log is None and time is not None and form is None:
         servers, _, topic = kafka.rpartition("/")
         if not servers or not topic:
-            raise fault("LATENESS_KAFKA", got=kafka)
+            raise fault("LATENESS_KAFKA", got=shown_url(kafka))
         report = measure_topic(servers, topic, **given, target=target, limit=limit, watch=progress.watched)
     elif log is not None and kafka is None and file is None and time is not None:
-        report = measure_log(log, **given, target=target, limit=limit, watch=progress.watched)  # type: ignore[arg-type]
+        report = measure_log(log, **given, target=target, limit=limit, watch=progress.watched)  # type: ignore[arg-type]  # by name
     else:
         raise fault("LATENESS_SUBJECT", got=_confusion(file, {"--log": log, "--kafka": kafka}, given))
     progress.end()
@@ -133,7 +134,9 @@ class ReadingProgress:
             if now - said >= (0.2 if self.out.isatty() else self.every_s):
                 said = now
                 of = f"  file {files:,} of {reading.files:,}" if reading.files else ""
-                self._say(f"{reading.stream}: {records:,} records{of}  {records / (now - began):,.0f} records/s")
+                self._say(
+                    f"{reading.stream}: {counted(records, 'record')}{of}  {records / (now - began):,.0f} records/s"
+                )
 
     def end(self) -> None:
         """Wipe the line, so that the report stands alone."""

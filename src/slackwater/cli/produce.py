@@ -8,7 +8,7 @@ from typing import Annotated, Final
 import typer
 
 from slackwater.cli.progress import Counter
-from slackwater.errors import fault
+from slackwater.errors import counted, fault
 from slackwater.kafka.connection import connection
 from slackwater.kafka.exporting import export
 from slackwater.kafka.playing import Pace, play
@@ -55,7 +55,7 @@ def produce(
         )
     unsure = f"; {played.unsure:,} more were on their way and may not have arrived" if played.unsure else ""
     stopped = "stopped: " if played.is_stopped else ""
-    counter.end(f"{stopped}delivered {played.delivered:,} records of {folder} to {topic} at {servers}{unsure}")
+    counter.end(f"{stopped}delivered {counted(played.delivered, 'record')} of {folder} to {topic} at {servers}{unsure}")
     if played.is_stopped:
         raise typer.Exit(_INTERRUPTED)
 
@@ -81,6 +81,6 @@ def export_topic(
     done = export(connection(servers), topic, folder, append=append, told=counter.told)
     tombstones = f"; {done.empty:,} had no value and are left out" if done.empty else ""
     skipped = f"; {done.not_lines:,} fit no line and are left out: {done.named}" if done.not_lines and skip else ""
-    counter.end(f"wrote {done.written:,} records of {topic} to {folder}{tombstones}{skipped}")
+    counter.end(f"wrote {counted(done.written, 'record')} of {topic} to {folder}{tombstones}{skipped}")
     if done.not_lines and not skip:
-        raise fault("EXPORT_NOT_LINES", count=f"{done.not_lines:,}", topic=topic, places=done.named)
+        raise fault("EXPORT_NOT_LINES", count=counted(done.not_lines, "record"), topic=topic, places=done.named)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections import Counter as Counts
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TextIO
 
+from slackwater.errors import counted
 from slackwater.eventtime.clock import MIN_MS
 from slackwater.eventtime.durations import render_ms
 from slackwater.eventtime.times import LAST_USABLE_MS, render_time
@@ -23,17 +25,25 @@ _WORTH_SAYING_MS: Final = 1_000
 
 @dataclass(kw_only=True)
 class Progress:
-    """Says what every batch did; on a terminal it rewrites one line, elsewhere it prints one now and then."""
+    """Says what every batch did; on a terminal it rewrites one line, elsewhere it prints one now and then.
+
+    While nothing comes in and nothing changes, that is once a minute.
+    """
 
     quiet: bool = False
     out: TextIO = sys.stderr
+    verbose: bool = False
+    """Whether batches in which nothing comes in and nothing changes are told as often as others."""
     every_s: float = 2.0
+    idle_every_s: float = 60.0
+    clock: Callable[[], float] = time.monotonic
     totals: Counts[str] = field(default_factory=Counts)
     delivered: Counts[str] = field(default_factory=Counts)
     """Rows of each output since the start."""
     _began: float = field(default_factory=time.monotonic)
-    _printed: float = 0.0
+    _printed: float = -math.inf
     _last: str = ""
+    _state: object = None
 
     def begin(self, name: str) -> None:
         """Say that the job starts; the first batch takes a while to come."""
@@ -48,7 +58,9 @@ class Progress:
         self.totals["filtered"] += report.filtered
         self.totals["added"] += report.added
         self.delivered.update(report.rows_out)
-        self._say(line(report, self.totals), always=False)
+        state = (report.watermark_ms, report.lag_records, dict(self.totals))
+        is_idle, self._state = state == self._state and not self.verbose, state
+        self._say(line(report, self.totals), always=False, every_s=self.idle_every_s if is_idle else self.every_s)
 
     def end(self, outputs: Sequence[OutputPlan], *, finished: bool = False, owed: int | None = None) -> None:
         """Say what the whole run did, where its rows are, and which batch a sink is still owed."""
@@ -57,8 +69,9 @@ class Progress:
         took = time.monotonic() - self._began
         totals = self.totals
         self._say(
-            f"{'finished' if finished else 'stopped'} after {took:.0f} s: {totals['rows']:,} rows in, "
-            f"{totals['panes']:,} panes shown, {_late(totals)}, {totals['dead']:,} dead letters{_filtered(totals)}",
+            f"{'finished' if finished else 'stopped'} after {took:.0f} s: {counted(totals['rows'], 'row')} in, "
+            f"{counted(totals['panes'], 'pane')} shown, {_late(totals)}, "
+            f"{counted(totals['dead'], 'dead letter')}{_filtered(totals)}",
             always=True,
         )
         for said in places(outputs, self.delivered):
@@ -66,12 +79,12 @@ class Progress:
         if owed is not None:
             self._say(f"batch {owed} is still to be delivered: start again with the same checkpoint", always=True)
 
-    def _say(self, text: str, *, always: bool) -> None:
+    def _say(self, text: str, *, always: bool, every_s: float = 0.0) -> None:
         if self.quiet:
             return
         terminal = self.out.isatty()
-        now = time.monotonic()
-        if not always and not terminal and now - self._printed < self.every_s:
+        now = self.clock()
+        if not always and not terminal and now - self._printed < every_s:
             return
         self._printed = now
         if terminal and not always:
@@ -92,7 +105,8 @@ def line(report: BatchReport, totals: Counts[str]) -> str:
         lag = f" (lag {_roughly(max(0, report.stats.now_ms - watermark))})"
     waiting = f"  {report.lag_records:,} waiting in Kafka" if report.lag else ""
     return (
-        f"batch {report.batch}  {report.rows:,} rows  {rate:,.0f} rows/s  watermark {render_time(watermark)}{lag}  "
+        f"batch {report.batch}  {counted(report.rows, 'row')}  {rate:,.0f} rows/s  "
+        f"watermark {render_time(watermark)}{lag}  "
         f"panes {totals['panes']:,}  late {totals['late']:,}  dead letters {totals['dead']:,}{waiting}{_held(report)}"
     )
 
@@ -159,7 +173,7 @@ class Counter:
         if now - self._said < self.every_s:
             return
         self._said = now
-        text = f"{self.verb} {number:,} records, {number / (now - self._began):,.0f} a second"
+        text = f"{self.verb} {counted(number, 'record')}, {number / (now - self._began):,.0f} a second"
         self.out.write(("\r" + text.ljust(self._width)) if self.out.isatty() else text + "\n")
         self._width = len(text)
         self.out.flush()

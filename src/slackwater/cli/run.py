@@ -42,6 +42,9 @@ def run(
         ),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress lines.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Progress lines also while nothing comes in; else one a minute.")
+    ] = False,
 ) -> None:
     """Run a pipeline until Ctrl-C or SIGTERM, which stop it cleanly, or to the end with --bounded.
 
@@ -61,7 +64,7 @@ def run(
 
     pipeline = load_pipeline(file)
     plan = pipeline.plan()
-    progress = Progress(quiet=quiet)
+    progress = Progress(quiet=quiet, verbose=verbose)
     job = run_pipeline(
         plan,
         bounded=bounded,

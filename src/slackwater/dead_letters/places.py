@@ -9,6 +9,7 @@ from typing import Final
 from slackwater.errors import refuse
 from slackwater.kafka.connection import Connection, connection
 from slackwater.local_folders import local_folder
+from slackwater.secrets import shown_url
 
 _KAFKA: Final = "kafka://"
 
@@ -43,5 +44,5 @@ def where_of(text: str, *, what: str) -> Where:
         return Folder(path=Path(local_folder(text, what=what)))
     servers, _, topic = text.removeprefix(_KAFKA).partition("/")
     if not servers or not topic or "/" in topic:
-        raise refuse("DEAD_LETTERS_TOPIC", what=what, got=repr(text))
+        raise refuse("DEAD_LETTERS_TOPIC", what=what, got=repr(shown_url(text)))
     return Topic(connection=connection(servers), name=topic)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from slackwater.errors import fault, refuse
 from slackwater.jars import jars
+from slackwater.local_folders import without_scheme
+from slackwater.secrets import holds_credentials, shown_url
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,14 +44,17 @@ def delta_path(path: str | os.PathLike[str], *, what: str) -> str:
     """Return where a table is: an absolute local path, or a URI as it is, since only Spark will go there."""
     if not isinstance(path, str | os.PathLike) or not str(path).strip():
         raise refuse("DELTA_PATH", what=what, got=repr(path))
-    place = str(path).removeprefix("file://")
+    place = without_scheme(str(path))
+    # Azure's addresses have a container before the @; S3's would have an access key there.
+    if "://" in place and (holds_credentials(place) or (place.lower().startswith("s3") and "@" in place)):
+        raise refuse("DELTA_PATH_CREDENTIALS", what=what, got=shown_url(place))
     return place.rstrip("/") if _REMOTE.match(place) else str(Path(place).absolute())
 
 
 def delta_session() -> SparkSession:
     """Return the session at hand; an error with what to write if it cannot work with Delta tables."""
-    from pyspark import SparkContext  # noqa: PLC0415
-    from pyspark.sql import SparkSession  # noqa: PLC0415
+    from pyspark import SparkContext  # noqa: PLC0415  needs Spark, which definitions do not
+    from pyspark.sql import SparkSession  # noqa: PLC0415  needs Spark, which definitions do not
 
     spark = SparkSession.getActiveSession()
     if spark is None:

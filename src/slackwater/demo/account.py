@@ -17,6 +17,7 @@ import polars as pl
 
 from slackwater.demo.comparison import PlaceAccount, ReadBack, compare_place, count_differences, last_panes
 from slackwater.demo.definition import ACTIVE, ACTIVE_WINDOWS, PURCHASES
+from slackwater.errors import counted
 
 _RECORD: Final = pl.Struct(
     {
@@ -192,11 +193,11 @@ def _active(outcome: Outcome) -> pl.DataFrame:
 def _check_records(outcome: Outcome, written: int, damaged: Counter[str]) -> list[str]:
     complaints = []
     if outcome.log.height != written:
-        complaints.append(f"the producer wrote {written:,} records, the log holds {outcome.log.height:,}")
+        complaints.append(f"the producer wrote {counted(written, 'record')}, the log holds {outcome.log.height:,}")
     if outcome.dead.height != damaged.total():
-        complaints.append(f"{damaged.total():,} records were damaged, {outcome.dead.height:,} are dead letters")
+        complaints.append(f"damaged: {counted(damaged.total(), 'record')}, dead letters: {outcome.dead.height:,}")
     if outcome.unreadable:
-        complaints.append(f"{outcome.unreadable:,} records cannot be read and are no dead letters")
+        complaints.append(f"unreadable and no dead letter: {counted(outcome.unreadable, 'record')}")
     same_bytes = outcome.dead.join(outcome.log, on=["partition", "offset", "payload"], how="semi", nulls_equal=True)
     if same_bytes.height != outcome.dead.height or same_bytes.select("partition", "offset").is_duplicated().any():
         complaints.append("a dead letter is not the record that stands at its position, or is there twice")
@@ -207,7 +208,7 @@ def _check_step(outcome: Outcome, account: StepAccount, shown: pl.DataFrame, *, 
     complaints = []
     step = account.step
     if account.total != records:
-        complaints.append(f"{step}: {records:,} records came in, {account.total:,} are accounted for")
+        complaints.append(f"{step}: {counted(records, 'record')} came in, {account.total:,} accounted for")
     if account.differences:
         differ = f"{account.differences:,} of {account.windows:,} windows differ"
         complaints.append(f"{step}: {differ} from the recomputation")

@@ -7,6 +7,8 @@ from typing import Final
 
 import polars as pl
 
+from slackwater.errors import counted
+
 _WINDOW: Final = ["user_id", "window_start"]
 ROWS: Final = pl.Schema(
     {
@@ -61,10 +63,11 @@ class PlaceAccount:
                 "of no window of the log": self.foreign,
             }
             said = ", ".join(f"{number:,} {fault}" for fault, number in faults.items() if number)
-            return f"{self.title}: of {self.rows:,} rows for {self.windows:,} windows, {said}"
+            return f"{self.title}: of {counted(self.rows, 'row')} for {counted(self.windows, 'window')}, {said}"
         if self.keeps_panes:
-            return f"{self.title}: {self.rows:,} panes of {self.windows:,} windows, the newest of each as recomputed"
-        return f"{self.title}: {self.rows:,} rows, each as recomputed"
+            panes = f"{counted(self.rows, 'pane')} of {counted(self.windows, 'window')}"
+            return f"{self.title}: {panes}, the newest of each as recomputed"
+        return f"{self.title}: {counted(self.rows, 'row')}, each as recomputed"
 
 
 def last_panes(results: pl.DataFrame, *, keys: list[str]) -> pl.DataFrame:

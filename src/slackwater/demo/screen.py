@@ -18,6 +18,7 @@ from rich.text import Text
 
 from slackwater.demo.definition import PURCHASES
 from slackwater.demo.feed import SPEED, Feed
+from slackwater.errors import counted
 from slackwater.eventtime.clock import MIN_MS
 from slackwater.eventtime.times import LAST_USABLE_MS, render_time
 from slackwater.runtime.report import BatchReport
@@ -66,7 +67,7 @@ class Screen:
             self.watermark_ms = report.watermark_ms
         now = time.monotonic()
         self._recent.append((now, report.rows))
-        while len(self._recent) > 2 and now - self._recent[0][0] > _RATE_OVER_S:  # noqa: PLR2004
+        while len(self._recent) > 2 and now - self._recent[0][0] > _RATE_OVER_S:  # noqa: PLR2004  two points make a rate
             self._recent.popleft()
         if self._live is None and self.feed.has_begun and now - self._printed >= _LINE_EVERY_S:
             self._printed = now
@@ -111,7 +112,7 @@ class Screen:
     @property
     def rate(self) -> float:
         """Records a second, over the last seconds."""
-        if len(self._recent) < 2:  # noqa: PLR2004
+        if len(self._recent) < 2:  # noqa: PLR2004  two points make a rate
             return 0.0
         (began, _), *rest = self._recent
         return sum(rows for _, rows in rest) / max(rest[-1][0] - began, 0.001)
@@ -159,7 +160,7 @@ class Screen:
         label, moment, lag = self._watermark()
         said = [
             f"{self.feed.elapsed_s:3.0f} s",
-            f"{self.records:,} records",
+            counted(self.records, "record"),
             f"{self.rate:,.0f} rows/s",
             f"{label} {moment}" + (f" ({lag})" if lag else ""),
             f"panes {self.panes:,}",

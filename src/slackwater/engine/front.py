@@ -20,7 +20,7 @@ from slackwater.engine.key_groups import group_of, labels
 from slackwater.engine.packets import Kind, Packet, output, stats
 from slackwater.engine.rows import RowContext, RowFunctions, guarded
 from slackwater.engine.step_times import step_time
-from slackwater.errors import SlackwaterError, fault
+from slackwater.errors import SlackwaterError, cause_of, fault
 from slackwater.eventtime.clock import MIN_MS, Clock
 from slackwater.eventtime.lateness import LatenessSketch
 from slackwater.expressions import FAILURES
@@ -42,7 +42,7 @@ def placed_errors(step: StepPlan) -> Iterator[None]:
     except (MemoryError, SlackwaterError):
         raise
     except FAILURES as error:
-        raise fault("STEP_FAILED", step=step.name, cause=f"{type(error).__name__}: {error}") from error
+        raise fault("STEP_FAILED", step=step.name, cause=cause_of(error)) from error
 
 
 @dataclass(kw_only=True)
@@ -160,8 +160,8 @@ class Arrivals:
                 step,
                 f"{self.order}/{len(self.packets):06d}",
                 rows.height,
-                int(ends.min()),  # type: ignore[arg-type]
-                int(ends.max()),  # type: ignore[arg-type]
+                int(ends.min()),  # type: ignore[arg-type]  # whole numbers: Polars says any
+                int(ends.max()),  # type: ignore[arg-type]  # whole numbers: Polars says any
                 payload,
             )
         )

@@ -9,8 +9,9 @@ from functools import partial
 import polars as pl
 
 from slackwater.aggregates.base import WindowFailedError
-from slackwater.errors import SlackwaterError, UnwritableError, fault
+from slackwater.errors import SlackwaterError, UnwritableError, cause_of, fault
 from slackwater.eventtime.clock import MIN_MS
+from slackwater.eventtime.durations import render_ms
 from slackwater.eventtime.lateness import LatenessSketch
 from slackwater.eventtime.times import FIRST_USABLE_MS, LAST_USABLE_MS, render_time
 from slackwater.expressions import FAILURES
@@ -123,8 +124,9 @@ class RowFunctions:
             ahead = frame["__ts"] > context.now_ms + op.max_ahead_ms
             if ahead.any():
                 lost = frame.filter(ahead)
-                by = (lost["__ts"] - context.now_ms).cast(pl.String)
-                message = "event time is " + by + f" ms ahead of processing time {render_time(context.now_ms)}"
+                at = lost["__ts"].cast(pl.Datetime("ms")).dt.strftime("%Y-%m-%d %H:%M:%S%.3f")
+                most, now = render_ms(op.max_ahead_ms), render_time(context.now_ms)
+                message = "event time " + at + f" is more than max_ahead ({most}) ahead of processing time {now}"
                 bury(lost, node.step, pl.Series(["ahead_of_clock"]), message, context)
                 frame = frame.filter(~ahead)
         _note_times(frame, context)
@@ -207,7 +209,7 @@ def _sound(
         raise error
     if frame.height <= 1:
         cause = error.__cause__ if isinstance(error, WindowFailedError) and error.__cause__ else error
-        words = str(cause) if isinstance(cause, UnwritableError) else f"{type(cause).__name__}: {cause}"
+        words = str(cause) if isinstance(cause, UnwritableError) else cause_of(cause)
         bad[first] = words[:1000]
         return
     half = frame.height // 2
@@ -251,6 +253,6 @@ def _epoch_ms(expression: pl.Expr, dtype: pl.DataType) -> pl.Expr:
 
 def _note_times(frame: pl.DataFrame, context: RowContext) -> None:
     if frame.height:
-        context.max_ts_ms = max(context.max_ts_ms, int(frame["__ts"].max()))  # type: ignore[arg-type]
+        context.max_ts_ms = max(context.max_ts_ms, int(frame["__ts"].max()))  # type: ignore[arg-type]  # whole numbers: Polars says any
         if context.lateness is not None:
             context.newest_ms = context.lateness.observe(frame["__ts"].to_numpy(), context.newest_ms)

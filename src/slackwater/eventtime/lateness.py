@@ -17,6 +17,8 @@ import numpy.typing as npt
 
 Ints = npt.NDArray[np.int64]
 
+AHEAD_MS: Final = 600_000
+"""An event that was so far ahead of the time it was received at has its time from a clock that is wrong."""
 _BITS: Final = 6
 _SHIFT: Final = 52 - _BITS
 _BASE: Final = 1022 << _BITS

@@ -21,6 +21,7 @@ from typing import Any, Final, Protocol, runtime_checkable
 
 from slackwater.errors import fault, refuse
 from slackwater.eventtime.durations import Duration, duration_ms
+from slackwater.secrets import shown_url
 
 SCHEMA_UNKNOWN: Final = 40403
 SUBJECT_UNKNOWN: Final = 40401
@@ -38,7 +39,7 @@ _CONFLICT: Final = 409
 _UNPROCESSABLE: Final = 422
 _MOST_BYTES: Final = 16 << 20
 _LARGEST_ID: Final = 2**31 - 1
-_ADDRESS: Final = re.compile(r"https?://([\w.-]+|\[[0-9a-fA-F:.]+\])(:\d{1,5})?(/[^\s?#@]*)?", re.ASCII)
+_ADDRESS: Final = re.compile(r"https?://([\w.-]+|\[[0-9a-fA-F:.]+\])(:\d{1,5})?(/[^\s?#@;]*)?", re.ASCII)
 
 
 @runtime_checkable
@@ -101,7 +102,7 @@ class Registry:
         path = _versions(subject, "latest")
         found = self._ask(path, {SUBJECT_UNKNOWN, VERSION_UNKNOWN})
         if found is None:
-            raise refuse("REGISTRY_SUBJECT", subject=subject, url=self.url)
+            raise refuse("REGISTRY_SUBJECT", subject=subject, url=self)
         return self._parsed(path, found, None)
 
     def register(self, subject: str, schema: str, references: Sequence[Reference] = ()) -> int:
@@ -123,7 +124,7 @@ class Registry:
         return _registered[key]
 
     def __str__(self) -> str:
-        return self.url
+        return shown_url(self.url)
 
     @property
     def _user(self) -> str:
@@ -167,13 +168,13 @@ class Registry:
             if status not in _PASSING:
                 return self._judged(path, status, text, missing, writes=body is not None)
             cause = f"HTTP {status}"
-        raise fault("REGISTRY_UNREACHABLE", url=self.url, attempts=1 + len(_PAUSES_S), cause=cause[:200])
+        raise fault("REGISTRY_UNREACHABLE", url=self, attempts=1 + len(_PAUSES_S), cause=cause[:200])
 
     def _judged(self, path: str, status: int, text: bytes, missing: set[int], *, writes: bool) -> dict[str, Any] | None:
         if status in _DENIED:
             if writes:
-                raise fault("REGISTRY_WRITE_DENIED", url=self.url, path=path, status=status)
-            raise fault("REGISTRY_DENIED", url=self.url, path=path, status=status)
+                raise fault("REGISTRY_WRITE_DENIED", url=self, path=path, status=status)
+            raise fault("REGISTRY_DENIED", url=self, path=path, status=status)
         try:
             answer = json.loads(text)
         except (ValueError, RecursionError):
@@ -183,9 +184,9 @@ class Registry:
         if status == _NOT_FOUND and answer.get("error_code") in missing:
             return None
         if writes and status == _CONFLICT:
-            raise fault("REGISTRY_INCOMPATIBLE", url=self.url, path=path, cause=f"{answer.get('message')!s:.500}")
+            raise fault("REGISTRY_INCOMPATIBLE", url=self, path=path, cause=f"{answer.get('message')!s:.500}")
         if writes and status == _UNPROCESSABLE:
-            raise fault("REGISTRY_REFUSED", url=self.url, path=path, cause=f"{answer.get('message')!s:.500}")
+            raise fault("REGISTRY_REFUSED", url=self, path=path, cause=f"{answer.get('message')!s:.500}")
         if status != _OK:
             raise self._strange(path, f"HTTP {status}, {str(answer.get('message'))!r:.200}")
         return answer
@@ -214,11 +215,11 @@ class Registry:
         token = _revealed(self.auth)
         if not token.isascii() or not token.isprintable():
             # The HTTP library would show such a token in its error.
-            raise fault("REGISTRY_TOKEN", url=self.url)
+            raise fault("REGISTRY_TOKEN", url=self)
         return {"Authorization": f"Bearer {token}"}
 
     def _strange(self, path: str, got: str) -> Exception:
-        return fault("REGISTRY_ANSWER", url=self.url, path=path, got=got)
+        return fault("REGISTRY_ANSWER", url=self, path=path, got=got)
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
@@ -237,9 +238,7 @@ def registry(url: str, *, auth: Auth | None = None, timeout: Duration = "10s") -
     and is run again when the job is.
     """
     if not isinstance(url, str) or _ADDRESS.fullmatch(url) is None:
-        has_user = isinstance(url, str) and "@" in url
-        shown = re.sub(r"\?.*", "?…", url, flags=re.DOTALL) if isinstance(url, str) else url
-        raise refuse("REGISTRY_ADDRESS", got="one with an @ in it" if has_user else repr(shown))
+        raise refuse("REGISTRY_ADDRESS", got=repr(shown_url(url) if isinstance(url, str) else url))
     if auth is not None and not _is_auth(auth):
         raise refuse("REGISTRY_AUTH", got=type(auth).__name__)
     return Registry(url=url.rstrip("/"), auth=auth, timeout_ms=duration_ms(timeout, what="registry `timeout`"))

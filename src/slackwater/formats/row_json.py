@@ -42,8 +42,8 @@ def _surely_has_json(column: pl.Series) -> bool:
     dtype = column.dtype
     if isinstance(dtype, pl.Date | pl.Datetime):
         per_day = _PER_DAY[dtype.time_unit] if isinstance(dtype, pl.Datetime) else 1
-        bounds = column.to_physical().min(), column.to_physical().max()
-        return all(bound is None or abs(bound) < _USUAL_DAYS * per_day for bound in bounds)  # type: ignore[arg-type,operator]
+        reach = _USUAL_DAYS * per_day
+        return bool(column.to_physical().is_between(-reach, reach).all())
     return dtype.is_numeric() or isinstance(dtype, pl.String | pl.Binary | pl.Boolean | pl.Categorical | pl.Enum)
 
 

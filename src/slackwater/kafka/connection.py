@@ -7,19 +7,21 @@ its own. Secrets are revealed in `for_java` and `for_librdkafka`, where a client
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from slackwater.errors import fault, refuse
-from slackwater.secrets import Secret
+from slackwater.secrets import Secret, shown_url
 
 _MECHANISMS: Final = {
     "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
     "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
     "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
 }
+_SERVER: Final = re.compile(r"\s*(\w+://)?[^\s@/?;#]+:\d+\s*")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,10 +141,8 @@ def sasl(mechanism: str, username: str, password: Secret) -> Sasl:
 
 def connection(servers: str, *, tls: Tls | None = None, sasl: Sasl | None = None) -> Connection:
     """Check and return the way to a cluster."""
-    usable = isinstance(servers, str) and all(":" in part for part in servers.split(",")) and servers.strip()
-    if not usable or "@" in servers:
-        has_user = isinstance(servers, str) and "@" in servers
-        raise refuse("KAFKA_SERVERS", got="some with an @ in them" if has_user else repr(servers))
+    if not isinstance(servers, str) or not all(map(_SERVER.fullmatch, servers.split(","))):
+        raise refuse("KAFKA_SERVERS", got=repr(shown_url(servers) if isinstance(servers, str) else servers))
     for what, given, kind in (("tls", tls, Tls), ("sasl", sasl, Sasl)):
         if given is not None and not isinstance(given, kind):
             raise refuse("KAFKA_SECURITY", what=what, got=type(given).__name__)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from slackwater.errors import fault
+from slackwater.errors import counted, fault
 from slackwater.kafka.client import partition_name
 from slackwater.kafka.connection import Connection
 from slackwater.kafka.playing import Told
@@ -39,7 +39,7 @@ def export(
     Each partition becomes one of the log. Keys and headers have no place in a log and are left out.
     """
     if not append and (files := list_log(folder)):
-        raise fault("EXPORT_FOLDER", folder=folder, count=f"{len(files):,}")
+        raise fault("EXPORT_FOLDER", folder=folder, count=counted(len(files), "file"))
     done = Exported()
     held = topic_messages(connection, [topic])
     with LogWriter(folder) as log:

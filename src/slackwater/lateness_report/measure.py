@@ -15,8 +15,9 @@ import polars as pl
 
 from slackwater.engine.front import Chunk
 from slackwater.engine.rows import RowContext, RowFunctions
-from slackwater.errors import fault
+from slackwater.errors import counted, fault
 from slackwater.eventtime.clock import MAX_MS, MIN_MS
+from slackwater.eventtime.durations import render_ms
 from slackwater.formats.dead_letters import HEADERS
 from slackwater.kafka.client import Cluster, kafka_errors, partition_name
 from slackwater.kafka.reading import topic_frames
@@ -81,13 +82,15 @@ def measure_stream(source: SourcePlan, chunks: Iterable[Chunk]) -> MeasuredStrea
     for chunk in chunks:
         context = RowContext(source=chunk.source, partition=chunk.partition, now_ms=_received_ms(chunk))
         timed: list[pl.DataFrame] = []
-        functions.run(chunk.placed(), context, lambda _, rows, __, timed=timed: timed.append(rows))  # type: ignore[misc]
+        functions.run(chunk.placed(), context, lambda _, rows, __, timed=timed: timed.append(rows))  # type: ignore[misc]  # bound at once
         measured.records += chunk.frame.height
         _note_losses(measured, context)
         for rows in timed:
             times.note(rows, chunk.partition)
             _note_span(spans.setdefault(chunk.partition, {}), chunk.file, rows["__ts"])
     times.tell(measured)
+    if source.time.max_ahead_ms is not None and isinstance(source.source, LogSource):
+        measured.doubtful = _doubts(measured, source.time.max_ahead_ms)
     for files in spans.values():
         measured.overtaken += _overtaken(files)
     return measured
@@ -155,7 +158,7 @@ def _until_time(node: RowNode) -> RowNode | None:
 def _received_ms(chunk: Chunk) -> int:
     """Return when the last record of a chunk was received."""
     received = chunk.ingestion_ms
-    return int(received.max()) if isinstance(received, pl.Series) else received  # type: ignore[arg-type]
+    return int(received.max()) if isinstance(received, pl.Series) else received  # type: ignore[arg-type]  # whole numbers: Polars says any
 
 
 def _note_losses(measured: MeasuredStream, context: RowContext) -> None:
@@ -167,11 +170,22 @@ def _note_losses(measured: MeasuredStream, context: RowContext) -> None:
             measured.examples.setdefault(reason, message)
 
 
+def _doubts(measured: MeasuredStream, max_ahead_ms: int) -> str:
+    """Return what speaks against the times of a log's files: more events are ahead of them than not."""
+    ahead, in_time = measured.left_out["ahead_of_clock"], sum(sketch.count for sketch in measured.sketches.values())
+    if ahead <= in_time:
+        return ""
+    return (
+        f"has {ahead:,} of {counted(ahead + in_time, 'event')} more than max_ahead ({render_ms(max_ahead_ms)}) ahead "
+        "of the modification time of their file"
+    )
+
+
 def _note_span(spans: dict[str, tuple[int, int]], file: str, times: pl.Series) -> None:
     """Widen what is known of the times in a file."""
     if len(times):
         first, last = spans.get(file, (MAX_MS, MIN_MS))
-        spans[file] = min(first, int(times.min())), max(last, int(times.max()))  # type: ignore[arg-type]
+        spans[file] = min(first, int(times.min())), max(last, int(times.max()))  # type: ignore[arg-type]  # whole numbers: Polars says any
 
 
 def _overtaken(spans: Mapping[str, tuple[int, int]]) -> Iterator[str]:

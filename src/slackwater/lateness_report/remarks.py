@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from slackwater.errors import counted
 from slackwater.eventtime.durations import render_ms
 from slackwater.eventtime.lateness import LatenessSketch
 from slackwater.eventtime.times import render_time
@@ -43,7 +44,7 @@ def clock_ahead(events: int, furthest_ms: int, partitions: Sequence[str]) -> str
     """Return what should be said of events that were far ahead of the time they were received at."""
     places = ", ".join(name or "(the folder itself)" for name in partitions[:_SHOWN])
     places += f" and {len(partitions) - _SHOWN} more" * (len(partitions) > _SHOWN)
-    number = f"{events:,} event{'s' * (events != 1)}, in partition{'s' * (len(partitions) != 1)} {places},"
+    number = f"{counted(events, 'event')}, in partition{'s' * (len(partitions) != 1)} {places},"
     return (
         f"A clock runs ahead: {number} {'was' if events == 1 else 'were'} up to {render_ms(shorten_ms(furthest_ms))} "
         "ahead of the time of arrival, and left out here. In a job the watermark would jump there and every honest "
@@ -84,8 +85,9 @@ def remarks(
         yield f"So do {len(worse) - _SHOWN} more partitions."
     if target < 1 and whole.count * (1 - target) < _LEAST_BEYOND:
         yield (
-            f"{whole.count:,} events are few for a target of {100 * target:.12g} %: what is recommended hangs on the "
-            f"{max(1, round(whole.count * (1 - target)))} latest of them."
+            f"{counted(whole.count, 'event')} {'is' if whole.count == 1 else 'are'} few for a target of "
+            f"{100 * target:.12g} %: what is recommended hangs on the {max(1, round(whole.count * (1 - target)))} "
+            "latest of them."
         )
     if whole.max_ms >= _HOUR_MS and whole.share_later_than(whole.max_ms // 2) > _HALF:
         yield (

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Final
 
-from slackwater.errors import fault, refuse
+from slackwater.errors import counted, fault, refuse
 from slackwater.eventtime.clock import MAX_MS, MIN_MS
 from slackwater.eventtime.lateness import LatenessSketch
 from slackwater.lateness_report.ladder import COARSE_MS, round_up_ms, rungs, shorten_ms
@@ -17,6 +17,10 @@ from slackwater.lateness_report.remarks import clock_ahead, far_worse, remarks
 DEFAULT_TARGET: Final = 0.99
 QUANTILES: Final = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
 _RUNGS: Final = 8
+_FILE_TIMES: Final = (
+    "its files were most likely copied without their times: copy them again with `cp -p` or `rsync -t`, or measure "
+    "the log without max_ahead"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +54,8 @@ class MeasuredStream:
     ahead: Ahead | None = None
     overtaken: list[str] = field(default_factory=list)
     """Files of a log whose events all lie before those of a file that is read earlier."""
+    doubtful: str = ""
+    """Why the times of the log's files cannot be those at which its events were received; empty if they can."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,10 +152,15 @@ def make_report(
     missing = dict(unmeasured or {})
     streams = []
     for stream in measured:
-        if any(sketch.count for sketch in stream.sketches.values()):
+        if stream.doubtful:
+            missing[stream.name] = f"{stream.doubtful}; {_FILE_TIMES}"
+        elif any(sketch.count for sketch in stream.sketches.values()):
             streams.append(_stream_report(stream, target))
         else:
             missing[stream.name] = _nothing(stream)
+    doubtful = next((stream for stream in measured if stream.doubtful), None)
+    if not streams and doubtful is not None:
+        raise fault("LATENESS_FILE_TIMES", stream=doubtful.name, found=doubtful.doubtful, remedy=_FILE_TIMES)
     if not streams:
         found = ", ".join(f"stream `{name}` {why}" for name, why in missing.items()) or "no stream"
         raise fault("LATENESS_NO_EVENTS", found=found)
@@ -260,7 +271,7 @@ def _nothing(stream: MeasuredStream) -> str:
     lost = [f"{number:,} {reason}" for reason, number in stream.left_out.most_common()]
     if stream.filtered:
         lost.append(f"{stream.filtered:,} filtered")
-    said = f"has no event in {stream.records:,} records ({', '.join(lost)})"
+    said = f"has no event in {counted(stream.records, 'record')} ({', '.join(lost)})"
     return f"{said}, for example: {next(iter(stream.examples.values()))}" if stream.examples else said
 
 
@@ -268,5 +279,5 @@ def _plain(value: object) -> object:
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     if hasattr(value, "__dataclass_fields__"):
-        return asdict(value)  # type: ignore[call-overload]
+        return asdict(value)  # type: ignore[call-overload]  # an instance, not a class
     return dict(value) if isinstance(value, Mapping) else value

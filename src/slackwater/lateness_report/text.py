@@ -11,6 +11,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from slackwater.errors import counted
 from slackwater.eventtime.durations import render_ms
 from slackwater.eventtime.times import render_time
 from slackwater.lateness_report.ladder import shorten_ms
@@ -71,12 +72,12 @@ def _stream(stream: StreamReport, target: float) -> Iterator[RenderableType]:
 def _head(stream: StreamReport) -> Text:
     number = len(stream.partitions)
     text = Text().append(stream.name, style="bold")
-    text.append(f": {stream.events:,} events in {number:,} partition{'s' * (number != 1)}, ")
+    text.append(f": {counted(stream.events, 'event')} in {counted(number, 'partition')}, ")
     text.append(f"{render_time(stream.first_ms)[:19]} to {render_time(stream.last_ms)[:19]}")
     lost = [f"{count:,} {reason}" for reason, count in stream.left_out.items()]
     lost += [f"{stream.filtered:,} filtered before their time was taken"] * bool(stream.filtered)
     if lost:
-        text.append(f"\nnot measured, of {stream.records:,} records: {', '.join(lost)}", style="yellow")
+        text.append(f"\nnot measured, of {counted(stream.records, 'record')}: {', '.join(lost)}", style="yellow")
     return text
 
 

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from slackwater.eventtime.clock import MAX_MS, MIN_MS
-from slackwater.eventtime.lateness import LatenessSketch
+from slackwater.eventtime.lateness import AHEAD_MS, LatenessSketch
 from slackwater.lateness_report.report import Ahead, MeasuredStream
-
-AHEAD_MS: Final = 600_000
-"""An event that was so far ahead of the time it was received at has its time from a clock that is wrong."""
 
 
 @dataclass(kw_only=True)

@@ -48,7 +48,7 @@ class AlignedWindows(WindowOperator):
         eager = rows.frame(self.spec.name, rows.behind if lazy else [*rows.open, *rows.behind])
         if eager is None:
             return
-        first, last = int(eager["__end"].min()), int(eager["__end"].max())  # type: ignore[arg-type]
+        first, last = int(eager["__end"].min()), int(eager["__end"].max())  # type: ignore[arg-type]  # whole numbers: Polars says any
         touched = [p for p in state.pieces if p.min_end_ms <= last and p.max_end_ms >= first]
         known = self.panes.known(state.take_rows(touched, self.spec), time)
         merged = self.panes.merge(pl.concat([known, self.panes.start(eager)]))

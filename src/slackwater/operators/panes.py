@@ -119,7 +119,7 @@ class Panes:
         if sched.finish_on_time:
             # Also where there was nothing to show: the watermark ends the window, not the pane.
             rows = rows.with_columns(pl.col("__done") | (pl.col("__end") <= time.watermark_ms) & open_before)
-        if rows.is_empty() or int(rows["__end"].min()) + self.spec.lateness_ms > time.watermark_ms:  # type: ignore[arg-type]
+        if rows.is_empty() or int(rows["__end"].min()) + self.spec.lateness_ms > time.watermark_ms:  # type: ignore[arg-type]  # whole numbers: Polars says any
             return rows  # nothing is forgotten yet
         forgotten = self.forgotten_at <= time.watermark_ms
         unshown = forgotten & (pl.col("__new") > 0) & self._unfinished

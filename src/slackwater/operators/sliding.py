@@ -56,7 +56,7 @@ class SlidingWindows(WindowOperator):
         late = rows.frame(self.spec.name, rows.behind)
         if late is None:
             return
-        first, last = int(late["__end"].min()), int(late["__end"].max())  # type: ignore[arg-type]
+        first, last = int(late["__end"].min()), int(late["__end"].max())  # type: ignore[arg-type]  # whole numbers: Polars says any
         near = [p for p in state.pieces if first - self.size_ms < p.max_end_ms and p.min_end_ms < last + self.size_ms]
         known = self.panes.known(state.take_rows(near, self.spec), time)
         merged = self.panes.merge(pl.concat([known, self.panes.start(late)]))

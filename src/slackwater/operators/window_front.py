@@ -86,7 +86,7 @@ class WindowFront:
         watermark_ms, gone_ms = time.judge_ms, time.gone_ms(spec.lateness_ms)
         oldest = rows["__ts"].min()
         # Windows move with time: if the oldest row is not late for good, no row is.
-        if oldest is not None and _is_late(int(oldest), window, gone_ms):  # type: ignore[arg-type]
+        if oldest is not None and _is_late(int(oldest), window, gone_ms):  # type: ignore[arg-type]  # whole numbers: Polars says any
             cells = rows.with_columns(cell_exprs(window, pl.col("__ts")))
             is_late = (last_end_expr(window) <= gone_ms) & (pl.col("__many") > 0)
             late = late_rows(self._whole(cells.filter(is_late)), spec, watermark_ms)

@@ -8,9 +8,9 @@ from typing import Final
 
 from slackwater.engine.batch_stats import BatchStats
 from slackwater.errors import SlackwaterWarning, render
-from slackwater.eventtime.clock import Clock
+from slackwater.eventtime.clock import Clock, StreamTime
 from slackwater.eventtime.durations import render_ms
-from slackwater.eventtime.lateness import LatenessSketch
+from slackwater.eventtime.lateness import AHEAD_MS, LatenessSketch
 from slackwater.eventtime.watermark import barren
 from slackwater.plan import Plan
 
@@ -58,12 +58,18 @@ def report_barren(plan: Plan, clock: Clock, reported: set[str]) -> None:
             warnings.warn(f"[PARTITION_UNUSABLE] {words}", BarrenPartitionWarning, stacklevel=2)
 
 
-def report_short_slack(plan: Plan, measured: Mapping[str, Mapping[str, LatenessSketch]], reported: set[str]) -> None:
-    """Warn, once per stream, when more than one row in a hundred is further behind than the stream allows for."""
+def report_short_slack(
+    plan: Plan, measured: Mapping[str, Mapping[str, LatenessSketch]], clock: Clock, *, now_ms: int, reported: set[str]
+) -> None:
+    """Warn, once per stream, when more than one row in a hundred is further behind than the stream allows for.
+
+    Partitions with an event far ahead of processing time are left out: behind a clock that is wrong every row looks
+    late, and no slack would help. Unless most rows are in such partitions: then the events are of another time.
+    """
     for source in plan.sources:
         if source.name in reported or source.time is None or source.name not in measured:
             continue
-        sketch = LatenessSketch.merged(measured[source.name].values())
+        sketch = _believed(measured[source.name], clock.streams[source.name], now_ms)
         if sketch.count < _ENOUGH_ROWS:
             continue
         slack_ms = source.time.out_of_orderness_ms
@@ -73,3 +79,10 @@ def report_short_slack(plan: Plan, measured: Mapping[str, Mapping[str, LatenessS
             share = f"{sketch.share_later_than(slack_ms):.1%}"
             words = render("LATENESS_ABOVE_SLACK", **facts, share=share)
             warnings.warn(f"[LATENESS_ABOVE_SLACK] {words}", SlackWarning, stacklevel=2)
+
+
+def _believed(measured: Mapping[str, LatenessSketch], time: StreamTime, now_ms: int) -> LatenessSketch:
+    ahead = {name for name, known in time.partitions.items() if known.max_ts_ms > now_ms + AHEAD_MS}
+    whole = LatenessSketch.merged(measured.values())
+    believed = LatenessSketch.merged(sketch for name, sketch in measured.items() if name not in ahead)
+    return believed if 2 * believed.count > whole.count else whole

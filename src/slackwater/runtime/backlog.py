@@ -5,14 +5,15 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
-from slackwater.errors import SlackwaterWarning, render
+from slackwater.errors import SlackwaterWarning, counted, render
 from slackwater.plan import Plan
 from slackwater.runtime.kafka_watch import Lag
 from slackwater.runtime.log_intake import LogIntake
 from slackwater.sources.log import LogSource
-from slackwater.sources.log_listing import shown
+from slackwater.sources.log_listing import is_passed_over, shown
 
 _SHOWN: Final = 5
 
@@ -63,7 +64,7 @@ def report_left(plan: Plan, found: Unread) -> None:
     """Warn of files that came while a bounded run was under way, and that it leaves unread."""
     for stream, left in found.left.items():
         if left:
-            path, count = _logs(plan)[stream], f"{len(left):,}"
+            path, count = _logs(plan)[stream], counted(len(left), "file")
             words = render("LOG_LEFT", path=path, count=count, files=_listed(left))
             warnings.warn(f"[LOG_LEFT] {words}", UnreadFilesWarning, stacklevel=2)
 
@@ -74,8 +75,22 @@ def report_strays(plan: Plan, found: Unread, reported: set[str]) -> None:
     for stream, lost in found.strays.items():
         if fresh := [path for path in lost if path not in reported]:
             reported.update(fresh)
-            words = render("LOG_STRAYS", path=paths[stream], count=len(fresh), files=_listed(fresh))
-            warnings.warn(f"[LOG_STRAYS] {words}", StrayFilesWarning, stacklevel=2)
+            root = paths[stream]
+            reasons = {path: _why(path, root) for path in fresh}
+            for why, remedy in dict.fromkeys(reasons.values()):
+                files = [path for path, reason in reasons.items() if reason == (why, remedy)]
+                count = counted(len(files), "file")
+                words = render("LOG_STRAYS", path=root, count=count, why=why, files=_listed(files), remedy=remedy)
+                warnings.warn(f"[LOG_STRAYS] {words}", StrayFilesWarning, stacklevel=2)
+
+
+def _why(file: str, root: str) -> tuple[str, str]:
+    """Return why a file of the log `root` is never read, and what to do."""
+    if any(map(is_passed_over, Path(file.removeprefix(shown(root))).parts)):
+        return "name begins with `_`", "rename it"
+    if Path(file).is_symlink() and not Path(file).exists():
+        return "link leads nowhere", "put back what it leads to, or remove it"
+    return "changed after it was read", "write new records to new files, with other names"
 
 
 def _logs(plan: Plan) -> dict[str, str]:

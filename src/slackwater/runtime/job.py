@@ -263,7 +263,7 @@ class Job:
             if self._stopping.is_set():
                 # Ends the query from inside, with nothing begun; Spark would print it as a failure.
                 hush(self.spark, self.plan.name)
-                raise _Stopped  # noqa: TRY301
+                raise _Stopped  # noqa: TRY301  caught below with all others
             self._batch(frame, number)
         except BaseException as error:
             self.owed = number if isinstance(error, StoppedWaitingError) else None
@@ -349,7 +349,8 @@ class Job:
             for name, sketch in sketches.items():
                 known.setdefault(name, LatenessSketch.empty()).merge(sketch)
         stats.lateness.clear()
-        report_short_slack(self.plan, self.lateness, self._alerted)
+        assert self._clock is not None, "the clock that follows the batch"
+        report_short_slack(self.plan, self.lateness, self._clock, now_ms=stats.now_ms, reported=self._alerted)
         report_schemas(stats, self._alerted)
         self.dead_letters.note(stats)
 
@@ -418,9 +419,12 @@ def run_pipeline(plan: Plan, **options: Any) -> Job:  # noqa: ANN401  as make_jo
     `bounded`, `trigger` (the pause between batches), `master`, `partitions`, `accept_changes`, `take_over`,
     `on_start` (called when what needs no Spark was checked), `on_batch`.
     """
-    job = make_job(plan, **options)
+    stopped = threading.Event()
+    with stopped_by_signals(stopped.set):
+        job = make_job(plan, **options)
     with stopped_by_signals(job.stop):
-        job.run()
+        if not stopped.is_set():
+            job.run()
     return job
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from slackwater.errors import fault, render
+from slackwater.errors import counted, fault, render
 from slackwater.kafka.client import Cluster, Place, confluent, partition_name
 from slackwater.kafka.offsets import check_offsets_exist
 from slackwater.kafka.presence import warn_of
@@ -152,9 +152,9 @@ class KafkaWatch:
         total = sum(begin - before for before, begin in gone.values())
         facts = ", ".join(f"{partition_name(p)} offsets {a:,} to {b - 1:,}" for p, (a, b) in sorted(gone.items()))
         if self.source.on_data_loss == "stop":
-            raise fault("KAFKA_DATA_LOSS", stream=self.stream, count=f"{total:,}", facts=facts)
+            raise fault("KAFKA_DATA_LOSS", stream=self.stream, count=counted(total, "record"), facts=facts)
         self._said_lost |= {place: begin for place, (_, begin) in gone.items()}
-        words = render("KAFKA_LOST", stream=self.stream, count=f"{total:,}", facts=facts)
+        words = render("KAFKA_LOST", stream=self.stream, count=counted(total, "record"), facts=facts)
         warn_of("KAFKA_LOST", words)
 
     def _check_topics(self) -> None:

@@ -37,6 +37,7 @@ from slackwater.sources.log_listing import (
     ListedFile,
     Listing,
     LogFile,
+    file_facts,
     list_folder,
     modified_ms,
     reading_order,
@@ -280,7 +281,7 @@ def _line(file: ListedFile) -> str:
 
 
 def _facts(file: LogFile | ListedFile) -> str:
-    return f"{file.length} bytes, modified at {file.modified_ms} ms"
+    return file_facts(file.length, file.modified_ms)
 
 
 def _found(file: ListedFile) -> str | None:
@@ -291,5 +292,5 @@ def _found(file: ListedFile) -> str | None:
         return "gone"
     if (status.st_size, modified_ms(status)) == (file.length, file.modified_ms):
         return None
-    now = f"{status.st_size} bytes, modified at {modified_ms(status)} ms"
+    now = file_facts(status.st_size, modified_ms(status))
     return f"{now}, and was {_facts(file)} when it was listed"

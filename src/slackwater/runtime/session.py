@@ -13,6 +13,7 @@ from typing import Any, Final
 from pyspark.sql import SparkSession
 
 from slackwater.errors import fault
+from slackwater.stopping import kept_handlers
 
 QUERY_CONF: Final = {
     "spark.sql.streaming.stateStore.providerClass": (
@@ -99,7 +100,7 @@ def spark_session(*, master: str | None, name: str, conf: dict[str, str] | None 
     }
     for key, value in given.items():
         builder = builder.config(key, value)
-    with _filtered_stderr(), _environment(_utf8()):
+    with _filtered_stderr(), _environment(_utf8()), kept_handlers():
         session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     log4j: Any = session._jvm.org.apache.logging.log4j  # type: ignore[union-attr]  # noqa: SLF001  no public way

@@ -274,9 +274,9 @@ class KeyedProcessor(StatefulProcessor):
 
     def handleInputRows(  # type: ignore[override]  # noqa: N802  Spark's name; of its two kinds of rows, ours
         self,
-        key: Any,  # noqa: ANN401
+        key: Any,  # noqa: ANN401  as Spark hands it over
         rows: Iterator[pd.DataFrame],
-        timerValues: Any,  # noqa: ANN401, ARG002, N803
+        timerValues: Any,  # noqa: ANN401, ARG002, N803  Spark's names, by keyword
     ) -> Iterator[pd.DataFrame]:
         """Run one batch of one key group."""
         if self._task is None:

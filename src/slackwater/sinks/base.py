@@ -210,7 +210,7 @@ class Drop(Sink):
 
     takes: frozenset[Change] = EVERYTHING
 
-    def open(self, slot: Slot) -> SinkWriter:  # noqa: ARG002
+    def open(self, slot: Slot) -> SinkWriter:  # noqa: ARG002  nothing to open
         """Open nothing."""
         return _Dropped()
 

@@ -8,7 +8,7 @@ from typing import Final
 
 import polars as pl
 
-from slackwater.errors import refuse
+from slackwater.errors import counted, refuse
 from slackwater.sinks.base import EVERYTHING, Change, Mark, Sink, SinkBatch, SinkWriter, Slot
 
 _WIDTH: Final = 200
@@ -42,7 +42,7 @@ class _Printer(SinkWriter):
     output: str
     limit: int
 
-    def write(self, batch: SinkBatch, mark: Mark | None) -> None:  # noqa: ARG002
+    def write(self, batch: SinkBatch, mark: Mark | None) -> None:  # noqa: ARG002  keeps no marks
         """Print the first rows, and how many more there are."""
         rows = pl.concat(list(batch.frames())).head(self.limit)
         with pl.Config(
@@ -52,4 +52,4 @@ class _Printer(SinkWriter):
             tbl_hide_dataframe_shape=True,
             tbl_hide_column_data_types=True,
         ):
-            print(f"{self.output}, batch {batch.batch}: {batch.rows} rows", rows, sep="\n", flush=True)  # noqa: T201
+            print(f"{self.output}, batch {batch.batch}: {counted(batch.rows, 'row')}", rows, sep="\n", flush=True)  # noqa: T201  its purpose

@@ -57,7 +57,7 @@ class _Caller(SinkWriter):
     function: Callable[[Any, int], None]
     output: str
 
-    def write(self, batch: SinkBatch, mark: Mark | None) -> None:  # noqa: ARG002
+    def write(self, batch: SinkBatch, mark: Mark | None) -> None:  # noqa: ARG002  keeps no marks
         """Call the function; the same rows may come again after a crash."""
         if batch.spark_frame is None:
             raise fault("FOREACH_BATCH_NEEDS_SPARK", output=self.output)

@@ -22,6 +22,11 @@ class Source(ABC):
         """The columns of a typed source; None for a source of bytes."""
 
     @property
+    def place(self) -> str | None:
+        """The folder that is read, which no output may be written to; None if it is no folder."""
+        return None
+
+    @property
     def metadata(self) -> pl.Schema:
         """Columns that a source of bytes adds to what is decoded; none unless asked for."""
         return pl.Schema()

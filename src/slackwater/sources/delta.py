@@ -39,6 +39,11 @@ class DeltaSource(Source):
         """The table's columns, and those of its changes if they are read."""
         return self.typed
 
+    @property
+    def place(self) -> str:
+        """The table."""
+        return self.path
+
     def __str__(self) -> str:
         return f"delta {self.path} from {self.start}"
 
@@ -92,7 +97,7 @@ def _starting(start: object) -> dict[str, str]:
     if start == "latest" or (isinstance(start, int) and not isinstance(start, bool) and start >= 0):
         return {"startingVersion": str(start)}
     try:
-        time = start if isinstance(start, datetime) else datetime.fromisoformat(start)  # type: ignore[arg-type]
+        time = start if isinstance(start, datetime) else datetime.fromisoformat(start)  # type: ignore[arg-type]  # no text raises TypeError
     except (TypeError, ValueError) as error:
         raise refuse("DELTA_SOURCE_START", got=repr(start)) from error
     if time.tzinfo is None:

@@ -35,6 +35,11 @@ class LogSource(Source):
         """The columns of a typed log; None for JSON lines, which are decoded."""
         return self.typed
 
+    @property
+    def place(self) -> str:
+        """The log."""
+        return self.path
+
     def __str__(self) -> str:
         return f"log {self.path} ({_NAMES[self.format]})"
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Final
 
-from slackwater.errors import fault
+from slackwater.errors import counted, fault
+from slackwater.eventtime.times import render_time
 
 _LAST_OFFSET: Final = 2**63 - 2**40
 """The last that a file may begin with: whatever its length, its last record's offset fits 64 bits."""
@@ -130,6 +131,11 @@ def modified_ms(status: os.stat_result) -> int:
     return status.st_mtime_ns // 1_000_000
 
 
+def file_facts(length: int, time_ms: int) -> str:
+    """Return what a file is known by, for people to read."""
+    return f"{counted(length, 'byte')}, modified at {render_time(time_ms)}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Folder:
     """A folder on the way through a log."""
@@ -143,7 +149,7 @@ class _Folder:
     is_stray: bool = False
 
     def below(self, entry: os.DirEntry[str]) -> _Folder:
-        name, is_stray = shown(entry.name), self.is_stray or _is_passed_over(entry.name)
+        name, is_stray = shown(entry.name), self.is_stray or is_passed_over(entry.name)
         real, entered = f"{self.real.rstrip('/')}/{entry.name}", self.entered
         if entry.is_symlink():
             real = os.path.realpath(entry.path)
@@ -171,7 +177,7 @@ def _walk(folder: _Folder) -> Iterator[tuple[os.DirEntry[str], str, bool]]:
         if not leads_nowhere and entry.is_dir():
             yield from _walk(folder.below(entry))
         elif leads_nowhere or entry.is_file():
-            yield entry, folder.partition, leads_nowhere or folder.is_stray or _is_passed_over(entry.name)
+            yield entry, folder.partition, leads_nowhere or folder.is_stray or is_passed_over(entry.name)
 
 
 def _leads_on(link: str, folder: _Folder) -> bool:
@@ -192,7 +198,8 @@ def _holds(folder: str, path: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
-def _is_passed_over(name: str) -> bool:
+def is_passed_over(name: str) -> bool:
+    """Return whether a file or folder of this name is no part of a log."""
     return name.startswith("_") and "=" not in name and not name.startswith(("_metadata", "_common_metadata"))
 
 

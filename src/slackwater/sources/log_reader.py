@@ -24,6 +24,7 @@ from slackwater.formats.schemas import normal_type
 from slackwater.formats.slices import places, views
 from slackwater.sources.log_listing import (
     LogFile,
+    file_facts,
     list_log,
     modified_ms,
     shown,
@@ -94,9 +95,9 @@ def read_chunks(
                 yield from _read_parquet(file, path, chunk_bytes, columns)
             else:
                 yield from _read_avro(path, chunk_bytes, columns)
-        _check_unchanged(path, os.stat(path), length, modified_ms)  # noqa: PTH116
+        _check_unchanged(path, os.stat(path), length, modified_ms)  # noqa: PTH116  a path of any bytes, as text
     except FileNotFoundError as error:
-        listed, found = _facts(length, modified_ms), "no such file"
+        listed, found = file_facts(length, modified_ms), "no such file"
         raise _fault("LOG_FILE_CHANGED", path=path, listed=listed, found=found) from error
     except (OSError, pa.ArrowException, pl.exceptions.PolarsError) as error:
         cause = f"{type(error).__name__}: {str(error).strip() or 'no details'}"[:500]
@@ -106,12 +107,8 @@ def read_chunks(
 def _check_unchanged(path: str, status: os.stat_result, length: int, listed_ms: int) -> None:
     found_ms = modified_ms(status)
     if (status.st_size, found_ms) != (length, listed_ms):
-        listed, found = _facts(length, listed_ms), _facts(status.st_size, found_ms)
+        listed, found = file_facts(length, listed_ms), file_facts(status.st_size, found_ms)
         raise _fault("LOG_FILE_CHANGED", path=path, listed=listed, found=found)
-
-
-def _facts(length: int, time_ms: int) -> str:
-    return f"{length} bytes, modified at {time_ms} ms"
 
 
 def _fault(code: str, *, path: str, **facts: object) -> LogFileError:
@@ -119,7 +116,7 @@ def _fault(code: str, *, path: str, **facts: object) -> LogFileError:
 
 
 def _read_lines(file: BufferedReader, path: str, chunk_bytes: int) -> Iterator[Chunk]:
-    compression = _COMPRESSION.get(os.path.splitext(path)[1])  # noqa: PTH122
+    compression = _COMPRESSION.get(os.path.splitext(path)[1])  # noqa: PTH122  a path of any bytes, as text
     stream: BufferedReader | pa.NativeFile = pa.CompressedInputStream(file, compression) if compression else file
     first_line = 0
     for block, cut in _whole_lines(stream, chunk_bytes):
@@ -198,7 +195,7 @@ def _read_parquet(file: BufferedReader, path: str, chunk_bytes: int, columns: li
         first_line = 0
         for frame in _row_groups(parquet, path, wanted, chunk_bytes):
             normal = {name: normal_type(dtype) for name, dtype in frame.schema.items()}
-            yield Chunk(frame=_as_utc(frame).cast(normal), first_line=first_line)  # type: ignore[arg-type]
+            yield Chunk(frame=_as_utc(frame).cast(normal), first_line=first_line)  # type: ignore[arg-type]  # one schema by names
             first_line += frame.height
 
 
@@ -252,5 +249,5 @@ def _row_groups(parquet: pq.ParquetFile, path: str, columns: list[str], chunk_by
 
 def _as_utc(frame: pl.DataFrame) -> pl.DataFrame:
     """Return `frame` with times of no zone taken as UTC (a plain cast would do the same, with a warning)."""
-    naive = [name for name, dtype in frame.schema.items() if dtype == pl.Datetime and dtype.time_zone is None]  # type: ignore[attr-defined]
+    naive = [name for name, dtype in frame.schema.items() if dtype == pl.Datetime and dtype.time_zone is None]  # type: ignore[attr-defined]  # of Datetime alone
     return frame.with_columns(pl.col(naive).dt.replace_time_zone("UTC")) if naive else frame

@@ -227,7 +227,7 @@ def aggregates_of(name: str) -> dict[str, Aggregate]:
     return known[name]
 
 
-def window_of(window: Mapping[str, Any], *, touching: Any = "merge", has_gaps: bool = False) -> Window:  # noqa: ANN401
+def window_of(window: Mapping[str, Any], *, touching: Any = "merge", has_gaps: bool = False) -> Window:  # noqa: ANN401  of YAML or JSON
     """Return the window of a case, built by the public constructors; an invalid one raises `DefinitionError`."""
     offset = _ms(window.get("offset_ms", 0))
     match window["type"]:

@@ -127,7 +127,7 @@ def _cut(events: Sequence[Event], dice: random.Random) -> list[Sequence[Event]]:
 def canonical(value: Any) -> str:  # noqa: ANN401  JSON
     """Return a text that is equal for equal rows: lists are multisets, 2 is 2.0, and 0.1 + 0.2 is 0.3."""
 
-    def normal(part: Any) -> Any:  # noqa: ANN401
+    def normal(part: Any) -> Any:  # noqa: ANN401  any value of a row
         if isinstance(part, dict):
             return {name: normal(inner) for name, inner in part.items()}
         if isinstance(part, list):

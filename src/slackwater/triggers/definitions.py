@@ -138,7 +138,7 @@ class Schedule:
 
     def __str__(self) -> str:
         early = [
-            f"every {self.early_count} rows" if self.early_count else "",
+            _every(self.early_count) if self.early_count else "",
             f"every {render_ms(self.early_every_ms)} of processing time" if self.early_every_ms else "",
             f"every {render_ms(self.early_event_time_ms)} of event time" if self.early_event_time_ms else "",
         ]
@@ -146,7 +146,7 @@ class Schedule:
         if self.on_time:
             said.append("a pane at the window's end")
         if self.late_count and self.on_time:
-            said.append("late panes " + ("at once" if self.late_count == 1 else f"every {self.late_count} rows"))
+            said.append("late panes " + ("at once" if self.late_count == 1 else _every(self.late_count)))
         if self.finish_on_time or self.once:
             said.append("then finished")
         return ", ".join(said) or "no panes before the window closes"
@@ -185,3 +185,7 @@ def schedule(trigger: Trigger) -> Schedule:
             return merged
         case Never():
             return Schedule(on_time=False, late_count=None)
+
+
+def _every(rows: int) -> str:
+    return "with every row" if rows == 1 else f"every {rows:,} rows"

@@ -202,7 +202,9 @@ SCALARS = [
     pl.Binary(),
     pl.Decimal(12, 4),
 ]
-NAMES = st.text(min_size=1, max_size=6).filter(lambda name: not name.startswith("__") and "\x00" not in name)
+NAMES = st.text(min_size=1, max_size=6).filter(
+    lambda name: not name.startswith(("__", "^")) and "\x00" not in name and name != "*"
+)
 
 
 def columns(types: st.SearchStrategy[pl.DataType]) -> st.SearchStrategy[dict[str, pl.DataType]]:

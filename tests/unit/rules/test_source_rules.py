@@ -14,6 +14,7 @@ import pytest
 
 import slackwater as sw
 from slackwater.errors import RunError
+from slackwater.eventtime.times import render_time
 from slackwater.plan import Plan
 from slackwater.runtime.backlog import StrayFilesWarning, Unread, report_strays, unread
 from slackwater.runtime.checkpoint import Checkpoint, open_checkpoint
@@ -222,7 +223,9 @@ def test_rule_17_batch_that_was_begun_is_not_run_with_another_file(tmp_path: Pat
     write(tmp_path, "0/a.jsonl", time_s=time_s, text=text)
     again = Job(tmp_path)
     assert again.unread().strays == {"events": []}, "its batch is not over"
-    with pytest.raises(RunError, match=rf"BATCH_INPUT_CHANGED.*batch 0 .*modified at {time_s}000 ms, and was 3 bytes"):
+    with pytest.raises(
+        RunError, match=rf"BATCH_INPUT_CHANGED.*batch 0 .*modified at {render_time(time_s * 1_000)}, and was 3 bytes"
+    ):
         again.intake.take(batch)
     accepted = Job(tmp_path, accept_changes=True)
     accepted.intake.take(batch)
@@ -273,13 +276,38 @@ def test_rule_17_names_that_begin_with_an_underscore_are_strays_and_temporary_on
 def test_rule_17_each_stray_is_reported_once(tmp_path: Path) -> None:
     plan: Plan = Job(tmp_path).plan
     reported: set[str] = set()
-    with pytest.warns(StrayFilesWarning, match=r"LOG_STRAYS.*2 of `.*/log` never will be: /a, /b;"):
+    with pytest.warns(
+        StrayFilesWarning, match=r"LOG_STRAYS.*2 files of .* never will be \(changed after it was read\): /a, /b;"
+    ):
         report_strays(plan, Unread(strays={"events": ["/a", "/b"]}), reported)
-    with pytest.warns(StrayFilesWarning, match=r"1 of `.*/log` never will be: /c;"):
+    with pytest.warns(StrayFilesWarning, match=r"1 file of `.*/log` never will be \(changed after it was read\): /c;"):
         report_strays(plan, Unread(strays={"events": ["/a", "/b", "/c"]}), reported)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         report_strays(plan, Unread(strays={"events": ["/a", "/b", "/c"]}), reported)
+
+
+@pytest.mark.parametrize(
+    "name, why, remedy",
+    [
+        ("0/_a.jsonl", "name begins with `_`", "rename it"),
+        ("_1/b.jsonl", "name begins with `_`", "rename it"),
+        ("0/link.jsonl", "link leads nowhere", "put back what it leads to"),
+        ("0/changed.jsonl", "changed after it was read", "write new records to new files"),
+    ],
+)
+def test_rule_17_stray_is_reported_with_the_one_reason_that_it_has(
+    tmp_path: Path, name: str, why: str, remedy: str
+) -> None:
+    file = write(tmp_path, name)
+    if why == "link leads nowhere":
+        file.unlink()
+        file.symlink_to(tmp_path / "nothing")
+    with pytest.warns(StrayFilesWarning, match="LOG_STRAYS") as told:
+        report_strays(Job(tmp_path).plan, Unread(strays={"events": [str(file)]}), set())
+    reasons = ("begins with", "leads nowhere", "changed after")
+    assert [reason for reason in reasons if reason in str(told[0].message)] == [r for r in reasons if r in why]
+    assert remedy in str(told[0].message)
 
 
 def test_files_that_come_between_batches_are_listed_by_the_feed_and_its_errors_end_the_job(tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import json
+from collections.abc import Callable
 from datetime import time, timedelta
 from pathlib import Path
 
@@ -12,6 +14,9 @@ import pytest
 from slackwater.errors import RunError
 from slackwater.sinks.base import SinkBatch, Slot
 from slackwater.sinks.files import files
+from slackwater.sinks.http.requests import Requests
+from slackwater.sinks.kafka.records import JsonValues
+from slackwater.sinks.postgres.csv_rows import CsvRows, Field
 from slackwater.sinks.redis.rows import Hashes
 from slackwater.testing import SinkHarness
 
@@ -32,3 +37,49 @@ def test_durations_and_times_of_day_have_a_text_in_redis() -> None:
     hashes = Hashes(key=("user",), columns=None, prefix=None)
     [chunk] = hashes.chunks(batch, Slot(pipeline="p", output="o", schema=rows.schema), reserved="slackwater:")
     assert json.loads(chunk) == {"key": ["ann"], "gone": [False], "1": ["PT1M30S"], "2": ["12:30:00"]}
+
+
+def _batch(rows: pl.DataFrame) -> tuple[SinkBatch, Slot]:
+    batch = SinkBatch(batch=0, schema=rows.schema, rows=rows.height, frames=lambda: iter([rows]))
+    return batch, Slot(pipeline="p", output="o", schema=rows.schema)
+
+
+def _of_files(rows: pl.DataFrame, folder: Path) -> list[str]:
+    SinkHarness(sink=files(folder, format="json"), schema=rows.schema).deliver(rows)
+    [written] = folder.glob("batch-*/part-*.jsonl")
+    return written.read_text().splitlines()
+
+
+def _of_kafka(rows: pl.DataFrame, _: Path) -> list[str]:
+    return [value.decode() for value in JsonValues().encode(rows)]
+
+
+def _of_http(rows: pl.DataFrame, _: Path) -> list[str]:
+    batch, slot = _batch(rows)
+    [lanes] = Requests(slot=slot, run="r", batch=0, key=(), batch_rows=1).lanes(batch)
+    return [body for lane in lanes for request in lane for body in request.bodies]
+
+
+def _of_redis(rows: pl.DataFrame, _: Path) -> list[str]:
+    batch, slot = _batch(rows.select("user", row=pl.struct(pl.all())))
+    [chunk] = Hashes(key=("user",), columns=None, prefix=None).chunks(batch, slot, reserved="slackwater:")
+    texts: list[str] = json.loads(chunk)["1"]
+    return texts
+
+
+def _of_postgres(rows: pl.DataFrame, _: Path) -> list[str]:
+    nested = rows.select(row=pl.struct(pl.all()))
+    field = Field(source="row", name="row", dtype=nested.schema["row"])
+    written = CsvRows(fields=(field,), replace_nul=None).encoded(nested)
+    return [row for [row] in csv.reader(written.decode().splitlines())]
+
+
+@pytest.mark.parametrize("written", [_of_files, _of_kafka, _of_http, _of_redis, _of_postgres])
+def test_numbers_that_json_has_no_form_for_are_null(
+    tmp_path: Path, written: Callable[[pl.DataFrame, Path], list[str]]
+) -> None:
+    values = [float("nan"), float("inf"), float("-inf"), 0.5, None]
+    rows = pl.DataFrame({"user": ["a", "b", "c", "d", "e"], "v": values, "all": [values] * 5})
+    found = [json.loads(line, parse_constant=pytest.fail) for line in written(rows, tmp_path)]
+    assert [row["v"] for row in found] == [None, None, None, 0.5, None]
+    assert all(row["all"] == [None, None, None, 0.5, None] for row in found)

@@ -99,7 +99,7 @@ class Kafka(Place):
 def _settled_ends(cluster: Cluster) -> dict[tuple[str, int], int]:
     """Return the topic's ends once every transaction has ended: readers see a commit a moment after it is final."""
     from confluent_kafka import TopicPartition  # noqa: PLC0415  only who uses Kafka needs it
-    from confluent_kafka.admin._listoffsets import OffsetSpec  # noqa: PLC0415
+    from confluent_kafka.admin._listoffsets import OffsetSpec  # noqa: PLC0415  optional, and not exported elsewhere
 
     latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # have none
     asked = cluster.admin.list_offsets({TopicPartition(*each): latest for each in cluster.partitions([PURCHASES])})

@@ -80,7 +80,7 @@ class Postgres(Place):
         """Return the table."""
         assert self._server is not None
         with self._server.connect() as database:
-            found = database.execute(f"SELECT {', '.join(ROWS)} FROM {PURCHASES}".encode()).fetchall()  # noqa: S608
+            found = database.execute(f"SELECT {', '.join(ROWS)} FROM {PURCHASES}".encode()).fetchall()  # noqa: S608  our own names
         return pl.DataFrame(found, schema=ROWS, orient="row")
 
     def stop(self) -> None:

@@ -91,7 +91,7 @@ def _exact(number: int | str) -> Decimal:
 def _real(dtype: pl.DataType) -> Convert:
     most = _FLOAT32_OVERFLOW if isinstance(dtype, pl.Float32) else math.inf
 
-    def convert(value: Any) -> float:  # noqa: ANN401
+    def convert(value: Any) -> float:  # noqa: ANN401  of parsed JSON
         if type(value) not in (int, Real, Huge):
             raise Unfit("wrong_type", dtype, value)
         number = float(value)
@@ -106,7 +106,7 @@ def _decimal(dtype: pl.Decimal) -> Convert:
     scale, whole_digits = dtype.scale, (dtype.precision or 38) - dtype.scale
     unit = Decimal(1).scaleb(-scale)
 
-    def convert(value: Any) -> Decimal:  # noqa: ANN401
+    def convert(value: Any) -> Decimal:  # noqa: ANN401  of parsed JSON
         if type(value) not in (int, Real, Huge):
             raise Unfit("wrong_type", dtype, value)
         if len(str(value)) > _LONGEST_DECIMAL:

@@ -12,15 +12,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from google.protobuf import (  # type: ignore[import-untyped]
+from google.protobuf import (  # type: ignore[import-untyped]  # no stubs
     descriptor_pb2,
     descriptor_pool,
     duration_pb2,
     timestamp_pb2,
     wrappers_pb2,
 )
-from google.protobuf.descriptor import Descriptor  # type: ignore[import-untyped]
-from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+from google.protobuf.descriptor import Descriptor  # type: ignore[import-untyped]  # no stubs
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]  # no stubs
 
 from slackwater.errors import near_miss, refuse
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, Final
 
 import polars as pl
-from google.protobuf.descriptor import FieldDescriptor  # type: ignore[import-untyped]
+from google.protobuf.descriptor import FieldDescriptor  # type: ignore[import-untyped]  # no stubs
 
 from slackwater.errors import refuse
 from slackwater.formats.ddl import TIMESTAMP, map_type
@@ -117,7 +117,7 @@ def plan_message(descriptor: Any) -> MessagePlan:  # noqa: ANN401  google.protob
     return _plan(descriptor, within=(), shape="struct")
 
 
-def _plan(descriptor: Any, *, within: tuple[str, ...], shape: str) -> MessagePlan:  # noqa: ANN401
+def _plan(descriptor: Any, *, within: tuple[str, ...], shape: str) -> MessagePlan:  # noqa: ANN401  protobuf has no types
     if descriptor.full_name in within:
         raise refuse(
             "PROTOBUF_RECURSIVE", message=descriptor.full_name, way=" → ".join([*within, descriptor.full_name])
@@ -147,7 +147,7 @@ def _field(given: Any, *, within: tuple[str, ...]) -> FieldPlan:  # noqa: ANN401
     return FieldPlan(**facts, kind=kind, wire=wire, value_type=dtype, labels=labels)
 
 
-def _message_field(given: Any, facts: dict[str, Any], *, within: tuple[str, ...]) -> FieldPlan:  # noqa: ANN401
+def _message_field(given: Any, facts: dict[str, Any], *, within: tuple[str, ...]) -> FieldPlan:  # noqa: ANN401  protobuf has no types
     message = _plan(given.message_type, within=within, shape=_shape(given.message_type))
     wire = GROUP if given.type == FieldDescriptor.TYPE_GROUP else LENGTH
     if given.message_type.GetOptions().map_entry:

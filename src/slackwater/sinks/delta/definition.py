@@ -84,7 +84,7 @@ class DeltaSink(Sink):
     def open(self, slot: Slot) -> SinkWriter:
         """Open the table, and take the turn from whoever has it."""
         from slackwater.sinks.delta.table import DeltaPlace  # noqa: PLC0415  as above
-        from slackwater.sinks.delta.writer import DeltaWriter  # noqa: PLC0415
+        from slackwater.sinks.delta.writer import DeltaWriter  # noqa: PLC0415  needs Spark, which definitions do not
 
         writer = DeltaWriter(
             sink=self,

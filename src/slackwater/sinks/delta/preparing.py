@@ -62,7 +62,7 @@ class Preparation:
             self._check_unique(place)
 
     def _check_columns(self, place: DeltaPlace) -> None:
-        from pyspark.sql.types import StructType  # noqa: PLC0415
+        from pyspark.sql.types import StructType  # noqa: PLC0415  needs Spark, which definitions do not
 
         declared = StructType.fromDDL(to_spark_ddl(self.sink.stored(self.slot.schema)))
         assert isinstance(declared, StructType), "columns make a struct"
@@ -91,7 +91,7 @@ class Preparation:
 
     def _check_unique(self, place: DeltaPlace) -> None:
         """Refuse a table that was filled by others and has a key twice; reads the key columns of all rows, once."""
-        from slackwater.sinks.delta.writer import app_of  # noqa: PLC0415
+        from slackwater.sinks.delta.writer import app_of  # noqa: PLC0415  needs Spark, which definitions do not
 
         if place.turn(app_of(self.slot)) is not None:
             return
@@ -108,7 +108,7 @@ def _types(schema: StructType) -> dict[str, tuple[str, str]]:
     return {column.name.lower(): (column.name, column.dataType.simpleString()) for column in schema.fields}
 
 
-def _lower(names: Any) -> list[str]:  # noqa: ANN401
+def _lower(names: Any) -> list[str]:  # noqa: ANN401  Java has no types here
     return [name.lower() for name in names]
 
 

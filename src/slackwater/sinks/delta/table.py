@@ -89,13 +89,13 @@ class DeltaPlace:
 
     def detail(self) -> dict[str, Any]:
         """Return what Delta tells of the table: `partitionColumns`, `properties` and more."""
-        from pyspark.sql import DataFrame  # noqa: PLC0415
+        from pyspark.sql import DataFrame  # noqa: PLC0415  needs Spark, which definitions do not
 
         [row] = DataFrame(self.java_table.detail(), self.spark).collect()
         return row.asDict()
 
     @property
-    def java_table(self) -> Any:  # noqa: ANN401
+    def java_table(self) -> Any:  # noqa: ANN401  Java has no types here
         """Delta's own object for the table."""
         return self._tables.forPath(self._session, self.path)
 
@@ -121,7 +121,7 @@ class DeltaPlace:
                 return turn
         return None
 
-    def _snapshot(self) -> Any:  # noqa: ANN401
+    def _snapshot(self) -> Any:  # noqa: ANN401  Java has no types here
         log = jvm(self.spark).org.apache.spark.sql.delta.DeltaLog
         return log.forTableWithSnapshot(self._session, self.path)._2()  # noqa: SLF001  Scala's name
 
@@ -141,11 +141,11 @@ class DeltaPlace:
         return ""
 
     @property
-    def _session(self) -> Any:  # noqa: ANN401
+    def _session(self) -> Any:  # noqa: ANN401  Java has no types here
         return self.spark._jsparkSession  # noqa: SLF001  no public way
 
     @property
-    def _tables(self) -> Any:  # noqa: ANN401
+    def _tables(self) -> Any:  # noqa: ANN401  Java has no types here
         return jvm(self.spark).io.delta.tables.DeltaTable
 
     def _hadoop(self, path: str) -> tuple[Any, Any]:

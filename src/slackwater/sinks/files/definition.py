@@ -92,6 +92,8 @@ def files(
 ) -> FilesSink:
     """Write Parquet or JSON-lines files, exactly once: `files("out/results")`.
 
+    JSON has no form for NaN and infinities: they are null there, and themselves in Parquet.
+
     Rows are only ever appended: a window that fires again adds a row with the next `pane_index`.
     Retractions are refused, unless `changelog=True` says that readers look at `is_retraction`.
 

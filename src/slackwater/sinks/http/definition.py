@@ -12,21 +12,21 @@ import socket
 import ssl
 import time
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar, Final, Literal
-from urllib.parse import SplitResult, parse_qsl, urlsplit
+from urllib.parse import SplitResult, urlsplit
 from uuid import uuid4
 
 import polars as pl
 
 from slackwater.crash_points import crash_point
-from slackwater.errors import fault, near_miss, refuse, render
+from slackwater.errors import counted, fault, near_miss, refuse, render
 from slackwater.eventtime.durations import Duration, duration_ms, render_ms
 from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA, dead_letters
 from slackwater.formats.row_json import check_json
-from slackwater.secrets import Secret, is_confidential
+from slackwater.secrets import Secret, holds_credentials, is_confidential, shown_url
 from slackwater.sinks.base import (
     EVERYTHING,
     Change,
@@ -124,7 +124,9 @@ class HttpSink(Sink):
             url=self.url,
             method=self.method,
             headers={"Content-Type": "application/json", "User-Agent": "slackwater"} | revealed,
-            hidden=_hidden(value for name, value in revealed.items() if isinstance(self.headers[name], Secret)),
+            hidden=_hidden(
+                [value for name, value in revealed.items() if isinstance(self.headers[name], Secret)], self.url
+            ),
             concurrency=self.concurrency,
             timeout_ms=self.timeout_ms,
             patience_ms=self.retry_for_ms,
@@ -145,7 +147,7 @@ class HttpSink(Sink):
         return headers
 
     def __str__(self) -> str:
-        return f"http {self.method} {self.url.partition('?')[0]} (refused rows to {self.rejected})"
+        return f"http {self.method} {shown_url(self.url)} (refused rows to {self.rejected})"
 
 
 @dataclass(kw_only=True)
@@ -183,7 +185,7 @@ class _HttpWriter(SinkWriter):
             )
             self.rejects.deliver(refused, _Following(mark=known, before=None))
         if outcome.lost:
-            raise Unavailable(f"{len(outcome.lost)} requests failed, one with: {outcome.lost[0]}")
+            raise Unavailable(f"{counted(len(outcome.lost), 'request')} failed, one with: {outcome.lost[0]}")
 
     def close(self) -> None:
         """Let go of connections and threads."""
@@ -288,14 +290,11 @@ def _check_url(url: object, *, has_ca: bool) -> None:
         parts.port  # noqa: B018  raises if it is no number
     except ValueError as error:
         raise bad_option(_SINK, "url", rule=rule, got="one that cannot be read", remedy=remedy) from error
-    if "@" in parts.netloc:
-        shown, remedy = f"{parts.scheme}://…@{parts.hostname}", 'write headers={"Authorization": sw.secret("TOKEN")}'
-        raise bad_option(_SINK, "url", rule="an address without credentials", got=shown, remedy=remedy)
-    if any(is_confidential(name) for name, _ in parse_qsl(parts.query, keep_blank_values=True)):
-        shown, remedy = f"{url.partition('?')[0]}?…", 'write headers={"Authorization": sw.secret("TOKEN")}'
-        raise bad_option(_SINK, "url", rule="an address without credentials", got=shown, remedy=remedy)
+    if "@" in parts.netloc or holds_credentials(url):
+        rule, remedy = "an address without credentials", 'write headers={"Authorization": sw.secret("TOKEN")}'
+        raise bad_option(_SINK, "url", rule=rule, got=shown_url(url), remedy=remedy)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.fragment:
-        raise bad_option(_SINK, "url", rule=rule, got=repr(url.partition("?")[0]), remedy=remedy)
+        raise bad_option(_SINK, "url", rule=rule, got=repr(shown_url(url)), remedy=remedy)
     if has_ca and parts.scheme != "https":
         rule, remedy = "given with an https:// address alone", "write https:// for TLS"
         raise bad_option(_SINK, "ca", rule=rule, got=parts.scheme, remedy=remedy)
@@ -319,10 +318,14 @@ def _checked_headers(headers: object) -> dict[str, str | Secret]:
     return dict(headers)
 
 
-def _hidden(values: Iterable[str]) -> tuple[str, ...]:
-    """Return what is never shown: secret values, and of "Bearer …" the second word as well; longest first."""
+def _hidden(values: list[str], url: str) -> tuple[str, ...]:
+    """Return what is never shown: secret values, of "Bearer …" the second word as well, and what `shown_url` hides.
+
+    The longest is first: another one may be a part of it.
+    """
     shortest = len("Bearer") + 1
     words = {word for value in values for word in (value, *(w for w in value.split() if len(w) >= shortest)) if word}
+    words |= {part for part in re.split(r"[/?&;=]", url)[4:] if len(part) >= shortest}
     return tuple(sorted(words, key=len, reverse=True))
 
 

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from slackwater.errors import fault
 from slackwater.eventtime.durations import render_ms
+from slackwater.secrets import shown_url
 from slackwater.sinks.base import Unavailable
 from slackwater.sinks.delivery import SinkWarning, StoppedWaitingError
 from slackwater.sinks.http.requests import Request
@@ -195,7 +196,7 @@ class Sender:
             status=response.status,
             text=self._shown(text.decode(errors="replace")),
             wait_s=_retry_after(response.headers.get("Retry-After", "")),
-            location=self._shown(response.headers.get("Location", "none").partition("?")[0]),
+            location=shown_url(self._shown(response.headers.get("Location", "none"))),
         )
 
     def _judge(self, answer: _Answer, request: Request, outcome: Outcome) -> None:

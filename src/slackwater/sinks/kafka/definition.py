@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar, Final, Literal, get_args
 
 import polars as pl
@@ -18,7 +17,7 @@ from slackwater.sinks.base import EVERYTHING, Change, Delivery, Sink, SinkWriter
 from slackwater.sinks.kafka.names import identity_of
 from slackwater.sinks.kafka.options import DEFAULT_TIMEOUT_MS, MOST_BYTES, TIMEOUT, Option, checked_options
 from slackwater.sinks.kafka.preparing import prepare
-from slackwater.sinks.kafka.records import Header, Records, ValueFormat, check_columns
+from slackwater.sinks.kafka.records import Header, Records, RecordTrial, ValueFormat, check_columns
 from slackwater.sinks.kafka.troubles import Target
 from slackwater.sinks.kafka.writing import open_slot
 from slackwater.sinks.options import check_delivery, check_flags, check_window_keys
@@ -87,7 +86,7 @@ class KafkaSink(Sink):
         value = "json" if self.value is None else f"{type(self.value).__name__} {self.value}"
         return Trial(
             rule=f"{self.key} {self.tombstones} {value} {headers} {most_bytes}",
-            check=partial(Records.of(self, slot).try_out, most_bytes=most_bytes),
+            check=RecordTrial(sink=self, slot=slot, most_bytes=most_bytes),
         )
 
     def prepare(self, slot: Slot) -> None:
@@ -139,6 +138,7 @@ def kafka(
 
     `key` is a column or several: text as UTF-8, bytes as they are, anything else as JSON; several columns
     make a JSON object. `value` is JSON of all columns, or a format that can encode, such as `sw.formats.avro(...)`.
+    JSON has no form for NaN and infinities: they are null there.
     `headers` are columns by name, or expressions such as `pl.lit("eu")`. The partition is chosen by the key as
     Java's clients choose it, unless `partitioner` is "consistent" (librdkafka's own) or "random".
 

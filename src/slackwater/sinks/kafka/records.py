@@ -158,6 +158,22 @@ class Records:
         return keys.select(pl.struct(pl.all()).is_last_distinct()).to_series()
 
 
+@dataclass(kw_only=True)
+class RecordTrial:
+    """Finds rows that cannot be records; its encoder is made with the first of them, in the worker that tries it."""
+
+    sink: KafkaSink
+    slot: Slot
+    most_bytes: int
+    _records: Records | None = None
+
+    def __call__(self, frame: pl.DataFrame) -> None:
+        """Raise if a row of `frame` cannot be a record."""
+        if self._records is None:
+            self._records = Records.of(self.sink, self.slot)
+        self._records.try_out(frame, most_bytes=self.most_bytes)
+
+
 @contextmanager
 def _registry_may_be_away() -> Iterator[None]:
     """Let a batch wait for a registry as it waits for the broker."""
@@ -187,9 +203,9 @@ def _most_bytes(frame: pl.DataFrame) -> int:
         if dtype.is_nested():
             return sys.maxsize
         if isinstance(dtype, pl.String | pl.Categorical | pl.Enum):
-            widest = _ESCAPED * int(column.cast(pl.String).str.len_bytes().max() or 0)  # type: ignore[arg-type]
+            widest = _ESCAPED * int(column.cast(pl.String).str.len_bytes().max() or 0)  # type: ignore[arg-type]  # a column of whole numbers
         elif isinstance(dtype, pl.Binary):
-            widest = 2 * int(column.bin.size().max() or 0)  # type: ignore[arg-type]
+            widest = 2 * int(column.bin.size().max() or 0)  # type: ignore[arg-type]  # a column of whole numbers
         total += widest + _ESCAPED * len(column.name.encode()) + _AROUND
     return total
 

@@ -10,6 +10,7 @@ from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final
 
 from slackwater.errors import fault
+from slackwater.eventtime.durations import render_ms
 from slackwater.kafka.client import confluent
 from slackwater.sinks.base import Delivery, Unavailable
 from slackwater.sinks.kafka.options import MOST_BYTES
@@ -210,7 +211,9 @@ class Sender:
         taken_ms = 0 if self._begun is None else round((time.monotonic() - self._begun) * 1_000)
         if self.target.is_fencing(error) and taken_ms >= self.target.timeout_ms:
             facts = {"output": self.target.output, "topic": self.target.topic}
-            return fault("KAFKA_SINK_TOO_SLOW", limit=self.target.timeout_ms, taken=taken_ms, **facts)
+            return fault(
+                "KAFKA_SINK_TOO_SLOW", limit=render_ms(self.target.timeout_ms), taken=render_ms(taken_ms), **facts
+            )
         return self.target.meaning(error)
 
     @property

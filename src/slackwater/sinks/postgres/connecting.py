@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from types import ModuleType
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
 from slackwater.errors import RunError, fault, refuse
-from slackwater.secrets import Secret, is_confidential
+from slackwater.secrets import Secret, holds_credentials, is_confidential
 from slackwater.sinks.base import Unavailable
 from slackwater.sinks.postgres.logins import login_remedy
 
@@ -52,6 +53,8 @@ _REMEDIES: Final = {
     "23505": "let upsert_on name the columns of that constraint, or drop it",
     "42501": "give the user back what was taken away",
 }
+_OPTION: Final = re.compile(r"(?:-c\s*|--)([^\s=]+)")
+_OPTION_VALUE: Final = re.compile(r"(?:=|(?<!\S)(?!-))([^\s=]{4,})(?!\S)")
 _NULL: Final = "23502"
 _REMEDY: Final = "let the table take such rows, or mend them in the pipeline"
 _SHOWN: Final = 300
@@ -77,7 +80,7 @@ def check_url(url: object) -> str:
         raise refuse("POSTGRES_URL", got="one that cannot be read") from error
     if parts.scheme not in _SCHEMES:
         raise refuse("POSTGRES_URL", got="one that does not begin with postgresql://")
-    if parts.password or any(map(is_confidential, given)):
+    if holds_credentials(url) or any(map(is_confidential, _OPTION.findall(given.get("options", "")))):
         raise refuse("POSTGRES_URL_PASSWORD")
     if parts.fragment:
         raise refuse("POSTGRES_URL", got="one with a `#`")
@@ -99,7 +102,9 @@ def connect(url: str, password: Secret | None) -> psycopg.Connection[Any]:
     try:
         given = module.conninfo.conninfo_to_dict(url)
     except module.ProgrammingError as error:
-        raise fault("POSTGRES_URL_SETTING", server=repr(shown_server(url)), cause=_words(error)) from error
+        words, is_of_a_value, _ = _words(error).partition(' in percent-encoded value: "')
+        cause = words if is_of_a_value else words.partition(' token: "')[0]  # what follows is the value
+        raise fault("POSTGRES_URL_SETTING", server=repr(shown_server(url)), cause=cause) from error
     secrets = {} if password is None else {"password": password.reveal()}
     fixed = {"application_name": "slackwater", **_SETTINGS}
     try:
@@ -108,10 +113,12 @@ def connect(url: str, password: Secret | None) -> psycopg.Connection[Any]:
         )
     except module.OperationalError as error:
         remedy = login_remedy(str(error))  # of several hosts, what each has said
+        why = _words(error)
+        for value in _OPTION_VALUE.findall(given.get("options") or ""):
+            why = why.replace(value, "…")
         if remedy is not None:
-            facts = {"server": shown_server(url), "why": _words(error), "remedy": remedy}
-            raise fault("POSTGRES_LOGIN", **facts) from error
-        raise Unavailable(_words(error)) from error
+            raise fault("POSTGRES_LOGIN", server=shown_server(url), why=why, remedy=remedy) from error
+        raise Unavailable(why) from error
     connection.isolation_level = module.IsolationLevel.READ_COMMITTED
     return connection
 

@@ -101,7 +101,7 @@ class PostgresWriter(SinkWriter):
     def _moves(self, *, chunks: int, has_retractions: bool) -> Iterator[str]:
         """Give the statements that bring what was copied into the table."""
         names = quoted_list(self._names)
-        insert = f"INSERT INTO {self.table.name.sql} ({names}) SELECT {names} FROM pg_temp.{_STAGE}"  # noqa: S608
+        insert = f"INSERT INTO {self.table.name.sql} ({names}) SELECT {names} FROM pg_temp.{_STAGE}"  # noqa: S608  names are quoted
         if not self.keys:
             yield insert
             return
@@ -114,7 +114,7 @@ class PostgresWriter(SinkWriter):
         if has_retractions:
             same = _equal("target", "stage", self.keys.values())
             yield (
-                f"DELETE FROM {self.table.name.sql} target USING pg_temp.{_STAGE} stage "  # noqa: S608
+                f"DELETE FROM {self.table.name.sql} target USING pg_temp.{_STAGE} stage "  # noqa: S608  names are quoted
                 f"WHERE stage.{_GONE} AND {same}"
             )
         others = [quoted(name) for name in self._names if name not in self.keys.values()]

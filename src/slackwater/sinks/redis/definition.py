@@ -22,7 +22,7 @@ from uuid import uuid4
 from slackwater.crash_points import crash_point
 from slackwater.errors import RunError, fault, refuse
 from slackwater.eventtime.durations import Duration, duration_ms
-from slackwater.secrets import Secret
+from slackwater.secrets import Secret, holds_credentials, shown_url
 from slackwater.sinks.base import (
     EVERYTHING,
     Change,
@@ -58,6 +58,7 @@ _WORDS: Final = {
     "TryAgainError": "TRYAGAIN",
 }
 """The server's words that the client has put into its classes of errors, and left out of the texts."""
+_DATABASE: Final = re.compile(r"^(unix://[^?#;]*|rediss?://[^/?#;]*(/\d*)?)(\?db=\d+)?$")
 _WORD: Final = re.compile(r"(?:@user_script: ?\d+: )?-?([A-Z]+) ")
 """A word of the server's, as it begins an error of its own or one of a script's line."""
 
@@ -309,21 +310,18 @@ def _check_url(url: str, *, has_ca: bool) -> None:
     try:
         parts = urlsplit(url)
         parts.port  # noqa: B018  raises if it is no number
-        password = parts.password
     except ValueError as error:
         raise _option("url", rule, "an address that cannot be read", "correct it") from error
-    if password is not None:
-        shown = f"{parts.scheme}://{parts.username}:…@{parts.hostname}"
-        raise _option("url", "an address without a password", shown, 'write password=sw.secret("REDIS_PASSWORD")')
+    if holds_credentials(url):
+        remedy = 'write password=sw.secret("REDIS_PASSWORD")'
+        raise _option("url", "an address without a password", shown_url(url), remedy)
     where = parts.path if parts.scheme == "unix" else parts.hostname
     if parts.scheme not in ("redis", "rediss", "unix") or not where:
-        raise _option("url", rule, repr(url.partition("?")[0]), "correct it")
-    if parts.query and not (parts.query.startswith("db=") and parts.query[3:].isdigit()):
-        raise _option(
-            "url", "an address without settings", f"`?` and more after {url.partition('?')[0]}", "remove them"
-        )
+        raise _option("url", rule, repr(shown_url(url)), "correct it")
+    if not _DATABASE.search(url):
+        raise _option("url", "an address without settings", shown_url(url), "remove them")
     if has_ca and parts.scheme != "rediss":
-        raise _option("ca", "given with a rediss:// address alone", repr(url), "write rediss:// for TLS")
+        raise _option("ca", "given with a rediss:// address alone", repr(shown_url(url)), "write rediss:// for TLS")
 
 
 def _option(what: str, rule: str, got: str, remedy: str) -> Exception:

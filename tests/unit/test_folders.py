@@ -1,0 +1,76 @@
+"""Folders that a pipeline reads and writes lie apart, however they are spelt; else it is refused when it is built."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import slackwater as sw
+from slackwater.errors import DefinitionError
+from slackwater.sinks.base import Sink
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "log").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "out")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def build(rows: Sink, dead: Sink, log: str = "log") -> sw.Pipeline:
+    orders = sw.stream("orders", sw.sources.log(log)).decode(sw.formats.json("id long"))
+    return sw.Pipeline("p", orders.to(rows), orders.dead_letters.to(dead))
+
+
+@pytest.mark.parametrize(
+    "spelt", ["out", "./out/", "zz/../out", "link", "{home}/out", "file://{home}/out", "file:{home}/out"]
+)
+def test_one_folder_for_two_outputs_is_refused_however_it_is_spelt(home: Path, spelt: str) -> None:
+    with pytest.raises(
+        DefinitionError, match=r"SINK_SHARED.*for both `orders.rows` and `orders.dead_letters`; give one"
+    ):
+        build(sw.sinks.files("out"), sw.sinks.files(spelt.format(home=home)))
+
+
+@pytest.mark.parametrize("sink", [sw.sinks.files, sw.sinks.delta])
+@pytest.mark.parametrize("inner", ["out/dead", "link/dead", "out/a/../dead"])
+def test_output_inside_another_one_is_refused(home: Path, inner: str, sink: Callable[[str], Sink]) -> None:
+    words = r"FOLDERS_NESTED.*dead` of output `orders\.{}` lies in `{}/out` of output `orders\.{}`; give one"
+    with pytest.raises(DefinitionError, match=words.format("dead_letters", home, "rows")):
+        build(sw.sinks.files("out"), sink(inner))
+    with pytest.raises(DefinitionError, match=words.format("rows", home, "dead_letters")):
+        build(sink(inner), sw.sinks.files("out"))
+
+
+def test_output_inside_the_log_that_is_read_is_refused(home: Path) -> None:
+    words = (
+        rf"FOLDERS_NESTED.*`{home}/log/dead` of output `orders\.dead_letters` lies in `{home}/log` of stream `orders`;"
+    )
+    with pytest.raises(DefinitionError, match=words):
+        build(sw.sinks.files("out"), sw.sinks.files("log/dead"))
+
+
+def test_log_inside_the_folder_of_an_output_is_refused(home: Path) -> None:
+    words = rf"FOLDERS_NESTED.*`{home}/link/log` of stream `orders` lies in `{home}/out` of output `orders\.rows`;"
+    with pytest.raises(DefinitionError, match=words):
+        build(sw.sinks.files("out"), sw.sinks.files("dead"), log="link/log")
+
+
+def test_output_in_the_log_s_own_folder_is_refused(home: Path) -> None:
+    words = rf"FOLDERS_NESTED.*`{home}/out` of output `orders\.rows` is the folder `{home}/link` of stream `orders`;"
+    with pytest.raises(DefinitionError, match=words):
+        build(sw.sinks.files("out"), sw.sinks.files("dead"), log="link")
+
+
+def test_rejected_rows_of_an_http_sink_count_as_well(home: Path) -> None:
+    rejected = sw.sinks.http("https://host/rows", rejected=sw.sinks.files("out/refused"))
+    with pytest.raises(DefinitionError, match="FOLDERS_NESTED"):
+        build(sw.sinks.files(home / "out"), rejected)
+
+
+def test_folders_beside_one_another_are_fine_and_so_are_names_that_begin_alike(home: Path) -> None:
+    assert build(sw.sinks.files("out/rows"), sw.sinks.files("out/rows-dead"), log=str(home / "out" / "log")).name == "p"
