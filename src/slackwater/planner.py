@@ -245,6 +245,17 @@ class _Planner:
                     raise refuse("SINK_TWICE", sink=sink, output=output.name)
         self._check_places()
 
+    def _check_places(self) -> None:
+        """Refuse outputs that would be written into one place, into one another, or into what is read."""
+        read = [(source.place, f"stream `{name}`") for name, source in self.sources.items()]
+        taken: list[tuple[str, str]] = [(place, whose) for place, whose in read if place is not None]
+        for output in self.outputs.values():
+            for place in (sink.place for sink in output.sinks if sink.place is not None):
+                mine = (place, f"output `{output.name}`")
+                for other in taken:
+                    _check_apart(mine, other)
+                taken.append(mine)
+
     def _check_used(self) -> None:
         """Refuse a stream or a step whose rows reach neither a sink nor another step."""
         for origin in self.origins.values():

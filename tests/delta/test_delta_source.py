@@ -12,6 +12,7 @@ from slackwater.errors import RunError
 from slackwater.pipeline import Pipeline
 from slackwater.runtime import outputs
 from slackwater.runtime.delta_stream import changed_source
+from slackwater.runtime.report import BatchReport
 from slackwater.sinks.base import Sink
 from slackwater.sinks.delta import delta as delta_sink
 from slackwater.sources.delta import delta as delta_source
@@ -44,6 +45,25 @@ def test_table_is_read_and_then_what_is_added_to_it(lake: Lake, tmp_path: Path) 
     assert first.is_finished
     assert sorted(kept.rows()["id"]) == [1, 2, 3]
     assert kept.rows().filter(id=3)["ts"].to_list() == [at(2)]
+
+
+def test_versions_written_during_a_bounded_run_are_left_to_the_next(lake: Lake, tmp_path: Path) -> None:
+    """During a run's one batch of rows, and during its final one, a row comes whose window is still open."""
+    lake.write([(0, "a", at(0))], COLUMNS)
+    shown, late, left = sw.sinks.memory(), sw.sinks.memory(), sw.sinks.memory()
+
+    def more(report: BatchReport) -> None:
+        lake.write([(1 + report.batch, "a", at(1 + report.batch))], COLUMNS)
+
+    rows = sw.stream("rows", delta_source(lake.path())).event_time("ts")
+    counted = rows.key_by("k").window(sw.tumbling("1h")).aggregate(ids=sw.collect_list("id"))
+    pipeline = sw.Pipeline("first", counted.to(shown), counted.late.to(late), rows.dead_letters.drop(), key_groups=2)
+    job = run(lake.spark, pipeline, tmp_path / "first", on_batch=more)
+    assert [report.rows for report in job.reports] == [1, 0]
+    assert shown.rows()["ids"].to_list() == [[0]]
+    assert late.rows().is_empty()
+    run(lake.spark, copied(lake, left, start=1), tmp_path / "next")
+    assert sorted(left.rows()["id"]) == [1, 2]
 
 
 @pytest.mark.long

@@ -19,6 +19,7 @@ from slackwater.errors import RunError
 from slackwater.kafka import broker
 from slackwater.kafka.presence import KafkaWarning
 from slackwater.runtime.job import Job, make_job
+from slackwater.runtime.report import BatchReport
 from slackwater.sinks.memory import MemorySink
 from tests.kafka.topics import Topics, live, until
 
@@ -74,6 +75,30 @@ def test_each_record_comes_out_once_across_restarts_and_added_partitions(
     assert ids(sink) == list(range(600))
     assert [KafkaWarning] == list({entry.category for entry in said if "KAFKA_NEW_PARTITIONS" in str(entry.message)})
     until(lambda: topics.committed("kafka-rows", topic, 4) == [150] * 4, "the group's offsets")
+
+
+def test_what_is_produced_during_a_bounded_run_is_left_to_the_next(
+    spark: SparkSession, topics: Topics, tmp_path: Path
+) -> None:
+    """During a run's one batch of records, and during its final one, a record comes whose window is still open."""
+    topic, shown, late, left = topics.make(), sw.sinks.memory(), sw.sinks.memory(), sw.sinks.memory()
+    topics.produce(topic, records(0, 2))
+
+    def more(report: BatchReport) -> None:
+        topics.produce(topic, records(2 + report.batch, 1))
+
+    events = decoded(sw.sources.kafka(topics.servers, topic=topic, group=topic))
+    counted = events.key_by("id").window(sw.tumbling("1h")).aggregate(n=sw.count())
+    pipeline = sw.Pipeline("first", counted.to(shown), counted.late.to(late), events.dead_letters.drop(), key_groups=2)
+    job = job_of(spark, pipeline, tmp_path / "first", bounded=True, on_batch=more)
+    job.run()
+    assert [report.rows for report in job.reports] == [2, 0]
+    assert ids(shown) == [0, 1]
+    assert late.rows().is_empty()
+    until(lambda: topics.committed(topic, topic, 1) == [2], "the group's offset, before what was left")
+    rest = kept_rows(sw.sources.kafka(topics.servers, topic=topic, start={topic: {0: 2}}), left)
+    job_of(spark, rest, tmp_path / "next", bounded=True).run()
+    assert ids(left) == [2, 3]
 
 
 def test_starts_at_a_time_at_offsets_or_at_the_end(spark: SparkSession, topics: Topics, tmp_path: Path) -> None:

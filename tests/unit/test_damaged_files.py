@@ -15,6 +15,7 @@ from slackwater.plan import Plan
 from slackwater.runtime.checkpoint import Checkpoint, open_checkpoint
 from slackwater.runtime.damage import damage_of
 from slackwater.runtime.intake import Intake
+from slackwater.runtime.job import make_job
 from slackwater.sinks.base import DamagedMarkError, Mark
 from slackwater.testing import SinkHarness
 
@@ -120,6 +121,15 @@ def test_clock_under_the_name_of_another_is_found(tmp_path: Path) -> None:
     (checkpoint.home / "clock" / "0").rename(checkpoint.home / "clock" / "7")
     with pytest.raises(RunError, match=r"CHECKPOINT_DAMAGED.*clock/7.*it is the clock of batch 0"):
         checkpoint.clock(7)
+
+
+@pytest.mark.parametrize("batch", [0, 1])
+def test_damaged_clock_is_found_before_spark_starts(tmp_path: Path, batch: int) -> None:
+    """Batch 0 was begun and is to be run again; the clock of batch 1 has the marks of what it delivered."""
+    checkpoint = begun(tmp_path)
+    (checkpoint.home / "clock" / str(batch)).write_text("{")
+    with pytest.raises(RunError, match=rf"CHECKPOINT_DAMAGED.*clock/{batch}` is damaged"):
+        make_job(plan(), checkpoint=tmp_path, on_start=lambda: pytest.fail("all that needs no Spark was checked"))
 
 
 SCHEMA = pl.Schema({"id": pl.Int64()})

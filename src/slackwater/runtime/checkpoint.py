@@ -168,32 +168,32 @@ class Checkpoint:
         return self.home / "clock" / str(batch)
 
 
-def check_checkpoint(path: Path, plan: Plan) -> None:
-    """Refuse a checkpoint that `plan` cannot continue from; needs no Spark."""
-    manifest_path = path / "slackwater" / "manifest.json"
-    if manifest_path.exists():
-        _check(_manifest(path), plan, path)
-    elif (path / "offsets").exists():
-        raise fault("CHECKPOINT_FOREIGN", path=path)
+def existing_checkpoint(path: Path, plan: Plan, *, accept_changes: bool = False) -> Checkpoint | None:
+    """Return the checkpoint at `path` as it is, if there is one; refuses one that `plan` cannot continue from."""
+    if not (path / "slackwater" / "manifest.json").exists():
+        if (path / "offsets").exists():
+            raise fault("CHECKPOINT_FOREIGN", path=path)
+        return None
+    manifest = _manifest(path)
+    _check(manifest, plan, path)
+    found = Checkpoint(
+        path=path,
+        incarnation=manifest["incarnation"],
+        partitions=manifest["partitions"],
+        accepts_changes=accept_changes,
+    )
+    if not accept_changes:
+        found.check_half_delivered(plan.fingerprint)
+    return found
 
 
 def open_checkpoint(path: Path, plan: Plan, *, partitions: int, accept_changes: bool = False) -> Checkpoint:
     """Open or make the checkpoint at `path` for `plan`; refuses what would continue from the wrong state."""
-    check_checkpoint(path, plan)
     manifest_path = path / "slackwater" / "manifest.json"
-    if manifest_path.exists():
-        manifest = _manifest(path)
-        checkpoint = Checkpoint(
-            path=path,
-            incarnation=manifest["incarnation"],
-            partitions=manifest["partitions"],
-            accepts_changes=accept_changes,
-        )
-        if not accept_changes:
-            checkpoint.check_half_delivered(plan.fingerprint)
-        _clear(checkpoint)
-        write_durably(manifest_path, json.dumps({**manifest, **_code(plan)}, indent=1))
-        return checkpoint
+    if (found := existing_checkpoint(path, plan, accept_changes=accept_changes)) is not None:
+        _clear(found)
+        write_durably(manifest_path, json.dumps({**_manifest(path), **_code(plan)}, indent=1))
+        return found
     (path / "slackwater" / "clock").mkdir(parents=True, exist_ok=True)
     checkpoint = Checkpoint(path=path, incarnation=str(uuid.uuid4()), partitions=partitions)
     checkpoint.write_clock(first_clock(plan))

@@ -14,6 +14,7 @@ from slackwater.runtime.kafka_watch import KafkaWatch, processed_offsets
 from slackwater.runtime.log_intake import LogIntake
 from slackwater.sources.kafka import KafkaSource
 from slackwater.sources.log import LogSource
+from slackwater.sources.log_listing import list_folder
 
 Processed = dict[str, dict[Place, int]]
 """Up to where each Kafka stream was read."""
@@ -103,3 +104,13 @@ class Intake:
         lines = zip(self.plan.sources, self.checkpoint.source_offsets(batch), strict=False)
         with self.checkpoint.readable(self.checkpoint.path / "offsets" / str(batch)):
             return {source.name: processed_offsets(line) for source, line in lines if source.name in self.watches}
+
+
+def check_intake(plan: Plan, checkpoint: Checkpoint | None) -> None:
+    """Refuse logs that cannot be read, or not on from where `checkpoint` has come to; needs no Spark."""
+    for number, source in enumerate(plan.sources):
+        if isinstance(source.source, LogSource) and checkpoint is None:
+            list_folder(source.source.path)
+        elif isinstance(source.source, LogSource) and checkpoint is not None:
+            log = LogIntake(stream=source.name, source=source.source, checkpoint=checkpoint, number=number, shares=1)
+            log.check()

@@ -34,13 +34,13 @@ from slackwater.eventtime.lateness import LatenessSketch
 from slackwater.kafka.connector import connector_jars
 from slackwater.runtime.alerts import report_barren, report_schemas, report_short_slack
 from slackwater.runtime.backlog import report_left, report_strays
-from slackwater.runtime.checkpoint import RETAIN, Checkpoint, check_checkpoint, marked_outputs, open_checkpoint
+from slackwater.runtime.checkpoint import RETAIN, Checkpoint, existing_checkpoint, marked_outputs, open_checkpoint
 from slackwater.runtime.damage import damage_of
 from slackwater.runtime.dead_letter_share import DeadLetterShare
 from slackwater.runtime.deliveries import Deliveries
 from slackwater.runtime.delta_stream import changed_source
 from slackwater.runtime.folders import check_folders, check_logs
-from slackwater.runtime.intake import Intake
+from slackwater.runtime.intake import Intake, check_intake
 from slackwater.runtime.lock import Lease, check_free, held
 from slackwater.runtime.log_feed import LogFeed
 from slackwater.runtime.outputs import EvaluatedBatch
@@ -374,8 +374,11 @@ def make_job(
     trigger_ms = duration_ms(trigger, what="`trigger`", least_ms=0)
     path = Path(checkpoint or Path(".slackwater") / plan.name).absolute()
     check_free(path)
-    check_checkpoint(path, plan)
+    found = existing_checkpoint(path, plan, accept_changes=accept_changes)
+    if found is not None:
+        found.noted_marks(found.next_clock())
     check_logs(plan)
+    check_intake(plan, found)
     if on_start is not None:
         on_start()
     session = spark or spark_session(master=master, name=plan.name, conf=_needed(plan))

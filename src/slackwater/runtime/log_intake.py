@@ -58,6 +58,7 @@ class LogIntake:
         self.shares = shares
         self._checkpoint, self._number = checkpoint, number
         self._home = checkpoint.home / "log" / str(number)
+        self._record = self._home / "files.jsonl"
         self._taken_by_spark = checkpoint.path / "sources" / str(number)
         self._lock = threading.RLock()
         self._files: dict[str, ListedFile] = {}
@@ -75,15 +76,30 @@ class LogIntake:
         """The folder that Spark streams."""
         return self._home / "listings"
 
+    def check(self) -> None:
+        """Refuse a log that cannot be read on from where batches have come to; changes nothing."""
+        self._read()
+        self.look()
+
     def open(self) -> None:
         """Read what was listed before; forget what no batch has taken."""
-        record = self._home / "files.jsonl"
+        taken, is_all = self._read()
+        self.listings.mkdir(parents=True, exist_ok=True)
+        if not is_all or not self._record.exists():
+            write_durably(self._record, "".join(map(_line, taken)))
+        for folder in self.listings.iterdir():
+            if folder.name.startswith(".") or int(folder.name) > self._taken:
+                shutil.rmtree(folder)
+        self._last_ms = max((modified_ms(share.stat()) for share in self.listings.glob("*/*")), default=0)
+
+    def _read(self) -> tuple[list[ListedFile], bool]:
+        """Return the files that batches have taken, and whether nothing else was listed."""
+        record = self._record
         with self._checkpoint.readable(self._taken_by_spark):
             self._taken = max(map(_listing_of, newest_files(self._taken_by_spark)), default=-1)
         self._next = self._taken + 1
         if self._checkpoint.is_amid_batch():
             self._begun = self._listings_of(self._checkpoint.next_batch())
-        self.listings.mkdir(parents=True, exist_ok=True)
         with self._checkpoint.readable(record):
             lines = record.read_text(encoding="ascii").splitlines(keepends=True) if record.exists() else []
             # The last line may have been cut short by a crash, before anything came of it.
@@ -91,14 +107,9 @@ class LogIntake:
             if max((file.listing for file in listed), default=-1) < self._taken:
                 raise ValueError(f"it ends before listing {self._taken}, which a batch has taken")
         taken = [file for file in listed if file.listing <= self._taken]
-        if len(taken) < len(lines) or not record.exists():
-            write_durably(record, "".join(map(_line, taken)))
         self._files, self._by_listing, self._counts = {}, {}, {}
         self._note(taken)
-        for folder in self.listings.iterdir():
-            if folder.name.startswith(".") or int(folder.name) > self._taken:
-                shutil.rmtree(folder)
-        self._last_ms = max((modified_ms(share.stat()) for share in self.listings.glob("*/*")), default=0)
+        return taken, len(taken) == len(lines)
 
     def publish(self, *, all_of_it: bool = False) -> None:
         """List what is new: as much as one batch may read, beside what waits to be taken; or all, batch by batch."""
@@ -184,7 +195,7 @@ class LogIntake:
             return
         listing = self._next
         listed = [self._listed(file, listing) for file in files]  # 1
-        with (self._home / "files.jsonl").open("a", encoding="ascii") as record:
+        with self._record.open("a", encoding="ascii") as record:
             record.write("".join(map(_line, listed)))
             record.flush()
             os.fsync(record.fileno())  # 2

@@ -7,6 +7,7 @@ import os
 import shutil
 import threading
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from slackwater.eventtime.times import render_time
 from slackwater.plan import Plan
 from slackwater.runtime.backlog import StrayFilesWarning, Unread, report_strays, unread
 from slackwater.runtime.checkpoint import Checkpoint, open_checkpoint
+from slackwater.runtime.job import make_job
 from slackwater.runtime.log_feed import LogFeed
 from slackwater.runtime.log_intake import KEPT, LogIntake
 from slackwater.sources.log import LogSource
@@ -346,3 +348,31 @@ def test_sparks_own_list_of_listings_keeps_those_of_the_last_batches(tmp_path: P
     assert (version, left) == ("v1", lines[-KEPT + 1 :])
     assert not (log / f".{compaction.name}.crc").exists()
     assert Job(tmp_path).intake.look()[0].files == [], "nothing is read again"
+
+
+def refused_before_spark(job: Job, checkpoint: Path) -> str:
+    """Return what a start is refused with, before it would call `on_start` and make a session."""
+    with pytest.raises(RunError) as refused:
+        make_job(job.plan, checkpoint=checkpoint, on_start=lambda: pytest.fail("all that needs no Spark was checked"))
+    return refused.value.code
+
+
+def test_link_that_leads_back_is_refused_before_spark_starts(tmp_path: Path) -> None:
+    job = Job(tmp_path)
+    (tmp_path / "log" / "loop").symlink_to(".")
+    assert refused_before_spark(job, tmp_path / "new") == "LOG_LINK"
+    assert refused_before_spark(job, job.home) == "LOG_LINK"
+
+
+def test_file_that_has_changed_is_refused_before_spark_starts_and_nothing_is_written(tmp_path: Path) -> None:
+    write(tmp_path, "0/a.jsonl")
+    job = Job(tmp_path)
+    job.intake.publish()
+    job.batch()
+    job.checkpoint.write_clock(replace(job.checkpoint.clock(0), batch=1))
+    write(tmp_path, "0/b.jsonl")
+    job.intake.publish()
+    write(tmp_path, "0/a.jsonl", text="{}\n{}\n")
+    before = {path: path.read_bytes() for path in job.home.rglob("*") if path.is_file()}
+    assert refused_before_spark(job, job.home) == "LOG_FILE_CHANGED"
+    assert before == {path: path.read_bytes() for path in job.home.rglob("*") if path.is_file()}
