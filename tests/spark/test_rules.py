@@ -14,8 +14,8 @@ import slackwater as sw
 from slackwater.engine.key_groups import labels, spark_hash
 from slackwater.errors import RunError
 from slackwater.runtime.backlog import StrayFilesWarning
-from slackwater.runtime.job import make_job
 from slackwater.runtime.report import BatchReport
+from slackwater.runtime.start import make_job
 from tests.matrix.jobs import crashing
 from tests.spark.jobs import (
     MINUTE,
