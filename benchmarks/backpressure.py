@@ -27,9 +27,9 @@ import slackwater as sw
 from slackwater.kafka import broker
 from slackwater.kafka.client import Cluster
 from slackwater.kafka.connection import connection
-from slackwater.runtime.job import make_job
 from slackwater.runtime.report import BatchReport
 from slackwater.runtime.session import spark_session
+from slackwater.runtime.start import make_job
 from slackwater.sinks.base import Change, Delivery, Mark, Sink, SinkBatch, SinkWriter, Slot
 
 RATE: Final = 4_000

@@ -27,9 +27,10 @@ from slackwater.eventtime.clock import Clock
 from slackwater.kafka import broker
 from slackwater.kafka.client import Cluster
 from slackwater.kafka.connection import connection
-from slackwater.runtime.job import Job, make_job
+from slackwater.runtime.job import Job
 from slackwater.runtime.query import load_connector
 from slackwater.runtime.session import spark_session
+from slackwater.runtime.start import make_job
 
 PARTITIONS: Final = 12
 SLOW, SILENT = 10, 11

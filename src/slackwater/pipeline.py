@@ -52,7 +52,7 @@ class Pipeline:
         return explain(self.plan())
 
     def run(self, spark: SparkSession | None = None, **options: Any) -> Job:  # noqa: ANN401  as run_pipeline's
-        """Run on Spark until stopped, or to the end with `bounded=True`; see `slackwater.runtime.job.run_pipeline`."""
-        from slackwater.runtime.job import run_pipeline  # noqa: PLC0415  definitions load without Spark
+        """Run on Spark until stopped, or to the end with `bounded=True`; see `runtime.start.run_pipeline`."""
+        from slackwater.runtime.start import run_pipeline  # noqa: PLC0415  definitions load without Spark
 
         return run_pipeline(self.plan(), spark=spark, **options)

@@ -17,8 +17,8 @@ from pyspark.sql import SparkSession
 
 import slackwater as sw
 from slackwater.runtime import outputs
-from slackwater.runtime.job import make_job
 from slackwater.runtime.session import spark_session
+from slackwater.runtime.start import make_job
 from slackwater.sinks.base import Change, Mark, Sink, SinkBatch, SinkWriter, Slot
 
 KILLED_IN: Final = 2

@@ -18,8 +18,8 @@ import polars as pl
 
 import slackwater as sw
 from slackwater.runtime import outputs
-from slackwater.runtime.job import make_job
 from slackwater.runtime.session import spark_session
+from slackwater.runtime.start import make_job
 from slackwater.sinks.base import Change, Mark, Sink, SinkBatch, SinkWriter, Slot
 from tests.cluster.driver import executors_with_blocks, process_of
 

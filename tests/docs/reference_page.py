@@ -11,7 +11,7 @@ from typing import Any
 
 import slackwater as sw
 from slackwater import log_writer, streams
-from slackwater.runtime.job import make_job, run_pipeline
+from slackwater.runtime.start import make_job, run_pipeline
 from tests.docs.pages import ROOT
 
 PAGE = ROOT / "docs" / "reference.md"

@@ -18,8 +18,9 @@ import slackwater as sw
 from slackwater.errors import RunError
 from slackwater.kafka import broker
 from slackwater.kafka.presence import KafkaWarning
-from slackwater.runtime.job import Job, make_job
+from slackwater.runtime.job import Job
 from slackwater.runtime.report import BatchReport
+from slackwater.runtime.start import make_job
 from slackwater.sinks.memory import MemorySink
 from tests.kafka.topics import Topics, live, until
 

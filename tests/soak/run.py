@@ -24,9 +24,10 @@ from pyspark.sql import SparkSession
 
 import slackwater as sw
 from benchmarks.processes import is_worker
-from slackwater.runtime.job import Job, make_job
+from slackwater.runtime.job import Job
 from slackwater.runtime.report import BatchReport
 from slackwater.runtime.session import spark_session
+from slackwater.runtime.start import make_job
 from tests.spark.jobs import MINUTE, WRITTEN_S, record, stream, write_file
 
 PROCESSES: Final = ("driver", "JVM", "workers")

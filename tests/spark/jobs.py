@@ -14,7 +14,8 @@ from pyspark.sql import SparkSession
 
 import slackwater as sw
 from slackwater.pipeline import Pipeline
-from slackwater.runtime.job import Job, make_job
+from slackwater.runtime.job import Job
+from slackwater.runtime.start import make_job
 from slackwater.sinks.memory import MemorySink
 from slackwater.streams import Results, Stream
 

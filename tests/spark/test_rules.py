@@ -15,8 +15,8 @@ from slackwater.engine.key_groups import labels, spark_hash
 from slackwater.errors import RunError
 from slackwater.eventtime.times import render_time
 from slackwater.runtime.backlog import StrayFilesWarning
-from slackwater.runtime.job import make_job
 from slackwater.runtime.report import BatchReport
+from slackwater.runtime.start import make_job
 from tests.matrix.jobs import crashing
 from tests.spark.jobs import (
     MINUTE,

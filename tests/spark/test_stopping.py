@@ -17,7 +17,7 @@ import slackwater as sw
 from slackwater.engine.ticking import final_clock
 from slackwater.errors import RunError
 from slackwater.runtime import job as job_module
-from slackwater.runtime.job import make_job
+from slackwater.runtime.start import make_job
 from tests.spark.jobs import MINUTE, Kept, record, run, stream, write_log
 
 pytestmark = pytest.mark.spark

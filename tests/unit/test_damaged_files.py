@@ -15,7 +15,7 @@ from slackwater.plan import Plan
 from slackwater.runtime.checkpoint import Checkpoint, open_checkpoint
 from slackwater.runtime.damage import damage_of
 from slackwater.runtime.intake import Intake
-from slackwater.runtime.job import make_job
+from slackwater.runtime.start import make_job
 from slackwater.sinks.base import DamagedMarkError, Mark
 from slackwater.testing import SinkHarness
 

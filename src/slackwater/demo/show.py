@@ -23,8 +23,9 @@ from slackwater.demo.screen import Screen
 from slackwater.demo.statement import print_statement
 from slackwater.errors import fault
 from slackwater.pipeline import Pipeline
-from slackwater.runtime.job import Job, make_job
+from slackwater.runtime.job import Job
 from slackwater.runtime.report import BatchReport
+from slackwater.runtime.start import make_job
 from slackwater.stopping import stopped_by_signals
 
 if TYPE_CHECKING:

@@ -55,6 +55,14 @@ class BatchStats:
             total._add(json.loads(payload))
         return total
 
+    def move_lateness(self, total: dict[str, dict[str, LatenessSketch]]) -> None:
+        """Move the batch's sketches into `total`: kept in every report they would fill the memory."""
+        for stream, sketches in self.lateness.items():
+            known = total.setdefault(stream, {})
+            for name, sketch in sketches.items():
+                known.setdefault(name, LatenessSketch.empty()).merge(sketch)
+        self.lateness.clear()
+
     def _add(self, facts: dict) -> None:  # type: ignore[type-arg]  # JSON as packets carry it
         self.now_ms = max(self.now_ms, facts["now_ms"])
         for name, counts in facts["counts"].items():

@@ -14,9 +14,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from py4j.protocol import Py4JJavaError
@@ -24,45 +22,33 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
 from slackwater.crash_points import crash_point
-from slackwater.delta.connector import delta_session_conf
-from slackwater.engine.batch_stats import BatchStats
 from slackwater.engine.ticking import final_clock, next_clock
 from slackwater.errors import SlackwaterError, fault
 from slackwater.eventtime.clock import Clock
-from slackwater.eventtime.durations import Duration, duration_ms
 from slackwater.eventtime.lateness import LatenessSketch
-from slackwater.kafka.connector import connector_jars
 from slackwater.runtime.alerts import report_barren, report_schemas, report_short_slack
 from slackwater.runtime.backlog import report_left, report_strays
-from slackwater.runtime.checkpoint import RETAIN, Checkpoint, existing_checkpoint, marked_outputs, open_checkpoint
-from slackwater.runtime.damage import damage_of
+from slackwater.runtime.checkpoint import Checkpoint, marked_outputs
 from slackwater.runtime.dead_letter_share import DeadLetterShare
 from slackwater.runtime.deliveries import Deliveries
-from slackwater.runtime.delta_stream import changed_source
-from slackwater.runtime.folders import check_folders, check_logs
-from slackwater.runtime.intake import Intake, check_intake
-from slackwater.runtime.lock import Lease, check_free, held
+from slackwater.runtime.failures import cause_of, is_worker_missing, reason_of, unwrapped
+from slackwater.runtime.folders import check_folders
+from slackwater.runtime.intake import Intake
+from slackwater.runtime.lock import Lease, held
 from slackwater.runtime.log_feed import LogFeed
 from slackwater.runtime.outputs import EvaluatedBatch
-from slackwater.runtime.query import packets
 from slackwater.runtime.report import BatchReport
-from slackwater.runtime.session import QUERY_CONF, UNPACKING_CONF, hush, spark_session, unhush
-from slackwater.runtime.worker import CLOCK_PROPERTY, PlanHandle
-from slackwater.runtime.worker_errors import unwrapped
+from slackwater.runtime.session import UNPACKING_CONF, hush, unhush
+from slackwater.runtime.streaming_query import check_alone, start_query
+from slackwater.runtime.worker import CLOCK_PROPERTY
 from slackwater.sinks.delivery import StoppedWaitingError
-from slackwater.sources.delta import DeltaSource
-from slackwater.sources.kafka import KafkaSource
 from slackwater.spark_settings import settings
-from slackwater.stopping import stopped_by_signals
 
 if TYPE_CHECKING:
     from slackwater.plan import Plan
 
 ClockHook = Callable[[Clock], Clock]
 _STARTS: Final = 3
-_LISTED_S: Final = 10.0
-_INITIALIZED_MS: Final = 60_000
-_NOT_CONNECTED: Final = "failed to connect back"
 
 
 class _Stopped(Exception):  # noqa: N818  not an error: how a batch that is not wanted any more is left
@@ -119,11 +105,8 @@ class Job:
             self._intake.check()
             self._run(lease, finish=finish)
         except Exception as error:
-            # Whatever a driver that was replaced stumbles over, files of Spark's above all, this is the reason.
-            if (lost := lease.lost()) is not None:
-                raise lost from error
-            if not isinstance(error, SlackwaterError) and (damage := damage_of(self.checkpoint.path, error)):
-                raise damage from error
+            if (reason := reason_of(error, lease, self.checkpoint)) is not None:
+                raise reason from error
             raise
         finally:
             self._intake.close()
@@ -186,58 +169,27 @@ class Job:
         for attempt in range(_STARTS):
             before = len(self.reports)
             try:
-                self._start(available_now=available_now)
+                check_alone(self.spark, self.plan.name, self.query)
+                self.query = start_query(
+                    self.spark,
+                    self.plan,
+                    checkpoint=self.checkpoint,
+                    logs=self._intake.logs,
+                    trigger_ms=None if available_now else self.trigger_ms,
+                    on_batch=self._on_batch,
+                )
                 logs = () if available_now else self._intake.logs.values()
                 with LogFeed(logs, is_between=self._between.is_set, on_error=self._fail):
                     self._await()
             except Py4JJavaError as error:
-                raise self._explained(error) from error
+                raise cause_of(error, self.plan, self._intake) from error
             except StreamingQueryException as error:
-                # On a busy machine a fresh worker may miss Spark's time limit. Nothing was begun, so nothing is lost.
-                unbegun = len(self.reports) == before and _NOT_CONNECTED in str(error)
+                # Nothing was begun, so nothing is lost.
+                unbegun = len(self.reports) == before and is_worker_missing(error)
                 if not unbegun or attempt == _STARTS - 1:
-                    raise self._explained(error) from error
+                    raise cause_of(error, self.plan, self._intake) from error
             else:
                 return
-
-    def _explained(self, error: Exception) -> Exception:
-        """Return what is known to be behind a failure of the query, else the failure itself."""
-        return changed_source(self.plan, error) or self._intake.loss() or error
-
-    def _start(self, *, available_now: bool) -> None:
-        self._check_alone()
-        handle = PlanHandle.of(self.plan)
-        conf = {
-            **QUERY_CONF,
-            "spark.sql.shuffle.partitions": str(self.checkpoint.partitions),
-            "spark.sql.streaming.minBatchesToRetain": str(RETAIN),
-        }
-        with settings(self.spark, conf):
-            stream = packets(self.spark, self.plan, handle, bounded=available_now, logs=self._intake.logs)
-            writer = (
-                stream.writeStream.queryName(self.plan.name)
-                .outputMode("append")
-                .option("checkpointLocation", str(self.checkpoint.path))
-                .foreachBatch(self._on_batch)
-            )
-            writer = (
-                writer.trigger(availableNow=True)
-                if available_now
-                else writer.trigger(processingTime=f"{self.trigger_ms} milliseconds")
-            )
-            self.query = writer.start()
-            # A source takes what the session is set to when Spark's thread comes to make it.
-            with suppress(StreamingQueryException):  # which is raised again where the end of the query is awaited
-                self.query._jsq.streamingQuery().awaitInitialization(_INITIALIZED_MS)  # noqa: SLF001  no public way
-
-    def _check_alone(self) -> None:
-        """Refuse to run beside itself; a query of this job that has ended may still be listed for a moment."""
-        own = None if self.query is None else self.query.runId
-        patience = time.monotonic() + _LISTED_S
-        while same := [query.runId for query in self.spark.streams.active if query.name == self.plan.name]:
-            if same != [own] or time.monotonic() > patience:
-                raise fault("PIPELINE_RUNNING", name=self.plan.name)
-            time.sleep(0.01)
 
     def _await(self) -> None:
         try:
@@ -313,7 +265,10 @@ class Job:
         finally:
             batch.release()
         self._clock = following
-        self._note_lateness(batch.stats)
+        batch.stats.move_lateness(self.lateness)
+        report_short_slack(self.plan, self.lateness, following, now_ms=batch.stats.now_ms, reported=self._alerted)
+        report_schemas(batch.stats, self._alerted)
+        self.dead_letters.note(batch.stats)
         ended = time.monotonic()
         report = BatchReport(
             batch=number,
@@ -341,95 +296,3 @@ class Job:
         """End the job after the batch at hand, with an error that came up beside it."""
         self._failure.append(error)
         self.stop()
-
-    def _note_lateness(self, stats: BatchStats) -> None:
-        """Move a delivered batch's sketches into the total: kept in every report they would fill the memory."""
-        for stream, sketches in stats.lateness.items():
-            known = self.lateness.setdefault(stream, {})
-            for name, sketch in sketches.items():
-                known.setdefault(name, LatenessSketch.empty()).merge(sketch)
-        stats.lateness.clear()
-        assert self._clock is not None, "the clock that follows the batch"
-        report_short_slack(self.plan, self.lateness, self._clock, now_ms=stats.now_ms, reported=self._alerted)
-        report_schemas(stats, self._alerted)
-        self.dead_letters.note(stats)
-
-
-def make_job(
-    plan: Plan,
-    *,
-    spark: SparkSession | None = None,
-    checkpoint: str | Path | None = None,
-    bounded: bool = False,
-    trigger: Duration = "1s",
-    master: str | None = None,
-    partitions: int | None = None,
-    accept_changes: bool = False,
-    take_over: bool = False,
-    on_start: Callable[[], None] | None = None,
-    on_batch: Callable[[BatchReport], None] | None = None,
-    clock_hook: ClockHook | None = None,
-) -> Job:
-    """Prepare a plan to run on Spark, with all that can be checked before the first batch."""
-    trigger_ms = duration_ms(trigger, what="`trigger`", least_ms=0)
-    path = Path(checkpoint or Path(".slackwater") / plan.name).absolute()
-    check_free(path)
-    found = existing_checkpoint(path, plan, accept_changes=accept_changes)
-    if found is not None:
-        found.noted_marks(found.next_clock())
-    check_logs(plan)
-    check_intake(plan, found)
-    if on_start is not None:
-        on_start()
-    session = spark or spark_session(master=master, name=plan.name, conf=_needed(plan))
-    if session.sparkContext.getConf().get("spark.speculation", "false") == "true":
-        raise fault("SPECULATION")
-    if partitions is None:
-        partitions = _power_of_two_at_most(min(plan.key_groups, max(1, session.sparkContext.defaultParallelism)))
-    elif partitions < 1 or plan.key_groups % partitions:
-        raise fault("PARTITIONS", got=partitions, key_groups=plan.key_groups)
-    with held(path):
-        opened = open_checkpoint(path, plan, partitions=partitions, accept_changes=accept_changes)
-    return Job(
-        plan=plan,
-        spark=session,
-        checkpoint=opened,
-        trigger_ms=trigger_ms,
-        bounded=bounded,
-        on_batch=on_batch,
-        take_over=take_over,
-        clock_hook=clock_hook,
-    )
-
-
-def _needed(plan: Plan) -> dict[str, str]:
-    """Return what a session for `plan` is better started with than given later."""
-    wanted = [sink.session_conf() for output in plan.outputs for sink in output.sinks]
-    if any(isinstance(source.source, KafkaSource) for source in plan.sources):
-        wanted.append({"spark.jars": ",".join(connector_jars())})
-    if any(isinstance(source.source, DeltaSource) for source in plan.sources):
-        wanted.append(delta_session_conf())
-    needed: dict[str, list[str]] = {}
-    for name, value in (setting for conf in wanted for setting in conf.items()):
-        needed.setdefault(name, []).extend(value.split(","))
-    return {name: ",".join(dict.fromkeys(values)) for name, values in needed.items()}
-
-
-def run_pipeline(plan: Plan, **options: Any) -> Job:  # noqa: ANN401  as make_job's
-    """Run a plan on Spark until Ctrl-C, SIGTERM or, if bounded, the end of its input; returns the job.
-
-    Options: `spark` (a session), `checkpoint` (a folder; `.slackwater/<name>` unless told otherwise),
-    `bounded`, `trigger` (the pause between batches), `master`, `partitions`, `accept_changes`, `take_over`,
-    `on_start` (called when what needs no Spark was checked), `on_batch`.
-    """
-    stopped = threading.Event()
-    with stopped_by_signals(stopped.set):
-        job = make_job(plan, **options)
-    with stopped_by_signals(job.stop):
-        if not stopped.is_set():
-            job.run()
-    return job
-
-
-def _power_of_two_at_most(number: int) -> int:
-    return 1 << (number.bit_length() - 1)

@@ -17,8 +17,9 @@ import polars as pl
 from pyspark.sql import SparkSession
 
 from slackwater.eventtime.clock import MAX_MS, MIN_MS, Clock, StreamTime
-from slackwater.runtime.job import Job, make_job
+from slackwater.runtime.job import Job
 from slackwater.runtime.session import spark_session
+from slackwater.runtime.start import make_job
 from slackwater.sources import Source, log
 from slackwater.testing.cases import STREAM, Case, CasePipeline, Event
 from slackwater.testing.replays import StepOutput

@@ -19,9 +19,9 @@ from slackwater.eventtime.times import render_time
 from slackwater.plan import Plan
 from slackwater.runtime.backlog import StrayFilesWarning, Unread, report_strays, unread
 from slackwater.runtime.checkpoint import Checkpoint, open_checkpoint
-from slackwater.runtime.job import make_job
 from slackwater.runtime.log_feed import LogFeed
 from slackwater.runtime.log_intake import KEPT, LogIntake
+from slackwater.runtime.start import make_job
 from slackwater.sources.log import LogSource
 from slackwater.sources.log_listing import ListedFile
 
