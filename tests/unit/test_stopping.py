@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import slackwater as sw
-from slackwater.runtime import job as jobs
+from slackwater.runtime import start as jobs
 from slackwater.stopping import kept_handlers, stopped_by_signals
 
 
