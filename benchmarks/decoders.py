@@ -38,7 +38,7 @@ from pyspark.sql import functions as F  # noqa: N812  PySpark's own convention
 import slackwater as sw
 from benchmarks.data import DDL, avro, varint
 from slackwater.formats import Format
-from slackwater.runtime.session import spark_session
+from slackwater.spark.session import spark_session
 
 _SEED: Final = 20_240_131
 _FIRST_ID: Final = 10_000_000

@@ -17,10 +17,10 @@ from pyspark.sql import functions as F  # noqa: N812  PySpark's own convention
 
 import slackwater as sw
 from benchmarks.data import DDL, Events
-from slackwater.kafka import broker
 from slackwater.kafka.client import Cluster
 from slackwater.kafka.connection import connection
-from slackwater.runtime.query import load_connector
+from slackwater.spark.query import load_connector
+from slackwater.topics import broker
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

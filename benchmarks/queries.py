@@ -16,10 +16,10 @@ from pyspark.sql import functions as F  # noqa: N812  PySpark's own convention
 import slackwater as sw
 from benchmarks.cases import Case
 from benchmarks.data import DDL, Events
-from slackwater.runtime.job import Job
-from slackwater.runtime.session import QUERY_CONF, spark_session
-from slackwater.runtime.start import make_job
-from slackwater.spark_settings import settings
+from slackwater.ground.spark_settings import settings
+from slackwater.spark.job import Job
+from slackwater.spark.session import QUERY_CONF, spark_session
+from slackwater.spark.start import make_job
 from slackwater.windows import Window
 
 if TYPE_CHECKING:

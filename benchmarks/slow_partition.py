@@ -23,14 +23,14 @@ from rich.console import Console
 from rich.table import Table
 
 import slackwater as sw
-from slackwater.eventtime.clock import Clock
-from slackwater.kafka import broker
+from slackwater.clock.clock import Clock
 from slackwater.kafka.client import Cluster
 from slackwater.kafka.connection import connection
-from slackwater.runtime.job import Job
-from slackwater.runtime.query import load_connector
-from slackwater.runtime.session import spark_session
-from slackwater.runtime.start import make_job
+from slackwater.spark.job import Job
+from slackwater.spark.query import load_connector
+from slackwater.spark.session import spark_session
+from slackwater.spark.start import make_job
+from slackwater.topics import broker
 
 PARTITIONS: Final = 12
 SLOW, SILENT = 10, 11

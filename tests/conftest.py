@@ -76,7 +76,7 @@ def _connectors() -> dict[str, str]:
     """Return what a session with Kafka and Delta needs, nothing where Maven is missing: tests that need it say so."""
     from slackwater.delta.connector import delta_session_conf
     from slackwater.errors import RunError
-    from slackwater.kafka.connector import connector_jars
+    from slackwater.sources.kafka.connector import connector_jars
 
     try:
         delta = delta_session_conf()

@@ -24,19 +24,21 @@ from slackwater.aggregates import (
     variance,
 )
 from slackwater.errors import DefinitionError, RunError, SlackwaterError
-from slackwater.eventtime.durations import duration
-from slackwater.operators.spec import Semantics
+from slackwater.ground.durations import duration
 from slackwater.pipeline import Pipeline
 from slackwater.secrets import secret
+from slackwater.sources.log.writing import LogWriter
 from slackwater.streams import stream
 from slackwater.triggers import after_count, after_watermark, any_of, every, every_event_time, never
 from slackwater.windows import cumulative, global_window, hopping, session, sliding, tumbling
+from slackwater.windows.spec import Semantics
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Accumulator",
     "DefinitionError",
+    "LogWriter",
     "Pipeline",
     "RunError",
     "Semantics",

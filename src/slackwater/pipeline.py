@@ -6,15 +6,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from slackwater.errors import refuse
-from slackwater.explain import explain
-from slackwater.planner import plan_pipeline
+from slackwater.planning.explain import explain
+from slackwater.planning.planner import plan_pipeline
 from slackwater.streams import Ended, checked_name
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from slackwater.plan import Plan
-    from slackwater.runtime.job import Job
+    from slackwater.planning.plan import Plan
+    from slackwater.spark.job import Job
 
 DEFAULT_KEY_GROUPS: Final = 16
 _MOST_KEY_GROUPS: Final = 4096
@@ -53,6 +53,6 @@ class Pipeline:
 
     def run(self, spark: SparkSession | None = None, **options: Any) -> Job:  # noqa: ANN401  as run_pipeline's
         """Run on Spark until stopped, or to the end with `bounded=True`; see `runtime.start.run_pipeline`."""
-        from slackwater.runtime.start import run_pipeline  # noqa: PLC0415  definitions load without Spark
+        from slackwater.spark.start import run_pipeline  # noqa: PLC0415  definitions load without Spark
 
         return run_pipeline(self.plan(), spark=spark, **options)

@@ -14,12 +14,11 @@ import polars as pl
 
 from slackwater.aggregates.base import Aggregate
 from slackwater.errors import refuse
-from slackwater.eventtime.durations import Duration, duration_ms
-from slackwater.expressions import Expression, as_expr, as_written, check_column_name
 from slackwater.formats.base import Format
 from slackwater.formats.schemas import SchemaSpec, as_schema
-from slackwater.operators.spec import Accumulation, Semantics
-from slackwater.rowops import (
+from slackwater.ground.durations import Duration, duration_ms
+from slackwater.ground.expressions import Expression, as_expr, as_written, check_column_name
+from slackwater.planning.row_functions import (
     Decode,
     FrameFunction,
     Map,
@@ -35,6 +34,7 @@ from slackwater.sinks.base import DROP, Sink
 from slackwater.sources.base import Source
 from slackwater.triggers import Trigger, after_watermark
 from slackwater.windows import GlobalWindow, SlidingWindow, Window
+from slackwater.windows.spec import Accumulation, Semantics
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 

@@ -13,7 +13,7 @@ import polars as pl
 
 from slackwater.bridge.definition import MqttBridge
 from slackwater.bridge.running import RunningBridge, Tally
-from slackwater.sources.log_reader import list_log, read_chunks
+from slackwater.sources.log.reading import list_log, read_chunks
 
 PATIENCE_S: Final = 30.0
 

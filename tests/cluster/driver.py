@@ -16,10 +16,10 @@ import psutil
 from pyspark.sql import SparkSession
 
 import slackwater as sw
-from slackwater.runtime import outputs
-from slackwater.runtime.session import spark_session
-from slackwater.runtime.start import make_job
+from slackwater.outputs import evaluated as outputs
 from slackwater.sinks.base import Change, Mark, Sink, SinkBatch, SinkWriter, Slot
+from slackwater.spark.session import spark_session
+from slackwater.spark.start import make_job
 
 KILLED_IN: Final = 2
 """The batch in whose middle an executor dies: the first one with results."""

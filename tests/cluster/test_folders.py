@@ -10,7 +10,7 @@ import pytest
 
 import slackwater as sw
 from slackwater.errors import RunError
-from slackwater.runtime.folders import check_folders
+from slackwater.spark.folders import check_folders
 
 
 class _Cluster:

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import slackwater as sw
-from slackwater.runtime import outputs
+from slackwater.outputs import evaluated as outputs
 from slackwater.sinks.base import Sink
 from tests.matrix.targets import sink_of
 

@@ -24,7 +24,7 @@ from typing import Final
 
 import psutil
 
-from slackwater.crash_points import POINTS
+from slackwater.ground.crash_points import POINTS
 from tests.crash.comparison import LARGE_OUTPUTS, OUTPUTS, Verdict, compare
 from tests.crash.log import ROUNDS, write_large_log, write_log
 from tests.crash.processes import Started, Victim

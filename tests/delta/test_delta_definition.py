@@ -17,13 +17,13 @@ import slackwater as sw
 from slackwater.delta import connector
 from slackwater.delta.connector import check_delta_session, delta_session
 from slackwater.errors import DefinitionError, RunError
-from slackwater.runtime.delta_stream import changed_source
 from slackwater.sinks.base import Slot, Unavailable
 from slackwater.sinks.delta import definition, delta
 from slackwater.sinks.delta.table import Turn
 from slackwater.sinks.delta.troubles import explained
-from slackwater.sources.delta import DeltaSource
-from slackwater.sources.delta import delta as delta_source
+from slackwater.sources.delta.definition import DeltaSource
+from slackwater.sources.delta.definition import delta as delta_source
+from slackwater.sources.delta.stream import changed_source
 
 RESULTS = pl.Schema(
     {

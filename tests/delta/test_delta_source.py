@@ -9,13 +9,13 @@ import pytest
 
 import slackwater as sw
 from slackwater.errors import RunError
+from slackwater.outputs import evaluated as outputs
 from slackwater.pipeline import Pipeline
-from slackwater.runtime import outputs
-from slackwater.runtime.delta_stream import changed_source
-from slackwater.runtime.report import BatchReport
 from slackwater.sinks.base import Sink
 from slackwater.sinks.delta import delta as delta_sink
-from slackwater.sources.delta import delta as delta_source
+from slackwater.sources.delta.definition import delta as delta_source
+from slackwater.sources.delta.stream import changed_source
+from slackwater.spark.report import BatchReport
 from tests.delta.tables import Lake
 from tests.matrix.jobs import crashing, matrix_pipeline, write_matrix_log
 from tests.spark.jobs import CrashError, run
@@ -82,7 +82,11 @@ def test_commit_that_changes_rows_stops_the_stream_with_words(lake: Lake, tmp_pa
     with pytest.raises(Exception, match="DELTA_SOURCE") as stopped:
         run(lake.spark, pipeline, tmp_path / "checkpoint")
     error = stopped.value
-    said = error if isinstance(error, RunError) else changed_source(pipeline.plan(), error)
+    said = (
+        error
+        if isinstance(error, RunError)
+        else changed_source([source.source for source in pipeline.plan().sources], error)
+    )
     assert said is not None
     assert said.code == "DELTA_SOURCE_CHANGED"
     assert f"`{lake.path()}` has a commit that changed or deleted some" in said.message

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from slackwater.catalogue import CATALOGUE
+from slackwater.errors.catalogue import CATALOGUE
 from tests.docs.pages import ROOT
 from tests.unit.error_codes import placeholders, uses
 

@@ -10,8 +10,8 @@ from itertools import pairwise
 from typing import Any
 
 import slackwater as sw
-from slackwater import log_writer, streams
-from slackwater.runtime.start import make_job, run_pipeline
+from slackwater import streams
+from slackwater.spark.start import make_job, run_pipeline
 from tests.docs.pages import ROOT
 
 PAGE = ROOT / "docs" / "reference.md"
@@ -114,8 +114,8 @@ def page() -> str:
     )
     parts += _section(
         "Writing a log",
-        _entry("slackwater.log_writer.LogWriter", log_writer.LogWriter),
-        *_members("writer", log_writer.LogWriter),
+        _entry("sw.LogWriter", sw.LogWriter),
+        *_members("writer", sw.LogWriter),
     )
     errors = (sw.SlackwaterError, sw.DefinitionError, sw.RunError)
     parts += _section("Errors", *(_type(f"sw.{error.__name__}", error) for error in errors))

@@ -8,7 +8,7 @@ import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from slackwater.kafka import broker
+from slackwater.topics import broker
 from tests.kafka.topics import Topics
 
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from slackwater.cli.main import app
 from slackwater.errors import RunError
-from slackwater.kafka import broker
+from slackwater.topics import broker
 
 pytestmark = pytest.mark.kafka
 

@@ -15,14 +15,14 @@ from typer.testing import CliRunner
 
 from slackwater.cli.main import app
 from slackwater.errors import RunError
-from slackwater.kafka import broker
 from slackwater.kafka.connection import connection
-from slackwater.kafka.exporting import export
-from slackwater.kafka.playing import Pace, play
-from slackwater.kafka.reading import topic_frames
-from slackwater.lateness_report.one_log import measure_topic
-from slackwater.log_writer import LogWriter
-from slackwater.sources.log_listing import list_log
+from slackwater.lateness.one_log import measure_topic
+from slackwater.sources.log.listing import list_log
+from slackwater.sources.log.writing import LogWriter
+from slackwater.topics import broker
+from slackwater.topics.exporting import export
+from slackwater.topics.playing import Pace, play
+from slackwater.topics.reading import topic_frames
 from tests.kafka.topics import Topics, until
 
 pytestmark = pytest.mark.kafka

@@ -18,10 +18,10 @@ from confluent_kafka import Producer
 
 import slackwater as sw
 from slackwater.errors import DefinitionError, RunError
-from slackwater.kafka import broker
 from slackwater.kafka.client import Cluster
 from slackwater.kafka.connection import connection
 from slackwater.secrets import Secret
+from slackwater.topics import broker
 from tests.conftest import Needs
 
 pytestmark = pytest.mark.kafka

@@ -9,9 +9,9 @@ import pytest
 
 from slackwater.errors import RunError
 from slackwater.kafka import tls
-from slackwater.kafka.broker import free_port
 from slackwater.sinks.kafka import kafka, preparing
 from slackwater.testing import SinkHarness
+from slackwater.topics.broker import free_port
 from tests.kafka.sinks import SCHEMA, ids, job, rows
 from tests.kafka.topics import Topics
 

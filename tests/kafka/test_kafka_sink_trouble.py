@@ -19,10 +19,11 @@ from confluent_kafka.admin._acl import AclBinding, AclOperation, AclPermissionTy
 from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
 
 from slackwater.errors import RunError
-from slackwater.kafka import broker, sasl
+from slackwater.kafka import sasl
 from slackwater.secrets import Secret
 from slackwater.sinks.delivery import SinkWarning
 from slackwater.sinks.kafka import preparing, sending, writing
+from slackwater.topics import broker
 from tests.kafka.proxy import Rough
 from tests.kafka.sinks import Reader, ids, job, rows
 from tests.kafka.topics import Topics, until

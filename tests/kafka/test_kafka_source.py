@@ -16,12 +16,12 @@ from pyspark.sql import SparkSession
 
 import slackwater as sw
 from slackwater.errors import RunError
-from slackwater.kafka import broker
 from slackwater.kafka.presence import KafkaWarning
-from slackwater.runtime.job import Job
-from slackwater.runtime.report import BatchReport
-from slackwater.runtime.start import make_job
 from slackwater.sinks.memory import MemorySink
+from slackwater.spark.job import Job
+from slackwater.spark.report import BatchReport
+from slackwater.spark.start import make_job
+from slackwater.topics import broker
 from tests.kafka.topics import Topics, live, until
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]

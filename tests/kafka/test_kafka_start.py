@@ -12,12 +12,12 @@ from confluent_kafka import TopicPartition
 
 import slackwater as sw
 from slackwater.errors import RunError
-from slackwater.kafka import broker
 from slackwater.kafka.connection import connection
-from slackwater.kafka.playing import Pace, Played, play
 from slackwater.kafka.presence import KafkaWarning
-from slackwater.log_writer import LogWriter
-from slackwater.runtime.kafka_watch import KafkaWatch
+from slackwater.sources.kafka.watch import KafkaWatch
+from slackwater.sources.log.writing import LogWriter
+from slackwater.topics import broker
+from slackwater.topics.playing import Pace, Played, play
 from tests.kafka.topics import Topics, until
 
 pytestmark = pytest.mark.kafka

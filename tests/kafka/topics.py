@@ -15,7 +15,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from slackwater.kafka.client import Cluster
 from slackwater.kafka.connection import connection
-from slackwater.runtime.job import Job
+from slackwater.spark.job import Job
 
 PATIENCE_S: Final = 180.0
 _NUMBERS = itertools.count()

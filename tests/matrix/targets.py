@@ -17,10 +17,10 @@ import polars as pl
 
 import slackwater as sw
 from slackwater.delta.connector import delta_session_conf, jvm
-from slackwater.runtime.session import spark_session
 from slackwater.sinks.base import Sink
 from slackwater.sinks.delta.table import DeltaPlace
 from slackwater.sinks.postgres.server import LocalServer
+from slackwater.spark.session import spark_session
 from tests.http.receiver import Receiver
 from tests.kafka.proxy import Rough
 from tests.kafka.sinks import records, settle

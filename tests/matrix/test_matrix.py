@@ -15,8 +15,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from slackwater.errors import RunError
+from slackwater.outputs import evaluated as outputs
 from slackwater.pipeline import Pipeline
-from slackwater.runtime import outputs
 from tests.conftest import Needs
 from tests.matrix.jobs import KEYS, LONG, SHORT, crashing, matrix_pipeline, write_matrix_log
 from tests.matrix.targets import TARGETS, Content, Kafka, Redis, Target

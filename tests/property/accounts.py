@@ -9,7 +9,7 @@ from typing import get_args
 
 import polars as pl
 
-from slackwater.eventtime.times import EPOCH
+from slackwater.ground.times import EPOCH
 from slackwater.windows import SessionWindow
 from tests.property.model import Model, Place
 from tests.property.streams import Fate, Record, Setup

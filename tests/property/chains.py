@@ -13,7 +13,7 @@ from typing import Any, Final
 import polars as pl
 
 import slackwater as sw
-from slackwater.eventtime.times import EPOCH
+from slackwater.ground.times import EPOCH
 from slackwater.streams import Results
 from slackwater.testing import Harness, rows_source
 from tests.property.chain_definitions import BEGINNING, END, Row, Step, Trigger, Window

@@ -10,12 +10,12 @@ import polars as pl
 from hypothesis import strategies as st
 
 import slackwater as sw
-from slackwater.operators.spec import Accumulation
 from slackwater.sources.base import Source
 from slackwater.streams import Results, Stream
 from slackwater.testing import Harness
 from slackwater.triggers import Trigger
 from slackwater.windows import GlobalWindow, SlidingWindow, Window
+from slackwater.windows.spec import Accumulation
 
 T0: Final = 1_700_000_000_000
 """Processing time at the start; event times lie around it."""

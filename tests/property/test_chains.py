@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.property.chain_strategies import ALIGNED, LIMITED, SESSIONS, SLIDING, chains, streams
 from tests.property.chains import Chain, run
 from tests.property.streams import Batch
-from tests.unit.operators.bucket_sizes import tiny_buckets
+from tests.unit.state.bucket_sizes import tiny_buckets
 
 
 @given(chains(ALIGNED | SLIDING), streams())

@@ -14,9 +14,9 @@ from pyspark.sql import SparkSession
 
 import slackwater as sw
 from slackwater.pipeline import Pipeline
-from slackwater.runtime.job import Job
-from slackwater.runtime.start import make_job
 from slackwater.sinks.memory import MemorySink
+from slackwater.spark.job import Job
+from slackwater.spark.start import make_job
 from slackwater.streams import Results, Stream
 
 SCHEMA: Final = "id long, k string, ts long, v double"

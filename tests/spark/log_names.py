@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 import slackwater as sw
-from slackwater.runtime.session import spark_session
+from slackwater.spark.session import spark_session
 
 NAMES: Final = {
     "utf-8": "münchen",

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 import slackwater as sw
-from slackwater.runtime.job import Job
-from slackwater.runtime.report import BatchReport
-from slackwater.runtime.start import make_job
+from slackwater.spark.job import Job
+from slackwater.spark.report import BatchReport
+from slackwater.spark.start import make_job
 from slackwater.windows import GlobalWindow, SessionWindow
 from tests.property.accounts import Run, check_accounts, check_standing
 from tests.property.model import Model

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from slackwater.cli.run import run
 from slackwater.errors import RunError
-from slackwater.runtime.dead_letter_share import DeadLetterWarning
+from slackwater.spark.dead_letter_share import DeadLetterWarning
 from tests.spark.jobs import record, write_log
 
 pytestmark = pytest.mark.spark

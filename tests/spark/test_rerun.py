@@ -17,9 +17,9 @@ from polars.testing import assert_frame_equal
 from pyspark.sql import SparkSession
 
 import slackwater as sw
-from slackwater.eventtime.clock import Clock
-from slackwater.runtime.job import Job
-from slackwater.runtime.worker import CLOCK_PROPERTY
+from slackwater.clock.clock import Clock
+from slackwater.spark.job import Job
+from slackwater.spark.worker import CLOCK_PROPERTY
 from tests.spark.jobs import CrashError, Kept, crash_after, record, run, stream, write_log
 
 pytestmark = pytest.mark.spark

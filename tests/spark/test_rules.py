@@ -11,12 +11,12 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812  PySpark's own convention
 
 import slackwater as sw
-from slackwater.engine.key_groups import labels, spark_hash
 from slackwater.errors import RunError
-from slackwater.eventtime.times import render_time
-from slackwater.runtime.backlog import StrayFilesWarning
-from slackwater.runtime.report import BatchReport
-from slackwater.runtime.start import make_job
+from slackwater.ground.times import render_time
+from slackwater.spark.backlog import StrayFilesWarning
+from slackwater.spark.report import BatchReport
+from slackwater.spark.start import make_job
+from slackwater.state.key_groups import labels, spark_hash
 from tests.matrix.jobs import crashing
 from tests.spark.jobs import (
     MINUTE,

@@ -13,9 +13,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 import slackwater as sw
 from slackwater.errors import RunError
-from slackwater.runtime import outputs
-from slackwater.runtime.job import Job
+from slackwater.outputs import evaluated as outputs
 from slackwater.sinks.memory import MemorySink
+from slackwater.spark.job import Job
 from tests.spark.jobs import MINUTE, WRITTEN_S, record, run, stream, write_log
 
 pytestmark = pytest.mark.spark

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import slackwater as sw
-from slackwater.runtime.start import make_job
+from slackwater.spark.start import make_job
 from tests.spark.jobs import MINUTE, record, stream, write_log
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

@@ -14,10 +14,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 import slackwater as sw
-from slackwater.engine.ticking import final_clock
+from slackwater.clock.next_clock import final_clock
 from slackwater.errors import RunError
-from slackwater.runtime import job as job_module
-from slackwater.runtime.start import make_job
+from slackwater.spark import job as job_module
+from slackwater.spark.start import make_job
 from tests.spark.jobs import MINUTE, Kept, record, run, stream, write_log
 
 pytestmark = pytest.mark.spark

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 import slackwater as sw
-from slackwater.engine.batch_stats import BatchStats, StreamStats
+from slackwater.clock.batch_stats import BatchStats, StreamStats
+from slackwater.clock.clock import Clock, PartitionTime, StreamTime
+from slackwater.clock.lateness import LatenessSketch
 from slackwater.errors import RunError
-from slackwater.eventtime.clock import Clock, PartitionTime, StreamTime
-from slackwater.eventtime.lateness import LatenessSketch
-from slackwater.runtime.alerts import SchemaWarning, SlackWarning, report_schemas, report_short_slack
-from slackwater.runtime.dead_letter_share import DeadLetterShare, DeadLetterWarning
+from slackwater.spark.alerts import SchemaWarning, SlackWarning, report_schemas, report_short_slack
+from slackwater.spark.dead_letter_share import DeadLetterShare, DeadLetterWarning
 from slackwater.testing import Harness
 
 NOW_MS = 10_000_000
@@ -153,7 +153,7 @@ def test_dead_letters_of_batches_of_one_record_add_up() -> None:
         share.note(batch)
 
 
-@pytest.mark.filterwarnings("ignore::slackwater.runtime.dead_letter_share.DeadLetterWarning")
+@pytest.mark.filterwarnings("ignore::slackwater.spark.dead_letter_share.DeadLetterWarning")
 def test_run_with_more_dead_letters_than_it_may_have_fails() -> None:
     share = DeadLetterShare()
     share.check(0.0)  # nothing was read

@@ -12,8 +12,8 @@ import pytest
 
 import slackwater as sw
 from slackwater.errors import DefinitionError
-from slackwater.sources.log import LogSource
-from slackwater.sources.log_reader import LogFileError, list_log, read_chunks
+from slackwater.sources.log.definition import LogSource
+from slackwater.sources.log.reading import LogFileError, list_log, read_chunks
 
 SCHEMA: dict[str, Any] = {
     "type": "record",

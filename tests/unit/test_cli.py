@@ -15,10 +15,10 @@ import pytest
 
 import slackwater as sw
 from slackwater.cli.progress import Progress, places
-from slackwater.engine.batch_stats import BatchStats, StreamStats
-from slackwater.eventtime.clock import Clock, StreamTime
-from slackwater.plan import OutputPlan
-from slackwater.runtime.report import BatchReport
+from slackwater.clock.batch_stats import BatchStats, StreamStats
+from slackwater.clock.clock import Clock, StreamTime
+from slackwater.planning.plan import OutputPlan
+from slackwater.spark.report import BatchReport
 
 ROOT = Path(__file__).resolve().parents[2]
 GOOD = """

@@ -10,13 +10,13 @@ import polars as pl
 import pytest
 
 import slackwater as sw
+from slackwater.checkpoint.checkpoint import Checkpoint, open_checkpoint
+from slackwater.checkpoint.damage import damage_of
 from slackwater.errors import RunError
-from slackwater.plan import Plan
-from slackwater.runtime.checkpoint import Checkpoint, open_checkpoint
-from slackwater.runtime.damage import damage_of
-from slackwater.runtime.intake import Intake
-from slackwater.runtime.start import make_job
+from slackwater.planning.plan import Plan
 from slackwater.sinks.base import DamagedMarkError, Mark
+from slackwater.spark.intake import Intake
+from slackwater.spark.start import make_job
 from slackwater.testing import SinkHarness
 
 

@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from slackwater.catalogue import CATALOGUE
 from slackwater.errors import DefinitionError, RunError, cause_of, counted, fault, near_miss, refuse, render
+from slackwater.errors.catalogue import CATALOGUE
 from tests.unit.error_codes import Use, placeholders, uses
 
 USES = uses()

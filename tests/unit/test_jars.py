@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from slackwater.errors import RunError
-from slackwater.jars import cache, jars
+from slackwater.ground.jars import cache, jars
 
 NONSENSE = ("org.slackwater:no-such-thing:1.0",)
 

@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 
 import slackwater as sw
 from slackwater.cli.progress import line
-from slackwater.engine.batch_stats import BatchStats
+from slackwater.clock.batch_stats import BatchStats
+from slackwater.clock.clock import Clock, PartitionTime, StreamTime
 from slackwater.errors import RunError
-from slackwater.eventtime.clock import Clock, PartitionTime, StreamTime
 from slackwater.kafka.connection import connection
-from slackwater.kafka.exporting import one_line
-from slackwater.kafka.offsets import connector_offsets
-from slackwater.kafka.playing import Pace
-from slackwater.kafka.reading import equal_shares
-from slackwater.runtime.report import BatchReport
+from slackwater.sources.kafka.offsets import connector_offsets
+from slackwater.spark.report import BatchReport
+from slackwater.topics.exporting import one_line
+from slackwater.topics.playing import Pace
+from slackwater.topics.reading import equal_shares
 
 
 def test_share_that_a_small_partition_leaves_goes_to_the_others() -> None:

@@ -13,10 +13,10 @@ import typer
 from typer.testing import CliRunner
 
 from slackwater.cli.lateness import ReadingProgress, lateness
-from slackwater.engine.front import Chunk
 from slackwater.errors import SlackwaterError
-from slackwater.lateness_report import Reading
-from slackwater.log_writer import LogWriter
+from slackwater.front.front import Chunk
+from slackwater.lateness import Reading
+from slackwater.sources.log.writing import LogWriter
 
 PIPELINE = """
 import slackwater as sw

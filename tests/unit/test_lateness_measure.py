@@ -12,11 +12,11 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.engine.front import Chunk
 from slackwater.errors import DefinitionError, RunError
-from slackwater.lateness_report import MeasuredStream, Reading, chunks_of, measure_log, measure_plan, measure_stream
-from slackwater.log_writer import LogWriter
-from slackwater.plan import Plan
+from slackwater.front.front import Chunk
+from slackwater.lateness import MeasuredStream, Reading, chunks_of, measure_log, measure_plan, measure_stream
+from slackwater.planning.plan import Plan
+from slackwater.sources.log.writing import LogWriter
 from slackwater.streams import Stream
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater.eventtime.clock import MIN_MS
-from slackwater.eventtime.lateness import Ints, LatenessSketch
-from slackwater.eventtime.times import FIRST_USABLE_MS, LAST_USABLE_MS
+from slackwater.clock.lateness import Ints, LatenessSketch
+from slackwater.ground.times import FIRST_USABLE_MS, LAST_USABLE_MS, MIN_MS
 
 TIMES = st.lists(st.integers(FIRST_USABLE_MS, LAST_USABLE_MS), min_size=1, max_size=60)
 NEAR = st.lists(

@@ -15,13 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import slackwater as sw
-from slackwater.engine import front
-from slackwater.engine.memory import MemoryEngine
-from slackwater.engine.ticking import first_clock
+from slackwater.clock.next_clock import first_clock
 from slackwater.errors import RunError
-from slackwater.sources import log_reader
-from slackwater.sources.log_listing import file_position, named_offset, natural, reading_order
-from slackwater.sources.log_reader import (
+from slackwater.front import front
+from slackwater.memory.engine import MemoryEngine
+from slackwater.sources.log import reading as log_reader
+from slackwater.sources.log.listing import file_position, named_offset, natural, reading_order
+from slackwater.sources.log.reading import (
     Chunk,
     LogFile,
     LogFileError,

@@ -15,13 +15,13 @@ import pytest
 import slackwater as sw
 from slackwater.aggregates import Aggregate
 from slackwater.formats.schemas import as_schema, to_spark_ddl
-from slackwater.operators.spec import Accumulation
 from slackwater.sinks.base import Sink, Slot
 from slackwater.sinks.http.requests import Requests
 from slackwater.sinks.kafka.records import JsonValues
 from slackwater.streams import Ended, Results, Stream
 from slackwater.testing import Harness, SinkHarness, rows_source
 from slackwater.windows import Window
+from slackwater.windows.spec import Accumulation
 
 AWKWARD = [
     "a",

@@ -15,17 +15,17 @@ import pytest
 from pyspark import TaskContext
 
 import slackwater as sw
-from slackwater.engine.batch_stats import BatchStats, StreamStats
-from slackwater.engine.front import Chunk, Front
-from slackwater.engine.keyed import Stage
-from slackwater.engine.memory import DictStore
-from slackwater.engine.packets import Packet
-from slackwater.engine.ticking import first_clock, next_clock
-from slackwater.eventtime.clock import Clock
-from slackwater.operators.packing import unpack
-from slackwater.plan import Plan
-from slackwater.runtime import worker
-from slackwater.sources.log_listing import ListedFile
+from slackwater.clock.batch_stats import BatchStats, StreamStats
+from slackwater.clock.clock import Clock
+from slackwater.clock.next_clock import first_clock, next_clock
+from slackwater.front.front import Chunk, Front
+from slackwater.keyed.stage import Stage
+from slackwater.memory.engine import DictStore
+from slackwater.planning.plan import Plan
+from slackwater.sources.log.listing import ListedFile
+from slackwater.spark import worker
+from slackwater.state.packets import Packet
+from slackwater.state.packing import unpack
 from slackwater.testing import Harness
 from slackwater.testing.harness import rows_source
 

@@ -16,7 +16,7 @@ from polars.testing import assert_frame_equal
 
 import slackwater as sw
 from slackwater.errors import DefinitionError
-from slackwater.expressions import Expression, as_expr, result_schema
+from slackwater.ground.expressions import Expression, as_expr, result_schema
 
 SCHEMA = pl.Schema(
     {

@@ -9,15 +9,15 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.engine import packets
-from slackwater.engine.front import Chunk, Front
-from slackwater.engine.key_groups import labels
-from slackwater.engine.keyed import Stage
-from slackwater.engine.memory import DictStore
-from slackwater.engine.ticking import first_clock
-from slackwater.operators.packing import unpack
-from slackwater.plan import Plan
+from slackwater.clock.next_clock import first_clock
+from slackwater.front.front import Chunk, Front
+from slackwater.keyed.stage import Stage
+from slackwater.memory.engine import DictStore
+from slackwater.planning.plan import Plan
 from slackwater.sources.base import Source
+from slackwater.state import packets
+from slackwater.state.key_groups import labels
+from slackwater.state.packing import unpack
 from slackwater.testing import rows_source
 from slackwater.testing.harness import RowsSource
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import slackwater as sw
-from slackwater.runtime import start as jobs
-from slackwater.stopping import kept_handlers, stopped_by_signals
+from slackwater.ground.stopping import kept_handlers, stopped_by_signals
+from slackwater.spark import start as jobs
 
 
 class Prepared:

@@ -49,6 +49,11 @@ def test_the_watermark_of_a_stream_that_is_not_there_cannot_be_moved() -> None:
     assert harness.watermark == {"events": 99_999}
 
 
+def test_output_that_is_not_there_is_not_an_empty_one() -> None:
+    with pytest.raises(DefinitionError, match=r"OUTPUT_UNKNOWN.*did you mean `events.window`"):
+        sw.testing.Harness(pipeline()).output("events.windwo")
+
+
 def test_nothing_can_be_sent_to_a_run_that_is_finished() -> None:
     harness = sw.testing.Harness(pipeline())
     harness.send("events", [ROW]).finish()

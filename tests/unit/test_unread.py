@@ -12,7 +12,7 @@ import pytest
 
 import slackwater as sw
 from slackwater.pipeline import Pipeline
-from slackwater.plan import RowNode
+from slackwater.planning.plan import RowNode
 from slackwater.streams import Results, Stream
 from slackwater.testing import Harness
 from slackwater.windows import Window

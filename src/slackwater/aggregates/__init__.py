@@ -19,7 +19,7 @@ from slackwater.aggregates.theta import ApproxDistinct
 from slackwater.aggregates.top_rows import Top
 from slackwater.aggregates.user_defined import Accumulated, Accumulator
 from slackwater.errors import refuse
-from slackwater.eventtime.durations import Duration, duration_ms
+from slackwater.ground.durations import Duration, duration_ms
 
 __all__ = [
     "Accumulator",

@@ -19,8 +19,7 @@ import polars as pl
 
 from slackwater.aggregates.inputs import Expression, as_expr, input_type, text
 from slackwater.errors import RunError, refuse, render
-from slackwater.eventtime.clock import MIN_MS
-from slackwater.eventtime.times import render_time
+from slackwater.ground.times import MIN_MS, render_time
 
 ORDER = ("__ts", "__part", "__off")
 """The hidden columns that put rows in order: event time, then position in the log."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from slackwater.errors import refuse
-from slackwater.expressions import Expression, as_expr, is_row_wise, one_type
+from slackwater.ground.expressions import Expression, as_expr, is_row_wise, one_type
 
 __all__ = ["Expression", "as_expr", "input_type", "text"]
 

@@ -11,8 +11,8 @@ import polars as pl
 
 from slackwater.aggregates.base import ColumnAggregate, part, state
 from slackwater.aggregates.ragged import distinct, joined
-from slackwater.engine.stable_hash import hash_expr
 from slackwater.errors import refuse
+from slackwater.ground.stable_hash import hash_expr
 
 _LEAST_K = 16
 

@@ -11,9 +11,9 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from slackwater.errors import refuse
-from slackwater.eventtime.durations import Duration, duration_ms
+from slackwater.ground.durations import Duration, duration_ms
+from slackwater.ground.folders import local_folder
 from slackwater.kafka.connection import Connection, connection
-from slackwater.local_folders import local_folder
 from slackwater.secrets import Secret, shown_url
 
 VERSIONS: Final = ("5", "3.1.1")

@@ -12,7 +12,7 @@ from slackwater.bridge.definition import KafkaPlace, MqttBridge
 from slackwater.bridge.messages import Message, fits_a_line, topic_folder, wrapped_message
 from slackwater.errors import fault
 from slackwater.kafka.client import Cluster, confluent, kafka_errors
-from slackwater.log_writer import LogWriter
+from slackwater.sources.log.writing import LogWriter
 
 _OPEN_FILES: Final = 64
 """So many partitions are written at a time: each is an open file, and of those a process has few to spare."""

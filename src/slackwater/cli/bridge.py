@@ -13,8 +13,8 @@ import typer
 from slackwater.bridge.definition import mqtt_bridge
 from slackwater.bridge.running import RunningBridge, Tally
 from slackwater.errors import counted
+from slackwater.ground.stopping import stopped_by_signals
 from slackwater.secrets import secret
-from slackwater.stopping import stopped_by_signals
 
 bridge = typer.Typer(help="From other protocols into a log or a Kafka topic, at least once.", no_args_is_help=True)
 

@@ -8,9 +8,9 @@ from typing import Annotated, Final
 import typer
 
 from slackwater.errors import counted, fault
-from slackwater.kafka import broker
 from slackwater.kafka.client import Cluster, kafka_errors
 from slackwater.kafka.connection import connection
+from slackwater.topics import broker
 
 kafka = typer.Typer(help="A single real Kafka broker for development and tests.", no_args_is_help=True)
 _PORT: Final = 9092

@@ -13,10 +13,9 @@ import typer
 from rich.console import Console
 
 from slackwater.cli.loading import load_pipeline
-from slackwater.engine.front import Chunk
 from slackwater.errors import counted, fault
-from slackwater.lateness_picture import check_picture, write_picture
-from slackwater.lateness_report import (
+from slackwater.front.front import Chunk
+from slackwater.lateness import (
     DEFAULT_TARGET,
     Reading,
     measure_log,
@@ -24,6 +23,7 @@ from slackwater.lateness_report import (
     measure_topic,
     print_report,
 )
+from slackwater.lateness.picture import check_picture, write_picture
 from slackwater.secrets import shown_url
 
 

@@ -9,10 +9,10 @@ import typer
 
 from slackwater.cli.progress import Counter
 from slackwater.errors import counted, fault
+from slackwater.ground.stopping import stopped_by_signals
 from slackwater.kafka.connection import connection
-from slackwater.kafka.exporting import export
-from slackwater.kafka.playing import Pace, play
-from slackwater.stopping import stopped_by_signals
+from slackwater.topics.exporting import export
+from slackwater.topics.playing import Pace, play
 
 _INTERRUPTED: Final = 130
 log = typer.Typer(help="An append-only log in a folder.", no_args_is_help=True)
@@ -21,7 +21,7 @@ Topic = Annotated[str, typer.Option(help="The topic; it must exist.")]
 
 
 def produce(
-    folder: Annotated[Path, typer.Argument(help="A log of JSON lines, as `slackwater.log_writer` writes it.")],
+    folder: Annotated[Path, typer.Argument(help="A log of JSON lines, as `sw.LogWriter` writes it.")],
     *,
     topic: Topic,
     servers: Servers = "localhost:9092",

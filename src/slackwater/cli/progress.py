@@ -11,14 +11,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TextIO
 
 from slackwater.errors import counted
-from slackwater.eventtime.clock import MIN_MS
-from slackwater.eventtime.durations import render_ms
-from slackwater.eventtime.times import LAST_USABLE_MS, render_time
+from slackwater.ground.durations import render_ms
+from slackwater.ground.times import LAST_USABLE_MS, MIN_MS, render_time
 from slackwater.sinks.base import Drop
 
 if TYPE_CHECKING:
-    from slackwater.plan import OutputPlan
-    from slackwater.runtime.report import BatchReport
+    from slackwater.planning.plan import OutputPlan
+    from slackwater.spark.report import BatchReport
 
 _WORTH_SAYING_MS: Final = 1_000
 

@@ -60,7 +60,7 @@ def run(
 
       slackwater run orders.py --master spark://host:7077 --trigger 5s
     """
-    from slackwater.runtime.start import run_pipeline  # noqa: PLC0415  `--help` should not wait for Spark
+    from slackwater.spark.start import run_pipeline  # noqa: PLC0415  `--help` should not wait for Spark
 
     pipeline = load_pipeline(file)
     plan = pipeline.plan()

@@ -24,8 +24,8 @@ import polars as pl
 
 from slackwater.dead_letters.places import Folder, Where
 from slackwater.errors import fault
-from slackwater.eventtime.times import TIMESTAMP
-from slackwater.sinks.files import flush_folder
+from slackwater.ground.durable import flush_folder
+from slackwater.ground.times import TIMESTAMP
 
 LEDGER: Final = "_retried.jsonl"
 _STATES: Final = ("intent", "sent", "withdrawn")

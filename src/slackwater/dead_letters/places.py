@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from slackwater.errors import refuse
+from slackwater.ground.folders import local_folder
 from slackwater.kafka.connection import Connection, connection
-from slackwater.local_folders import local_folder
 from slackwater.secrets import shown_url
 
 _KAFKA: Final = "kafka://"

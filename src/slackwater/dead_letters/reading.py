@@ -17,13 +17,13 @@ import pyarrow as pa
 
 from slackwater.dead_letters.places import Folder, Where
 from slackwater.dead_letters.topics import ends_of, read_values
-from slackwater.engine.stable_hash import hash_expr
 from slackwater.errors import fault
 from slackwater.formats.dead_letter_json import decode_letters
 from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA
+from slackwater.ground.stable_hash import hash_expr
 from slackwater.sinks.files import OWNER, part_files
-from slackwater.sources.log_listing import modified_ms
-from slackwater.sources.log_reader import read_chunks
+from slackwater.sources.log.listing import modified_ms
+from slackwater.sources.log.reading import read_chunks
 
 _DIGITS: Final = 16
 _RECORD: Final = ("source", "partition", "offset", "processed_at")

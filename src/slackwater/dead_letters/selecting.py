@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import polars as pl
 
 from slackwater.errors import DefinitionError, fault, refuse
-from slackwater.eventtime.durations import duration
+from slackwater.ground.durations import duration
 
 
 @dataclass(frozen=True, kw_only=True)

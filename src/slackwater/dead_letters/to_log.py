@@ -20,9 +20,10 @@ from slackwater.dead_letters.ledger import Intent
 from slackwater.dead_letters.repair import Left
 from slackwater.dead_letters.targets import RetryTarget, UnsureError, slices
 from slackwater.errors import DefinitionError, fault
-from slackwater.log_writer import _DIGITS, _NO_LINKS, _check_partition, _Partition
-from slackwater.sinks.files import OWNER, flush_folder
-from slackwater.sources.log_listing import list_log
+from slackwater.ground.durable import flush_folder
+from slackwater.sinks.files import OWNER
+from slackwater.sources.log.listing import list_log
+from slackwater.sources.log.writing import _DIGITS, _NO_LINKS, _check_partition, _Partition
 
 _NEVER: Final = "a line of a log cannot hold"
 

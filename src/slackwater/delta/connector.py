@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from slackwater.errors import fault, refuse
-from slackwater.jars import jars
-from slackwater.local_folders import without_scheme
+from slackwater.ground.folders import without_scheme
+from slackwater.ground.jars import jars
 from slackwater.secrets import holds_credentials, shown_url
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from slackwater.demo.phones import Phones
-from slackwater.log_writer import LogWriter
+from slackwater.sources.log.writing import LogWriter
 
 SPEED: Final = 10
 """Seconds of the customers' time in one second on the wall: a minute shows ten minutes of events."""

@@ -19,9 +19,8 @@ from rich.text import Text
 from slackwater.demo.definition import PURCHASES
 from slackwater.demo.feed import SPEED, Feed
 from slackwater.errors import counted
-from slackwater.eventtime.clock import MIN_MS
-from slackwater.eventtime.times import LAST_USABLE_MS, render_time
-from slackwater.runtime.report import BatchReport
+from slackwater.ground.times import LAST_USABLE_MS, MIN_MS, render_time
+from slackwater.spark.report import BatchReport
 
 _RATE_OVER_S: Final = 10.0
 _LINE_EVERY_S: Final = 5.0

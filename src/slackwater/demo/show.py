@@ -22,11 +22,11 @@ from slackwater.demo.places import PLACES, Place, opened
 from slackwater.demo.screen import Screen
 from slackwater.demo.statement import print_statement
 from slackwater.errors import fault
+from slackwater.ground.stopping import stopped_by_signals
 from slackwater.pipeline import Pipeline
-from slackwater.runtime.job import Job
-from slackwater.runtime.report import BatchReport
-from slackwater.runtime.start import make_job
-from slackwater.stopping import stopped_by_signals
+from slackwater.spark.job import Job
+from slackwater.spark.report import BatchReport
+from slackwater.spark.start import make_job
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -10,7 +10,7 @@ from typing import Final
 import polars as pl
 
 from slackwater.errors import near_miss, refuse
-from slackwater.expressions import check_column_name
+from slackwater.ground.expressions import check_column_name
 
 TIMESTAMP: Final = pl.Datetime("us", "UTC")
 """The one type of times that users see."""

@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Protocol, runtime_checkable
 
 from slackwater.errors import fault, refuse
-from slackwater.eventtime.durations import Duration, duration_ms
+from slackwater.ground.durations import Duration, duration_ms
 from slackwater.secrets import shown_url
 
 SCHEMA_UNKNOWN: Final = 40403

@@ -14,8 +14,8 @@ from typing import Any, ClassVar, Final, Literal
 
 import polars as pl
 
-from slackwater.eventtime.durations import render_ms
-from slackwater.stored import shaped
+from slackwater.ground.durations import render_ms
+from slackwater.ground.stored import shaped
 
 Change = Literal["append", "update", "retract"]
 Delivery = Literal["exactly_once", "at_least_once", "at_most_once"]

@@ -25,10 +25,10 @@ from typing import Final
 
 from polars.exceptions import PanicException, PolarsError
 
-from slackwater.crash_points import crash_point
 from slackwater.errors import SlackwaterWarning, fault, render
-from slackwater.eventtime.durations import render_ms
 from slackwater.formats.row_json import json_objects
+from slackwater.ground.crash_points import crash_point
+from slackwater.ground.durations import render_ms
 from slackwater.sinks.base import DamagedMarkError, Mark, Sink, SinkBatch, SinkWriter, Slot, Unavailable
 
 FIRST_WAIT_S: Final = 0.2

@@ -2,9 +2,9 @@
 
 from slackwater.sources.base import Source
 from slackwater.sources.dataframe import DataFrameSource, dataframe
-from slackwater.sources.delta import DeltaSource, delta
-from slackwater.sources.kafka import KafkaSource, kafka
-from slackwater.sources.log import LogSource, log
+from slackwater.sources.delta.definition import DeltaSource, delta
+from slackwater.sources.kafka.definition import KafkaSource, kafka
+from slackwater.sources.log.definition import LogSource, log
 
 __all__ = [
     "DataFrameSource",

@@ -16,8 +16,7 @@ import polars as pl
 
 from slackwater import aggregates, sinks
 from slackwater.aggregates.base import Aggregate
-from slackwater.eventtime.times import EPOCH
-from slackwater.operators.spec import Accumulation, Semantics
+from slackwater.ground.times import EPOCH
 from slackwater.pipeline import Pipeline
 from slackwater.sources import Source
 from slackwater.streams import Results, stream
@@ -35,6 +34,7 @@ from slackwater.triggers import (
     never,
 )
 from slackwater.windows import Window, cumulative, global_window, hopping, session, tumbling
+from slackwater.windows.spec import Accumulation, Semantics
 
 Case = Mapping[str, Any]
 Event = Mapping[str, Any]

@@ -22,7 +22,7 @@ from typing import Final
 import polars as pl
 
 from slackwater.errors import DefinitionError
-from slackwater.eventtime.clock import MAX_MS
+from slackwater.ground.times import MAX_MS
 from slackwater.testing.cases import (
     STREAM,
     Case,

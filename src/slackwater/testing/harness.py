@@ -10,15 +10,15 @@ from typing import Any
 
 import polars as pl
 
-from slackwater.engine.batch_stats import BatchStats
-from slackwater.engine.front import Chunk
-from slackwater.engine.memory import MemoryEngine
-from slackwater.engine.ticking import final_clock, first_clock, next_clock
+from slackwater.clock.batch_stats import BatchStats
+from slackwater.clock.next_clock import final_clock, first_clock, next_clock
 from slackwater.errors import near_miss, refuse
-from slackwater.eventtime.durations import Duration, duration_ms
-from slackwater.eventtime.times import EPOCH
 from slackwater.formats.dead_letters import HEADERS
 from slackwater.formats.schemas import SchemaSpec, as_schema, shown
+from slackwater.front.front import Chunk
+from slackwater.ground.durations import Duration, duration_ms
+from slackwater.ground.times import EPOCH
+from slackwater.memory.engine import MemoryEngine
 from slackwater.pipeline import Pipeline
 from slackwater.sources.base import Source
 from slackwater.streams import Output, Step, Stream

@@ -16,11 +16,12 @@ from typing import Final
 import polars as pl
 from pyspark.sql import SparkSession
 
-from slackwater.eventtime.clock import MAX_MS, MIN_MS, Clock, StreamTime
-from slackwater.runtime.job import Job
-from slackwater.runtime.session import spark_session
-from slackwater.runtime.start import make_job
+from slackwater.clock.clock import Clock, StreamTime
+from slackwater.ground.times import MAX_MS, MIN_MS
 from slackwater.sources import Source, log
+from slackwater.spark.job import Job
+from slackwater.spark.session import spark_session
+from slackwater.spark.start import make_job
 from slackwater.testing.cases import STREAM, Case, CasePipeline, Event
 from slackwater.testing.replays import StepOutput
 

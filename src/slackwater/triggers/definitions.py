@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from slackwater.errors import refuse
-from slackwater.eventtime.durations import Duration, duration_ms, render_ms
+from slackwater.ground.durations import Duration, duration_ms, render_ms
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from slackwater.eventtime.clock import MAX_MS, MIN_MS
+from slackwater.ground.times import MAX_MS, MIN_MS
 from slackwater.windows.definitions import (
     CumulativeWindow,
     GlobalWindow,

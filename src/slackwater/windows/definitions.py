@@ -8,8 +8,8 @@ from typing import Final, Literal
 import polars as pl
 
 from slackwater.errors import refuse
-from slackwater.eventtime.durations import Duration, duration_ms, render_ms
-from slackwater.expressions import Expression, as_expr
+from slackwater.ground.durations import Duration, duration_ms, render_ms
+from slackwater.ground.expressions import Expression, as_expr
 
 _MOST_WINDOWS: Final = 100_000
 """An event shows up in as many results; a day's window every second is still below."""

@@ -20,8 +20,8 @@ from slackwater.dead_letters.ledger import ledger_path
 from slackwater.dead_letters.places import where_of
 from slackwater.dead_letters.retry import open_retry
 from slackwater.dead_letters.selecting import Filters
+from slackwater.formats.row_payloads import row_payloads
 from slackwater.formats.undecoded import decoder_of
-from slackwater.sources.row_payloads import row_payloads
 
 NAN, INF = math.nan, math.inf
 TIMESTAMP = pl.Datetime("us", "UTC")

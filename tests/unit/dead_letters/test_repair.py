@@ -11,7 +11,7 @@ from slackwater.cli.dead_letters import dead_letters
 from slackwater.dead_letters.places import Folder
 from slackwater.dead_letters.reading import scan_letters
 from slackwater.errors import SlackwaterError
-from slackwater.sources.log_listing import list_log
+from slackwater.sources.log.listing import list_log
 from tests.unit.dead_letters.letters import deliver, letters
 
 REPAIR = """

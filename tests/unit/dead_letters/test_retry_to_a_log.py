@@ -21,8 +21,8 @@ from slackwater.dead_letters.places import Folder
 from slackwater.dead_letters.reading import scan_letters
 from slackwater.dead_letters.to_log import RetriesToLog, _Publication
 from slackwater.errors import SlackwaterError
-from slackwater.log_writer import LogWriter
-from slackwater.sources.log_listing import list_log
+from slackwater.sources.log.listing import list_log
+from slackwater.sources.log.writing import LogWriter
 from tests.unit.dead_letters.letters import deliver, letters
 
 PAYLOADS = [f'{{"id": {number}'.encode() for number in range(7)]

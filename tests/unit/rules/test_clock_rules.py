@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 from pyspark import TaskContext
 
 import slackwater as sw
-from slackwater.engine.ticking import first_clock
+from slackwater.checkpoint.checkpoint import Checkpoint, open_checkpoint
+from slackwater.clock.clock import Clock, PartitionTime, StreamTime
+from slackwater.clock.next_clock import first_clock
+from slackwater.clock.watermark import Seen, TimePolicy, advance
 from slackwater.errors import DefinitionError, RunError
-from slackwater.eventtime.clock import MIN_MS, Clock, PartitionTime, StreamTime
-from slackwater.eventtime.watermark import Seen, TimePolicy, advance
-from slackwater.runtime import worker
-from slackwater.runtime.checkpoint import Checkpoint, open_checkpoint
+from slackwater.ground.times import MIN_MS
+from slackwater.spark import worker
 from slackwater.testing import Harness
 from tests.unit.rules.pipelines import built, events, row, send
 

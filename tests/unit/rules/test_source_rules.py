@@ -14,16 +14,16 @@ from typing import Any
 import pytest
 
 import slackwater as sw
+from slackwater.checkpoint.checkpoint import Checkpoint, open_checkpoint
 from slackwater.errors import RunError
-from slackwater.eventtime.times import render_time
-from slackwater.plan import Plan
-from slackwater.runtime.backlog import StrayFilesWarning, Unread, report_strays, unread
-from slackwater.runtime.checkpoint import Checkpoint, open_checkpoint
-from slackwater.runtime.log_feed import LogFeed
-from slackwater.runtime.log_intake import KEPT, LogIntake
-from slackwater.runtime.start import make_job
-from slackwater.sources.log import LogSource
-from slackwater.sources.log_listing import ListedFile
+from slackwater.ground.times import render_time
+from slackwater.planning.plan import Plan
+from slackwater.sources.log.definition import LogSource
+from slackwater.sources.log.listing import ListedFile
+from slackwater.spark.backlog import StrayFilesWarning, Unread, report_strays, unread
+from slackwater.spark.log_feed import LogFeed
+from slackwater.spark.log_intake import KEPT, LogIntake
+from slackwater.spark.start import make_job
 
 TIME_S = 1_767_000_000
 

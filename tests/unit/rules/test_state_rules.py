@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 import slackwater as sw
-from slackwater.engine.key_groups import labels, spark_hash
+from slackwater.checkpoint.checkpoint import open_checkpoint
 from slackwater.errors import RunError
-from slackwater.operators import pieces
-from slackwater.plan import Plan
-from slackwater.runtime.checkpoint import open_checkpoint
+from slackwater.planning.plan import Plan
+from slackwater.state import pieces
+from slackwater.state.key_groups import labels, spark_hash
 from slackwater.testing import Harness
 from slackwater.windows import Window
 from tests.unit.rules.pipelines import built, events, row, send

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import slackwater as sw
-from slackwater.eventtime.clock import MAX_MS, MIN_MS
+from slackwater.ground.times import MAX_MS, MIN_MS
 from slackwater.windows.assign import AlignedWindow, cell_exprs, last_end_expr, spread, windows_of
 from tests.property.model import windows_of as tried
 

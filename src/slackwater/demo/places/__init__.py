@@ -15,7 +15,7 @@ from slackwater.demo.places.http import Http
 from slackwater.demo.places.kafka import Kafka
 from slackwater.demo.places.postgres import Postgres
 from slackwater.demo.places.redis import Redis
-from slackwater.stopping import stopped_by_signals
+from slackwater.ground.stopping import stopped_by_signals
 
 __all__ = ["PLACES", "Place", "opened"]
 

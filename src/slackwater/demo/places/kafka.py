@@ -11,10 +11,10 @@ import polars as pl
 import slackwater as sw
 from slackwater.demo.definition import PURCHASES
 from slackwater.demo.places.base import LOOK_EVERY_S, PATIENCE_S, WINDOW, Place, command, from_json_lines, give_up_after
-from slackwater.kafka import broker
 from slackwater.kafka.client import Cluster, confluent
 from slackwater.kafka.connection import connection
 from slackwater.sinks.base import Sink
+from slackwater.topics import broker
 
 
 @dataclass(kw_only=True)

@@ -17,9 +17,9 @@ from slackwater.demo.comparison import ROWS
 from slackwater.demo.definition import PURCHASES
 from slackwater.demo.places.base import PATIENCE_S, WINDOW, Place, command, from_texts, give_up_after
 from slackwater.errors import fault
-from slackwater.kafka.broker import free_port
 from slackwater.sinks.base import Sink
 from slackwater.sinks.redis.definition import client_library
+from slackwater.topics.broker import free_port
 
 
 @dataclass(kw_only=True)

@@ -12,8 +12,8 @@ import polars as pl
 
 from slackwater.delta.connector import delta_path, delta_session, delta_session_conf, own_session
 from slackwater.errors import near_miss, refuse
-from slackwater.eventtime.durations import Duration, duration_ms
 from slackwater.formats.schemas import check_arrow, spark_type
+from slackwater.ground.durations import Duration, duration_ms
 from slackwater.sinks.base import EVERYTHING, Change, Delivery, Sink, SinkWriter, Slot, Trial
 from slackwater.sinks.options import bad_option, check_delivery, check_flags, check_window_keys, column_names
 

@@ -15,15 +15,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from slackwater.crash_points import crash_point
 from slackwater.errors import RunError, fault, render
 from slackwater.formats.schemas import quoted
+from slackwater.ground.crash_points import crash_point
+from slackwater.ground.spark_settings import settings
 from slackwater.sinks.base import Mark, Sink, SinkBatch, SinkWriter, Slot, Unavailable
 from slackwater.sinks.delivery import SinkWarning
 from slackwater.sinks.delta.rows import batch_frame, local_frame
 from slackwater.sinks.delta.table import DeltaPlace, Turn
 from slackwater.sinks.delta.troubles import ConflictError, explained
-from slackwater.spark_settings import settings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

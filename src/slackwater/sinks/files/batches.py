@@ -28,11 +28,11 @@ from typing import Any, Final
 import polars as pl
 
 from slackwater.errors import fault, render
+from slackwater.ground.durable import flush_file, write_and_flush
+from slackwater.ground.stored import Damaged, read_stored, readable
 from slackwater.sinks.base import Mark
 from slackwater.sinks.delivery import SinkWarning
-from slackwater.sinks.files.durable import flush_file, write_and_flush
 from slackwater.sinks.files.turn import Turn
-from slackwater.stored import Damaged, read_stored, readable
 
 OWNER: Final = "_slackwater.json"
 MARK: Final = "_mark.json"

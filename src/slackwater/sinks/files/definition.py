@@ -15,16 +15,16 @@ from typing import ClassVar, Final, Literal, TypedDict
 
 import polars as pl
 
-from slackwater.crash_points import crash_point
 from slackwater.errors import fault, refuse
 from slackwater.formats.row_json import bytes_as_base64, check_json
-from slackwater.local_folders import local_folder
+from slackwater.ground.crash_points import crash_point
+from slackwater.ground.durable import flush_file, write_and_flush, write_durably
+from slackwater.ground.folders import local_folder
+from slackwater.ground.stored import read_stored
 from slackwater.sinks.base import Change, Delivery, Mark, Sink, SinkBatch, SinkWriter, Slot, Trial
 from slackwater.sinks.files.batches import MARK, OWNER, Batches, damaged
-from slackwater.sinks.files.durable import flush_file, write_and_flush, write_durably
 from slackwater.sinks.files.turn import Turn
 from slackwater.sinks.options import check_flags
-from slackwater.stored import read_stored
 
 _LEAST_MERGED: Final = 2
 

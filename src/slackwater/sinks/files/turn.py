@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Final
 
 from slackwater.errors import fault
+from slackwater.ground.durable import flush_folder, write_and_flush
 from slackwater.sinks.base import Slot
-from slackwater.sinks.files.durable import flush_folder, write_and_flush
 
 _OTHERS: Final = (".writer-*", ".batch-*", ".merged-*")
 """What other writers have under way; the last two are of an earlier version."""

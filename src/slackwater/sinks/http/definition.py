@@ -21,11 +21,11 @@ from uuid import uuid4
 
 import polars as pl
 
-from slackwater.crash_points import crash_point
 from slackwater.errors import counted, fault, near_miss, refuse, render
-from slackwater.eventtime.durations import Duration, duration_ms, render_ms
 from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA, dead_letters
 from slackwater.formats.row_json import check_json
+from slackwater.ground.crash_points import crash_point
+from slackwater.ground.durations import Duration, duration_ms, render_ms
 from slackwater.secrets import Secret, holds_credentials, is_confidential, shown_url
 from slackwater.sinks.base import (
     EVERYTHING,

@@ -10,8 +10,8 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from slackwater.engine.stable_hash import hash_columns
 from slackwater.formats.row_json import json_objects
+from slackwater.ground.stable_hash import hash_columns
 from slackwater.sinks.base import SinkBatch, Slot
 
 LANES: Final = 64

@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from slackwater.errors import fault
-from slackwater.eventtime.durations import render_ms
+from slackwater.ground.durations import render_ms
 from slackwater.secrets import shown_url
 from slackwater.sinks.base import Unavailable
 from slackwater.sinks.delivery import SinkWarning, StoppedWaitingError

@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Final, Literal, get_args
 import polars as pl
 
 from slackwater.errors import refuse
-from slackwater.eventtime.durations import Duration, duration_ms
 from slackwater.formats.base import Format
+from slackwater.ground.durations import Duration, duration_ms
 from slackwater.kafka.connection import Connection, Sasl, Tls, connection
 from slackwater.sinks.base import EVERYTHING, Change, Delivery, Sink, SinkWriter, Slot, Trial
 from slackwater.sinks.kafka.names import identity_of

@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from slackwater.ground.stored import shaped
 from slackwater.kafka.client import Cluster, confluent
 from slackwater.sinks.base import DamagedMarkError, Mark, Unavailable
 from slackwater.sinks.kafka.preparing import admin_module
-from slackwater.stored import shaped
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer

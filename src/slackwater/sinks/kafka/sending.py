@@ -10,7 +10,7 @@ from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final
 
 from slackwater.errors import fault
-from slackwater.eventtime.durations import render_ms
+from slackwater.ground.durations import render_ms
 from slackwater.kafka.client import confluent
 from slackwater.sinks.base import Delivery, Unavailable
 from slackwater.sinks.kafka.options import MOST_BYTES

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from slackwater.crash_points import crash_point
+from slackwater.ground.crash_points import crash_point
 from slackwater.kafka.client import Cluster
 from slackwater.sinks.base import Mark, SinkBatch, SinkWriter, Slot, Unavailable
 from slackwater.sinks.kafka.marks import MarksReader, mark_record

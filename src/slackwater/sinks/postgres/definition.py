@@ -10,8 +10,8 @@ from typing import ClassVar, Final
 import polars as pl
 
 from slackwater.errors import fault, near_miss, refuse
-from slackwater.eventtime.durations import Duration, duration_ms
 from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA
+from slackwater.ground.durations import Duration, duration_ms
 from slackwater.secrets import Secret
 from slackwater.sinks.base import EVERYTHING, Change, Delivery, Sink, SinkWriter, Slot, Trial
 from slackwater.sinks.options import check_delivery, check_flags, check_key_values, check_window_keys

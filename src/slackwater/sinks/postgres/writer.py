@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from slackwater.crash_points import crash_point
+from slackwater.ground.crash_points import crash_point
 from slackwater.sinks.base import Mark, SinkBatch, SinkWriter
 from slackwater.sinks.postgres.connecting import transaction
 from slackwater.sinks.postgres.csv_rows import CsvRows

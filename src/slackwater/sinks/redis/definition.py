@@ -19,9 +19,9 @@ from typing import Any, ClassVar, Final
 from urllib.parse import urlsplit
 from uuid import uuid4
 
-from slackwater.crash_points import crash_point
 from slackwater.errors import RunError, fault, refuse
-from slackwater.eventtime.durations import Duration, duration_ms
+from slackwater.ground.crash_points import crash_point
+from slackwater.ground.durations import Duration, duration_ms
 from slackwater.secrets import Secret, holds_credentials, shown_url
 from slackwater.sinks.base import (
     EVERYTHING,

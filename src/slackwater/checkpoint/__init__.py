@@ -1,0 +1,1 @@
+"""What survives a restart: the manifest, the clocks, the delivery marks and the lock."""

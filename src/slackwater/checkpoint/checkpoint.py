@@ -1,0 +1,292 @@
+"""The checkpoint: Spark's own logs, and beside them Slackwater's manifest, clocks and delivery marks.
+
+- `<checkpoint>/offsets`, `commits`, `state`, `sources`: Spark's
+- `<checkpoint>/slackwater/manifest.json`: what this checkpoint belongs to
+- `<checkpoint>/slackwater/clock/<batch>`: the clock of each batch
+- `<checkpoint>/slackwater/delivering.json`: the batch whose delivery was begun: its code, its slots
+- `<checkpoint>/slackwater/attempts.json`: the last batch that was given to each sink that promises at most once
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, NotRequired, TypedDict
+
+import polars as pl
+import pyspark
+
+from slackwater.clock.clock import Clock, Marks
+from slackwater.clock.next_clock import first_clock
+from slackwater.errors import fault
+from slackwater.ground.durable import write_durably
+from slackwater.ground.stored import damaged, read_stored, readable, shaped
+from slackwater.planning.plan import Plan
+from slackwater.sinks.base import Mark
+
+FORMAT: Final = 2
+RETAIN: Final = 100
+"""Batches whose clocks are kept, as many as Spark keeps of its own logs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checkpoint:
+    """A checkpoint folder, opened and found fit for a plan."""
+
+    path: Path
+    incarnation: str
+    partitions: int
+    """Spark's shuffle partitions, fixed when the checkpoint was made."""
+    accepts_changes: bool = False
+    """Whether the user has said that a half-delivered batch may be finished from other code or files."""
+
+    @property
+    def home(self) -> Path:
+        """Slackwater's own folder."""
+        return self.path / "slackwater"
+
+    def next_batch(self) -> int:
+        """Return the batch that Spark will run first: the last one begun, if it was not committed."""
+        begun, committed = _newest(self.path / "offsets"), _newest(self.path / "commits")
+        return begun if begun > committed else committed + 1
+
+    def committed_batch(self) -> int:
+        """Return the last batch that is over, or -1."""
+        return _newest(self.path / "commits")
+
+    def is_amid_batch(self) -> bool:
+        """Return whether a batch was begun and is not committed."""
+        return _newest(self.path / "offsets") > _newest(self.path / "commits")
+
+    def clock(self, batch: int) -> Clock:
+        """Read the clock of a batch."""
+        path = self._clock_path(batch)
+        try:
+            clock: Clock = read_stored(path, Clock, damaged(self.path))
+        except FileNotFoundError as error:
+            raise fault("CLOCK_MISSING", batch=batch, path=path) from error
+        with self.readable(path):
+            if clock.batch != batch:
+                raise ValueError(f"it is the clock of batch {clock.batch}")
+        return clock
+
+    def readable(self, path: Path) -> AbstractContextManager[None]:
+        """Say of what goes wrong inside that a file of this checkpoint is damaged."""
+        return readable(path, damaged(self.path))
+
+    def write_clock(self, clock: Clock) -> None:
+        """Write the clock of a batch durably, and forget those that Spark cannot run again."""
+        write_durably(self._clock_path(clock.batch), clock.to_json())
+        self._clock_path(clock.batch - RETAIN - 1).unlink(missing_ok=True)
+
+    def next_clock(self) -> Clock:
+        """Return the clock of the batch that Spark will run first.
+
+        Batch N is run again if its commit is missing, though clock N + 1 may be written already; it is
+        written again before batch N + 1 reads it.
+        """
+        return self.clock(self.next_batch())
+
+    def begun_clock(self, batch: int) -> Clock:
+        """Read the clock of a batch that Spark has begun, with the processing time that Spark has logged for it."""
+        clock = self.clock(batch)
+        if clock.now_ms is not None:
+            return clock  # a test has pinned it
+        path = self.path / "offsets" / str(batch)
+        with self.readable(path):
+            _, facts, *_ = path.read_text().splitlines()
+            return replace(clock, now_ms=shaped(json.loads(facts)["batchTimestampMs"], int))
+
+    def source_offsets(self, batch: int) -> list[str]:
+        """Return what each source of a batch reads up to, in the source's own words; nothing if Spark has none."""
+        path = self.path / "offsets" / str(batch)
+        with self.readable(path):
+            return path.read_text().splitlines()[2:] if path.exists() else []
+
+    def begun_mark(self, batch: int) -> Mark:
+        """Return the mark of a batch; of one that Spark has not begun yet, one that no sink can have."""
+        offsets = self.path / "offsets" / str(batch)
+        token = hashlib.blake2b(offsets.read_bytes(), digest_size=8).hexdigest() if offsets.exists() else ""
+        return Mark(incarnation=self.incarnation, batch=batch, token=token)
+
+    def noted_marks(self, clock: Clock) -> Marks:
+        """Return what every slot had when it was last noted: before the batch, or after it if that was delivered."""
+        following = self._clock_path(clock.batch + 1)
+        return self.clock(clock.batch + 1).marks if following.exists() else clock.marks
+
+    def begin_delivery(self, batch: int, fingerprint: str, slots: Mapping[str, int]) -> dict[str, int]:
+        """Note, before the first sink is asked, what delivers the batch: which code, in which slots.
+
+        Returns the slots: a batch that was begun before keeps them.
+        """
+        slots, before = dict(slots), self._delivering()
+        if before["batch"] == batch:
+            slots |= {sink: number for sink, number in before.get("slots", {}).items() if sink in slots}
+        note = {"batch": batch, "fingerprint": fingerprint, "slots": slots}
+        write_durably(self.home / "delivering.json", json.dumps(note))
+        return slots
+
+    def begin_attempt(self, sink: str, batch: int) -> bool:
+        """Note that a sink is about to be given a batch; False if it was about to be before."""
+        path = self.home / "attempts.json"
+        attempts = self._stored(path, dict[str, int]) if path.exists() else {}
+        if attempts.get(sink, -1) >= batch:
+            return False
+        write_durably(path, json.dumps({**attempts, sink: batch}))
+        return True
+
+    def check_half_delivered(self, fingerprint: str) -> None:
+        """Refuse to finish a half-delivered batch by other code than began it."""
+        before = self._delivering()
+        if before["batch"] == self.next_batch() and before["fingerprint"] != fingerprint:
+            raise fault("BATCH_HALF_DELIVERED", batch=before["batch"], path=self.path)
+
+    def _delivering(self) -> _Delivering:
+        path = self.home / "delivering.json"
+        none: _Delivering = {"batch": -1, "fingerprint": "", "slots": {}}
+        return self._stored(path, _Delivering) if path.exists() else none
+
+    def _stored(self, path: Path, shape: Any) -> Any:  # noqa: ANN401  the shape says what it is
+        return read_stored(path, shape, damaged(self.path))
+
+    def mark_finished(self) -> None:
+        """Note that a bounded run has ended: its watermark is the end of time."""
+        manifest = _manifest(self.path)
+        write_durably(self.home / "manifest.json", json.dumps({**manifest, "finished": True}, indent=1))
+
+    def is_finished(self) -> bool:
+        """Return whether a bounded run has ended here."""
+        return bool(_manifest(self.path)["finished"])
+
+    def _clock_path(self, batch: int) -> Path:
+        return self.home / "clock" / str(batch)
+
+
+def existing_checkpoint(path: Path, plan: Plan, *, accept_changes: bool = False) -> Checkpoint | None:
+    """Return the checkpoint at `path` as it is, if there is one; refuses one that `plan` cannot continue from."""
+    if not (path / "slackwater" / "manifest.json").exists():
+        if (path / "offsets").exists():
+            raise fault("CHECKPOINT_FOREIGN", path=path)
+        return None
+    manifest = _manifest(path)
+    _check(manifest, plan, path)
+    found = Checkpoint(
+        path=path,
+        incarnation=manifest["incarnation"],
+        partitions=manifest["partitions"],
+        accepts_changes=accept_changes,
+    )
+    if not accept_changes:
+        found.check_half_delivered(plan.fingerprint)
+    return found
+
+
+def open_checkpoint(path: Path, plan: Plan, *, partitions: int, accept_changes: bool = False) -> Checkpoint:
+    """Open or make the checkpoint at `path` for `plan`; refuses what would continue from the wrong state."""
+    manifest_path = path / "slackwater" / "manifest.json"
+    if (found := existing_checkpoint(path, plan, accept_changes=accept_changes)) is not None:
+        _clear(found)
+        write_durably(manifest_path, json.dumps({**_manifest(path), **_code(plan)}, indent=1))
+        return found
+    (path / "slackwater" / "clock").mkdir(parents=True, exist_ok=True)
+    checkpoint = Checkpoint(path=path, incarnation=str(uuid.uuid4()), partitions=partitions)
+    checkpoint.write_clock(first_clock(plan))
+    manifest = {
+        "format": FORMAT,
+        "pipeline": plan.name,
+        "incarnation": checkpoint.incarnation,
+        "key_groups": plan.key_groups,
+        "partitions": partitions,
+        "sources": {source.name: type(source.source).__name__ for source in plan.sources},
+        "steps": plan.layout,
+        "finished": False,
+        **_code(plan),
+    }
+    write_durably(manifest_path, json.dumps(manifest, indent=1))
+    return checkpoint
+
+
+def marked_outputs(plan: Plan) -> str:
+    """Return the sinks that keep marks of their batches, for an error that asks for new ones; "" if there are none."""
+    sinks = [sink for output in plan.outputs for sink in output.sinks if sink.uses_marks]
+    return f" (they are {', '.join(map(str, sinks))} now)" if sinks else ""
+
+
+def _clear(checkpoint: Checkpoint) -> None:
+    """Delete what a driver that was killed had half written; one that was replaced cannot give it its name any more."""
+    for left in [*checkpoint.home.glob(".*"), *(checkpoint.home / "clock").glob(".*")]:
+        left.unlink()
+
+
+class _Delivering(TypedDict):
+    batch: int
+    fingerprint: str
+    slots: NotRequired[dict[str, int]]
+
+
+class _Format(TypedDict):
+    format: int
+
+
+class _Manifest(_Format):
+    """What is read of a manifest."""
+
+    pipeline: str
+    incarnation: str
+    key_groups: int
+    partitions: int
+    sources: dict[str, str]
+    steps: dict[str, dict[str, Any]]
+    finished: bool
+
+
+def _manifest(path: Path) -> dict[str, Any]:
+    """Read a manifest; of another format, only that can be known."""
+    file = path / "slackwater" / "manifest.json"
+    found: dict[str, Any] = read_stored(file, _Format, damaged(path))
+    with readable(file, damaged(path)):
+        return found if found["format"] != FORMAT else shaped(found, _Manifest)
+
+
+def _code(plan: Plan) -> dict[str, Any]:
+    versions = {"slackwater": "0.1.0", "pyspark": pyspark.__version__, "polars": pl.__version__}
+    return {"fingerprint": plan.fingerprint, "versions": versions}
+
+
+def _check(manifest: Mapping[str, Any], plan: Plan, path: Path) -> None:
+    if manifest["format"] != FORMAT:
+        raise fault("CHECKPOINT_FORMAT", path=path, got=manifest["format"], known=FORMAT)
+    if manifest["pipeline"] != plan.name:
+        raise fault("CHECKPOINT_OF_ANOTHER", path=path, found=manifest["pipeline"], mine=plan.name)
+    if manifest["finished"]:
+        raise fault("CHECKPOINT_FINISHED", path=path, outputs=marked_outputs(plan))
+    sources = {source.name: type(source.source).__name__ for source in plan.sources}
+    if list(manifest["sources"].items()) != list(sources.items()):
+        raise fault("CHECKPOINT_SOURCES", path=path, found=manifest["sources"], mine=sources)
+    if manifest["key_groups"] != plan.key_groups:
+        raise fault("CHECKPOINT_KEY_GROUPS", path=path, found=manifest["key_groups"], mine=plan.key_groups)
+    _check_steps(manifest["steps"], plan, path)
+
+
+def _check_steps(found: Mapping[str, Any], plan: Plan, path: Path) -> None:
+    for name in sorted({*found, *plan.layout}):
+        if name not in plan.layout:
+            raise fault("CHECKPOINT_STEP_GONE", path=path, step=name)
+        if name not in found:
+            raise fault("CHECKPOINT_STEP_NEW", path=path, step=name)
+        for part, value in plan.layout[name].items():
+            if found[name][part] != value:
+                raise fault(
+                    "CHECKPOINT_STEP_CHANGED", path=path, step=name, part=part, found=found[name][part], mine=value
+                )
+
+
+def _newest(folder: Path) -> int:
+    if not folder.is_dir():
+        return -1
+    return max((int(entry.name) for entry in folder.iterdir() if entry.name.isdigit()), default=-1)

@@ -1,0 +1,233 @@
+"""The lock of a checkpoint: one driver runs it at a time, and a driver that was replaced stops.
+
+`<checkpoint>/slackwater/lock/<epoch>` tells who took the checkpoint for the epoch-th time. The newest file counts.
+
+1. Look at the newest file. Its driver is alive: refuse. It has released the lock, is dead or silent: take it.
+2. Create the file of the next epoch, which only one driver can do; the others start again at 1.
+3. Check that it is the newest: a driver that was frozen between 1 and 2 may have created one of long ago.
+4. Touch the file every few seconds: the heartbeat.
+5. Before a delivery, and before the clock is written, check that the file is still the newest.
+6. At the end, note in the file that the lock is released.
+
+That a file is created once and that a listing is current is all that this needs of a file system, and a heartbeat's age
+is measured by the file system's clock alone. A process of this machine is looked up by its number and start time, so a
+driver that was killed is replaced at once.
+"""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import platform
+import threading
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from slackwater.errors import RunError, fault
+from slackwater.ground.durable import write_durably
+from slackwater.ground.durations import render_ms
+
+HEARTBEAT_S: Final = 3.0
+STALE_S: Final = 30.0
+"""Without a heartbeat for so long, a driver that cannot be looked up counts as dead."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Owner:
+    """A driver that took the lock."""
+
+    user: str
+    host: str
+    machine: str
+    """What process numbers are unique in: one boot of a host, one container."""
+    pid: int
+    born: str
+    """When the process was started, by the machine's own count: a number may be given to another process."""
+    since: str
+    is_released: bool = False
+
+    @classmethod
+    def this(cls) -> Owner:
+        """Return this process."""
+        pid, since = os.getpid(), datetime.now(UTC).isoformat(timespec="seconds")
+        born = _born(pid) or ""
+        return cls(user=_user(), host=platform.node(), machine=_machine(), pid=pid, born=born, since=since)
+
+    @classmethod
+    def read(cls, path: Path) -> Owner:
+        """Return who a file of the lock names; of a damaged one, nobody that could be looked up."""
+        try:
+            return cls(**json.loads(path.read_text()))
+        except (TypeError, ValueError):
+            return cls(user="", host="", machine="", pid=0, born="", since="an unknown time")
+
+    @property
+    def is_dead(self) -> bool:
+        """Whether the process is known to be gone; one of another machine is not known."""
+        return self.machine == _machine() and _born(self.pid) != self.born
+
+    def __str__(self) -> str:
+        if not self.pid:
+            return "a driver that its lock, which is damaged, does not name"
+        return f"process {self.pid} of {self.user} on {self.host}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lease:
+    """The lock as its holder has it, in any process that sees the checkpoint."""
+
+    path: Path
+    """The checkpoint."""
+    epoch: int
+
+    @property
+    def file(self) -> Path:
+        """The file that names the holder."""
+        return lock_folder(self.path) / str(self.epoch)
+
+    def check(self) -> None:
+        """Raise if another driver has the checkpoint now."""
+        if (lost := self.lost()) is not None:
+            raise lost
+
+    def lost(self) -> RunError | None:
+        """Return the error of a driver that was replaced; None if it was not."""
+        newest = _newest(lock_folder(self.path))
+        if newest == self.epoch:
+            return None
+        if newest < self.epoch:
+            return fault("CHECKPOINT_LOST", path=self.path, how="its lock was deleted")
+        owner = Owner.read(lock_folder(self.path) / str(newest))
+        return fault("CHECKPOINT_LOST", path=self.path, how=f"{owner} took it over at {owner.since}")
+
+
+def lock_folder(checkpoint: Path) -> Path:
+    """Return where the lock of a checkpoint is."""
+    return checkpoint / "slackwater" / "lock"
+
+
+def check_free(checkpoint: Path) -> None:
+    """Raise if a driver runs the checkpoint."""
+    folder = lock_folder(checkpoint)
+    path = folder / str(_newest(folder))
+    try:
+        owner, beat = Owner.read(path), path.stat().st_mtime
+    except FileNotFoundError:
+        return  # the first epoch, or one that was replaced in this moment: step 3 tells
+    if owner.is_released or owner.is_dead:
+        return
+    silent_s = max(0.0, _now(folder) - beat)
+    if silent_s < STALE_S:
+        facts = {"path": checkpoint, "owner": owner, "since": owner.since, "silent": _seconds(silent_s)}
+        raise fault("CHECKPOINT_IN_USE", stale=_seconds(STALE_S), **facts)
+
+
+@contextmanager
+def held(checkpoint: Path) -> Iterator[Lease]:
+    """Hold the lock of a checkpoint."""
+    lease = _taken(checkpoint)
+    over = threading.Event()
+    threading.Thread(target=_beat, args=(lease, over), daemon=True, name="slackwater-heartbeat").start()
+    try:
+        yield lease
+    finally:
+        over.set()
+        if lease.lost() is None:  # 6
+            released = replace(Owner.read(lease.file), is_released=True)
+            write_durably(lease.file, json.dumps(asdict(released)))
+
+
+def _taken(checkpoint: Path) -> Lease:
+    folder = lock_folder(checkpoint)
+    folder.mkdir(parents=True, exist_ok=True)
+    while True:
+        newest = _newest(folder)
+        check_free(checkpoint)  # 1
+        lease = Lease(path=checkpoint, epoch=newest + 1)
+        try:
+            with lease.file.open("x") as file:  # 2
+                file.write(json.dumps(asdict(Owner.this())))
+        except FileExistsError:
+            continue
+        if _newest(folder) == lease.epoch:  # 3
+            for path in folder.iterdir():
+                if path.name.isdigit() and int(path.name) < newest:
+                    path.unlink(missing_ok=True)
+            return lease
+        lease.file.unlink(missing_ok=True)
+
+
+def _now(folder: Path) -> float:
+    """Return the time by the file system's clock: that of a new file."""
+    path = folder / f".{uuid.uuid4().hex}"
+    path.touch()
+    try:
+        return path.stat().st_mtime
+    finally:
+        path.unlink()
+
+
+def _seconds(seconds: float) -> str:
+    return render_ms(round(seconds) * 1_000)
+
+
+def _beat(lease: Lease, over: threading.Event) -> None:
+    while not over.wait(HEARTBEAT_S):  # 4
+        try:
+            os.utime(lease.file)
+        except FileNotFoundError:
+            return  # replaced, and cleared away: the next check tells
+        except OSError:
+            continue  # the file system is away; if that lasts, the silence is right
+
+
+def _newest(folder: Path) -> int:
+    """Return the newest epoch; 0 if nobody has had the lock yet."""
+    if not folder.is_dir():
+        return 0
+    return max((int(path.name) for path in folder.iterdir() if path.name.isdigit()), default=0)
+
+
+def _machine() -> str:
+    """Return what process numbers are unique in; of systems that do not tell, the host's name."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
+    except OSError:
+        return platform.node()
+
+
+def _born(pid: int) -> str | None:
+    """Return when a process was started; None if it is dead, or was killed and only its entry is left."""
+    if not Path("/proc/self/stat").exists():
+        return _answers(pid)
+    try:
+        # The name, in parentheses, may hold anything; the state and the rest follow it.
+        state, *facts = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return None if state in "ZX" else facts[18]
+
+
+def _answers(pid: int) -> str | None:
+    """Return the same where only its life can be asked for: a number that was given again looks alive."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return None
+    except PermissionError:
+        pass
+    return "alive"
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container's user may have a number and no name
+        return str(os.getuid())

@@ -1,0 +1,90 @@
+"""What one batch did, summed over its tasks: the driver's only knowledge of the rows."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from slackwater.clock.lateness import LatenessSketch
+from slackwater.ground.times import MIN_MS
+
+
+@dataclass(kw_only=True)
+class PartitionStats:
+    """What a batch read of one source partition."""
+
+    rows: int = 0
+    max_ts_ms: int = MIN_MS
+
+
+@dataclass(kw_only=True)
+class StreamStats:
+    """What a batch read of one source stream."""
+
+    rows: int = 0
+    filtered: int = 0
+    added: int = 0
+    dead: int = 0
+    partitions: dict[str, PartitionStats] = field(default_factory=dict)
+    reasons: dict[str, Counter[str]] = field(default_factory=dict)
+    """Dead letters by reason, and by words where they tell one cause from another."""
+    examples: dict[str, str] = field(default_factory=dict)
+    """The message of one dead letter of each reason."""
+
+
+@dataclass(kw_only=True)
+class BatchStats:
+    """The statistics of one batch."""
+
+    now_ms: int = MIN_MS
+    streams: dict[str, StreamStats] = field(default_factory=dict)
+    counts: dict[str, Counter[str]] = field(default_factory=dict)
+    """Per step or output: rows on time, refired, late, panes, …"""
+    state: dict[str, Counter[str]] = field(default_factory=dict)
+    """Per step: pieces, rows and bytes held."""
+    lateness: dict[str, dict[str, LatenessSketch]] = field(default_factory=dict)
+    """Per stream and partition, how late the rows of the batch were."""
+
+    @classmethod
+    def merged(cls, payloads: Iterable[bytes]) -> BatchStats:
+        """Sum the statistics that the batch's tasks sent."""
+        total = cls()
+        for payload in payloads:
+            total._add(json.loads(payload))
+        return total
+
+    def move_lateness(self, total: dict[str, dict[str, LatenessSketch]]) -> None:
+        """Move the batch's sketches into `total`: kept in every report they would fill the memory."""
+        for stream, sketches in self.lateness.items():
+            known = total.setdefault(stream, {})
+            for name, sketch in sketches.items():
+                known.setdefault(name, LatenessSketch.empty()).merge(sketch)
+        self.lateness.clear()
+
+    def _add(self, facts: dict) -> None:  # type: ignore[type-arg]  # JSON as packets carry it
+        self.now_ms = max(self.now_ms, facts["now_ms"])
+        for name, counts in facts["counts"].items():
+            self.counts.setdefault(name, Counter()).update(counts)
+        for name, held in facts.get("state", {}).items():
+            self.state.setdefault(name, Counter()).update(held)
+        if "stream" not in facts:
+            return
+        stream = self.streams.setdefault(facts["stream"], StreamStats())
+        stream.rows += facts["rows"]
+        stream.filtered += facts["filtered"]
+        stream.added += facts["added"]
+        stream.dead += facts["dead"]
+        for name, seen in facts["partitions"].items():
+            known = stream.partitions.setdefault(name, PartitionStats())
+            known.rows += seen["rows"]
+            known.max_ts_ms = max(known.max_ts_ms, seen["max_ts_ms"])
+        for reason, counts in facts["reasons"].items():
+            stream.reasons.setdefault(reason, Counter()).update(counts)
+        for reason, message in facts["examples"].items():
+            # Tasks report in any order, and a batch that is run again must say the same.
+            stream.examples[reason] = min(message, stream.examples.get(reason, message))
+        for name, text in facts["lateness"].items():
+            sketch = LatenessSketch.from_json(text)
+            self.lateness.setdefault(facts["stream"], {}).setdefault(name, LatenessSketch.empty()).merge(sketch)

@@ -1,0 +1,70 @@
+"""CLOCK: from a batch's statistics to the clock of the next batch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from slackwater.clock.batch_stats import BatchStats
+from slackwater.clock.clock import Clock, StreamTime
+from slackwater.clock.step_times import reached
+from slackwater.clock.watermark import Seen, TimePolicy, advance, finished
+from slackwater.planning.plan import Plan, SourcePlan
+
+
+def first_clock(plan: Plan) -> Clock:
+    """Return clock 0: no watermark yet."""
+    return Clock(batch=0, streams={source.name: StreamTime() for source in plan.sources}, fingerprint=plan.fingerprint)
+
+
+def next_clock(
+    plan: Plan,
+    clock: Clock,
+    stats: BatchStats,
+    *,
+    backlog: Mapping[str, frozenset[str]],
+    existing: Mapping[str, frozenset[str]] | None = None,
+    gone: Mapping[str, frozenset[str]] | None = None,
+    may_idle: bool = True,
+) -> Clock:
+    """Return the clock of the batch after `clock`, from what the batch saw."""
+    streams = {}
+    for source in plan.sources:
+        seen = {}
+        if source.name in stats.streams:
+            seen = {
+                name: Seen(rows=part.rows, max_ts_ms=part.max_ts_ms)
+                for name, part in stats.streams[source.name].partitions.items()
+            }
+        before, read = clock.streams[source.name], stats.streams.get(source.name)
+        moved = advance(
+            before,
+            policy(source),
+            seen=seen,
+            backlog=backlog.get(source.name, frozenset()),
+            existing=(existing or {}).get(source.name, frozenset()),
+            gone=(gone or {}).get(source.name, frozenset()),
+            now_ms=stats.now_ms,
+            may_idle=may_idle,
+        )
+        streams[source.name] = replace(moved, rows=before.rows + (0 if read is None else read.rows))
+    return Clock(batch=clock.batch + 1, streams=streams, fingerprint=plan.fingerprint, steps=reached(plan, clock))
+
+
+def final_clock(clock: Clock) -> Clock:
+    """Return `clock` as the last of a bounded run: its watermark is the end of time."""
+    streams = {name: finished(time) for name, time in clock.streams.items()}
+    return replace(clock, streams=streams, is_final=True)
+
+
+def policy(source: SourcePlan) -> TimePolicy:
+    """Return the watermark policy of a source stream."""
+    time = source.time
+    if time is None:
+        return TimePolicy()
+    return TimePolicy(
+        out_of_orderness_ms=time.out_of_orderness_ms,
+        idle_after_ms=time.idle_after_ms,
+        goes_on_when_idle=time.goes_on_when_idle,
+        follows_processing_time=time.clock == "processing",
+    )

@@ -1,0 +1,139 @@
+"""How the watermark moves: per partition, the slowest live one decides, and never back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from slackwater.clock.clock import PartitionTime, StreamTime
+from slackwater.ground.times import MAX_MS, MIN_MS
+
+FORGOTTEN_AFTER_MS: Final = 86_400_000
+"""A partition that its source no longer has is forgotten after so long without a row."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimePolicy:
+    """What a stream's definition says about its watermark."""
+
+    out_of_orderness_ms: int = 0
+    idle_after_ms: int | None = None
+    goes_on_when_idle: bool = False
+    """Whether the watermark follows the clock while every partition is idle."""
+    follows_processing_time: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """What a batch saw of one partition."""
+
+    rows: int
+    max_ts_ms: int
+    """The largest usable time; MIN_MS if no row had one: dead letters, and rows filtered before their time is taken."""
+
+
+def advance(
+    time: StreamTime,
+    policy: TimePolicy,
+    *,
+    seen: Mapping[str, Seen],
+    backlog: frozenset[str],
+    existing: frozenset[str] = frozenset(),
+    gone: frozenset[str] = frozenset(),
+    now_ms: int,
+    may_idle: bool = True,
+) -> StreamTime:
+    """Return a stream's time after a batch that saw `seen`.
+
+    `backlog` are the partitions known to have data that no batch has read yet, `existing` all that
+    there are, `gone` those that the source no longer has: they are forgotten after a day without rows.
+    A partition that was never read holds the watermark, too, until it is idle: without a usable row for
+    `idle_after_ms`, and without backlog, unless reading that backlog brought no usable row for as long.
+    Bounded runs have no idleness (`may_idle=False`). When every partition is idle, the watermark is the
+    largest that one of them had reached, and moves with the clock if the policy says so.
+    """
+    partitions = _met(time.partitions, seen, backlog | existing, now_ms)
+    for name, known in list(partitions.items()):
+        silent_ms = now_ms - known.active_at_ms
+        if may_idle and name in gone and name not in seen and silent_ms >= FORGOTTEN_AFTER_MS:
+            del partitions[name]
+            continue
+        idle_after = policy.idle_after_ms
+        idle = may_idle and idle_after is not None and silent_ms >= idle_after and name not in backlog
+        if may_idle and idle_after is not None and known.barren_since_ms is not None:
+            idle |= now_ms - known.barren_since_ms >= idle_after and (name in seen or known.is_idle)
+        partitions[name] = replace(known, is_idle=idle)
+    reached = max(time.watermark_ms, _reached(partitions, policy, now_ms))
+    held_by = _holder(partitions) if not policy.follows_processing_time else ""
+    return StreamTime(
+        watermark_ms=reached,
+        previous_ms=time.watermark_ms,
+        partitions=partitions,
+        held_by=held_by,
+        held_since_ms=time.held_since_ms if held_by == time.held_by else now_ms,
+    )
+
+
+def barren(time: StreamTime) -> list[str]:
+    """Return the partitions that were set aside although they are read: none of their rows has a usable time."""
+    return [name for name, known in time.partitions.items() if known.is_idle and known.barren_since_ms is not None]
+
+
+def held_back_ms(time: StreamTime) -> int:
+    """Return how far the partition that holds the watermark is behind the next one that has records; 0 if none is."""
+    others = [
+        known.max_ts_ms
+        for name, known in time.partitions.items()
+        if name != time.held_by and not known.is_idle and known.max_ts_ms > MIN_MS
+    ]
+    if not others or not time.held_by:
+        return 0
+    # One that never had a record is behind by all that the others have of time.
+    floor = max(time.partitions[time.held_by].max_ts_ms, time.watermark_ms)
+    return min(others) - floor if floor > MIN_MS else max(1, max(others) - min(others))
+
+
+def _met(
+    before: Mapping[str, PartitionTime], seen: Mapping[str, Seen], existing: frozenset[str], now_ms: int
+) -> dict[str, PartitionTime]:
+    partitions = dict(before)
+    for name, facts in seen.items():
+        known = partitions.get(name, PartitionTime(active_at_ms=now_ms))
+        usable = facts.max_ts_ms > MIN_MS
+        since_ms = now_ms if known.barren_since_ms is None else known.barren_since_ms
+        partitions[name] = PartitionTime(
+            max_ts_ms=max(known.max_ts_ms, facts.max_ts_ms),
+            active_at_ms=now_ms if usable else known.active_at_ms,
+            barren_since_ms=None if usable else since_ms,
+            is_idle=known.is_idle,
+        )
+    for name in sorted(existing):
+        partitions.setdefault(name, PartitionTime(active_at_ms=now_ms))
+    return partitions
+
+
+def _reached(partitions: Mapping[str, PartitionTime], policy: TimePolicy, now_ms: int) -> int:
+    if policy.follows_processing_time:
+        return now_ms
+    live = [known.max_ts_ms for known in partitions.values() if not known.is_idle]
+    if live:
+        return MIN_MS if min(live) == MIN_MS else min(live) - policy.out_of_orderness_ms
+    newest = max((known.max_ts_ms for known in partitions.values()), default=MIN_MS)
+    if newest == MIN_MS:
+        return MIN_MS
+    silent_ms = 0
+    if policy.goes_on_when_idle:
+        # Nothing comes from anywhere: time moves on from the newest event at the pace of the clock.
+        silent_ms = now_ms - max(known.active_at_ms for known in partitions.values())
+    return newest + silent_ms - policy.out_of_orderness_ms
+
+
+def _holder(partitions: Mapping[str, PartitionTime]) -> str:
+    live = [(known.max_ts_ms, name) for name, known in partitions.items() if not known.is_idle]
+    return min(live)[1] if live else ""
+
+
+def finished(time: StreamTime) -> StreamTime:
+    """Return a stream's time at the end of a bounded run: nothing more will come."""
+    return replace(time, watermark_ms=MAX_MS)

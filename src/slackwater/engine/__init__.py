@@ -1,1 +1,0 @@
-"""The engine: what happens to a row between its source and its sink, on Spark and in memory alike."""

@@ -1,0 +1,78 @@
+"""The error catalogue: every mistake a user can make, its stable code, and the words that say what to do.
+
+A message has three parts: the rule that was broken; what was got; what to do. `refuse` builds a
+`DefinitionError` (the pipeline is refused when it is built), `fault` a `RunError` (a running or
+starting job cannot go on). Codes never change once released; words may.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+from slackwater.errors.catalogue import CATALOGUE
+
+
+class SlackwaterError(Exception):
+    """Any error that Slackwater raises on purpose; `code` names its entry in the catalogue."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(f"[{code}] {message}")
+        self.code = code
+        self.message = message
+
+    def __reduce__(self) -> tuple[type[SlackwaterError], tuple[str, str]]:
+        return (type(self), (self.code, self.message))
+
+
+class DefinitionError(SlackwaterError):
+    """A pipeline that cannot be right, refused when it is built and before it touches data."""
+
+
+class RunError(SlackwaterError):
+    """A job that cannot start or cannot go on without losing or doubling rows."""
+
+
+class UnwritableError(RunError):
+    """A value that a sink cannot write: its row is a dead letter, or an error where there is nowhere to put it."""
+
+
+class SlackwaterWarning(UserWarning):
+    """Something that a job says while it goes on."""
+
+
+def render(code: str, **facts: object) -> str:
+    """Return the catalogue's words for `code` with `facts` filled in."""
+    return CATALOGUE[code].format(**facts)
+
+
+def refuse(code: str, **facts: object) -> DefinitionError:
+    """Return the `DefinitionError` for `code`, to be raised by the caller."""
+    return DefinitionError(code, render(code, **facts))
+
+
+def fault(code: str, **facts: object) -> RunError:
+    """Return the `RunError` for `code`, to be raised by the caller."""
+    return RunError(code, render(code, **facts))
+
+
+def unwritable(code: str, **facts: object) -> UnwritableError:
+    """Return the `UnwritableError` for `code`, to be raised by the caller."""
+    return UnwritableError(code, render(code, **facts))
+
+
+def counted(number: int, what: str) -> str:
+    """Return a number with what it counts: 1 row, 2,000 rows."""
+    return f"{number:,} {what}{'s' * (number != 1)}"
+
+
+def cause_of(error: BaseException) -> str:
+    """Return an error's type and the first line of its text: what follows is of no use in one line."""
+    said = str(error).strip().partition("\n")[0].rstrip()
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+
+
+def near_miss(name: str, known: Iterable[str]) -> str:
+    """Return ' (did you mean `x`?)' when one of `known` is close to `name`, else ''."""
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f" (did you mean `{close[0]}`?)" if close else ""

@@ -1,1 +1,0 @@
-"""Event time: durations, the clock of a micro-batch, and how the watermark moves."""

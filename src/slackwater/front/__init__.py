@@ -1,0 +1,1 @@
+"""FRONT: from raw records to packets by key group, in one pass over each chunk."""

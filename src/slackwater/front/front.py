@@ -1,0 +1,300 @@
+"""FRONT: from raw records to packets by key group, in one pass.
+
+Decode, dead letters, event time, guard, row functions, late split, windows, combine, pack. It works
+in chunks of bounded size; the chunks of one file are merged, files never are: the order of packets
+must not depend on which task read which file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import polars as pl
+
+from slackwater.aggregates.base import WindowFailedError
+from slackwater.clock.clock import Clock
+from slackwater.clock.lateness import LatenessSketch
+from slackwater.clock.step_times import step_time
+from slackwater.errors import SlackwaterError, cause_of, fault
+from slackwater.formats.dead_letters import PLACE
+from slackwater.front.rows import RowContext, RowFunctions, guarded
+from slackwater.ground.expressions import FAILURES
+from slackwater.ground.times import MIN_MS
+from slackwater.planning.plan import Plan, RowNode, SourcePlan, StepPlan
+from slackwater.sinks.base import Trial
+from slackwater.state import pieces
+from slackwater.state.key_groups import group_of, labels
+from slackwater.state.packets import Kind, Packet, output, stats
+from slackwater.state.packing import pack
+from slackwater.windows.front import WindowFront
+
+
+@contextmanager
+def placed_errors(step: StepPlan) -> Iterator[None]:
+    """Name the step in errors that no row is to blame for; with the key and the window where they are known."""
+    try:
+        yield
+    except WindowFailedError as failed:
+        raise failed.placed(step.name, step.spec.keys) from failed.__cause__
+    except (MemoryError, SlackwaterError):
+        raise
+    except FAILURES as error:
+        raise fault("STEP_FAILED", step=step.name, cause=cause_of(error)) from error
+
+
+@dataclass(kw_only=True)
+class Arrivals:
+    """Rows on their way to the outputs and keyed steps of one stream, between two merges."""
+
+    plan: Plan
+    clock: Clock
+    fronts: dict[str, WindowFront] = field(default_factory=dict)
+    combined: dict[str, list[pl.DataFrame]] = field(default_factory=dict)
+    packets: list[Packet] = field(default_factory=list)
+    counts: dict[str, dict[str, int]] = field(default_factory=dict)
+    order: str = ""
+    way_out: int | None = None
+    """The key group that outputs leave by: in KEYED their own; None spreads those of FRONT by their place."""
+    has_places: bool = True
+    """Whether rows have a place in a log, which is the same when the batch is run again."""
+
+    def arrive(self, node: RowNode, frame: pl.DataFrame, context: RowContext) -> None:
+        """Take the rows that leave a tree of row functions at `node`."""
+        for name in node.outputs:
+            self.count(name, "rows", self.emit(name, frame, context))
+        for name in node.steps:
+            step = self.plan.by_name[name]
+            front = self.fronts.setdefault(name, WindowFront(step.spec, node.undecoded))
+            guard = partial(guarded, step=name, context=context)
+            with placed_errors(step):
+                made = front.combine(frame, step_time(step, self.clock), guard)
+            for what, number in made.counts.items():
+                self.count(name, what, number)
+            if made.combined.height:
+                self.combined.setdefault(name, []).append(made.combined)
+            if made.late is not None:
+                self.emit_late(step, made.late, context)
+            if made.suspect is not None:
+                self._by_group(made.suspect, step, "suspect")
+
+    def emit(self, name: str, frame: pl.DataFrame, context: RowContext) -> int:
+        """Send rows to an output, and those that its sinks cannot write to the dead letters; return how many went."""
+        columns = self.plan.output_by_name[name].schema.names()
+        for trial in self.plan.trials[name]:
+            frame = guarded(frame, partial(_tried, trial=trial, columns=columns), name, context, reason="unwritable")
+        self._out(frame.select(columns), name)
+        return frame.height
+
+    def emit_late(self, step: StepPlan, late: pl.DataFrame, context: RowContext) -> None:
+        """Send rows that were counted as late to the late output of `step`."""
+        self.count(step.name, "late", self.emit(step.late, late, context) - late.height)
+
+    def flush(self) -> list[Packet]:
+        """Merge what the chunks so far gave, and return it with everything else as packets."""
+        for name, parts in self.combined.items():
+            step = self.plan.by_name[name]
+            with placed_errors(step):
+                rows = self.fronts[name].merge(parts)
+            behind = rows["__end"] <= step_time(step, self.clock).judge_ms
+            if behind.any():
+                self._by_group(rows.filter(behind), step, "behind")
+                rows = rows.filter(~behind)
+            self._by_group(rows, step, "open")
+        packets, self.packets, self.combined = self.packets, [], {}
+        return packets
+
+    def count(self, name: str, what: str, number: int) -> None:
+        """Add to the statistics of a step or output."""
+        if number:
+            known = self.counts.setdefault(name, {})
+            known[what] = known.get(what, 0) + number
+
+    def bury(self, dead: list[pl.DataFrame], name: str) -> int:
+        """Send dead letters to their output; return how many there are."""
+        if not dead:
+            return 0
+        frame = pl.concat(dead)
+        self.count(name, "rows", frame.height)
+        self._out(frame, name)
+        return frame.height
+
+    def _out(self, frame: pl.DataFrame, name: str) -> None:
+        if self.way_out is None and not self.has_places:
+            content = [column for column in frame.columns if column not in PLACE]
+            ways = self._grouped(frame, content)
+        else:
+            every = labels(self.plan.key_groups)
+            ways = [(every if self.way_out is None else (self.way_out,), frame)]
+        for labels_, part in ways:
+            self.packets += output(part, name, f"{self.order}/{len(self.packets):06d}", labels_)
+
+    def _by_group(self, rows: pl.DataFrame, step: StepPlan, kind: Kind) -> None:
+        for (label,), part in self._grouped(rows, list(step.spec.keys)):
+            self._pack(part, label, step.name, kind)
+
+    def _grouped(self, rows: pl.DataFrame, by: list[str]) -> list[tuple[tuple[int, ...], pl.DataFrame]]:
+        """Return the parts of `rows` with the labels of their key groups, by the hash of some columns."""
+        if rows.is_empty():
+            return []
+        known = labels(self.plan.key_groups)
+        grouped = rows.with_columns(group_of(rows, by, self.plan.key_groups))
+        parts = grouped.partition_by("__group", include_key=False, as_dict=True, maintain_order=True)
+        return [((known[group],), part) for (group,), part in parts.items()]
+
+    def _pack(self, rows: pl.DataFrame, label: int, step: str, kind: Kind) -> None:
+        payload = pack(rows, step)
+        if len(payload) > pieces.MOST_BYTES and rows.height > 1:
+            # A packet may become a piece of state as it is, so it has the same limit.
+            half = rows.height // 2
+            self._pack(rows[:half], label, step, kind)
+            self._pack(rows[half:], label, step, kind)
+            return
+        ends = rows["__end"]
+        self.packets.append(
+            Packet(
+                label,
+                kind,
+                step,
+                f"{self.order}/{len(self.packets):06d}",
+                rows.height,
+                int(ends.min()),  # type: ignore[arg-type]  # whole numbers: Polars says any
+                int(ends.max()),  # type: ignore[arg-type]  # whole numbers: Polars says any
+                payload,
+            )
+        )
+
+
+@dataclass(kw_only=True)
+class Chunk:
+    """Some records of one file, or of one Arrow batch, with where they come from."""
+
+    frame: pl.DataFrame
+    """The columns of a typed source; or `__payload`, with `__key` and `__headers` where there are such."""
+    partition: str
+    file: str
+    """What `partition` calls the file; chunks with equal files are merged."""
+    first_offset: int
+    source: str
+    ingestion_ms: int | pl.Series
+    """When the log received the records: all of them, or each."""
+    shown_offset: int | None = None
+    """What dead letters call the place of the first record; `first_offset` unless its file's name says another."""
+    offsets: pl.Series | None = None
+    """The place of each record, if they do not simply follow `first_offset`."""
+
+    def placed(self) -> pl.DataFrame:
+        """Return the frame with each row's partition, place and ingestion time, which travel with it."""
+        stop = self.first_offset + self.frame.height
+        offsets = pl.int_range(self.first_offset, stop, dtype=pl.Int64) if self.offsets is None else self.offsets
+        ingested = self.ingestion_ms
+        return self.frame.with_columns(
+            pl.lit(self.partition).alias("__part"),
+            offsets.alias("__off"),
+            (ingested if isinstance(ingested, pl.Series) else pl.lit(ingested, dtype=pl.Int64)).alias("__ingested"),
+        )
+
+
+class Front:
+    """FRONT for one source stream, during one task of one batch."""
+
+    def __init__(self, plan: Plan, source: SourcePlan, clock: Clock) -> None:
+        self.source = source
+        self.functions = RowFunctions(source.rows)
+        self.arrivals = Arrivals(plan=plan, clock=clock, has_places=source.source.has_places)
+        self.now_ms = clock.now
+        self._file: str | None = None
+        self._chunks = 0
+        self._partitions: dict[str, dict[str, int]] = {}
+        self._totals = {"rows": 0, "filtered": 0, "added": 0, "dead": 0}
+        self._reasons: dict[str, dict[str, int]] = {}
+        self._examples: dict[str, str] = {}
+        self._newest_ms = {name: known.max_ts_ms for name, known in clock.streams[source.name].partitions.items()}
+        self._least_newest_ms = MIN_MS if self._newest_ms else _slowest_ms(source, clock)
+        self._lateness: dict[str, LatenessSketch] = {}
+
+    def process(self, chunk: Chunk) -> list[Packet]:
+        """Process one chunk; returns the packets of the file before, when a new file begins."""
+        is_new = chunk.file != self._file
+        packets = self._flush() if is_new else []
+        if is_new:
+            self._file = chunk.file
+            self.arrivals.order = f"{chunk.partition}\x00{chunk.first_offset:020d}"
+        height = chunk.frame.height
+        frame = chunk.placed()
+        context = RowContext(
+            source=chunk.source,
+            partition=chunk.partition,
+            now_ms=self.now_ms,
+            newest_ms=self._newest_ms.get(chunk.partition, self._least_newest_ms),
+            lateness=self._sketch(chunk.partition),
+            shown_offset=0 if chunk.shown_offset is None else chunk.shown_offset - chunk.first_offset,
+        )
+        self.functions.run(frame, context, self.arrivals.arrive)
+        self._newest_ms[chunk.partition] = context.newest_ms
+        self._note_reasons(context.dead)
+        dead = self.arrivals.bury(context.dead, self.source.dead_letters)
+        found = {"rows": height, "filtered": context.filtered, "added": context.added, "dead": dead}
+        for what, number in found.items():
+            self._totals[what] += number
+        known = self._partitions.setdefault(chunk.partition, {"rows": 0, "max_ts_ms": MIN_MS})
+        known["rows"] += height
+        known["max_ts_ms"] = max(known["max_ts_ms"], context.max_ts_ms)
+        return packets
+
+    def finish(self, task: str) -> list[Packet]:
+        """Return the last file's packets and the statistics of the task."""
+        packets = self._flush()
+        facts: dict[str, Any] = {
+            "stream": self.source.name,
+            "now_ms": self.now_ms,
+            **self._totals,
+            "partitions": self._partitions,
+            "counts": self.arrivals.counts,
+            "reasons": self._reasons,
+            "examples": self._examples,
+            "lateness": {name: sketch.to_json() for name, sketch in self._lateness.items()},
+        }
+        place = f"front/{self.source.name}/{task}"
+        return [*packets, stats(facts, place, labels(self.arrivals.plan.key_groups))]
+
+    def _note_reasons(self, dead: list[pl.DataFrame]) -> None:
+        """Count dead letters by reason, with an example; those of a writer's schema by their words, which name it."""
+        for letters in dead:
+            message = pl.col("message")
+            by_reason = letters.group_by("reason").agg(pl.len(), words=message.first(), example=message.min())
+            for reason, count, words, example in by_reason.iter_rows():
+                known = self._reasons.setdefault(reason, {})
+                key = words if reason == "incompatible_schema" else ""
+                known[key] = known.get(key, 0) + count
+                self._examples[reason] = min(example, self._examples.get(reason, example))
+
+    def _sketch(self, partition: str) -> LatenessSketch | None:
+        """Return where the lateness of a partition's rows is counted.
+
+        Against the newest row of the batches before and of this task: what another task reads of the
+        partition in the same batch is not known here, and makes a row seem less late than it is.
+        """
+        if self.source.time is None or self.source.time.clock != "event":
+            return None
+        return self._lateness.setdefault(partition, LatenessSketch.empty())
+
+    def _flush(self) -> list[Packet]:
+        return self.arrivals.flush() if self._file is not None else []
+
+
+def _tried(rows: pl.DataFrame, *, trial: Trial, columns: list[str]) -> pl.DataFrame:
+    """Return `rows` if a sink can write all of them, else fail."""
+    trial.check(rows.select(columns))
+    return rows
+
+
+def _slowest_ms(source: SourcePlan, clock: Clock) -> int:
+    """Return the largest time of the slowest partition, which is all that is known where there are very many."""
+    watermark_ms = clock.streams[source.name].watermark_ms
+    if source.time is None or watermark_ms <= MIN_MS:
+        return MIN_MS
+    return watermark_ms + source.time.out_of_orderness_ms

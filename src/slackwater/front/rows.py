@@ -1,0 +1,268 @@
+"""Row functions at work: a tree of them over frames, with every row that fails turned into a dead letter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+
+import polars as pl
+
+from slackwater.aggregates.base import WindowFailedError
+from slackwater.clock.lateness import LatenessSketch
+from slackwater.errors import SlackwaterError, UnwritableError, cause_of, fault
+from slackwater.formats.base import Format
+from slackwater.formats.dead_letters import dead_letters
+from slackwater.formats.row_payloads import row_payloads
+from slackwater.formats.undecoded import decoder_of
+from slackwater.ground.durations import render_ms
+from slackwater.ground.expressions import FAILURES
+from slackwater.ground.times import FIRST_USABLE_MS, LAST_USABLE_MS, MIN_MS, render_time
+from slackwater.planning.plan import RowNode
+from slackwater.planning.row_functions import (
+    Decode,
+    FrameFunction,
+    Map,
+    RowOp,
+    Rule,
+    Select,
+    TakeTime,
+    Validate,
+    Where,
+    WithColumns,
+)
+from slackwater.sources.kafka.definition import METADATA
+
+Arrive = Callable[[RowNode, pl.DataFrame, "RowContext"], None]
+
+
+@dataclass(kw_only=True)
+class RowContext:
+    """Where the rows at hand come from, and what became of those that did not get through."""
+
+    source: str
+    partition: str
+    now_ms: int
+    dead: list[pl.DataFrame] = field(default_factory=list)
+    filtered: int = 0
+    """Rows that a `where` or a `map` left out."""
+    added: int = 0
+    """Rows that a `map` made beside those it was given."""
+    max_ts_ms: int = MIN_MS
+    """The largest event time that came through, as the watermark needs it."""
+    newest_ms: int = MIN_MS
+    """The largest time of the partition: before these rows, and with them once they have come through."""
+    lateness: LatenessSketch | None = None
+    """Where the rows' lateness is counted; None for a stream without an event time."""
+    shown_offset: int = 0
+    """What dead letters add to a row's place to name it."""
+
+
+class RowFunctions:
+    """Runs one stream's tree of row functions; made once per task."""
+
+    def __init__(self, root: RowNode) -> None:
+        self.root = root
+
+    def run(self, frame: pl.DataFrame, context: RowContext, arrive: Arrive) -> None:
+        """Send `frame` through the tree; `arrive` is called wherever rows leave it."""
+        self._visit(self.root, frame, context, arrive)
+
+    def _visit(self, node: RowNode, frame: pl.DataFrame, context: RowContext, arrive: Arrive) -> None:
+        if node.op is not None:
+            frame = self._apply(node, node.op, frame, context)
+        if node.outputs or node.steps:
+            arrive(node, frame, context)
+        for child in node.children:
+            self._visit(child, frame, context, arrive)
+
+    def _apply(  # noqa: PLR0911  one answer per kind of row function
+        self, node: RowNode, op: RowOp, frame: pl.DataFrame, context: RowContext
+    ) -> pl.DataFrame:
+        match op:
+            case Decode(format=form):
+                return self._decode(node, form, frame, context)
+            case TakeTime():
+                return self._take_time(node, op, frame, context)
+            case Where(predicate=predicate):
+                dead_before = sum(rows.height for rows in context.dead)
+                kept = guarded(frame, lambda rows: rows.filter(predicate), node.step, context)
+                buried = sum(rows.height for rows in context.dead) - dead_before
+                context.filtered += frame.height - kept.height - buried
+                return kept
+            case WithColumns(expressions=expressions):
+                return guarded(frame, lambda rows: rows.with_columns(expressions), node.step, context)
+            case Select(expressions=expressions):
+                hidden = [name for name in frame.columns if name.startswith("__")]
+                return guarded(frame, lambda rows: rows.select(*expressions, *hidden), node.step, context)
+            case Map():
+                return guarded(frame, lambda rows: _mapped(op, node, rows, context), node.step, context)
+            case Validate(rules=rules):
+                return self._validate(node, rules, frame, context)
+
+    def _decode(self, node: RowNode, form: Format, frame: pl.DataFrame, context: RowContext) -> pl.DataFrame:
+        sizes, frame = frame.get_column("__size", default=None), frame.drop("__size", strict=False)
+        decoder = decoder_of(form) if node.undecoded is None else node.undecoded.decoder()
+        decoded = decoder.decode(frame["__payload"])
+        added = [
+            METADATA[name.removeprefix("kafka_")][1].alias(name) for name in node.schema if name not in form.schema
+        ]
+        columns = decoded.frame.hstack(frame.get_columns()).with_columns(added)
+        if decoded.bad.is_empty():
+            return columns
+        index = decoded.bad["index"]
+        bury(frame[index], node.step, decoded.bad["reason"], _with_sizes(decoded.bad, sizes), context)
+        good = pl.repeat(value=True, n=frame.height, eager=True).scatter(index, values=False)
+        return columns.filter(good)
+
+    def _take_time(self, node: RowNode, op: TakeTime, frame: pl.DataFrame, context: RowContext) -> pl.DataFrame:
+        if op.clock != "event" or op.expression is None:
+            moment = pl.col("__ingested") if op.clock == "ingestion" else pl.lit(context.now_ms, dtype=pl.Int64)
+            frame = frame.with_columns(moment.alias("__ts"))
+            _note_times(frame, context)
+            return frame
+        expression = _epoch_ms(op.expression, frame.lazy().select(op.expression.alias("t")).collect_schema()["t"])
+        frame = guarded(frame, lambda rows: rows.with_columns(expression.alias("__ts")), node.step, context)
+        times = frame["__ts"]
+        unusable = times.is_null() | (times < FIRST_USABLE_MS) | (times > LAST_USABLE_MS)
+        if unusable.any():
+            reason = pl.Series(["no_event_time"])
+            words = "the event time is missing or outside the years 1 to 9999"
+            bury(frame.filter(unusable), node.step, reason, pl.Series([words]), context)
+            frame = frame.filter(~unusable)
+        if op.max_ahead_ms is not None:
+            ahead = frame["__ts"] > context.now_ms + op.max_ahead_ms
+            if ahead.any():
+                lost = frame.filter(ahead)
+                at = lost["__ts"].cast(pl.Datetime("ms")).dt.strftime("%Y-%m-%d %H:%M:%S%.3f")
+                most, now = render_ms(op.max_ahead_ms), render_time(context.now_ms)
+                message = "event time " + at + f" is more than max_ahead ({most}) ahead of processing time {now}"
+                bury(lost, node.step, pl.Series(["ahead_of_clock"]), message, context)
+                frame = frame.filter(~ahead)
+        _note_times(frame, context)
+        return frame
+
+    def _validate(
+        self, node: RowNode, rules: tuple[Rule, ...], frame: pl.DataFrame, context: RowContext
+    ) -> pl.DataFrame:
+        for rule in rules:
+            checked = guarded(frame, partial(_judged, rule=rule.predicate), node.step, context)
+            broken = ~checked["__ok"].fill_null(value=False)
+            frame = checked.drop("__ok")
+            if broken.any():
+                words = pl.Series([f"rule `{rule.name}` does not hold: {rule.said}"])
+                bury(frame.filter(broken), node.step, pl.Series(["invalid"]), words, context)
+                frame = frame.filter(~broken)
+        return frame
+
+
+def _with_sizes(bad: pl.DataFrame, sizes: pl.Series | None) -> pl.Series:
+    """Return what a decoder found wrong, with the true size of a line that was cut when it was read."""
+    if sizes is None:
+        return bad["message"]
+    message, size = pl.col("message"), pl.col("__size")
+    sized = message.str.replace(r"got \d+$", pl.format("got {}", size))
+    frame = bad.select("message").hstack([sizes[bad["index"]]])
+    return frame.select(pl.when(size.is_null()).then(message).otherwise(sized)).to_series()
+
+
+def bury(rows: pl.DataFrame, step: str, reason: pl.Series, message: pl.Series, context: RowContext) -> None:
+    """Turn `rows` into dead letters, with their original bytes or, of typed sources, their columns as JSON."""
+    if rows.is_empty():
+        return
+    if "__payload" in rows.columns:
+        payload = rows["__payload"]
+    else:
+        shown = [name for name in rows.columns if not name.startswith("__")]
+        payload = row_payloads(rows.select(shown))
+    context.dead.append(
+        dead_letters(
+            payload=payload,
+            partition=rows["__part"],
+            offset=rows["__off"] + context.shown_offset,
+            reason=reason,
+            message=message,
+            source=context.source,
+            step=step,
+            ingestion_time_ms=rows["__ingested"],
+            key=rows.get_column("__key", default=None),
+            headers=rows.get_column("__headers", default=None),
+            processed_at_ms=context.now_ms,
+        )
+    )
+
+
+def guarded(
+    frame: pl.DataFrame, function: FrameFunction, step: str, context: RowContext, *, reason: str = "failed"
+) -> pl.DataFrame:
+    """Return `function(frame)`; rows it fails on are found by halving, and buried as dead letters of `step`."""
+    bad: dict[int, str] = {}
+    try:
+        return function(frame)
+    except FAILURES as error:  # a user's function may raise anything
+        sound = list(_sound(frame, 0, function, error, bad))
+    lost, messages = frame[list(bad)], pl.Series(list(bad.values()), dtype=pl.String)
+    bury(lost, step, pl.Series([reason]), messages, context)
+    return pl.concat(sound) if sound else function(frame.clear())
+
+
+def _sound(
+    frame: pl.DataFrame, first: int, function: FrameFunction, error: BaseException, bad: dict[int, str]
+) -> Iterator[pl.DataFrame]:
+    """Yield what `function`, which failed on `frame` with `error`, gives for the parts on which it does not fail.
+
+    The rows it fails on are added to `bad`, counted from `first`, each with the error's text.
+    """
+    if frame.is_empty() or (
+        isinstance(error, MemoryError | SlackwaterError) and not isinstance(error, WindowFailedError | UnwritableError)
+    ):
+        raise error
+    if frame.height <= 1:
+        cause = error.__cause__ if isinstance(error, WindowFailedError) and error.__cause__ else error
+        words = str(cause) if isinstance(cause, UnwritableError) else cause_of(cause)
+        bad[first] = words[:1000]
+        return
+    half = frame.height // 2
+    for start, part in ((first, frame[:half]), (first + half, frame[half:])):
+        try:
+            yield function(part)
+        except FAILURES as failed:
+            yield from _sound(part, start, function, failed, bad)
+
+
+def _judged(rows: pl.DataFrame, rule: pl.Expr) -> pl.DataFrame:
+    return rows.with_columns(rule.alias("__ok"))
+
+
+def _mapped(op: Map, node: RowNode, rows: pl.DataFrame, context: RowContext) -> pl.DataFrame:
+    carried = [name for name in rows.columns if name.startswith("__")]
+    if rows.is_empty():  # the function need not work without rows
+        return pl.DataFrame(schema={**node.schema, **rows.select(carried).schema})
+    made = op.apply(rows, node.schema)
+    kept = [name for name in carried if name in made.columns]
+    if len(kept) < len(carried):
+        if made.height != rows.height:
+            lost = sorted(set(carried) - set(kept))
+            raise fault("MAP_LOST_ROWS", step=node.step, before=rows.height, after=made.height, lost=lost)
+        made = made.drop(kept).hstack(rows.select(carried).get_columns())
+    made = made.select(*node.schema.names(), *carried)
+    if not made["__off"].equals(rows["__off"]):
+        distinct = made["__off"].n_unique()
+        context.filtered += rows.height - distinct
+        context.added += made.height - distinct
+    return made
+
+
+def _epoch_ms(expression: pl.Expr, dtype: pl.DataType) -> pl.Expr:
+    if dtype.is_integer():
+        return expression.cast(pl.Int64)
+    if dtype == pl.Date:
+        return expression.cast(pl.Datetime("ms")).dt.epoch("ms")
+    return expression.dt.epoch("ms")
+
+
+def _note_times(frame: pl.DataFrame, context: RowContext) -> None:
+    if frame.height:
+        context.max_ts_ms = max(context.max_ts_ms, int(frame["__ts"].max()))  # type: ignore[arg-type]  # whole numbers: Polars says any
+        if context.lateness is not None:
+            context.newest_ms = context.lateness.observe(frame["__ts"].to_numpy(), context.newest_ms)

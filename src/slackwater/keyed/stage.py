@@ -1,0 +1,132 @@
+"""KEYED: one stage of keyed steps in one key group, during one batch.
+
+Opens the group's state, lets each step fire and add rows in the order its time says, and sends what
+the steps show on: to outputs, or as rows to the steps of the next stage.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import polars as pl
+
+from slackwater.clock.clock import Clock
+from slackwater.clock.step_times import step_time
+from slackwater.front.front import Arrivals, placed_errors
+from slackwater.front.rows import RowContext, RowFunctions
+from slackwater.planning.plan import Plan, StepPlan
+from slackwater.state.inputs import Blob, GroupRows
+from slackwater.state.key_groups import labels
+from slackwater.state.packets import Packet, stats, tick
+from slackwater.state.pieces import StepState, Store
+from slackwater.windows import SessionWindow, SlidingWindow
+from slackwater.windows.aligned_operator import AlignedWindows
+from slackwater.windows.operator import WindowOperator
+from slackwater.windows.session_operator import Sessions
+from slackwater.windows.sliding_operator import SlidingWindows
+from slackwater.windows.spec import WindowSpec
+
+INDEX: Final = "index"
+
+
+class Stage:
+    """The keyed steps of one stage; made once per task."""
+
+    def __init__(self, plan: Plan, number: int) -> None:
+        self.plan = plan
+        self.number = number
+        self.steps = [step for step in plan.steps if step.stage == number]
+        self.operators = {step.name: operator(step.spec) for step in self.steps}
+        self.functions = {step.name: RowFunctions(step.results) for step in self.steps}
+        self.is_last = number == plan.stages - 1
+
+    def run(self, key_group: int, packets: Iterable[Packet], store: Store, clock: Clock) -> Iterator[Packet]:
+        """Run one batch of one key group; `packets` come in any order, as shuffles deliver them."""
+        rows = {step.name: GroupRows() for step in self.steps}
+        for packet in packets:
+            if packet.kind == "tick":
+                continue
+            if packet.target in rows and packet.kind in ("open", "behind", "suspect"):
+                blob = Blob(
+                    order=packet.order,
+                    rows=packet.rows,
+                    min_end_ms=packet.min_end_ms,
+                    max_end_ms=packet.max_end_ms,
+                    payload=packet.payload or b"",
+                )
+                getattr(rows[packet.target], packet.kind).append(blob)
+            else:
+                yield packet
+        index = json.loads(store.get(INDEX) or b"{}")
+        arrivals = Arrivals(plan=self.plan, clock=clock, way_out=key_group)
+        states = {}
+        for step in self.steps:
+            state = StepState.from_index(step.name, store, index.get(step.name))
+            states[step.name] = state
+            self._step(step, key_group, rows[step.name], state, arrivals)
+        if any(state.is_changed for state in states.values()):
+            held = {name: state.to_index() for name, state in states.items() if state.pieces}
+            # A group that holds nothing leaves nothing behind, not even an index.
+            store.put(INDEX, json.dumps(held).encode()) if held else store.remove(INDEX)
+        yield from arrivals.flush()
+        if not self.is_last:
+            yield tick(key_group)
+        if arrivals.counts or key_group == labels(self.plan.key_groups)[0] or any(s.pieces for s in states.values()):
+            yield self._stats(key_group, arrivals, states)
+
+    def _step(self, step: StepPlan, key_group: int, rows: GroupRows, state: StepState, arrivals: Arrivals) -> None:
+        for blobs in (rows.open, rows.behind, rows.suspect):
+            blobs.sort(key=lambda blob: blob.order)
+        time = step_time(step, arrivals.clock)
+        with placed_errors(step):
+            shown = self.operators[step.name].run(rows, time, state, stagger=key_group)
+        for what, number in shown.counts.items():
+            arrivals.count(step.name, what, number)
+        arrivals.order = f"{step.name}\x00{key_group:06d}"
+        context = RowContext(source=step.name, partition=step.name, now_ms=arrivals.clock.now)
+        for late in shown.late:
+            arrivals.emit_late(step, late, context)
+        if shown.results:
+            results = self._placed(pl.concat(shown.results), step, key_group, arrivals.clock)
+            self.functions[step.name].run(results, context, arrivals.arrive)
+        arrivals.count(step.name, "filtered", context.filtered)
+        arrivals.count(step.name, "added", context.added)
+        arrivals.count(step.name, "dead", arrivals.bury(context.dead, step.dead_letters))
+
+    def _placed(self, results: pl.DataFrame, step: StepPlan, key_group: int, clock: Clock) -> pl.DataFrame:
+        """Return results with what rows on their way to a next step, or to the dead letters, need."""
+        node = step.results
+        if not (node.steps or node.children or any(self.plan.trials[name] for name in node.outputs)):
+            return results
+        # A result's event time is the last instant of its window. Its place (group, batch, number) breaks ties
+        # of time, so it is its own, and the same when the batch is run again; the order as shown is not.
+        results = results.sort([*step.spec.keys, "window_start", "window_end"], maintain_order=True)
+        return results.with_columns(
+            (pl.col("window_end").dt.epoch("ms") - 1).alias("__ts"),
+            pl.lit(f"{step.name}/{key_group:06d}").alias("__part"),
+            ((clock.batch << 32) + pl.int_range(pl.len(), dtype=pl.Int64)).alias("__off"),
+            pl.lit(clock.now, dtype=pl.Int64).alias("__ingested"),
+        )
+
+    def _stats(self, key_group: int, arrivals: Arrivals, states: dict[str, StepState]) -> Packet:
+        held = {
+            name: {
+                "pieces": len(state.pieces),
+                "rows": sum(piece.rows for piece in state.pieces),
+                "bytes": sum(piece.bytes for piece in state.pieces),
+            }
+            for name, state in states.items()
+        }
+        facts: dict[str, Any] = {"now_ms": arrivals.clock.now, "counts": arrivals.counts, "state": held}
+        return stats(facts, f"keyed/{self.number}/{key_group}", (key_group,))
+
+
+def operator(spec: WindowSpec) -> WindowOperator:
+    """Return the operator for a step's window."""
+    if isinstance(spec.window, SessionWindow):
+        return Sessions(spec)
+    if isinstance(spec.window, SlidingWindow):
+        return SlidingWindows(spec)
+    return AlignedWindows(spec)

@@ -1,0 +1,251 @@
+"""Measuring what a source holds: its records go through the stream's own row functions, up to its time.
+
+A measurement is a function of a stream and its chunks: `measure_stream(source, chunks)`. Where the chunks
+come from is `chunks_of`'s business alone; a new kind of source needs a case there, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import groupby
+from pathlib import Path
+
+import polars as pl
+
+from slackwater.errors import counted, fault
+from slackwater.formats.dead_letters import HEADERS
+from slackwater.front.front import Chunk
+from slackwater.front.rows import RowContext, RowFunctions
+from slackwater.ground.durations import render_ms
+from slackwater.ground.times import MAX_MS, MIN_MS
+from slackwater.kafka.client import Cluster, kafka_errors, partition_name
+from slackwater.lateness.report import DEFAULT_TARGET, LatenessReport, MeasuredStream, check_target, make_report
+from slackwater.lateness.times import Times
+from slackwater.planning.plan import Plan, RowNode, SourcePlan
+from slackwater.planning.row_functions import TakeTime
+from slackwater.sources.kafka.definition import KafkaSource
+from slackwater.sources.log.definition import LogSource
+from slackwater.sources.log.listing import file_position, reading_order, shown
+from slackwater.sources.log.reading import LogFile, list_log, read_chunks
+from slackwater.topics.reading import topic_frames
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """A stream that is about to be read."""
+
+    stream: str
+    chunks: Iterator[Chunk]
+    """The chunks of a partition stand in order of arrival; those of several partitions may alternate."""
+    files: int = 0
+    """In how many files they are, where that is known."""
+
+
+Watch = Callable[[Reading], Iterable[Chunk]]
+"""Hands a reading's chunks on, one by one, and may say how far it has come."""
+
+
+def measure_plan(
+    plan: Plan, *, target: float = DEFAULT_TARGET, limit: int | None = None, watch: Watch | None = None
+) -> LatenessReport:
+    """Measure what the sources of a plan hold now, and report on it.
+
+    `limit` is how many records to read of each stream, the newest of every partition in equal shares.
+    """
+    check_target(target)
+    measurable = [source for source in plan.sources if not _unmeasurable(source)]
+    unmeasured = {source.name: why for source in plan.sources if (why := _unmeasurable(source))}
+    measured = [measure_source(source, limit=limit, watch=watch) for source in measurable]
+    return make_report(measured, target=target, unmeasured=unmeasured)
+
+
+def measure_source(source: SourcePlan, *, limit: int | None = None, watch: Watch | None = None) -> MeasuredStream:
+    """Measure what one source holds now."""
+    reading = chunks_of(source, limit=limit)
+    return measure_stream(source, reading.chunks if watch is None else watch(reading))
+
+
+def measure_stream(source: SourcePlan, chunks: Iterable[Chunk]) -> MeasuredStream:
+    """Measure the lateness of every record in `chunks` that has a usable time; the others are counted.
+
+    `max_ahead` is judged by the time at which the log received a record, as a live job would have. A stream
+    that has none is guarded all the same: one clock that runs ahead would make all others look late.
+    """
+    path = _until_time(source.rows)
+    assert path is not None, f"stream {source.name} has no time"
+    assert source.time is not None
+    functions = RowFunctions(path)
+    measured = MeasuredStream(name=source.name, out_of_orderness_ms=source.time.out_of_orderness_ms)
+    times = Times(guarded=source.time.max_ahead_ms is None)
+    spans: dict[str, dict[str, tuple[int, int]]] = {}
+    for chunk in chunks:
+        context = RowContext(source=chunk.source, partition=chunk.partition, now_ms=_received_ms(chunk))
+        timed: list[pl.DataFrame] = []
+        functions.run(chunk.placed(), context, lambda _, rows, __, timed=timed: timed.append(rows))  # type: ignore[misc]  # bound at once
+        measured.records += chunk.frame.height
+        _note_losses(measured, context)
+        for rows in timed:
+            times.note(rows, chunk.partition)
+            _note_span(spans.setdefault(chunk.partition, {}), chunk.file, rows["__ts"])
+    times.tell(measured)
+    if source.time.max_ahead_ms is not None and isinstance(source.source, LogSource):
+        measured.doubtful = _doubts(measured, source.time.max_ahead_ms)
+    for files in spans.values():
+        measured.overtaken += _overtaken(files)
+    return measured
+
+
+def chunks_of(source: SourcePlan, *, limit: int | None = None) -> Reading:
+    """Return how to read what a source holds now."""
+    match source.source:
+        case LogSource() as log:
+            if not Path(log.path).is_dir():
+                raise fault("LOG_FOLDER_MISSING", path=log.path, stream=source.name)
+            files = list_log(log.path)
+            return Reading(stream=source.name, chunks=_log_chunks(log, files, limit), files=len(files))
+        case KafkaSource() as kafka:
+            return Reading(stream=source.name, chunks=_kafka_chunks(kafka, limit))
+    message = f"{source.source} cannot be measured"
+    raise TypeError(message)
+
+
+def _kafka_chunks(kafka: KafkaSource, limit: int | None) -> Iterator[Chunk]:
+    """Yield the records of some topics, each partition's in order of offset."""
+    topics = kafka.topics
+    if kafka.pattern is not None:
+        with kafka_errors(kafka.connection):
+            topics = tuple(Cluster(connection=kafka.connection).topics((), kafka.pattern))
+    for place, frame in topic_frames(kafka.connection, topics, limit=limit):
+        partition = partition_name(place)
+        yield Chunk(
+            frame=frame.select(
+                pl.col("value").alias("__payload"),
+                pl.lit(None, dtype=pl.Binary).alias("__key"),
+                pl.lit(None, dtype=HEADERS).alias("__headers"),
+            ),
+            partition=partition,
+            file=partition,
+            first_offset=int(frame["offset"][0]),
+            source=partition,
+            ingestion_ms=frame["timestamp_ms"],
+            offsets=frame["offset"],
+        )
+
+
+def _unmeasurable(source: SourcePlan) -> str:
+    """Return why a stream cannot be measured; empty if it can."""
+    if source.time is None:
+        return "has no time"
+    if source.time.clock != "event":
+        return f"goes by {source.time.clock} time, in which nothing is out of order"
+    if not isinstance(source.source, LogSource | KafkaSource):
+        return f"is read from {source.source}, which cannot be looked into"
+    return ""
+
+
+def _until_time(node: RowNode) -> RowNode | None:
+    """Return the way from `node` to where the stream takes its time, all branches cut off."""
+    if isinstance(node.op, TakeTime):
+        return replace(node, children=(), steps=(), outputs=("times",))
+    for child in node.children:
+        below = _until_time(child)
+        if below is not None:
+            return replace(node, children=(below,), steps=(), outputs=())
+    return None
+
+
+def _received_ms(chunk: Chunk) -> int:
+    """Return when the last record of a chunk was received."""
+    received = chunk.ingestion_ms
+    return int(received.max()) if isinstance(received, pl.Series) else received  # type: ignore[arg-type]  # whole numbers: Polars says any
+
+
+def _note_losses(measured: MeasuredStream, context: RowContext) -> None:
+    measured.filtered += context.filtered
+    for dead in context.dead:
+        for reason, number in dead["reason"].value_counts().iter_rows():
+            measured.left_out[reason] += number
+        for reason, message in dead.unique("reason", keep="first").select("reason", "message").iter_rows():
+            measured.examples.setdefault(reason, message)
+
+
+def _doubts(measured: MeasuredStream, max_ahead_ms: int) -> str:
+    """Return what speaks against the times of a log's files: more events are ahead of them than not."""
+    ahead, in_time = measured.left_out["ahead_of_clock"], sum(sketch.count for sketch in measured.sketches.values())
+    if ahead <= in_time:
+        return ""
+    return (
+        f"has {ahead:,} of {counted(ahead + in_time, 'event')} more than max_ahead ({render_ms(max_ahead_ms)}) ahead "
+        "of the modification time of their file"
+    )
+
+
+def _note_span(spans: dict[str, tuple[int, int]], file: str, times: pl.Series) -> None:
+    """Widen what is known of the times in a file."""
+    if len(times):
+        first, last = spans.get(file, (MAX_MS, MIN_MS))
+        spans[file] = min(first, int(times.min())), max(last, int(times.max()))  # type: ignore[arg-type]  # whole numbers: Polars says any
+
+
+def _overtaken(spans: Mapping[str, tuple[int, int]]) -> Iterator[str]:
+    """Yield the files, of one partition and in the order in which they are read, that an earlier one has overtaken."""
+    begun = MIN_MS
+    for file, (first, last) in spans.items():
+        if last < begun:
+            yield file
+        begun = max(begun, first)
+
+
+def _log_chunks(log: LogSource, files: list[LogFile], limit: int | None) -> Iterator[Chunk]:
+    """Yield the records of a log, partition by partition, in the order in which a job reads them."""
+    in_order = sorted(sorted(files, key=reading_order), key=lambda file: file.partition)
+    partitions = {name: list(group) for name, group in groupby(in_order, key=lambda file: file.partition)}
+    for group in partitions.values():
+        skip = 0
+        if limit is not None:
+            group, skip = _newest(log, group, max(1, limit // len(partitions)))  # noqa: PLW2901  its newest files
+        for number, file in enumerate(group):
+            yield from _file_chunks(log, file, number, skip)
+            skip = 0
+
+
+def _newest(log: LogSource, files: list[LogFile], wanted: int) -> tuple[list[LogFile], int]:
+    """Return the files that hold the newest `wanted` records, and how many records of the first to skip."""
+    found = 0
+    for place in range(len(files) - 1, -1, -1):
+        found += sum(frame.height for _, frame in _frames(log, files[place], columns=[]))
+        if found >= wanted:
+            return files[place:], found - wanted
+    return files, 0
+
+
+def _file_chunks(log: LogSource, file: LogFile, number: int, skip: int) -> Iterator[Chunk]:
+    base = file_position(number)
+    columns = None if log.schema is None else log.schema.names()
+    for first_line, frame in _frames(log, file, columns=columns):
+        passed = min(max(skip - first_line, 0), frame.height)
+        rows = frame[passed:] if log.schema is None else _declared_columns(frame[passed:], log.schema, file.path)
+        if rows.height:
+            yield Chunk(
+                frame=rows,
+                partition=file.partition,
+                file=shown(file.path),
+                first_offset=base + first_line + passed,
+                source=shown(file.path),
+                ingestion_ms=file.modified_ms,
+            )
+
+
+def _frames(log: LogSource, file: LogFile, *, columns: list[str] | None) -> Iterator[tuple[int, pl.DataFrame]]:
+    pieces = read_chunks(file.path, length=file.length, modified_ms=file.modified_ms, kind=log.format, columns=columns)
+    return ((piece.first_line, piece.frame) for piece in pieces)
+
+
+def _declared_columns(frame: pl.DataFrame, schema: pl.Schema, path: str) -> pl.DataFrame:
+    """Return a Parquet file's rows with exactly the declared columns; a missing one is null."""
+    missing = [pl.lit(None, dtype=dtype).alias(name) for name, dtype in schema.items() if name not in frame.columns]
+    try:
+        return frame.with_columns(missing).select(schema.names()).cast(schema)
+    except pl.exceptions.PolarsError as error:
+        raise fault("LOG_FILE_UNREADABLE", path=path, cause=f"it does not fit the declared columns, {error}") from error

@@ -1,0 +1,86 @@
+"""The engine without Spark: the same plan, packets, state and clock rules, in one process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from slackwater.clock.batch_stats import BatchStats
+from slackwater.clock.clock import Clock
+from slackwater.front.front import Chunk, Front
+from slackwater.keyed.stage import Stage
+from slackwater.planning.plan import Plan
+from slackwater.state.key_groups import labels
+from slackwater.state.packets import Packet, tick
+from slackwater.state.packing import unpack
+
+
+class DictStore:
+    """A key group's blobs in a dictionary."""
+
+    def __init__(self, blobs: dict[str, bytes] | None = None) -> None:
+        self.blobs = {} if blobs is None else blobs
+
+    def get(self, key: str) -> bytes | None:
+        """Return a blob, or None."""
+        return self.blobs.get(key)
+
+    def put(self, key: str, blob: bytes) -> None:
+        """Store a blob."""
+        self.blobs[key] = blob
+
+    def remove(self, key: str) -> None:
+        """Remove a blob."""
+        self.blobs.pop(key, None)
+
+
+@dataclass(kw_only=True)
+class MemoryBatch:
+    """What one batch gave: the rows of every output, and its statistics."""
+
+    outputs: dict[str, pl.DataFrame]
+    stats: BatchStats
+
+
+@dataclass(kw_only=True)
+class MemoryEngine:
+    """Runs batches of one plan; everything that survives a restart is in `state`."""
+
+    plan: Plan
+    state: dict[tuple[int, int], dict[str, bytes]] = field(default_factory=dict)
+    """Blobs by (stage, key group label)."""
+
+    def run(self, chunks: Mapping[str, Iterable[Chunk]], clock: Clock) -> MemoryBatch:
+        """Run one batch under `clock`, which says the processing time too."""
+        known = labels(self.plan.key_groups)
+        packets = [tick(label) for label in known]
+        for source in self.plan.sources:
+            front = Front(self.plan, source, clock)
+            for chunk in () if clock.is_over else chunks.get(source.name, ()):
+                packets += front.process(chunk)
+            packets += front.finish("0")
+        for number in range(self.plan.stages):
+            packets = self._stage(Stage(self.plan, number), packets, clock)
+        return self._unpack(packets)
+
+    def _stage(self, stage: Stage, packets: list[Packet], clock: Clock) -> list[Packet]:
+        by_group: dict[int, list[Packet]] = {}
+        for packet in packets:
+            by_group.setdefault(packet.key_group, []).append(packet)
+        out: list[Packet] = []
+        for label, group in by_group.items():
+            store = DictStore(self.state.setdefault((stage.number, label), {}))
+            out += stage.run(label, group, store, clock)
+        return out
+
+    def _unpack(self, packets: list[Packet]) -> MemoryBatch:
+        frames = {plan.name: [pl.DataFrame(schema=plan.schema)] for plan in self.plan.outputs}
+        for packet in sorted(packets, key=lambda packet: packet.order):
+            if packet.kind == "output":
+                frames[packet.target].append(unpack(packet.payload or b"", packet.target))
+        return MemoryBatch(
+            outputs={name: pl.concat(parts) for name, parts in frames.items()},
+            stats=BatchStats.merged(packet.payload or b"" for packet in packets if packet.kind == "stats"),
+        )

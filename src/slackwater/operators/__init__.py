@@ -1,1 +1,0 @@
-"""Operators: plain functions over Polars frames, run on Spark and in memory alike."""

@@ -1,0 +1,1 @@
+"""OUTPUTS: one evaluated batch, and its delivery to every sink."""

@@ -1,0 +1,135 @@
+"""The sinks of a job, on the driver: which slots a batch goes through, and what every slot has had."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from slackwater.ground.crash_points import crash_point
+from slackwater.sinks.base import Mark, Sink, SinkBatch, Slot
+from slackwater.sinks.delivery import Expected, Outlet
+
+if TYPE_CHECKING:
+    from slackwater.checkpoint.checkpoint import Checkpoint
+    from slackwater.checkpoint.lock import Lease
+    from slackwater.clock.clock import Clock, Marks
+    from slackwater.outputs.evaluated import EvaluatedBatch
+    from slackwater.planning.plan import Plan
+
+
+@dataclass(kw_only=True)
+class Deliveries:
+    """All sinks of a plan, each opened for its output."""
+
+    plan: Plan
+    checkpoint: Checkpoint
+    lease: Lease
+    is_stopping: Callable[[], bool]
+    take_over: bool = False
+    """Whether sinks with marks that this run cannot explain are to be written to all the same."""
+    _outlets: dict[str, Outlet] = field(default_factory=dict)
+    _ours: set[tuple[str, int]] = field(default_factory=set)
+    """Slots that this run has written to: their marks can be explained."""
+
+    def open(self, clock: Clock) -> None:
+        """Prepare and open every sink, and see that this run can go on from what it holds."""
+        begun, noted = self.checkpoint.begun_mark(clock.batch), self.checkpoint.noted_marks(clock)
+        for output in self.plan.outputs:
+            slot = self.plan.slot(output)
+            for name, sink in named(output.name, output.sinks).items():
+                self._outlets[name] = Outlet(
+                    sink=sink, slot=slot, is_stopping=self.is_stopping, check_owner=self.lease.check
+                )
+                self._outlets[name].check(self._expected(name, 0, begun, noted))
+
+    def deliver(self, batch: EvaluatedBatch, clock: Clock) -> Marks:
+        """Deliver a batch to every sink, and return what every slot then has."""
+        marks = {name: dict(slots) for name, slots in clock.marks.items()}
+        if not any(batch.rows.values()):
+            return marks
+        self.lease.check()
+        layout = self.checkpoint.begin_delivery(batch.number, self.plan.fingerprint, self._layout(batch))
+        mark, noted = self.checkpoint.begun_mark(batch.number), self.checkpoint.noted_marks(clock)
+
+        def expect(name: str, slot: int) -> Expected:
+            return self._expected(name, slot, mark, noted)
+
+        for name, outlet in self._outlets.items():
+            rows = batch.sink_batch(outlet.slot.output, outlet.slot.schema)
+            if rows.rows == 0:
+                continue
+            self.lease.check()
+            if outlet.sink.delivery == "at_most_once" and not self.checkpoint.begin_attempt(name, batch.number):
+                continue
+            written = self._deliver(
+                batch, name, rows, {number: expect(name, number) for number in range(layout[name] + 1)}
+            )
+            if outlet.sink.uses_marks:
+                marks.setdefault(name, {}).update({str(number): batch.number for number in written})
+                self._ours.update((name, number) for number in written)
+            crash_point("delivering", batch.number)
+        return marks
+
+    def _deliver(self, batch: EvaluatedBatch, name: str, rows: SinkBatch, expected: dict[int, Expected]) -> list[int]:
+        """Deliver one output to one sink; return the slots that have the batch then."""
+        outlet, [driver, *others] = self._outlets[name], list(expected.values())
+        if not others:
+            outlet.deliver(rows, driver)
+            return [0]
+        if outlet.sink.uses_marks:
+            outlet.judge(driver)
+        write = _SlotWriter(outlet.sink, outlet.slot, expected, self.lease)
+        parts = batch.in_parallel(outlet.slot.output, outlet.slot.schema, write)
+        if outlet.sink.uses_marks:
+            nothing = SinkBatch(batch=rows.batch, schema=rows.schema, rows=0, frames=lambda: iter(()))
+            outlet.deliver(nothing, driver)
+        return [0, *(part + 1 for part in parts)]
+
+    def close(self) -> None:
+        """Close every sink."""
+        for outlet in self._outlets.values():
+            outlet.close()
+
+    def _layout(self, batch: EvaluatedBatch) -> dict[str, int]:
+        """Return how many slots of the executors' each sink is written through; 0 means in one go, by the driver."""
+        return {
+            name: self.checkpoint.partitions if outlet.sink.has_slots and batch.is_large(outlet.slot.output) else 0
+            for name, outlet in self._outlets.items()
+        }
+
+    def _expected(self, name: str, slot: int, mark: Mark, marks: Marks) -> Expected:
+        return Expected(
+            mark=mark,
+            before=marks.get(name, {}).get(str(slot)),
+            takes_over=self.take_over and (name, slot) not in self._ours,
+        )
+
+
+@dataclass(frozen=True)
+class _SlotWriter:
+    """Delivers one slot's rows, in a task on an executor."""
+
+    sink: Sink
+    slot: Slot
+    expected: dict[int, Expected]
+    lease: Lease
+
+    def __call__(self, part: int, rows: SinkBatch) -> None:
+        number = part + 1
+        slot = Slot(pipeline=self.slot.pipeline, output=self.slot.output, schema=self.slot.schema, number=number)
+        outlet = Outlet(sink=self.sink, slot=slot, check_owner=self.lease.check)
+        try:
+            outlet.deliver(rows, self.expected[number])
+        finally:
+            outlet.close()
+
+
+def named(output: str, sinks: tuple[Sink, ...]) -> dict[str, Sink]:
+    """Return the sinks of an output by names that stay the same when another one is added."""
+    found: dict[str, Sink] = {}
+    for sink in sinks:
+        name = f"{output} to {sink.name}"
+        same = sum(known == name or known.startswith(f"{name}, ") for known in found)
+        found[f"{name}, {same + 1}" if same else name] = sink
+    return found

@@ -1,0 +1,182 @@
+"""The plan: a pipeline with every name, type and place resolved. Both engines run plans, never definitions."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, is_dataclass
+from functools import cached_property
+from types import CodeType
+from typing import Literal
+
+import polars as pl
+
+from slackwater.formats.undecoded import Undecoded
+from slackwater.planning.row_functions import RowOp, TakeTime
+from slackwater.sinks.base import Sink, Slot, Trial
+from slackwater.sources.base import Source
+from slackwater.windows.spec import WindowSpec
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RowNode:
+    """A row function and what follows it; streams that share their first functions share the nodes."""
+
+    op: RowOp | None
+    step: str
+    """The function's name, `<stream>.<function>`, as dead letters show it."""
+    schema: pl.Schema
+    """The user's columns after the function."""
+    children: tuple[RowNode, ...] = ()
+    outputs: tuple[str, ...] = ()
+    steps: tuple[str, ...] = ()
+    """The keyed steps that take the rows from here."""
+    undecoded: Undecoded | None = None
+    """The columns of these rows that were left out in the decoding, because no step looks at them."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SourcePlan:
+    """One source stream: where its rows come from, what time they have, what is done to them."""
+
+    name: str
+    source: Source
+    time: TakeTime | None
+    rows: RowNode
+    dead_letters: str
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class StepPlan:
+    """One keyed step."""
+
+    spec: WindowSpec
+    stage: int
+    """0 takes rows from sources; 1 takes results of stage 0; …"""
+    sources: tuple[str, ...]
+    """The source streams whose watermarks decide, the smallest of them at each moment."""
+    delay_ms: int
+    """How long after the sources' watermark the steps before this one may still emit."""
+    results: RowNode
+    late: str
+    dead_letters: str
+
+    @property
+    def name(self) -> str:
+        """The step's stable name."""
+        return self.spec.name
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OutputPlan:
+    """One output: its rows' columns and the sinks it ends in."""
+
+    name: str
+    kind: Literal["rows", "results", "late", "dead_letters"]
+    schema: pl.Schema
+    sinks: tuple[Sink, ...]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Plan:
+    """A whole pipeline, ready to run."""
+
+    name: str
+    key_groups: int
+    sources: tuple[SourcePlan, ...]
+    steps: tuple[StepPlan, ...]
+    outputs: tuple[OutputPlan, ...]
+
+    @property
+    def stages(self) -> int:
+        """How many keyed stages follow each other."""
+        return max((step.stage for step in self.steps), default=-1) + 1
+
+    @cached_property
+    def by_name(self) -> dict[str, StepPlan]:
+        """The steps by name."""
+        return {step.name: step for step in self.steps}
+
+    @cached_property
+    def output_by_name(self) -> dict[str, OutputPlan]:
+        """The outputs by name."""
+        return {output.name: output for output in self.outputs}
+
+    @cached_property
+    def trials(self) -> dict[str, tuple[Trial, ...]]:
+        """Per output, what finds rows that one of its sinks cannot write; dead letters have nowhere else to go."""
+        return {
+            output.name: tuple(trial for sink in output.sinks if (trial := sink.trial(self.slot(output))))
+            for output in self.outputs
+            if output.kind != "dead_letters"
+        }
+
+    def slot(self, output: OutputPlan) -> Slot:
+        """Return the driver's slot of an output."""
+        return Slot(pipeline=self.name, output=output.name, schema=output.schema)
+
+    @cached_property
+    def layout(self) -> dict[str, dict[str, str]]:
+        """What each step's state looks like; a checkpoint can only be continued by an equal one."""
+        return {
+            step.name: {
+                "stage": str(step.stage),
+                "keys": ", ".join(f"{key} {step.spec.row_schema[key]}" for key in step.spec.keys),
+                "window": _text(step.spec.window),
+                "accumulation": step.spec.accumulation,
+                "aggregates": repr(step.spec.aggregates),
+                "state": ", ".join(f"{name} {dtype}" for name, dtype in step.spec.state_types.items()),
+            }
+            for step in self.steps
+        }
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of everything that decides what a batch's rows become."""
+        said: list[str] = [self.name, str(self.key_groups), str(sorted(self.layout.items()))]
+        said += [repr((step.spec.lateness_ms, step.spec.schedule, step.spec.semantics)) for step in self.steps]
+        for root in (*(source.rows for source in self.sources), *(step.results for step in self.steps)):
+            said += _described(root)
+        said += [f"{output} {trial.rule}" for output, trials in self.trials.items() for trial in trials]
+        return hashlib.sha256("\n".join(said).encode()).hexdigest()[:16]
+
+
+def _described(node: RowNode) -> list[str]:
+    said = [f"{node.step} {_op_text(node.op)} {dict(node.schema)} {node.outputs} {node.steps}"]
+    return said + [line for child in node.children for line in _described(child)]
+
+
+def _op_text(op: RowOp | None) -> str:
+    return "" if op is None else f"{_text(op)} {[_digest(part) for part in _expressions(vars(op))]}"
+
+
+def _expressions(value: object) -> list[pl.Expr]:
+    """Return the expressions inside `value`, however deep."""
+    if isinstance(value, Mapping):
+        value = tuple(value.values())
+    if isinstance(value, tuple | list):
+        return [found for item in value for found in _expressions(item)]
+    return [value] if isinstance(value, pl.Expr) else []
+
+
+def _digest(expression: pl.Expr) -> str:
+    """Return a hash of all of an expression; as text, long literals are cut short."""
+    try:
+        return hashlib.sha256(expression.meta.serialize()).hexdigest()[:16]
+    except pl.exceptions.PolarsError:
+        return ""  # it holds a Python function
+
+
+def _text(value: object) -> str:
+    """Return `value` as text that is the same in every process; a plain repr may hold an address."""
+    code = value if isinstance(value, CodeType) else getattr(value, "__code__", None)
+    if isinstance(code, CodeType):
+        return f"{code.co_code.hex()}{code.co_names}{_text(code.co_consts)}"
+    if isinstance(value, Mapping):
+        return f"({', '.join(f'{name}={_text(item)}' for name, item in value.items())})"
+    if isinstance(value, tuple | list | frozenset):
+        texts = map(_text, value)
+        return f"({', '.join(sorted(texts) if isinstance(value, frozenset) else texts)})"
+    if is_dataclass(value) and not isinstance(value, type):
+        return f"{type(value).__name__}{_text(vars(value))}"
+    return str(value)

@@ -1,0 +1,76 @@
+"""What a pipeline reads of the records it decodes, so that the rest need not be decoded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+import polars as pl
+
+from slackwater.formats.undecoded import Undecoded
+from slackwater.planning.plan import RowNode
+from slackwater.planning.row_functions import Decode, Map, RowOp, Select, TakeTime, Validate, Where, WithColumns
+from slackwater.windows import SessionWindow
+from slackwater.windows.spec import WindowSpec
+
+
+def without_unread(node: RowNode, specs: Mapping[str, WindowSpec]) -> RowNode:
+    """Return a source's tree of row functions with every decoding narrowed to what is read after it.
+
+    A column that is left out is one that no function, key or aggregate reads or replaces, and that no output of rows
+    has. So a row that turns out to be late has the value that its record has.
+    """
+    return replace(node, children=tuple(_narrowed(child, specs) for child in node.children))
+
+
+def _narrowed(node: RowNode, specs: Mapping[str, WindowSpec]) -> RowNode:
+    if not isinstance(node.op, Decode):
+        return node
+    form, read = node.op.format, _read_below(node, specs)
+    names = tuple(name for name in form.schema if name in form.optional and name not in read)
+    return _told(node, Undecoded(format=form, names=names)) if names else node
+
+
+def _told(node: RowNode, undecoded: Undecoded) -> RowNode:
+    children = tuple(_told(child, undecoded) for child in node.children)
+    return replace(node, children=children, undecoded=undecoded)
+
+
+def _read_below(node: RowNode, specs: Mapping[str, WindowSpec]) -> set[str]:
+    """Return the columns that are read, replaced or sent on somewhere below `node`."""
+    read = set(node.schema) if node.outputs else set[str]()
+    for step in node.steps:
+        read |= _read_by_step(specs[step])
+    for child in node.children:
+        assert child.op is not None
+        read |= _read_by(child.op, node.schema) | _read_below(child, specs)
+    return read
+
+
+def _read_by_step(spec: WindowSpec) -> set[str]:
+    gaps = [spec.window.gap_expr] if isinstance(spec.window, SessionWindow) else []
+    inputs = [expr for aggregate in spec.aggregates.values() for expr in aggregate.inputs()]
+    return {*spec.keys, *_roots([*inputs, *(gap for gap in gaps if gap is not None)], spec.row_schema)}
+
+
+def _read_by(op: RowOp, schema: pl.Schema) -> set[str]:
+    match op:
+        case TakeTime(expression=expression):
+            return _roots([] if expression is None else [expression], schema)
+        case Where(predicate=predicate):
+            return _roots([predicate], schema)
+        case WithColumns(expressions=expressions) | Select(expressions=expressions):
+            made = {expression.meta.output_name(raise_if_undetermined=False) for expression in expressions}
+            return _roots(expressions, schema) | {name for name in made if name is not None}
+        case Validate(rules=rules):
+            return _roots([rule.predicate for rule in rules], schema)
+        case Map() | Decode():
+            return set(schema)
+
+
+def _roots(expressions: Iterable[pl.Expr], schema: pl.Schema) -> set[str]:
+    """Return the columns that expressions name; all there are if one takes several at once, by whatever rule."""
+    read: set[str] = set()
+    for expression in expressions:
+        read |= set(schema) if expression.meta.has_multiple_outputs() else set(expression.meta.root_names())
+    return read

@@ -1,1 +1,0 @@
-"""Running a plan on Spark: session, checkpoint, query, batches, job."""

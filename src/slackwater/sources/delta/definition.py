@@ -1,0 +1,105 @@
+"""Delta tables as a source: what is in the table, then every commit that adds rows."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import ClassVar, Final
+
+import polars as pl
+
+from slackwater.delta.connector import delta_path
+from slackwater.errors import refuse
+from slackwater.formats.schemas import SchemaSpec, as_schema
+from slackwater.sources.base import Source
+from slackwater.sources.delta.log_schema import logged_schema
+
+Start = int | str | datetime
+_CHANGE: Final = {
+    "_change_type": pl.String(),
+    "_commit_version": pl.Int64(),
+    "_commit_timestamp": pl.Datetime("us", "UTC"),
+}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DeltaSource(Source):
+    """A Delta table; its columns are the stream's."""
+
+    has_places: ClassVar[bool] = False
+    path: str
+    typed: pl.Schema
+    options: tuple[tuple[str, str], ...]
+    """Delta's own, for the reader."""
+    start: str
+
+    @property
+    def schema(self) -> pl.Schema:
+        """The table's columns, and those of its changes if they are read."""
+        return self.typed
+
+    @property
+    def place(self) -> str:
+        """The table."""
+        return self.path
+
+    def __str__(self) -> str:
+        return f"delta {self.path} from {self.start}"
+
+
+def delta(
+    path: str | os.PathLike[str],
+    *,
+    start: Start = "earliest",
+    max_files_per_batch: int = 1_000,
+    read_changes: bool = False,
+    ignore_changes: bool = False,
+    schema: SchemaSpec | None = None,
+) -> DeltaSource:
+    """Read a Delta table as a stream: `delta("lake/orders", start="2026-03-01T00:00:00Z")`.
+
+    `start` is "earliest" (all rows that the table has now, then what is added), "latest", a version or a time. A
+    commit that changes or deletes rows stops the stream, unless `read_changes=True` reads it as rows with
+    `_change_type`, from a table with delta.enableChangeDataFeed, or `ignore_changes=True` passes over it. The columns
+    are read from the table's log; a table that is elsewhere, or not there yet, needs `schema`.
+    """
+    place = delta_path(path, what="the Delta source")
+    if read_changes and ignore_changes:
+        raise refuse("DELTA_SOURCE_CHANGES")
+    if isinstance(max_files_per_batch, bool) or not isinstance(max_files_per_batch, int) or max_files_per_batch < 1:
+        raise refuse("DELTA_SOURCE_FILES", got=repr(max_files_per_batch))
+    told = {"maxFilesPerTrigger": str(max_files_per_batch), **_starting(start)}
+    if read_changes:
+        told["readChangeFeed"] = "true"
+    if ignore_changes:
+        told["skipChangeCommits"] = "true"
+    columns = _declared(place, schema)
+    if read_changes:
+        columns = pl.Schema({**columns, **_CHANGE})
+    return DeltaSource(path=place, typed=columns, options=tuple(told.items()), start=str(start))
+
+
+def _declared(path: str, schema: SchemaSpec | None) -> pl.Schema:
+    if schema is not None:
+        return as_schema(schema)
+    if "://" in path:
+        raise refuse("DELTA_SOURCE_SCHEMA", path=path)
+    found = logged_schema(path)
+    if found is None:
+        raise refuse("DELTA_SOURCE_MISSING", path=path)
+    return as_schema(found)
+
+
+def _starting(start: object) -> dict[str, str]:
+    if start == "earliest":
+        return {}
+    if start == "latest" or (isinstance(start, int) and not isinstance(start, bool) and start >= 0):
+        return {"startingVersion": str(start)}
+    try:
+        time = start if isinstance(start, datetime) else datetime.fromisoformat(start)  # type: ignore[arg-type]  # no text raises TypeError
+    except (TypeError, ValueError) as error:
+        raise refuse("DELTA_SOURCE_START", got=repr(start)) from error
+    if time.tzinfo is None:
+        raise refuse("DELTA_SOURCE_START", got=repr(start))
+    return {"startingTimestamp": time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")}

@@ -1,0 +1,45 @@
+"""A Delta table as a streaming DataFrame, and the words for what Delta stops it with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
+
+from slackwater.delta.connector import check_delta_session
+from slackwater.errors import RunError, fault
+from slackwater.formats.schemas import as_schema, quoted
+from slackwater.sources.base import Source
+from slackwater.sources.delta.definition import DeltaSource
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_CHANGED: Final = ("DELTA_SOURCE_TABLE_IGNORE_CHANGES", "DELTA_SOURCE_IGNORE_DELETE")
+
+
+def delta_stream(spark: SparkSession, source: DeltaSource) -> DataFrame:
+    """Return the stream of a table's rows, with the columns that the pipeline was planned for."""
+    check_delta_session(spark)
+    frame = spark.readStream.format("delta").options(**dict(source.options)).load(source.path)
+    ddl = ", ".join(f"{quoted(field.name)} {field.dataType.simpleString()}" for field in frame.schema.fields)
+    found = as_schema(ddl)
+    problems = [f"`{name}` is not a column" for name in source.typed if name not in found]
+    problems += [
+        f"`{name}` is {found[name]} and not {dtype}, a column"
+        for name, dtype in source.typed.items()
+        if name in found and found[name] != dtype
+    ]
+    if problems:
+        raise fault("DELTA_SOURCE_COLUMNS", path=source.path, problems=", ".join(problems))
+    return frame.select(*(quoted(name) for name in source.typed))
+
+
+def changed_source(sources: Iterable[Source], error: Exception) -> RunError | None:
+    """Return the words for a commit that changed rows of a source, if that is what has stopped the query."""
+    said = str(error)
+    tables = [source for source in sources if isinstance(source, DeltaSource)]
+    if not tables or not any(code in said for code in _CHANGED):
+        return None
+    table = next((table for table in tables if table.path in said), tables[0])
+    why = next(line for line in said.splitlines() if any(code in line for code in _CHANGED))
+    return fault("DELTA_SOURCE_CHANGED", path=table.path, why=why.strip()[:300])

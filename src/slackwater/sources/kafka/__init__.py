@@ -1,0 +1,1 @@
+"""Kafka as a source: topics read by Spark's own connector, and the driver's watch on them."""

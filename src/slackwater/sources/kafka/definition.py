@@ -1,0 +1,163 @@
+"""Kafka: topics read by Spark's own connector, in bounded batches, with everything Kafka knows of a record."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, Literal
+
+import polars as pl
+
+from slackwater.errors import refuse
+from slackwater.formats.ddl import TIMESTAMP
+from slackwater.formats.dead_letters import HEADERS
+from slackwater.ground.times import EPOCH, render_time
+from slackwater.kafka.connection import Connection, Sasl, Tls, connection
+from slackwater.sources.base import Source
+from slackwater.sources.kafka.offsets import Offsets, check_offsets
+
+METADATA: Final[dict[str, tuple[pl.DataType, pl.Expr]]] = {
+    "key": (pl.Binary(), pl.col("__key")),
+    "headers": (HEADERS, pl.col("__headers")),
+    "topic": (pl.String(), pl.col("__part").str.replace(r"/\d+$", "")),
+    "partition": (pl.Int32(), pl.col("__part").str.extract(r"/(\d+)$").cast(pl.Int32)),
+    "offset": (pl.Int64(), pl.col("__off")),
+    "timestamp": (TIMESTAMP, pl.col("__ingested").cast(pl.Datetime("ms", "UTC")).cast(TIMESTAMP)),
+}
+"""What Kafka knows of a record, as columns: their types, and how they are made of what travels with a row."""
+
+DEFAULT_MAX_RECORDS: Final = 2_000_000
+_TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
+
+Start = Literal["earliest", "latest"] | datetime | Offsets
+OnLoss = Literal["stop", "go_on"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class KafkaSource(Source):
+    """Records of some topics; a partition is called `topic/number`."""
+
+    connection: Connection
+    topics: tuple[str, ...] = ()
+    pattern: str | None = None
+    starting: Mapping[str, str]
+    """The connector's options that say where a new checkpoint begins, unless `offsets` do."""
+    offsets: Offsets | None
+    """Where a new checkpoint begins; partitions that are left out begin at their earliest record."""
+    start_said: str
+    max_records_per_batch: int
+    group: str | None
+    on_data_loss: OnLoss
+    columns: tuple[str, ...] = ()
+
+    @property
+    def schema(self) -> None:
+        """Records are bytes."""
+        return
+
+    @property
+    def metadata(self) -> pl.Schema:
+        """The columns that were asked for, beside the record's own."""
+        return pl.Schema({f"kafka_{name}": METADATA[name][0] for name in self.columns})
+
+    def __str__(self) -> str:
+        topics = f"topics like {self.pattern}" if self.pattern else ", ".join(self.topics)
+        most = f"{self.max_records_per_batch:,}"
+        return f"Kafka {topics} at {self.connection}, from {self.start_said}, {most} records a batch at most"
+
+
+def kafka(
+    servers: str,
+    *,
+    topic: str | None = None,
+    topics: Iterable[str] | None = None,
+    pattern: str | None = None,
+    start: Start = "earliest",
+    max_records_per_batch: int = DEFAULT_MAX_RECORDS,
+    metadata: Iterable[str] = (),
+    group: str | None = None,
+    on_data_loss: OnLoss = "stop",
+    tls: Tls | None = None,
+    sasl: Sasl | None = None,
+) -> KafkaSource:
+    """Read Kafka topics: `kafka("localhost:9092", topic="orders")`.
+
+    Give one of `topic`, `topics` or `pattern` (a regular expression that both Java and Python can read).
+    `start` says where a new checkpoint begins: "earliest", "latest", a `datetime` (the first record at or
+    after it), or offsets as {"orders": {0: 120, 1: 95}}, where what is left out begins at its earliest; an
+    old checkpoint goes on where it stopped. A backlog is read in batches of `max_records_per_batch`, so that
+    it waits in Kafka and not in memory. Only committed records are read.
+
+    `metadata` adds columns to every row: any of "key", "headers", "topic", "partition", "offset" and
+    "timestamp" become `kafka_key`, `kafka_headers` and so on. The broker's time is the ingestion time.
+
+    Progress is committed to the consumer group `group` (the pipeline's name by default), for Kafka's own
+    tools to see; Slackwater does not read it. Records that are gone before they were read stop the job,
+    unless `on_data_loss="go_on"`. TLS and SASL: `tls=sw.kafka.tls(...)`, `sasl=sw.kafka.sasl(...)`.
+    """
+    chosen = _topics(topic, topics, pattern)
+    if (
+        isinstance(max_records_per_batch, bool)
+        or not isinstance(max_records_per_batch, int)
+        or max_records_per_batch < 1
+    ):
+        raise refuse("RATE_LIMIT", what="max_records_per_batch", got=repr(max_records_per_batch))
+    if on_data_loss not in ("stop", "go_on"):
+        raise refuse("KAFKA_ON_LOSS", got=repr(on_data_loss))
+    columns = (metadata,) if isinstance(metadata, str) else tuple(metadata)
+    for name in columns:
+        if name not in METADATA:
+            raise refuse("KAFKA_METADATA", got=repr(name), known=", ".join(METADATA))
+    offsets = check_offsets(start, chosen, pattern) if isinstance(start, Mapping) else None
+    starting, said = _starting(start)
+    return KafkaSource(
+        connection=connection(servers, tls=tls, sasl=sasl),
+        topics=chosen,
+        pattern=pattern,
+        starting=starting,
+        offsets=offsets,
+        start_said=said,
+        max_records_per_batch=max_records_per_batch,
+        group=group,
+        on_data_loss=on_data_loss,
+        columns=columns,
+    )
+
+
+def _topics(topic: str | None, topics: Iterable[str] | None, pattern: str | None) -> tuple[str, ...]:
+    given = {name: value for name, value in (("topic", topic), ("topics", topics), ("pattern", pattern)) if value}
+    if len(given) != 1:
+        raise refuse("KAFKA_TOPICS", got=" and ".join(f"`{name}`" for name in given) or "none of them")
+    if pattern is not None:
+        _check_pattern(pattern)
+        return ()
+    chosen = (topic,) if topics is None else tuple(topics)
+    for name in chosen:
+        if not isinstance(name, str) or not _TOPIC.fullmatch(name):
+            raise refuse("KAFKA_TOPIC_NAME", got=repr(name))
+    return chosen  # type: ignore[return-value]  # checked above
+
+
+def _check_pattern(pattern: str) -> None:
+    """Refuse what one of the two cannot read: Spark matches topics in Java, the driver's own client in Python."""
+    try:
+        re.compile(pattern)
+    except (re.error, TypeError) as error:
+        raise refuse("KAFKA_PATTERN", got=repr(pattern), cause=error) from error
+    if "(?P" in pattern:
+        raise refuse("KAFKA_PATTERN", got=repr(pattern), cause="Java has no (?P…)")
+
+
+def _starting(start: Start) -> tuple[dict[str, str], str]:
+    if isinstance(start, str) and start in ("earliest", "latest"):
+        return {"startingOffsets": start}, start
+    if isinstance(start, datetime) and start.tzinfo is not None:
+        moment = round((start - EPOCH).total_seconds() * 1000)
+        # Without the strategy a partition whose records are all older would be an error.
+        options = {"startingTimestamp": str(moment), "startingOffsetsByTimestampStrategy": "latest"}
+        return options, render_time(moment)
+    if isinstance(start, Mapping):
+        return {}, "given offsets"
+    raise refuse("KAFKA_START", got=repr(start))

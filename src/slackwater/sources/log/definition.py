@@ -1,0 +1,87 @@
+"""The embedded default: an append-only log in a folder, so that everything runs without a server."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from slackwater.errors import refuse
+from slackwater.formats.schemas import SchemaSpec, as_schema
+from slackwater.ground.folders import local_folder
+from slackwater.sources.base import Source
+from slackwater.sources.log.reading import LogFormat, avro_columns, list_log
+
+_NAMES: Final[dict[LogFormat, str]] = {"json": "JSON lines", "parquet": "Parquet", "avro": "Avro"}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LogSource(Source):
+    """A folder of JSON-lines, Parquet or Avro files, one sub-folder per partition, that only grows.
+
+    The driver lists the files, in order and so many per batch; Spark keeps which were read; FRONT reads them directly.
+    """
+
+    path: str
+    format: LogFormat
+    typed: pl.Schema | None
+    max_bytes_per_batch: int
+    max_files_per_batch: int | None = None
+
+    @property
+    def schema(self) -> pl.Schema | None:
+        """The columns of a typed log; None for JSON lines, which are decoded."""
+        return self.typed
+
+    @property
+    def place(self) -> str:
+        """The log."""
+        return self.path
+
+    def __str__(self) -> str:
+        return f"log {self.path} ({_NAMES[self.format]})"
+
+
+def log(
+    path: str | Path,
+    *,
+    format: LogFormat = "json",  # noqa: A002  the word users expect
+    schema: SchemaSpec | None = None,
+    max_bytes_per_batch: int = 256 << 20,
+    max_files_per_batch: int | None = None,
+) -> LogSource:
+    """Read an append-only log: `log("data/orders")`.
+
+    Each sub-folder is a partition. Files are written under a temporary name (one that begins with
+    a dot) and renamed, as `sw.LogWriter` does; a file never changes afterwards. JSON lines
+    need `.decode(formats.json(...))`. A Parquet or
+    Avro log has the columns of `schema`, or of its first file.
+    """
+    if format not in _NAMES:
+        raise refuse("LOG_FORMAT", got=repr(format))
+    for what, value in (("max_bytes_per_batch", max_bytes_per_batch), ("max_files_per_batch", max_files_per_batch)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+            raise refuse("RATE_LIMIT", what=what, got=repr(value))
+    folder = local_folder(path, what="a log")
+    typed = None
+    if format != "json":
+        typed = as_schema(schema) if schema is not None else _first_schema(folder, format)
+    return LogSource(
+        path=folder,
+        format=format,
+        typed=typed,
+        max_bytes_per_batch=max_bytes_per_batch,
+        max_files_per_batch=max_files_per_batch,
+    )
+
+
+def _first_schema(folder: str, form: LogFormat) -> pl.Schema:
+    if not Path(folder).is_dir() or not (files := list_log(folder)):
+        raise refuse("LOG_SCHEMA_UNKNOWN", path=folder)
+    path = files[0].path
+    try:
+        return as_schema(pl.read_parquet_schema(path) if form == "parquet" else avro_columns(path))
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise refuse("LOG_SCHEMA_UNREADABLE", path=path, cause=error) from error

@@ -1,0 +1,210 @@
+"""The files of a log: where they are, which partition they belong to, and the order in which they are read."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import Final
+
+from slackwater.errors import counted, fault
+from slackwater.ground.times import render_time
+
+_LAST_OFFSET: Final = 2**63 - 2**40
+"""The last that a file may begin with: whatever its length, its last record's offset fits 64 bits."""
+
+_RECORD_BITS: Final = 32
+"""Room for the records of one file."""
+
+_DIGITS: Final = re.compile(r"([0-9]+)")
+
+Natural = tuple[list[str | int], str]
+"""A name by which names are sorted: runs of digits compare as numbers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogFile:
+    """One complete file of a log, as it was when it was listed."""
+
+    path: str
+    partition: str
+    length: int
+    modified_ms: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListedFile:
+    """A file as a listing names it, in text that any machine reads the same."""
+
+    path: str
+    """As UTF-8, with bytes that are none as lone surrogates."""
+    partition: str
+    number: int
+    """Its place among the files of its partition, in the order in which they are read."""
+    length: int
+    modified_ms: int
+    listing: int
+
+    @property
+    def place(self) -> str:
+        """The path as this process opens it."""
+        return os.fsdecode(self.path.encode("utf-8", "surrogateescape"))
+
+
+@dataclass(kw_only=True)
+class Listing:
+    """What a log's folder holds: its files, by partition and name, and those that are never read."""
+
+    files: list[LogFile] = field(default_factory=list)
+    strays: list[str] = field(default_factory=list)
+    """Files whose own name, or a folder's above them, begins with `_`, and links that lead nowhere; sorted."""
+
+
+def list_folder(root: str | os.PathLike[str]) -> Listing:
+    """Return what a log's folder holds.
+
+    Names that begin with `.` are still being written; they are left out, and so is a file that vanishes in
+    between. A link that leads back into the log is an error: its records would come twice, or for ever.
+    """
+    found, real = Listing(), os.path.realpath(root)
+    for entry, partition, is_stray in _walk(_Folder(path=os.fspath(root), partition="", real=real, entered=(real,))):
+        if is_stray:
+            found.strays.append(entry.path)
+        elif (status := _status(entry)) is not None:
+            found.files.append(
+                LogFile(
+                    path=entry.path,
+                    partition=partition,
+                    length=status.st_size,
+                    modified_ms=modified_ms(status),
+                )
+            )
+    found.files.sort(key=lambda file: (file.partition, natural(PurePath(file.path).name)))
+    found.strays.sort()
+    return found
+
+
+def list_log(root: str | os.PathLike[str]) -> list[LogFile]:
+    """Return the files below `root` that are read, by partition and name."""
+    return list_folder(root).files
+
+
+def strays(root: str | os.PathLike[str]) -> list[str]:
+    """Return the files below `root` that are never read, to be reported, sorted."""
+    return list_folder(root).strays
+
+
+def reading_order(file: LogFile) -> tuple[int, Natural, Natural]:
+    """Return what files are read in order of: their modification time; of the same time, partition and name."""
+    return file.modified_ms, natural(file.partition), natural(PurePath(file.path).name)
+
+
+def natural(name: str) -> Natural:
+    """Return what names are sorted by: numbers in them as numbers, so that `2.jsonl` comes before `10.jsonl`."""
+    return [int(part) if place % 2 else part for place, part in enumerate(_DIGITS.split(name))], name
+
+
+def shown(path: str) -> str:
+    """Return a path, or a part of one, as text that can be printed and stored, whatever its bytes are."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def named_offset(path: str | os.PathLike[str]) -> int | None:
+    """Return the offset of a file's first record in its partition, if its name says it.
+
+    A name made of digits does (`00000000000000000012.jsonl`), as a `LogWriter` writes it, if there is
+    room for the offsets of all its records below 2^63.
+    """
+    stem = PurePath(path).name.partition(".")[0]
+    return int(stem) if stem.isascii() and stem.isdigit() and int(stem) <= _LAST_OFFSET else None
+
+
+def file_position(number: int) -> int:
+    """Return the place of a file's first record in its partition, given that of the file among its files."""
+    return number << _RECORD_BITS
+
+
+def modified_ms(status: os.stat_result) -> int:
+    """Return a file's time of modification: whole milliseconds since the epoch."""
+    return status.st_mtime_ns // 1_000_000
+
+
+def file_facts(length: int, time_ms: int) -> str:
+    """Return what a file is known by, for people to read."""
+    return f"{counted(length, 'byte')}, modified at {render_time(time_ms)}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Folder:
+    """A folder on the way through a log."""
+
+    path: str
+    partition: str
+    real: str
+    """Where it is when all links are followed."""
+    entered: tuple[str, ...]
+    """The real folders by which links, or the log itself, led here."""
+    is_stray: bool = False
+
+    def below(self, entry: os.DirEntry[str]) -> _Folder:
+        name, is_stray = shown(entry.name), self.is_stray or is_passed_over(entry.name)
+        real, entered = f"{self.real.rstrip('/')}/{entry.name}", self.entered
+        if entry.is_symlink():
+            real = os.path.realpath(entry.path)
+            entered = (*entered, real)
+        return _Folder(
+            path=entry.path,
+            partition=f"{self.partition}/{name}" if self.partition else name,
+            real=real,
+            entered=entered,
+            is_stray=is_stray,
+        )
+
+
+def _walk(folder: _Folder) -> Iterator[tuple[os.DirEntry[str], str, bool]]:
+    """Yield the files below `folder` that are not temporary, their partition, and whether they are never read."""
+    try:
+        with os.scandir(folder.path) as scanned:
+            entries = sorted(scanned, key=lambda entry: entry.name)
+    except FileNotFoundError:
+        return
+    for entry in entries:
+        if entry.name.startswith(".") or entry.name.endswith("._COPYING_"):
+            continue
+        leads_nowhere = entry.is_symlink() and not _leads_on(entry.path, folder)
+        if not leads_nowhere and entry.is_dir():
+            yield from _walk(folder.below(entry))
+        elif leads_nowhere or entry.is_file():
+            yield entry, folder.partition, leads_nowhere or folder.is_stray or is_passed_over(entry.name)
+
+
+def _leads_on(link: str, folder: _Folder) -> bool:
+    """Return whether a link leads to something; refuse one that leads back to where the log was come through."""
+    try:
+        target = os.path.realpath(link, strict=True)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise fault("LOG_LINK", path=shown(link), target=shown(link)) from error
+    log = folder.entered[0]
+    if _holds(log, target) or any(_holds(target, place) for place in (*folder.entered, folder.real)):
+        raise fault("LOG_LINK", path=shown(link), target=shown(target))
+    return True
+
+
+def _holds(folder: str, path: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def is_passed_over(name: str) -> bool:
+    """Return whether a file or folder of this name is no part of a log."""
+    return name.startswith("_") and "=" not in name and not name.startswith(("_metadata", "_common_metadata"))
+
+
+def _status(entry: os.DirEntry[str]) -> os.stat_result | None:
+    try:
+        return entry.stat()
+    except FileNotFoundError:
+        return None

@@ -1,0 +1,299 @@
+"""Writing an append-only log that `sources.log` reads: complete files only, each with its final name at once.
+
+A file of a partition goes through these steps, and a crash between any two of them leaves the log right:
+
+1. records are collected under a name that begins with a dot, which no reader looks at;
+2. the file is written out and synced to disk;
+3. it gets its final name, the offset of its first record, by a link that never replaces a file;
+4. the folder is synced, and only then do the records count as written.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import threading
+import time
+import uuid
+from pathlib import Path, PurePosixPath
+from types import TracebackType
+from typing import IO, Final, Literal, Self
+
+import polars as pl
+import pyarrow.parquet as pq
+
+from slackwater.errors import refuse
+from slackwater.formats.json_lines import Record, to_line, to_lines
+from slackwater.ground.durations import Duration, duration_ms
+from slackwater.sources.log.listing import modified_ms
+from slackwater.sources.log.reading import read_chunks
+
+__all__ = ["LogWriter"]
+
+_SUFFIX: Final = {"json": ".jsonl", "parquet": ".parquet"}
+_DIGITS: Final = 20
+_NO_LINKS: Final = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
+
+
+class LogWriter:
+    """Appends records to a log; any number of threads and processes may write to one log.
+
+    A file is completed when it has `roll_bytes`, when it is `roll_after` old, and at `flush` or `close`.
+    Records are in the log for good once `flush` or `close` has returned; those of a writer that died
+    before are not in it at all. Offsets of a partition go up by one from record to record, across files,
+    writers and restarts.
+    """
+
+    def __init__(
+        self,
+        folder: str | Path,
+        *,
+        format: Literal["json", "parquet"] = "json",  # noqa: A002  the word users expect
+        roll_bytes: int = 64 << 20,
+        roll_after: Duration | None = "1s",
+    ) -> None:
+        if format not in _SUFFIX:
+            raise refuse(
+                "LOG_WRITER_OPTION",
+                what="format",
+                rule='"json" or "parquet"',
+                got=repr(format),
+                remedy="leave it out for JSON lines",
+            )
+        if isinstance(roll_bytes, bool) or not isinstance(roll_bytes, int) or roll_bytes < 1:
+            raise refuse(
+                "LOG_WRITER_OPTION",
+                what="roll_bytes",
+                rule="a whole number of 1 or more",
+                got=repr(roll_bytes),
+                remedy="leave it out for 64 MiB",
+            )
+        self._folder = Path(folder)
+        self._format = format
+        self._roll_bytes = roll_bytes
+        self._roll_after_s = None if roll_after is None else duration_ms(roll_after, what="roll_after") / 1000
+        self._lock = threading.RLock()
+        self._partitions: dict[str, _Partition] = {}
+        self._failure: BaseException | None = None
+        self._is_closed = False
+        self._folder.mkdir(parents=True, exist_ok=True)
+
+    def append(self, record: Record, partition: str = "0") -> None:
+        """Append one record: a mapping, or a line as string or bytes (JSON lines only), written as it is."""
+        if self._format == "json":
+            self._add(partition, to_line(record), 1)
+        elif isinstance(record, str | bytes):
+            raise refuse(
+                "LOG_RECORD",
+                rule="a Parquet log takes mappings and frames",
+                got=type(record).__name__,
+                remedy='use format="json" for lines',
+            )
+        else:
+            self.append_frame(pl.DataFrame([dict(record)]), partition)
+
+    def append_frame(self, frame: pl.DataFrame, partition: str = "0") -> None:
+        """Append the rows of a frame; they stay together in one file."""
+        if frame.height:
+            self._add(partition, to_lines(frame) if self._format == "json" else frame, frame.height)
+
+    def flush(self) -> None:
+        """Complete all open files; afterwards every record appended so far is in the log for good."""
+        with self._lock:
+            for part in self._partitions.values():
+                part.publish()
+            self._raise_failure()
+
+    def close(self) -> None:
+        """Complete all open files and take no more records."""
+        with self._lock:
+            self._is_closed = True
+            self.flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _add(self, partition: str, content: bytes | pl.DataFrame, rows: int) -> None:
+        with self._lock:
+            self._raise_failure()
+            if self._is_closed:
+                raise refuse(
+                    "LOG_RECORD",
+                    rule="a closed log writer takes no records",
+                    got=f"{rows} more",
+                    remedy="open a new one; it continues at the right offset",
+                )
+            if partition not in self._partitions:
+                _check_partition(partition)
+                self._partitions[partition] = _Partition(self._folder / partition, self._format)
+            part = self._partitions[partition]
+            is_first = part.rows == 0
+            part.add(content, rows)
+            if part.size >= self._roll_bytes:
+                part.publish()
+            elif is_first and self._roll_after_s is not None:
+                timer = threading.Timer(self._roll_after_s, self._expire, (part, part.published))
+                timer.daemon = True
+                timer.start()
+
+    def _expire(self, part: _Partition, published: int) -> None:
+        with self._lock:
+            if part.published != published:
+                return  # the file that was to expire is complete already
+            try:
+                part.publish()
+            except BaseException as error:  # noqa: BLE001  raised to whoever calls next
+                self._failure = error
+
+    def _raise_failure(self) -> None:
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+
+
+class _Partition:
+    """One folder of a log, and the file that is being collected for it."""
+
+    def __init__(self, folder: Path, kind: Literal["json", "parquet"]) -> None:
+        self.folder = folder
+        self.kind: Literal["json", "parquet"] = kind
+        self.rows = self.size = self.published = 0
+        self._file: IO[bytes] | None = None
+        self._frames: list[pl.DataFrame] = []
+        folder.mkdir(parents=True, exist_ok=True)
+        _sync_folder(folder.parent)
+        _remove_leftovers(folder, _SUFFIX[kind])
+        self._next, self._last_ms = self._position()
+
+    def add(self, content: bytes | pl.DataFrame, rows: int) -> None:
+        if self._file is None:
+            self._file = _open_temporary(self.folder, _SUFFIX[self.kind])
+        if isinstance(content, bytes):
+            self._file.write(content)
+            self.size += len(content)
+        else:
+            self._frames.append(content)
+            self.size += int(content.estimated_size())
+        self.rows += rows
+
+    def publish(self) -> None:
+        """Give the collected records their final name; without any, do nothing."""
+        file, rows, frames = self._file, self.rows, self._frames
+        if file is None:
+            return
+        self._file, self.rows, self.size, self._frames = None, 0, 0, []
+        self.published += 1
+        temporary = Path(file.name)
+        try:
+            with file:
+                if frames:
+                    pl.concat(frames, how="diagonal_relaxed").write_parquet(file)
+                file.flush()
+                self._stamp(temporary)
+                os.fsync(file.fileno())
+                self._link(temporary)
+        finally:
+            temporary.unlink(missing_ok=True)
+        _sync_folder(self.folder)
+        self._next += rows
+
+    def _stamp(self, temporary: Path) -> None:
+        # Spark takes files by time of modification, in milliseconds: no two of a partition may have the same.
+        self._last_ms = max(time.time_ns() // 1_000_000, self._last_ms + 1)
+        os.utime(temporary, ns=(self._last_ms * 1_000_000, self._last_ms * 1_000_000))
+
+    def _link(self, temporary: Path) -> None:
+        while True:
+            try:
+                _name(temporary, self.folder / f"{self._next:0{_DIGITS}}{_SUFFIX[self.kind]}")
+            except FileExistsError:
+                # Another writer was faster. It began where this one would have: so go on behind it.
+                self._next, last_ms = self._position()
+                self._last_ms = max(self._last_ms, last_ms)
+                self._stamp(temporary)
+            else:
+                return
+
+    def _position(self) -> tuple[int, int]:
+        """Return the next offset, and the latest time of modification in the folder."""
+        named = [path for path in self.folder.iterdir() if path.name[:1] not in {".", "_"} and path.is_file()]
+        last_ms = max((modified_ms(path.stat()) for path in named), default=0)
+        offsets = {int(path.name.partition(".")[0]): path for path in named if _is_offset(path)}
+        if not offsets:
+            return 0, last_ms
+        last = max(offsets)
+        return last + _count_records(offsets[last]), last_ms
+
+
+def _name(temporary: Path, final: Path) -> None:
+    """Give a file its final name, at once and never over another file."""
+    try:
+        os.link(temporary, final)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        # A file system without links: a rename is as sudden, but only safe from writers seen here.
+        if final.exists():
+            raise FileExistsError from error
+        temporary.rename(final)
+
+
+def _is_offset(path: Path) -> bool:
+    stem = path.name.partition(".")[0]
+    return stem.isascii() and stem.isdigit()
+
+
+def _count_records(path: Path) -> int:
+    if path.suffix == ".parquet":
+        return int(pq.read_metadata(path).num_rows)
+    status = path.stat()
+    chunks = read_chunks(str(path), length=status.st_size, modified_ms=modified_ms(status), kind="json")
+    return sum(chunk.frame.height for chunk in chunks)
+
+
+def _open_temporary(folder: Path, suffix: str) -> IO[bytes]:
+    """Open a new file under a temporary name, locked as long as its writer lives."""
+    while True:
+        file = (folder / f".{uuid.uuid4().hex}{suffix}.tmp").open("xb")
+        fcntl.flock(file, fcntl.LOCK_EX)
+        if Path(file.name).exists():
+            return file
+        file.close()  # a writer that started just now took it for a leftover
+
+
+def _remove_leftovers(folder: Path, suffix: str) -> None:
+    """Remove the temporary files of writers that are dead; a living one's is locked."""
+    for path in folder.glob(f".*{suffix}.tmp"):
+        try:
+            with path.open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                path.unlink()
+        except (BlockingIOError, FileNotFoundError):
+            continue
+
+
+def _check_partition(partition: str) -> None:
+    """Refuse a name that would lead out of the log, or that Spark would pass over."""
+    levels = PurePosixPath(partition).parts
+    if partition.startswith("/") or any(level.startswith((".", "_")) for level in levels) or "\x00" in partition:
+        raise refuse(
+            "LOG_WRITER_OPTION",
+            what="partition",
+            rule="the name of a sub-folder that does not begin with `.` or `_`",
+            got=repr(partition),
+            remedy='use for example "0" or "eu/3"; "" is the folder itself',
+        )
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

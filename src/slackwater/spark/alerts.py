@@ -1,0 +1,88 @@
+"""What a job says once, when its batches show it: too little slack, or a schema that does not fit."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Final
+
+from slackwater.clock.batch_stats import BatchStats
+from slackwater.clock.clock import Clock, StreamTime
+from slackwater.clock.lateness import AHEAD_MS, LatenessSketch
+from slackwater.clock.watermark import barren
+from slackwater.errors import SlackwaterWarning, render
+from slackwater.ground.durations import render_ms
+from slackwater.planning.plan import Plan
+
+_ENOUGH_ROWS: Final = 10_000
+_TARGET: Final = 0.99
+_SHOWN: Final = 5
+
+
+class SlackWarning(SlackwaterWarning):
+    """A stream's out-of-orderness is below what was measured."""
+
+
+class BarrenPartitionWarning(SlackwaterWarning):
+    """A partition is read, but none of its rows has a usable time."""
+
+
+class SchemaWarning(SlackwaterWarning):
+    """Records of a stream were written with a schema that cannot be read as the stream's."""
+
+
+def report_schemas(stats: BatchStats, reported: set[str]) -> None:
+    """Warn, once per stream and schema, that its records are dead letters."""
+    for name, stream in stats.streams.items():
+        for words in stream.reasons.get("incompatible_schema", ()):
+            if f"{name} {words}" not in reported:
+                reported.add(f"{name} {words}")
+                said = render("SCHEMA_INCOMPATIBLE", stream=name, words=words)
+                warnings.warn(f"[SCHEMA_INCOMPATIBLE] {said}", SchemaWarning, stacklevel=2)
+
+
+def report_barren(plan: Plan, clock: Clock, reported: set[str]) -> None:
+    """Warn, once until it brings rows again, of a partition that is set aside because no row of it can be used."""
+    for source in plan.sources:
+        found = set(barren(clock.streams[source.name]))
+        keys = {f"barren {source.name} {name}": name for name in found}
+        known = {key for key in reported if key.startswith(f"barren {source.name} ")}
+        reported -= known - set(keys)
+        if fresh := sorted(keys[key] for key in set(keys) - known):
+            reported.update(keys)
+            assert source.time is not None
+            assert source.time.idle_after_ms is not None
+            facts = {"stream": source.name, "idle_after": render_ms(source.time.idle_after_ms)}
+            partitions = ", ".join(f"`{name}`" for name in fresh[:_SHOWN]) + (", …" if len(fresh) > _SHOWN else "")
+            words = render("PARTITION_UNUSABLE", **facts, partitions=partitions)
+            warnings.warn(f"[PARTITION_UNUSABLE] {words}", BarrenPartitionWarning, stacklevel=2)
+
+
+def report_short_slack(
+    plan: Plan, measured: Mapping[str, Mapping[str, LatenessSketch]], clock: Clock, *, now_ms: int, reported: set[str]
+) -> None:
+    """Warn, once per stream, when more than one row in a hundred is further behind than the stream allows for.
+
+    Partitions with an event far ahead of processing time are left out: behind a clock that is wrong every row looks
+    late, and no slack would help. Unless most rows are in such partitions: then the events are of another time.
+    """
+    for source in plan.sources:
+        if source.name in reported or source.time is None or source.name not in measured:
+            continue
+        sketch = _believed(measured[source.name], clock.streams[source.name], now_ms)
+        if sketch.count < _ENOUGH_ROWS:
+            continue
+        slack_ms = source.time.out_of_orderness_ms
+        if (p99_ms := sketch.quantile(_TARGET)) > slack_ms:
+            reported.add(source.name)
+            facts = {"stream": source.name, "slack": render_ms(slack_ms), "measured": render_ms(round(p99_ms))}
+            share = f"{sketch.share_later_than(slack_ms):.1%}"
+            words = render("LATENESS_ABOVE_SLACK", **facts, share=share)
+            warnings.warn(f"[LATENESS_ABOVE_SLACK] {words}", SlackWarning, stacklevel=2)
+
+
+def _believed(measured: Mapping[str, LatenessSketch], time: StreamTime, now_ms: int) -> LatenessSketch:
+    ahead = {name for name, known in time.partitions.items() if known.max_ts_ms > now_ms + AHEAD_MS}
+    whole = LatenessSketch.merged(measured.values())
+    believed = LatenessSketch.merged(sketch for name, sketch in measured.items() if name not in ahead)
+    return believed if 2 * believed.count > whole.count else whole

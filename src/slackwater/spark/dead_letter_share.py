@@ -1,0 +1,74 @@
+"""The share of a run's records that are dead letters: told when it is large, and a failure where the user says so."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Final
+
+from slackwater.clock.batch_stats import BatchStats, StreamStats
+from slackwater.errors import SlackwaterWarning, fault, render
+
+_WORTH_TELLING: Final = 0.1
+_ENOUGH: Final = 10
+"""Dead letters; of fewer than these a share says little."""
+_SAMPLE_CHARACTERS: Final = 200
+
+
+class DeadLetterWarning(SlackwaterWarning):
+    """Many records of a stream are dead letters."""
+
+
+@dataclass(kw_only=True)
+class DeadLetterShare:
+    """What became of the records of each stream since a run has started."""
+
+    streams: dict[str, StreamStats] = field(default_factory=dict)
+    _told: set[tuple[str, str]] = field(default_factory=set)
+
+    def note(self, stats: BatchStats) -> None:
+        """Add a batch; warn, once per stream and reason, if too many of its records, or of the run's, are dead."""
+        for name, batch in stats.streams.items():
+            run = self.streams.setdefault(name, StreamStats())
+            _add(run, batch)
+            for records in (batch, run):
+                if records.dead >= _ENOUGH and records.dead > _WORTH_TELLING * records.rows:
+                    self._tell(name, records)
+                    break
+
+    def check(self, most: float) -> None:
+        """Raise an error if more than this share of all records are dead letters."""
+        total = StreamStats()
+        for stream in self.streams.values():
+            _add(total, stream)
+        if total.dead > most * total.rows:
+            raise fault("DEAD_LETTERS_EXCEEDED", most=f"{most:.1%}", **_facts(total))
+
+    def _tell(self, stream: str, records: StreamStats) -> None:
+        facts = _facts(records)
+        if (stream, facts["reason"]) not in self._told:
+            self._told.add((stream, facts["reason"]))
+            words = render("DEAD_LETTERS_MANY", stream=stream, **facts)
+            warnings.warn(f"[DEAD_LETTERS_MANY] {words}", DeadLetterWarning, stacklevel=3)
+
+
+def _add(total: StreamStats, more: StreamStats) -> None:
+    total.rows += more.rows
+    total.dead += more.dead
+    for reason, counts in more.reasons.items():
+        total.reasons.setdefault(reason, Counter()).update(counts)
+    total.examples = {**more.examples, **total.examples}
+
+
+def _facts(records: StreamStats) -> dict[str, str]:
+    """Return the figures, the most frequent reason and one message of it."""
+    reason = max(records.reasons, key=lambda name: records.reasons[name].total())
+    sample = records.examples[reason]
+    return {
+        "dead": f"{records.dead:,}",
+        "rows": f"{records.rows:,}",
+        "share": f"{records.dead / records.rows:.1%}",
+        "reason": reason,
+        "sample": sample if len(sample) <= _SAMPLE_CHARACTERS else f"{sample[:_SAMPLE_CHARACTERS]}…",
+    }

@@ -1,0 +1,40 @@
+"""Folders that driver and executors must both see."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyspark import SparkContext
+
+from slackwater.errors import fault
+from slackwater.planning.plan import Plan
+from slackwater.sources.log.definition import LogSource
+
+
+def check_folders(plan: Plan, checkpoint: Path, context: SparkContext) -> None:
+    """Refuse a log that is not there, and folders that executors on other machines cannot see."""
+    check_logs(plan)
+    if str(context.master).startswith("local"):
+        return
+    if not seen_by_all(context, str(checkpoint)):
+        raise fault("CHECKPOINT_UNSHARED", path=checkpoint)
+    for stream, path in _logs(plan).items():
+        if not seen_by_all(context, path):
+            raise fault("LOG_FOLDER_UNSHARED", path=path, stream=stream)
+
+
+def check_logs(plan: Plan) -> None:
+    """Refuse a log that is not there; needs no Spark."""
+    for stream, path in _logs(plan).items():
+        if not Path(path).is_dir():
+            raise fault("LOG_FOLDER_MISSING", path=path, stream=stream)
+
+
+def _logs(plan: Plan) -> dict[str, str]:
+    return {source.name: source.source.path for source in plan.sources if isinstance(source.source, LogSource)}
+
+
+def seen_by_all(context: SparkContext, path: str) -> bool:
+    """Return whether every executor that is there by now sees the folder `path`."""
+    slots = 2 * max(1, context.defaultParallelism)
+    return all(context.parallelize(range(slots), slots).map(lambda _: Path(path).is_dir()).collect())

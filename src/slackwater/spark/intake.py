@@ -1,0 +1,116 @@
+"""What a job reads from, as the driver sees it: its logs and its Kafka streams, and how far each was read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from slackwater.checkpoint.checkpoint import Checkpoint
+from slackwater.clock.clock import Clock
+from slackwater.errors import RunError
+from slackwater.kafka.client import Place
+from slackwater.planning.plan import Plan
+from slackwater.sources.kafka.definition import KafkaSource
+from slackwater.sources.kafka.watch import KafkaWatch, processed_offsets
+from slackwater.sources.log.definition import LogSource
+from slackwater.sources.log.listing import list_folder
+from slackwater.spark.backlog import Unread, unread
+from slackwater.spark.log_intake import LogIntake
+
+Processed = dict[str, dict[Place, int]]
+"""Up to where each Kafka stream was read."""
+
+
+@dataclass(kw_only=True)
+class Intake:
+    """The logs and Kafka streams of a job."""
+
+    plan: Plan
+    checkpoint: Checkpoint
+    logs: dict[str, LogIntake] = field(default_factory=dict)
+    watches: dict[str, KafkaWatch] = field(default_factory=dict)
+
+    @classmethod
+    def open(cls, plan: Plan, checkpoint: Checkpoint, *, slots: int) -> Intake:
+        """Return the intake of a job whose batches run in `slots` tasks at once."""
+        made = cls(plan=plan, checkpoint=checkpoint)
+        for number, source in enumerate(plan.sources):
+            if isinstance(source.source, LogSource):
+                log = LogIntake(
+                    stream=source.name, source=source.source, checkpoint=checkpoint, number=number, shares=max(1, slots)
+                )
+                log.open()
+                made.logs[source.name] = log
+            elif isinstance(source.source, KafkaSource):
+                made.watches[source.name] = KafkaWatch(
+                    stream=source.name,
+                    source=source.source,
+                    group=source.source.group or plan.name,
+                    notes=checkpoint.home / f"kafka-{source.name}.json",
+                )
+        return made
+
+    def check(self) -> None:
+        """Refuse to go on without topics, or records, that are gone."""
+        batch = self.checkpoint.committed_batch()
+        read = self._offsets(batch) if batch >= 0 else {}
+        for stream, watch in self.watches.items():
+            watch.check(read.get(stream, {}))
+
+    def loss(self) -> RunError | None:
+        """Return what is gone, if that may have stopped a query."""
+        try:
+            self.check()
+        except RunError as reason:
+            return reason
+        return None
+
+    def publish(self, *, all_of_it: bool = False) -> None:
+        """List what is new in the logs: for the next batch, or all that a bounded run will read."""
+        for log in self.logs.values():
+            log.publish(all_of_it=all_of_it)
+
+    def take(self, batch: int) -> None:
+        """Note what a batch that Spark has begun reads of the logs."""
+        for log in self.logs.values():
+            log.take(batch)
+
+    def unread(self) -> Unread:
+        """Return what the logs hold that no batch has read."""
+        return unread(self.logs.values())
+
+    def look(self, clock: Clock) -> tuple[Unread, Processed]:
+        """Return what no batch has read, and up to where the batch of `clock` has read the Kafka streams."""
+        found, processed = self.unread(), self._offsets(clock.batch)
+        for stream, offsets in processed.items():
+            look = self.watches[stream].look(offsets)
+            found.backlog[stream], found.known[stream], found.lag[stream] = look.backlog, look.known, look.lag
+            found.missing[stream] = frozenset(clock.streams[stream].partitions) - look.known
+        return found, processed
+
+    def commit(self, processed: Processed) -> None:
+        """Tell the consumer groups how far the streams were read."""
+        for stream, offsets in processed.items():
+            self.watches[stream].commit(offsets)
+
+    def close(self) -> None:
+        """Let go of the clusters."""
+        for watch in self.watches.values():
+            watch.close()
+
+    def _offsets(self, batch: int) -> Processed:
+        if not self.watches:
+            return {}
+        # Spark's log has a line per source, in the plan's order, and then the heartbeat's.
+        lines = zip(self.plan.sources, self.checkpoint.source_offsets(batch), strict=False)
+        with self.checkpoint.readable(self.checkpoint.path / "offsets" / str(batch)):
+            return {source.name: processed_offsets(line) for source, line in lines if source.name in self.watches}
+
+
+def check_intake(plan: Plan, checkpoint: Checkpoint | None) -> None:
+    """Refuse logs that cannot be read, or not on from where `checkpoint` has come to; needs no Spark."""
+    for number, source in enumerate(plan.sources):
+        if isinstance(source.source, LogSource) and checkpoint is None:
+            list_folder(source.source.path)
+        elif isinstance(source.source, LogSource) and checkpoint is not None:
+            log = LogIntake(stream=source.name, source=source.source, checkpoint=checkpoint, number=number, shares=1)
+            log.check()

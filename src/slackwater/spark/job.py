@@ -1,0 +1,298 @@
+"""A job: one pipeline running on Spark, batch after batch, until it is stopped or has come to the end.
+
+One micro-batch, as the driver sees it (`_on_batch`):
+1. hand the batch's clock to its tasks;
+2. evaluate every partition: FRONT and KEYED run on the executors;
+3. deliver each output to its sinks, which do nothing if they have the batch already;
+4. write the clock of the next batch. Spark then commits the batch.
+
+A driver holds the lock of its checkpoint while it runs, and looks at it before each of these steps.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+
+from slackwater.checkpoint.checkpoint import Checkpoint, marked_outputs
+from slackwater.checkpoint.lock import Lease, held
+from slackwater.clock.clock import Clock
+from slackwater.clock.lateness import LatenessSketch
+from slackwater.clock.next_clock import final_clock, next_clock
+from slackwater.errors import SlackwaterError, fault
+from slackwater.ground.crash_points import crash_point
+from slackwater.ground.spark_settings import settings
+from slackwater.outputs.deliveries import Deliveries
+from slackwater.outputs.evaluated import EvaluatedBatch
+from slackwater.sinks.delivery import StoppedWaitingError
+from slackwater.spark.alerts import report_barren, report_schemas, report_short_slack
+from slackwater.spark.backlog import report_left, report_strays
+from slackwater.spark.dead_letter_share import DeadLetterShare
+from slackwater.spark.failures import cause_of, is_worker_missing, reason_of, unwrapped
+from slackwater.spark.folders import check_folders
+from slackwater.spark.intake import Intake
+from slackwater.spark.log_feed import LogFeed
+from slackwater.spark.report import BatchReport
+from slackwater.spark.session import UNPACKING_CONF, hush, unhush
+from slackwater.spark.streaming_query import check_alone, start_query
+from slackwater.spark.worker import CLOCK_PROPERTY
+
+if TYPE_CHECKING:
+    from slackwater.planning.plan import Plan
+
+ClockHook = Callable[[Clock], Clock]
+_STARTS: Final = 3
+
+
+class _Stopped(Exception):  # noqa: N818  not an error: how a batch that is not wanted any more is left
+    """Raised in a batch that began after the job was asked to stop; Spark will run it again."""
+
+
+@dataclass(kw_only=True)
+class Job:
+    """A pipeline on Spark. `run` blocks until the end; `stop` may come from another thread or a signal."""
+
+    plan: Plan
+    spark: SparkSession
+    checkpoint: Checkpoint
+    trigger_ms: int
+    bounded: bool = False
+    on_batch: Callable[[BatchReport], None] | None = None
+    take_over: bool = False
+    """Whether sinks that hold another run's rows, or whose marks are missing, are to be written to all the same."""
+    clock_hook: ClockHook | None = None
+    """For tests: sees, and may replace, every clock before it is written."""
+    reports: list[BatchReport] = field(default_factory=list)
+    lateness: dict[str, dict[str, LatenessSketch]] = field(default_factory=dict)
+    """Per stream and partition, how late the rows of all batches since the start were."""
+    dead_letters: DeadLetterShare = field(default_factory=DeadLetterShare)
+    query: Any = None
+    """PySpark's StreamingQuery, once it was started."""
+    owed: int | None = None
+    """The batch that was not delivered because the job was stopped while a sink was waited for."""
+    ended: threading.Event = field(default_factory=threading.Event)
+    """Set when `run` has returned or failed."""
+    _stopping: threading.Event = field(default_factory=threading.Event)
+    _between: threading.Event = field(default_factory=threading.Event)
+    _failure: list[BaseException] = field(default_factory=list)
+    _clock: Clock | None = None
+    _backlog: dict[str, frozenset[str]] = field(default_factory=dict)
+    _strays: set[str] = field(default_factory=set)
+    _alerted: set[str] = field(default_factory=set)
+    _intake: Intake = field(init=False)
+    _deliveries: Deliveries | None = None
+    _lease: Lease | None = None
+
+    def run(self, *, finish: bool = False) -> None:
+        """Run until stopped; a bounded run, or one told to `finish`, ends with the final watermark."""
+        try:
+            with held(self.checkpoint.path) as self._lease:
+                self._locked(self._lease, finish=finish)
+        finally:
+            self.ended.set()
+
+    def _locked(self, lease: Lease, *, finish: bool) -> None:
+        check_folders(self.plan, self.checkpoint.home, self.spark.sparkContext)
+        self._intake = Intake.open(self.plan, self.checkpoint, slots=self.spark.sparkContext.defaultParallelism)
+        try:
+            self._intake.check()
+            self._run(lease, finish=finish)
+        except Exception as error:
+            if (reason := reason_of(error, lease, self.checkpoint)) is not None:
+                raise reason from error
+            raise
+        finally:
+            self._intake.close()
+
+    def _run(self, lease: Lease, *, finish: bool) -> None:
+        self._deliveries = Deliveries(
+            plan=self.plan,
+            checkpoint=self.checkpoint,
+            lease=lease,
+            is_stopping=self._stopping.is_set,
+            take_over=self.take_over,
+        )
+        try:
+            clock = self.checkpoint.next_clock()
+            if clock.is_final and not (self.bounded or finish):
+                facts = {"path": self.checkpoint.path, "batch": clock.batch}
+                raise fault("CHECKPOINT_FINISHING", **facts, outputs=marked_outputs(self.plan))
+            self._deliveries.open(clock)
+            if not clock.is_final:
+                report_strays(self.plan, self._intake.unread(), self._strays)
+                self._intake.publish(all_of_it=self.bounded)
+                self._query(available_now=self.bounded)
+            if (self.bounded and not self._stopping.is_set()) or finish:
+                self._finish()
+        finally:
+            self._deliveries.close()
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether a bounded run has come to its end: every window has fired."""
+        return self.checkpoint.is_finished()
+
+    def stop(self) -> None:
+        """Ask the job to stop after the batch at hand."""
+        self._stopping.set()
+
+    @property
+    def has_backlog(self) -> bool:
+        """Whether a log holds files that no batch has read yet, as of the last batch."""
+        return self._clock is None or any(self._backlog.values())
+
+    def _finish(self) -> None:
+        """Run one more batch, under the final watermark, so that every open window fires."""
+        self._stopping.clear()
+        if self.checkpoint.is_amid_batch() and not self.checkpoint.next_clock().is_final:
+            self._query(available_now=True)  # a batch that was begun keeps its own clock
+        clock = self.checkpoint.next_clock()
+        if not clock.is_final:
+            found = self._intake.unread()
+            report_strays(self.plan, found, self._strays)
+            report_left(self.plan, found)
+            self.checkpoint.write_clock(final_clock(clock))
+        self._query(available_now=True)
+        # A stop may have come before the batch did; then it is still to be run.
+        if self.checkpoint.next_batch() > clock.batch:
+            self.checkpoint.mark_finished()
+
+    def _query(self, *, available_now: bool) -> None:
+        """Run the query until it ends; one that could not start its workers is started again."""
+        for attempt in range(_STARTS):
+            before = len(self.reports)
+            try:
+                check_alone(self.spark, self.plan.name, self.query)
+                self.query = start_query(
+                    self.spark,
+                    self.plan,
+                    checkpoint=self.checkpoint,
+                    logs=self._intake.logs,
+                    trigger_ms=None if available_now else self.trigger_ms,
+                    on_batch=self._on_batch,
+                )
+                logs = () if available_now else self._intake.logs.values()
+                with LogFeed(logs, is_between=self._between.is_set, on_error=self._fail):
+                    self._await()
+            except Py4JJavaError as error:
+                raise cause_of(error, self.plan, self._intake) from error
+            except StreamingQueryException as error:
+                # Nothing was begun, so nothing is lost.
+                unbegun = len(self.reports) == before and is_worker_missing(error)
+                if not unbegun or attempt == _STARTS - 1:
+                    raise cause_of(error, self.plan, self._intake) from error
+            else:
+                return
+
+    def _await(self) -> None:
+        try:
+            while not self.query.awaitTermination(0.2):
+                # Between two batches is the only safe moment: inside the callback Spark's stop overflows,
+                # and right after it the batch is not committed yet and would be run again.
+                if self._stopping.is_set() and self._between.is_set() and not self.checkpoint.is_amid_batch():
+                    # What Spark was about to begin is interrupted, which it would print as an error.
+                    hush(self.spark, self.plan.name)
+                    self.query.stop()
+        except StreamingQueryException:
+            if not self._failure:
+                raise
+        finally:
+            unhush(self.spark, self.plan.name)
+        if self._failure and not isinstance(self._failure[0], _Stopped | StoppedWaitingError):
+            raise unwrapped(self._failure.pop())
+        self._failure.clear()
+
+    def _on_batch(self, frame: DataFrame, number: int) -> None:
+        self._between.clear()
+        try:
+            if self._stopping.is_set():
+                # Ends the query from inside, with nothing begun; Spark would print it as a failure.
+                hush(self.spark, self.plan.name)
+                raise _Stopped  # noqa: TRY301  caught below with all others
+            self._batch(frame, number)
+        except BaseException as error:
+            self.owed = number if isinstance(error, StoppedWaitingError) else None
+            if isinstance(error, StoppedWaitingError | SlackwaterError):
+                hush(self.spark, self.plan.name)  # what is to be said is said by us; Spark would add its stack of calls
+            self._failure.append(error)
+            raise
+        finally:
+            self._between.set()
+
+    def _batch(self, frame: DataFrame, number: int) -> None:
+        began = time.monotonic()
+        assert self._lease is not None, "taken before the query was started"
+        self._lease.check()
+        clock = self.checkpoint.begun_clock(number)
+        self._intake.take(number)
+        # This is the stream's own thread, and the jobs it starts carry its properties to every task.
+        self.spark.sparkContext.setLocalProperty(CLOCK_PROPERTY, clock.to_property())  # 1
+        batch = EvaluatedBatch.evaluate(frame, number)  # 2
+        evaluated = time.monotonic()
+        try:
+            crash_point("evaluated", number)
+            assert self._deliveries is not None, "opened before the query was started"
+            with settings(frame.sparkSession, UNPACKING_CONF if batch.large else {}):
+                marks = self._deliveries.deliver(batch, clock)  # 3
+            delivered = time.monotonic()
+            crash_point("delivered", number)
+            found, processed = self._intake.look(clock)
+            self._backlog = found.backlog
+            following = next_clock(
+                self.plan,
+                clock,
+                batch.stats,
+                backlog=found.backlog,
+                existing=found.known,
+                gone=found.missing,
+                may_idle=not self.bounded,
+            )
+            if self.clock_hook is not None:
+                following = self.clock_hook(following)
+            following = replace(following, marks=marks)
+            self._lease.check()
+            self.checkpoint.write_clock(following)  # 4
+            crash_point("clock", number)
+            if not clock.is_over:
+                self._intake.commit(processed)
+        finally:
+            batch.release()
+        self._clock = following
+        batch.stats.move_lateness(self.lateness)
+        report_short_slack(self.plan, self.lateness, following, now_ms=batch.stats.now_ms, reported=self._alerted)
+        report_schemas(batch.stats, self._alerted)
+        self.dead_letters.note(batch.stats)
+        ended = time.monotonic()
+        report = BatchReport(
+            batch=number,
+            seconds=ended - began,
+            stats=batch.stats,
+            clock=clock,
+            next_clock=following,
+            rows_out=batch.rows,
+            lag=found.lag,
+            idle_after_ms={each.name: each.time.idle_after_ms for each in self.plan.sources if each.time is not None},
+            timings_s={"evaluate": evaluated - began, "sinks": delivered - evaluated, "clock": ended - delivered},
+        )
+        self.reports.append(report)
+        del self.reports[:-1000]
+        if self.on_batch is not None:
+            self.on_batch(report)
+        report_strays(self.plan, found, self._strays)
+        report_barren(self.plan, following, self._alerted)
+        if clock.is_over:
+            self._stopping.set()  # what arrived meanwhile could make more batches, with nothing in them for this run
+        elif not self.bounded:
+            self._intake.publish()
+
+    def _fail(self, error: Exception) -> None:
+        """End the job after the batch at hand, with an error that came up beside it."""
+        self._failure.append(error)
+        self.stop()

@@ -1,0 +1,307 @@
+"""What a log gives its batches: the driver lists the folder, and Spark reads the listings, exactly once.
+
+For a log at place `i` among the sources, in `<checkpoint>/slackwater/log/<i>`:
+
+- `files.jsonl` has a line for every file that was ever listed;
+- `listings/<number>/<share>` are the files of one listing, dealt out to as many tasks as run at once. Spark streams
+  this folder: it keeps which listings a batch has, and its workers read the files that they name.
+
+A listing comes about like this, and a crash between any two steps leaves the log right:
+
+1. files that are not listed yet are taken, in the order of modification time, partition and name;
+2. their lines are added to `files.jsonl`, durably;
+3. the listing gets its final name.
+
+What no batch has taken when a job starts is listed again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import threading
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Final
+
+from slackwater.checkpoint.checkpoint import Checkpoint
+from slackwater.errors import fault
+from slackwater.ground.durable import write_durably
+from slackwater.ground.stored import shaped
+from slackwater.sources.log.definition import LogSource
+from slackwater.sources.log.listing import (
+    ListedFile,
+    Listing,
+    LogFile,
+    file_facts,
+    list_folder,
+    modified_ms,
+    reading_order,
+    shown,
+)
+from slackwater.spark.batch_files import entry_of, listed_files, newest_files
+
+KEPT: Final = 10
+"""Batches whose listings are kept; Spark runs only the last one again, and looks through all of them every time."""
+
+
+class LogIntake:
+    """One log of a job: lists its files, and knows which of them batches have taken."""
+
+    def __init__(self, *, stream: str, source: LogSource, checkpoint: Checkpoint, number: int, shares: int) -> None:
+        self.stream = stream
+        self.source = source
+        self.shares = shares
+        self._checkpoint, self._number = checkpoint, number
+        self._home = checkpoint.home / "log" / str(number)
+        self._record = self._home / "files.jsonl"
+        self._taken_by_spark = checkpoint.path / "sources" / str(number)
+        self._lock = threading.RLock()
+        self._files: dict[str, ListedFile] = {}
+        self._by_listing: dict[int, list[ListedFile]] = {}
+        self._folders: dict[str, Path] = {}
+        self._counts: dict[str, int] = {}
+        self._taken = -1
+        self._begun: frozenset[int] = frozenset()
+        self._next = 0
+        self._last_ms = 0
+        self._history: deque[int] = deque()
+
+    @property
+    def listings(self) -> Path:
+        """The folder that Spark streams."""
+        return self._home / "listings"
+
+    def check(self) -> None:
+        """Refuse a log that cannot be read on from where batches have come to; changes nothing."""
+        self._read()
+        self.look()
+
+    def open(self) -> None:
+        """Read what was listed before; forget what no batch has taken."""
+        taken, is_all = self._read()
+        self.listings.mkdir(parents=True, exist_ok=True)
+        if not is_all or not self._record.exists():
+            write_durably(self._record, "".join(map(_line, taken)))
+        for folder in self.listings.iterdir():
+            if folder.name.startswith(".") or int(folder.name) > self._taken:
+                shutil.rmtree(folder)
+        self._last_ms = max((modified_ms(share.stat()) for share in self.listings.glob("*/*")), default=0)
+
+    def _read(self) -> tuple[list[ListedFile], bool]:
+        """Return the files that batches have taken, and whether nothing else was listed."""
+        record = self._record
+        with self._checkpoint.readable(self._taken_by_spark):
+            self._taken = max(map(_listing_of, newest_files(self._taken_by_spark)), default=-1)
+        self._next = self._taken + 1
+        if self._checkpoint.is_amid_batch():
+            self._begun = self._listings_of(self._checkpoint.next_batch())
+        with self._checkpoint.readable(record):
+            lines = record.read_text(encoding="ascii").splitlines(keepends=True) if record.exists() else []
+            # The last line may have been cut short by a crash, before anything came of it.
+            listed = [shaped(json.loads(line), ListedFile) for line in lines if line.endswith("\n")]
+            if max((file.listing for file in listed), default=-1) < self._taken:
+                raise ValueError(f"it ends before listing {self._taken}, which a batch has taken")
+        taken = [file for file in listed if file.listing <= self._taken]
+        self._files, self._by_listing, self._counts = {}, {}, {}
+        self._note(taken)
+        return taken, len(taken) == len(lines)
+
+    def publish(self, *, all_of_it: bool = False) -> None:
+        """List what is new: as much as one batch may read, beside what waits to be taken; or all, batch by batch."""
+        with self._lock:
+            found = list_folder(self.source.path).files
+            fresh = sorted((file for file in found if _text(file.path) not in self._files), key=reading_order)
+            if all_of_it:
+                for part in self._batches(fresh):
+                    self._publish(part, self.shares)
+                return
+            waiting = [file for listing in range(self._taken + 1, self._next) for file in self._by_listing[listing]]
+            part = self._first(fresh, len(waiting), sum(file.length for file in waiting))
+            self._publish(part, min(self.shares, len(part)))
+
+    def take(self, batch: int) -> None:
+        """Note the listings that a batch has; refuse to run one of which a file is gone or another."""
+        listings = self._listings_of(batch)
+        with self._lock:
+            self._begun = frozenset()
+            self._taken = max([self._taken, *listings])
+            for listing in sorted(listings):
+                changed = [(file, found) for file in self._by_listing[listing] if (found := _found(file)) is not None]
+                if changed and self._checkpoint.accepts_changes:
+                    self._relist(listing)
+                elif changed:
+                    facts = {"batch": batch, "stream": self.stream, "path": shown(changed[0][0].place)}
+                    raise fault("BATCH_INPUT_CHANGED", **facts, found=changed[0][1])
+            self._forget_listings()
+
+    def look(self) -> tuple[Listing, set[str]]:
+        """Return what the folder holds that was not read, or was read as another file, and partitions that wait.
+
+        A file under the time it was read with and another length cannot be told from the one that was read.
+        """
+        with self._lock:
+            found = list_folder(self.source.path)
+            waiting, unread = set(), []
+            for file in found.files:
+                known = self._files.get(_text(file.path))
+                if known is None or known.listing > self._taken or known.listing in self._begun:
+                    waiting.add(file.partition)
+                    unread.append(file)
+                elif (known.length, known.modified_ms) != (file.length, file.modified_ms):
+                    if known.modified_ms == file.modified_ms and not self._checkpoint.accepts_changes:
+                        listed, now = _facts(known), _facts(file)
+                        raise fault("LOG_FILE_CHANGED", path=shown(file.path), listed=listed, found=now)
+                    found.strays.append(file.path)
+            return Listing(files=unread, strays=[shown(path) for path in found.strays]), waiting
+
+    def missing(self) -> frozenset[str]:
+        """Return the partitions of which files were listed and whose folders are gone."""
+        if not Path(self.source.path).is_dir():
+            return frozenset()
+        with self._lock:
+            return frozenset(name for name, folder in self._folders.items() if not folder.is_dir())
+
+    def _listings_of(self, batch: int) -> frozenset[int]:
+        before, after = (self._checkpoint.source_offsets(each) for each in (batch - 1, batch))
+        with self._checkpoint.readable(self._checkpoint.path / "offsets" / str(batch)):
+            entry_of(after, self._number)
+        with self._checkpoint.readable(self._taken_by_spark):
+            files = listed_files(self._taken_by_spark, before, after, self._number)
+            return frozenset(_listing_of(path) for path, _ in files)
+
+    def _batches(self, files: list[LogFile]) -> Iterator[list[LogFile]]:
+        while files:
+            part = self._first(files, 0, 0)
+            yield part
+            files = files[len(part) :]
+
+    def _first(self, files: list[LogFile], count: int, size: int) -> list[LogFile]:
+        """Return the files that a batch may read beside `count` files of `size` bytes; at least one if it has none."""
+        most_files, most_bytes = self.source.max_files_per_batch, self.source.max_bytes_per_batch
+        for place, file in enumerate(files):
+            full = size + file.length > most_bytes if most_files is None else count >= most_files
+            if count and full:
+                return files[:place]
+            count, size = count + 1, size + file.length
+        return files
+
+    def _publish(self, files: list[LogFile], shares: int) -> None:  # the numbers are those at the top
+        if not files:
+            return
+        listing = self._next
+        listed = [self._listed(file, listing) for file in files]  # 1
+        with self._record.open("a", encoding="ascii") as record:
+            record.write("".join(map(_line, listed)))
+            record.flush()
+            os.fsync(record.fileno())  # 2
+        self._next = listing + 1
+        self._note(listed)
+        temporary = self.listings / f".{listing}"
+        temporary.mkdir()
+        self._write(temporary, listed, shares)
+        temporary.rename(self.listings / f"{listing:012d}")  # 3
+
+    def _listed(self, file: LogFile, listing: int) -> ListedFile:
+        number = self._counts[file.partition] = self._counts.get(file.partition, -1) + 1
+        return ListedFile(
+            path=_text(file.path),
+            partition=file.partition,
+            number=number,
+            length=file.length,
+            modified_ms=file.modified_ms,
+            listing=listing,
+        )
+
+    def _note(self, files: Iterable[ListedFile]) -> None:
+        for file in files:
+            self._files[file.path] = file
+            self._by_listing.setdefault(file.listing, []).append(file)
+            self._folders.setdefault(file.partition, Path(file.place).parent)
+            self._counts[file.partition] = max(self._counts.get(file.partition, -1), file.number)
+
+    def _write(self, folder: Path, files: Iterable[ListedFile], shares: int) -> None:
+        """Deal files out to shares of about the same size, under one time that is later than the listing before."""
+        dealt: list[list[ListedFile]] = [[] for _ in range(shares)]
+        sizes = [0] * shares
+        for file in sorted(files, key=lambda file: -file.length):
+            smallest = sizes.index(min(sizes))
+            dealt[smallest].append(file)
+            sizes[smallest] += file.length + 1
+        self._last_ms = max(time.time_ns() // 1_000_000, self._last_ms + 1)
+        for place, share in enumerate(dealt):
+            path = folder / f"{place:04d}"
+            path.write_text("".join(map(_line, share)), encoding="ascii")
+            os.utime(path, ns=(self._last_ms * 1_000_000,) * 2)
+
+    def _relist(self, listing: int) -> None:
+        """Write a listing again with its files as they are now: the user has accepted that."""
+        files = []
+        for file in self._by_listing.pop(listing):
+            if Path(file.place).exists():
+                status = Path(file.place).stat()
+                now = {"length": status.st_size, "modified_ms": modified_ms(status)}
+                files.append(ListedFile(**{**asdict(file), **now}))
+        self._note(files)
+        folder = self.listings / f"{listing:012d}"
+        self._write(folder, files, len(list(folder.iterdir())))  # Spark knows these shares by name
+
+    def _forget_listings(self) -> None:
+        """Remove the listings of batches that Spark cannot run again."""
+        self._history.append(self._taken)
+        while len(self._history) > KEPT:
+            before, oldest = self._history.popleft(), self._history[0]
+            if before < oldest:
+                self._trim(before)
+                for folder in self.listings.iterdir():
+                    if not folder.name.startswith(".") and int(folder.name) <= before:
+                        shutil.rmtree(folder)
+                        self._by_listing.pop(int(folder.name), None)
+
+    def _trim(self, forgotten: int) -> None:
+        """Drop listings that are gone from Spark's own list: it has each there ever was, and writes all of them again.
+
+        Between two batches nothing reads it, and the next compaction begins with what is left.
+        """
+        path = max(self._taken_by_spark.glob("*.compact"), key=lambda path: int(path.stem), default=None)
+        if path is None:
+            return
+        version, *lines = path.read_text().splitlines()
+        kept = [line for line in lines if _listing_of(json.loads(line)["path"]) > forgotten]
+        if len(kept) < len(lines):
+            # Hadoop's sum over what the file was; without one, nothing is compared.
+            path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+            write_durably(path, "\n".join([version, *kept]))
+
+
+def _listing_of(path: str | None) -> int:
+    """Return the listing that a share belongs to; -1 for none."""
+    return -1 if path is None else int(Path(path).parent.name)
+
+
+def _text(path: str) -> str:
+    return os.fsencode(path).decode("utf-8", "surrogateescape")
+
+
+def _line(file: ListedFile) -> str:
+    return json.dumps(asdict(file)) + "\n"
+
+
+def _facts(file: LogFile | ListedFile) -> str:
+    return file_facts(file.length, file.modified_ms)
+
+
+def _found(file: ListedFile) -> str | None:
+    """Return what is there instead of the file that was listed, or None."""
+    try:
+        status = Path(file.place).stat()
+    except FileNotFoundError:
+        return "gone"
+    if (status.st_size, modified_ms(status)) == (file.length, file.modified_ms):
+        return None
+    now = file_facts(status.st_size, modified_ms(status))
+    return f"{now}, and was {_facts(file)} when it was listed"

@@ -1,0 +1,96 @@
+"""What a batch did, for people and for metrics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from slackwater.clock.batch_stats import BatchStats
+from slackwater.clock.clock import Clock
+from slackwater.clock.watermark import held_back_ms
+from slackwater.ground.times import MIN_MS
+from slackwater.sources.kafka.watch import Lag
+
+
+@dataclass(frozen=True, kw_only=True)
+class Holder:
+    """The partition that holds a stream's watermark back."""
+
+    stream: str
+    partition: str
+    behind_ms: int
+    """How much further the watermark would be if the next slowest partition decided."""
+    since_ms: int
+    """The batch in which it came to be the slowest."""
+    has_records: bool
+    """False for a partition in which nothing ever was."""
+    idle_after_ms: int | None = None
+    """After how long without records it is set aside; None for never."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchReport:
+    """One batch, after it was delivered."""
+
+    batch: int
+    seconds: float
+    stats: BatchStats
+    clock: Clock
+    next_clock: Clock
+    rows_out: dict[str, int]
+    lag: dict[str, dict[str, Lag]] = field(default_factory=dict)
+    """Per Kafka stream and partition: how many records wait, and how fast that grows."""
+    idle_after_ms: dict[str, int | None] = field(default_factory=dict)
+    """Per stream, after how long without records a partition no longer holds the watermark."""
+    timings_s: dict[str, float] = field(default_factory=dict)
+    """What `seconds` is made of: "evaluate", "sinks", "clock"."""
+
+    @property
+    def rows(self) -> int:
+        """Rows read from all sources."""
+        return sum(stream.rows for stream in self.stats.streams.values())
+
+    @property
+    def dead_letters(self) -> int:
+        """Records, and results, that became dead letters."""
+        return sum(stream.dead for stream in self.stats.streams.values()) + self.total("dead")
+
+    @property
+    def filtered(self) -> int:
+        """Rows that `where` or `map` left out, of sources and of results."""
+        return sum(stream.filtered for stream in self.stats.streams.values()) + self.total("filtered")
+
+    @property
+    def added(self) -> int:
+        """Rows that `map` made beside those it was given."""
+        return sum(stream.added for stream in self.stats.streams.values()) + self.total("added")
+
+    def total(self, what: str) -> int:
+        """Return a count summed over all steps: "panes", "late", "on_time", "refired" and so on."""
+        return sum(counts[what] for counts in self.stats.counts.values())
+
+    @property
+    def lag_records(self) -> int:
+        """Records that wait in Kafka, over all streams."""
+        return sum(lag.records for stream in self.lag.values() for lag in stream.values())
+
+    @property
+    def holders(self) -> list[Holder]:
+        """The partitions that hold a watermark back, while others are further on; the worst first."""
+        found = [
+            Holder(
+                stream=name,
+                partition=time.held_by,
+                behind_ms=behind,
+                since_ms=time.held_since_ms,
+                has_records=time.partitions[time.held_by].max_ts_ms > MIN_MS,
+                idle_after_ms=self.idle_after_ms.get(name),
+            )
+            for name, time in self.next_clock.streams.items()
+            if (behind := held_back_ms(time)) > 0
+        ]
+        return sorted(found, key=lambda holder: -holder.behind_ms)
+
+    @property
+    def watermark_ms(self) -> int:
+        """The slowest stream's watermark, as the next batch will see it."""
+        return min(time.watermark_ms for time in self.next_clock.streams.values())

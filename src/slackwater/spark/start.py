@@ -1,0 +1,108 @@
+"""Making a job of a plan, with all that can be checked before Spark starts and before the first batch."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import SparkSession
+
+from slackwater.checkpoint.checkpoint import existing_checkpoint, open_checkpoint
+from slackwater.checkpoint.lock import check_free, held
+from slackwater.delta.connector import delta_session_conf
+from slackwater.errors import fault
+from slackwater.ground.durations import Duration, duration_ms
+from slackwater.ground.stopping import stopped_by_signals
+from slackwater.sources.delta.definition import DeltaSource
+from slackwater.sources.kafka.connector import connector_jars
+from slackwater.sources.kafka.definition import KafkaSource
+from slackwater.spark.folders import check_logs
+from slackwater.spark.intake import check_intake
+from slackwater.spark.job import ClockHook, Job
+from slackwater.spark.report import BatchReport
+from slackwater.spark.session import spark_session
+
+if TYPE_CHECKING:
+    from slackwater.planning.plan import Plan
+
+
+def make_job(
+    plan: Plan,
+    *,
+    spark: SparkSession | None = None,
+    checkpoint: str | Path | None = None,
+    bounded: bool = False,
+    trigger: Duration = "1s",
+    master: str | None = None,
+    partitions: int | None = None,
+    accept_changes: bool = False,
+    take_over: bool = False,
+    on_start: Callable[[], None] | None = None,
+    on_batch: Callable[[BatchReport], None] | None = None,
+    clock_hook: ClockHook | None = None,
+) -> Job:
+    """Prepare a plan to run on Spark, with all that can be checked before the first batch."""
+    trigger_ms = duration_ms(trigger, what="`trigger`", least_ms=0)
+    path = Path(checkpoint or Path(".slackwater") / plan.name).absolute()
+    check_free(path)
+    found = existing_checkpoint(path, plan, accept_changes=accept_changes)
+    if found is not None:
+        found.noted_marks(found.next_clock())
+    check_logs(plan)
+    check_intake(plan, found)
+    if on_start is not None:
+        on_start()
+    session = spark or spark_session(master=master, name=plan.name, conf=_needed(plan))
+    if session.sparkContext.getConf().get("spark.speculation", "false") == "true":
+        raise fault("SPECULATION")
+    if partitions is None:
+        partitions = _power_of_two_at_most(min(plan.key_groups, max(1, session.sparkContext.defaultParallelism)))
+    elif partitions < 1 or plan.key_groups % partitions:
+        raise fault("PARTITIONS", got=partitions, key_groups=plan.key_groups)
+    with held(path):
+        opened = open_checkpoint(path, plan, partitions=partitions, accept_changes=accept_changes)
+    return Job(
+        plan=plan,
+        spark=session,
+        checkpoint=opened,
+        trigger_ms=trigger_ms,
+        bounded=bounded,
+        on_batch=on_batch,
+        take_over=take_over,
+        clock_hook=clock_hook,
+    )
+
+
+def _needed(plan: Plan) -> dict[str, str]:
+    """Return what a session for `plan` is better started with than given later."""
+    wanted = [sink.session_conf() for output in plan.outputs for sink in output.sinks]
+    if any(isinstance(source.source, KafkaSource) for source in plan.sources):
+        wanted.append({"spark.jars": ",".join(connector_jars())})
+    if any(isinstance(source.source, DeltaSource) for source in plan.sources):
+        wanted.append(delta_session_conf())
+    needed: dict[str, list[str]] = {}
+    for name, value in (setting for conf in wanted for setting in conf.items()):
+        needed.setdefault(name, []).extend(value.split(","))
+    return {name: ",".join(dict.fromkeys(values)) for name, values in needed.items()}
+
+
+def run_pipeline(plan: Plan, **options: Any) -> Job:  # noqa: ANN401  as make_job's
+    """Run a plan on Spark until Ctrl-C, SIGTERM or, if bounded, the end of its input; returns the job.
+
+    Options: `spark` (a session), `checkpoint` (a folder; `.slackwater/<name>` unless told otherwise),
+    `bounded`, `trigger` (the pause between batches), `master`, `partitions`, `accept_changes`, `take_over`,
+    `on_start` (called when what needs no Spark was checked), `on_batch`.
+    """
+    stopped = threading.Event()
+    with stopped_by_signals(stopped.set):
+        job = make_job(plan, **options)
+    with stopped_by_signals(job.stop):
+        if not stopped.is_set():
+            job.run()
+    return job
+
+
+def _power_of_two_at_most(number: int) -> int:
+    return 1 << (number.bit_length() - 1)

@@ -1,0 +1,145 @@
+"""Buckets: state by key, so that a batch reads what it touches or wakes and not all that a key group holds.
+
+Keys are hashed onto buckets; there are more of them as the state grows. In a bucket, rows that must be looked at soon
+lie in small pieces, and those with time in large ones. New rows wait in the inbox, which is one for all buckets:
+
+1. `put_aside` adds a packed frame to the inbox, unread.
+2. `woken` takes what the clock calls for: of a bucket that rows wait for, or that a row of the inbox wakes, everything;
+   of another one the pieces that wake.
+3. `touched` takes everything of the buckets that some rows belong to, and what waits for them.
+4. `store` puts rows back where they belong.
+
+So rows of one key are at hand together, except for those that neither changed nor woke.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+
+from slackwater.ground.stable_hash import hash_columns
+from slackwater.state.inputs import Blob
+from slackwater.state.pieces import COMPACT_AT, INBOX, Describe, Layout, Piece, StepState
+from slackwater.state.step_time import StepTime
+
+BUCKET_BYTES: Final = 16 << 10
+"""What a bucket holds when there are as many as there should be; from twice as much on, there are more."""
+_MOST_BUCKETS: Final = 1 << 12
+INBOX_BYTES: Final = (64 << 10, 1 << 20)
+"""The inbox is emptied when it has a quarter of what the buckets have, and that is more than the first or at least the
+second."""
+SOON: Final = 64
+"""Rows of so many different times to wake at are a bucket's first piece; the next has four times as many."""
+_SHIFT: Final = np.uint64(40)
+"""The lower bits of a key's hash have chosen its key group."""
+
+
+class Buckets:
+    """The buckets of one step in one key group, during one batch."""
+
+    def __init__(self, state: StepState, layout: Layout) -> None:
+        self.state = state
+        self.layout = layout
+
+    def put_aside(self, blobs: list[Blob]) -> None:
+        """Add packed rows to the inbox."""
+        for blob in blobs:
+            facts = {"min_end_ms": blob.min_end_ms, "max_end_ms": blob.max_end_ms, "wake_ms": blob.min_end_ms}
+            self.state.append_blob(blob.payload, rows=blob.rows, bucket=INBOX, **facts)
+
+    @property
+    def is_inbox_full(self) -> bool:
+        """Whether the rows of the inbox should be taken to their buckets."""
+        waiting = self._inbox_pieces()
+        size = sum(piece.bytes for piece in waiting)
+        least, most = INBOX_BYTES
+        limit = min(max(least, (self._bytes() - size) // 4), most)
+        return len(waiting) >= COMPACT_AT or size > limit
+
+    def woken(self, time: StepTime) -> pl.DataFrame:
+        """Take the rows that the clock calls for, each with all that is known of its key's time around it."""
+        if time.keeps_too_much:
+            return self.everything()
+        awake = [piece for piece in self.state.pieces if piece.wakes(time)]
+        inbox = self._inbox()
+        roused = inbox.filter(pl.col("__end") <= time.watermark_ms)["__bucket"].unique().to_list()
+        numbers = {piece.bucket for piece in awake if piece.bucket != INBOX} | {*roused}
+        waiting, rest = _split(inbox, numbers)
+        self._put_back(rest)
+        whole = {*waiting["__bucket"].unique().to_list(), *roused}
+        pieces = [piece for piece in self.state.pieces if piece.bucket in whole]
+        pieces += [piece for piece in awake if piece.bucket not in whole and piece.bucket != INBOX]
+        return pl.concat([self._rows(pieces), waiting.drop("__bucket")])
+
+    def touched(self, *frames: pl.DataFrame | None) -> pl.DataFrame:
+        """Take all rows of the buckets that rows of `frames` belong to."""
+        numbers = {number for frame in frames if frame is not None for number in self._numbers(frame).unique()}
+        waiting, rest = _split(self._inbox(), numbers)
+        self._put_back(rest)
+        pieces = [piece for piece in self.state.pieces if piece.bucket in numbers]
+        return pl.concat([self._rows(pieces), waiting.drop("__bucket")])
+
+    def everything_near(self, *frames: pl.DataFrame | None) -> pl.DataFrame:
+        """Take the inbox, and all rows of the buckets that it and `frames` belong to."""
+        inbox = self._inbox()
+        rows = self.touched(inbox, *frames)
+        return pl.concat([rows, inbox.drop("__bucket")])
+
+    def everything(self) -> pl.DataFrame:
+        """Take all rows."""
+        return self._rows(self.state.pieces)
+
+    def store(self, rows: pl.DataFrame, wake: pl.Expr, describe: Describe) -> None:
+        """Put rows into their buckets; `wake` is the watermark at which a row is looked at, to lay them out by."""
+        if rows.is_empty():
+            return
+        size = int(rows.estimated_size()) // 2 + self._bytes()  # packed, rows have about half of their size
+        if self.state.buckets < _MOST_BUCKETS and size > 2 * BUCKET_BYTES * self.state.buckets:
+            rows = pl.concat([rows, self.everything()])
+            self.state.buckets = min(1 << (size // BUCKET_BYTES).bit_length(), _MOST_BUCKETS)
+        numbered = rows.with_columns(self._numbers(rows), wake.alias("__wake"))
+        soon = pl.col("__wake").rank("dense").over("__bucket")
+        piece = ((soon - 1) // SOON + 1).log(4).floor().cast(pl.Int32).alias("__piece")
+        parts = numbered.with_columns(piece).partition_by(["__bucket", "__piece"], as_dict=True, maintain_order=True)
+        for (number, _), part in parts.items():
+            stored = part.drop("__bucket", "__wake", "__piece")
+            self.state.append_whole(stored, _in_bucket(describe, int(number)))
+
+    def _numbers(self, rows: pl.DataFrame) -> pl.Series:
+        hashes = hash_columns(rows, list(self.layout.keys)) >> _SHIFT
+        return pl.Series("__bucket", (hashes % np.uint64(self.state.buckets)).astype(np.int32))
+
+    def _bytes(self) -> int:
+        return sum(piece.bytes for piece in self.state.pieces)
+
+    def _rows(self, pieces: Collection[Piece]) -> pl.DataFrame:
+        return self.state.take_rows(pieces, self.layout)
+
+    def _inbox_pieces(self) -> list[Piece]:
+        return [piece for piece in self.state.pieces if piece.bucket == INBOX]
+
+    def _inbox(self) -> pl.DataFrame:
+        """Take the rows of the inbox, each with its bucket."""
+        rows = self._rows(self._inbox_pieces())
+        return rows.with_columns(self._numbers(rows))
+
+    def _put_back(self, rows: pl.DataFrame) -> None:
+        if rows.height:
+            self.state.append_whole(rows.drop("__bucket"), _in_inbox)
+
+
+def _split(rows: pl.DataFrame, numbers: Collection[int]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    chosen = rows["__bucket"].is_in(list(numbers))
+    return rows.filter(chosen), rows.filter(~chosen)
+
+
+def _in_bucket(describe: Describe, number: int) -> Describe:
+    return lambda rows: {**describe(rows), "bucket": number}
+
+
+def _in_inbox(rows: pl.DataFrame) -> dict[str, Any]:
+    first, last = rows["__end"].min(), rows["__end"].max()
+    return {"min_end_ms": first, "max_end_ms": last, "wake_ms": first, "bucket": INBOX}

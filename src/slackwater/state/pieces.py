@@ -1,0 +1,184 @@
+"""Pieces: the state of one step in one key group, as few, large blobs.
+
+A piece is a packed frame of state rows. Rows are appended as new pieces and merged when something
+fires, so that a batch costs what it touches and not what is stored. The index says of each piece
+which window ends it spans and when it must be looked at next; it alone is read in a quiet batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+
+import polars as pl
+
+from slackwater.ground.times import MAX_MS
+from slackwater.state.packing import pack, unpack
+from slackwater.state.step_time import StepTime
+
+MOST_BYTES: Final = 4 << 20
+"""A piece's size limit: Spark's state calls slow down sharply above a few megabytes."""
+COMPACT_AT: Final = 16
+"""So many pieces of one tier are merged into one of the next."""
+INBOX: Final = -1
+"""The bucket of rows that wait for theirs."""
+_GROWTH: Final = 4
+"""Rewritten rows are split by window end into pieces of 1, 4, 16, … windows, soonest first."""
+
+
+Describe = Callable[[pl.DataFrame], dict[str, Any]]
+"""Gives the index its facts about the rows of a piece."""
+
+
+class Layout(Protocol):
+    """What the rows of a step's state look like."""
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The columns of the key."""
+
+    @property
+    def state_types(self) -> pl.Schema:
+        """All columns."""
+
+    def conform(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Return `rows` with exactly these columns; what is missing gets its first value."""
+
+
+class Store(Protocol):
+    """Where a key group keeps its blobs: Spark's map state, or a dictionary in memory."""
+
+    def get(self, key: str) -> bytes | None:
+        """Return a blob, or None."""
+
+    def put(self, key: str, blob: bytes) -> None:
+        """Store a blob."""
+
+    def remove(self, key: str) -> None:
+        """Remove a blob; one that is not there is no mistake."""
+
+
+@dataclass
+class Piece:
+    """One entry of the index."""
+
+    seq: int
+    rows: int
+    bytes: int
+    min_end_ms: int
+    max_end_ms: int
+    wake_ms: int
+    """The watermark at which something must happen to one of its rows."""
+    due_ms: int = MAX_MS
+    """The processing time at which one of its rows may show a pane."""
+    tier: int = 0
+    is_settled: bool = False
+    """All its windows have shown all they know: it only waits to be forgotten, or corrected."""
+    bucket: int = INBOX
+    """Of state by key, where its rows belong; see `buckets`."""
+
+    def wakes(self, time: StepTime) -> bool:
+        """Return whether the clock calls for one of its rows: to show a pane, or to be forgotten."""
+        moved = time.watermark_ms > time.previous_ms
+        return not self.is_settled and ((moved and self.wake_ms <= time.watermark_ms) or self.due_ms <= time.now_ms)
+
+
+@dataclass
+class StepState:
+    """The pieces of one step in one key group, during one batch."""
+
+    step: str
+    store: Store
+    pieces: list[Piece] = field(default_factory=list)
+    next_seq: int = 0
+    buckets: int = 1
+    """How many buckets the rows are spread over, where they are: a power of two."""
+    is_changed: bool = False
+
+    @classmethod
+    def from_index(cls, step: str, store: Store, index: dict[str, Any] | None) -> StepState:
+        """Open a step's state from its part of the group's index."""
+        if index is None:
+            return cls(step=step, store=store)
+        pieces = [Piece(*entry) for entry in index["pieces"]]
+        return cls(step=step, store=store, pieces=pieces, next_seq=index["next"], buckets=index.get("buckets", 1))
+
+    def to_index(self) -> dict[str, Any]:
+        """Return the step's part of the group's index."""
+        pieces = [list(vars(piece).values()) for piece in self.pieces]
+        return {"next": self.next_seq, "pieces": pieces, "buckets": self.buckets}
+
+    def take_rows(self, pieces: Iterable[Piece], layout: Layout) -> pl.DataFrame:
+        """Remove `pieces` and return their rows as one frame, in the order they were stored."""
+        frames = [layout.conform(frame) for frame in self.take(pieces)]
+        return pl.concat(frames) if frames else pl.DataFrame(schema=layout.state_types)
+
+    def append_blob(self, blob: bytes, **facts: Any) -> None:  # noqa: ANN401  a Piece's own fields
+        """Store a piece that is packed already."""
+        self.store.put(f"{self.step}/{self.next_seq}", blob)
+        self.pieces.append(Piece(seq=self.next_seq, bytes=len(blob), **facts))
+        self.next_seq += 1
+        self.is_changed = True
+
+    def take(self, pieces: Iterable[Piece]) -> list[pl.DataFrame]:
+        """Remove `pieces` and return their frames, oldest first."""
+        taken = sorted(pieces, key=lambda piece: piece.seq)
+        frames = []
+        for piece in taken:
+            blob = self.store.get(f"{self.step}/{piece.seq}")
+            if blob is None:
+                # The index and the pieces are written in one batch; one without the other is no state of ours.
+                message = f"piece {piece.seq} of step {self.step} is in the index but not in the state"
+                raise AssertionError(message)
+            frames.append(unpack(blob, self.step))
+        self.drop(taken)
+        return frames
+
+    def drop(self, pieces: Iterable[Piece]) -> None:
+        """Remove `pieces` without reading them."""
+        gone = {piece.seq for piece in pieces}
+        for seq in gone:
+            self.store.remove(f"{self.step}/{seq}")
+        self.pieces = [piece for piece in self.pieces if piece.seq not in gone]
+        self.is_changed = self.is_changed or bool(gone)
+
+    def append(self, rows: pl.DataFrame, describe: Describe, tier: int = 0) -> None:
+        """Store `rows`, split by window end so that what fires sooner is in smaller pieces."""
+        if rows.is_empty():
+            return
+        if rows["__end"].min() == rows["__end"].max():
+            self.append_whole(rows, describe, tier)
+            return
+        rank = pl.col("__end").rank("dense")
+        slices = rows.with_columns(rank.log(_GROWTH).floor().cast(pl.Int32).alias("__slice"))
+        for part in slices.partition_by("__slice", include_key=False, maintain_order=True):
+            self.append_whole(part, describe, tier)
+
+    def append_whole(self, rows: pl.DataFrame, describe: Describe, tier: int = 0) -> None:
+        """Store `rows` as one piece, or as several if they are too large for one."""
+        blob = pack(rows, self.step)
+        if len(blob) > MOST_BYTES and rows.height > 1:
+            half = rows.height // 2
+            self.append_whole(rows[:half], describe, tier)
+            self.append_whole(rows[half:], describe, tier)
+            return
+        self.append_blob(blob, rows=rows.height, tier=tier, **describe(rows))
+
+    def wakes(self, time: StepTime) -> bool:
+        """Return whether the clock calls for anything: a pane, or a window to forget."""
+        if time.keeps_too_much and self.pieces:
+            return True  # the pieces were described for a longer lateness
+        return any(piece.wakes(time) for piece in self.pieces)
+
+    def crowded(self, stagger: int) -> list[Piece]:
+        """Return pieces that should be merged into one, if there are too many; `stagger` spreads the work."""
+        by_tier: dict[tuple[int, bool], list[Piece]] = {}
+        for piece in self.pieces:
+            if piece.bytes > MOST_BYTES // 2:
+                continue  # large enough: merging it again would only copy it
+            by_tier.setdefault((piece.tier, piece.is_settled), []).append(piece)
+        for (tier, _), pieces in sorted(by_tier.items()):
+            if len(pieces) >= COMPACT_AT + (stagger % 4 if tier == 0 else 0):
+                return pieces
+        return []

@@ -1,0 +1,35 @@
+"""The time one keyed step works by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from slackwater.ground.times import MIN_MS
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepTime:
+    """The time one keyed step works by in one batch.
+
+    A first stage judges rows and fires by the same watermark, and fires before it adds the batch's
+    rows. A chained stage judges by its previous watermark, adds, then fires: its input was made in
+    this very batch by the stage before it.
+    """
+
+    previous_ms: int
+    watermark_ms: int
+    now_ms: int
+    fire_first: bool = True
+    forgotten_ms: int = MIN_MS
+    """Windows up to this end were forgotten in the batches before."""
+    keeps_too_much: bool = False
+    """Whether the state was kept for a longer lateness than is allowed now."""
+
+    @property
+    def judge_ms(self) -> int:
+        """The watermark that decides whether a row of this batch is late."""
+        return self.watermark_ms if self.fire_first else self.previous_ms
+
+    def gone_ms(self, lateness_ms: int) -> int:
+        """Return the end up to which windows are closed to this batch's rows: past their lateness, or forgotten."""
+        return max(self.judge_ms - lateness_ms, self.forgotten_ms)

@@ -1,0 +1,1 @@
+"""Tools for Kafka topics: play a log into one, export one, read one, and run a broker of your own."""

@@ -1,0 +1,172 @@
+"""A log played into a topic, each of its partitions in order, at a pace."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from slackwater.errors import fault
+from slackwater.kafka.client import confluent
+from slackwater.kafka.connection import Connection
+from slackwater.kafka.presence import Presence
+from slackwater.sources.log.listing import LogFile, list_log
+from slackwater.sources.log.reading import read_chunks
+from slackwater.topics.reading import existing_partitions
+
+_AT_ONCE: Final = 1_000
+_AT_ONCE_S: Final = 0.05
+_TIMEOUT_S: Final = 60.0
+_STOP_S: Final = 10.0
+_POLL_S: Final = 0.1
+
+Told = Callable[[int], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pace:
+    """How fast a log is played: so many records a second, so many times as fast as it was written, or at once."""
+
+    rate: float | None = None
+    speed_up: float | None = None
+
+    @property
+    def at_once(self) -> int:
+        """How many records go together: at a rate those of a twentieth of a second, so that it is even."""
+        return _AT_ONCE if self.rate is None else min(_AT_ONCE, max(1, round(self.rate * _AT_ONCE_S)))
+
+    def due_s(self, sent: int, after_ms: int) -> float:
+        """Return when the next record is due, from the beginning: `sent` are before it, `after_ms` in the log."""
+        by_rate = sent / self.rate if self.rate else 0.0
+        return max(by_rate, after_ms / 1000 / self.speed_up) if self.speed_up else by_rate
+
+
+@dataclass(frozen=True, kw_only=True)
+class Played:
+    """What came of playing a log."""
+
+    delivered: int
+    """Records that the cluster has acknowledged."""
+    unsure: int = 0
+    """Records of which it had not said anything when playing was stopped."""
+    is_stopped: bool = False
+
+
+def play(
+    folder: Path,
+    connection: Connection,
+    topic: str,
+    *,
+    pace: Pace,
+    told: Told = lambda _: None,
+    is_stopping: Callable[[], bool] = lambda: False,
+) -> Played:
+    """Send every record of a log of JSON lines to `topic`, in the order of its files' times.
+
+    Each partition of the log goes to one partition of the topic, so that its order is kept. `told` hears now
+    and then how many records the cluster has acknowledged. Once `is_stopping`, nothing more is sent, and what
+    is on its way is waited for, a few seconds at most.
+    """
+    files = sorted(list_log(folder), key=lambda file: (file.modified_ms, file.partition, file.path))
+    if not files:
+        raise fault("PLAY_EMPTY", path=folder)
+    count = len(existing_partitions(connection, [topic]))
+    numbers = {name: at % count for at, name in enumerate(sorted({file.partition for file in files}))}
+    sending = _Sending(connection=connection, topic=topic, told=told, is_stopping=is_stopping)
+    began = time.monotonic()
+    for file, lines in _slices(files, pace.at_once):
+        sending.wait_until(began + pace.due_s(sending.sent, file.modified_ms - files[0].modified_ms))
+        for line in lines:
+            sending.send(line, numbers[file.partition])
+        if sending.is_over:
+            break
+    unsure = sending.finish()
+    stopped = is_stopping()
+    if sending.failed or (unsure and not stopped):
+        cause = sending.failed[0] if sending.failed else f"nothing of {unsure:,} records for {_TIMEOUT_S:.0f} s"
+        raise fault(
+            "PLAY_UNDELIVERED",
+            delivered=f"{sending.delivered:,} records",
+            folder=folder,
+            servers=connection,
+            cause=cause,
+        )
+    return Played(delivered=sending.delivered, unsure=unsure, is_stopped=stopped)
+
+
+@dataclass(kw_only=True)
+class _Sending:
+    """A producer, and what the cluster has said of its records."""
+
+    connection: Connection
+    topic: str
+    told: Told
+    is_stopping: Callable[[], bool]
+    sent: int = 0
+    delivered: int = 0
+    failed: list[str] = field(default_factory=list)
+    _producer: Any = field(init=False)
+    _presence: Presence = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._presence = Presence(connection=self.connection)
+        settings = {"linger.ms": 20, "enable.idempotence": True, **self._presence.settings}
+        self._producer = confluent().Producer({**self.connection.for_librdkafka(), **settings})
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more is to be sent."""
+        return bool(self.failed) or self.is_stopping()
+
+    def wait_until(self, due: float) -> None:
+        """Wait, and hear meanwhile what the cluster says."""
+        self._hear(0)
+        while not self.is_over and (left := due - time.monotonic()) > 0:
+            self._hear(min(left, _POLL_S))
+
+    def send(self, line: bytes, partition: int) -> None:
+        """Queue a record, when there is room for it."""
+        while not self.is_over:
+            try:
+                self._producer.produce(self.topic, line, partition=partition, on_delivery=self._on_delivery)
+            except BufferError:
+                self._hear(_POLL_S)
+            else:
+                self.sent += 1
+                return
+
+    def finish(self) -> int:
+        """Wait for what is on its way, as long as the cluster keeps answering; return how many records are left."""
+        heard, before = time.monotonic(), self.delivered
+        stop_by = float("inf")
+        while left := int(self._producer.flush(_POLL_S)):
+            self.told(self.delivered)
+            now = time.monotonic()
+            if self.delivered > before:
+                heard, before = now, self.delivered
+            if self.is_stopping():
+                stop_by = min(stop_by, now + _STOP_S)
+            if now > min(heard + _TIMEOUT_S, stop_by):
+                return left
+        return 0
+
+    def _hear(self, for_s: float) -> None:
+        self._producer.poll(for_s)
+        self.told(self.delivered)
+
+    def _on_delivery(self, error: Any, _message: Any) -> None:  # noqa: ANN401  the client's own types
+        if error is None:
+            self.delivered += 1
+            self._presence.answers()
+        else:
+            self.failed.append(error.str())
+
+
+def _slices(files: list[LogFile], at_once: int) -> Iterator[tuple[LogFile, list[bytes]]]:
+    for file in files:
+        for chunk in read_chunks(file.path, length=file.length, modified_ms=file.modified_ms, kind="json"):
+            lines = chunk.frame["__payload"]
+            for start in range(0, len(lines), at_once):
+                yield file, lines[start : start + at_once].to_list()

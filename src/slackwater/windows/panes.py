@@ -1,0 +1,260 @@
+"""Panes: when a window of a key shows its result, what it shows, and what it withdraws.
+
+Works on frames of state rows, one row per key and window (`WindowSpec.state_types`), each complete:
+all that is known of the window is merged into it. Every window type uses this one machine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+import polars as pl
+
+from slackwater.aggregates.combine import empty_state, finish, merge_states
+from slackwater.ground.times import MAX_MS, timestamp_lit, to_timestamp
+from slackwater.state.step_time import StepTime
+from slackwater.windows.spec import WindowSpec
+
+MOST_TICKS: Final = 1_000
+"""Panes by event time that one window shows in one batch; the ticks after them show nothing new."""
+_TRUE = pl.lit(value=True)
+
+
+@dataclass
+class Shown:
+    """What a step emits in one batch: result frames in the order they were shown, and counts."""
+
+    results: list[pl.DataFrame] = field(default_factory=list)
+    late: list[pl.DataFrame] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
+
+    def count(self, what: str, number: int) -> None:
+        """Add `number` to the count `what`."""
+        if number:
+            self.counts[what] = self.counts.get(what, 0) + number
+
+
+class Panes:
+    """The pane machine of one step."""
+
+    def __init__(self, spec: WindowSpec) -> None:
+        self.spec = spec
+        self._schedule = spec.schedule
+        self._unfinished = ~pl.col("__done") if spec.can_finish else _TRUE
+        self.forgotten_at = pl.col("__end") + spec.lateness_ms
+        """The watermark at which a window is forgotten."""
+
+    def start(self, fresh: pl.DataFrame) -> pl.DataFrame:
+        """Return a batch's new rows as state rows: counted as `__fresh`, and with their first event-time pane."""
+        if (step := self._schedule.early_event_time_ms) is not None:
+            first = pl.col("__first")
+            fresh = fresh.with_columns((first - first.mod(step) + step).alias("__tick"))
+        return self.spec.conform(fresh).with_columns(pl.col("__new").alias("__fresh"))
+
+    def known(self, rows: pl.DataFrame, time: StepTime) -> pl.DataFrame:
+        """Return rows from the state as they are before a batch's rows join them."""
+        if self._schedule.early_every_ms is not None:
+            # What was due while nothing was new is over; what is new and due is shown by a step that adds first.
+            caught_up = self._catch_up(rows, time.now_ms, time.judge_ms)["__due"]
+            rows = rows.with_columns(pl.when(pl.col("__new") == 0).then(caught_up).otherwise("__due").alias("__due"))
+        return rows.with_columns(pl.lit(0, dtype=pl.Int64).alias("__fresh"))
+
+    def merge(self, rows: pl.DataFrame, by: list[str] | None = None) -> pl.DataFrame:
+        """Return one complete row per key and window; `rows` are in the order of their arrival.
+
+        With `by` (the session a row was found to belong to), the bounds are merged as well.
+        """
+        has_fresh = "__fresh" in rows.columns
+        rules = {
+            "__new": pl.col("__new").sum(),
+            "__panes": pl.col("__panes").max(),
+            "__done": pl.col("__done").any(),
+            "__due": pl.col("__due").min(),
+            "__tick": _first_tick() if has_fresh else pl.col("__tick").min(),
+            "__shown": pl.col("__shown").explode().drop_nulls(),
+            "__fresh": pl.col("__fresh").sum(),
+            "__moved": pl.col("__moved").any(),
+        }
+        if by is not None:
+            rules |= {"__start": pl.col("__start").min(), "__end": pl.col("__end").max()}
+        extra = [rule for name, rule in rules.items() if name in rows.columns]
+        merged = merge_states(rows, by or self.spec.by, self.spec.aggregates, extra)
+        wanted = [*dict.fromkeys([*(by or []), *rows.columns])]
+        return merged if merged.columns == wanted else merged.select(wanted)
+
+    def after_rows(self, rows: pl.DataFrame, time: StepTime, out: Shown) -> pl.DataFrame:
+        """Fire what this batch's rows call for (count triggers), once per window; drops `__fresh`."""
+        watermark_ms = time.judge_ms
+        rows = self._without_ignored(rows, out)
+        touched = (pl.col("__fresh") > 0) & self._unfinished
+        passed = pl.col("__end") <= watermark_ms
+        late = touched & passed & _at_least(self._schedule.late_count)
+        early = touched & ~passed & _at_least(self._schedule.early_count)
+        if "__moved" in rows.columns:
+            # A session whose rows were shown as part of another one does not wait for more of them.
+            moved = pl.col("__moved") & self._unfinished
+            late |= moved & passed
+            early |= moved & ~passed & pl.lit(not self._schedule.is_lazy)
+        if (step := self._schedule.early_every_ms) is not None:
+            begins = touched & self._may_show_early(watermark_ms) & pl.col("__due").is_null()
+            rows = rows.with_columns(pl.when(begins).then(time.now_ms + step).otherwise("__due").alias("__due"))
+        rows = self.fire(rows, late, "late", watermark_ms, out)
+        return self.fire(rows, early, "early", watermark_ms, out).drop("__fresh", "__moved", strict=False)
+
+    def advance(self, rows: pl.DataFrame, time: StepTime, out: Shown) -> pl.DataFrame:
+        """Move processing time, then the watermark; return the rows that are still remembered."""
+        sched = self._schedule
+        open_before = pl.col("__end") > time.previous_ms
+        rows = self._without_ignored(rows, out)
+        if sched.early_every_ms is not None:
+            rows = self._processing_time(rows, time, out)
+        if sched.early_event_time_ms is not None and time.watermark_ms > time.previous_ms:
+            rows = self._event_time(rows, time, out)
+        if sched.on_time:
+            complete = open_before & (pl.col("__end") <= time.watermark_ms) & self._unfinished
+            if not sched.repeat_unchanged and self.spec.accumulation != "discarding":
+                complete &= pl.col("__new") > 0
+            rows = self.fire(rows, complete, "on_time", time.watermark_ms, out)
+        if sched.finish_on_time:
+            # Also where there was nothing to show: the watermark ends the window, not the pane.
+            rows = rows.with_columns(pl.col("__done") | (pl.col("__end") <= time.watermark_ms) & open_before)
+        if rows.is_empty() or int(rows["__end"].min()) + self.spec.lateness_ms > time.watermark_ms:  # type: ignore[arg-type]  # whole numbers: Polars says any
+            return rows  # nothing is forgotten yet
+        forgotten = self.forgotten_at <= time.watermark_ms
+        unshown = forgotten & (pl.col("__new") > 0) & self._unfinished
+        if self.spec.semantics.on_close == "flush":
+            rows = self.fire(rows, unshown, "late", time.watermark_ms, out)
+        else:
+            out.count("ignored", int(rows.filter(unshown)["__new"].sum()))
+        return rows.filter(~forgotten)
+
+    def _without_ignored(self, rows: pl.DataFrame, out: Shown) -> pl.DataFrame:
+        """Count the new rows of windows that are finished: they will not be shown."""
+        if not self.spec.can_finish:
+            return rows
+        out.count("ignored", int(rows.filter("__done")["__new"].sum()))
+        return rows.with_columns(pl.when("__done").then(pl.lit(0, pl.Int64)).otherwise("__new").alias("__new"))
+
+    def show_last(self, rows: pl.DataFrame, watermark_ms: int, out: Shown) -> None:
+        """Show the only pane of windows that are complete and forgotten at once."""
+        results = finish(rows, self.spec.aggregates)
+        out.results.append(self._result(results, "on_time", watermark_ms, retraction=False))
+        out.count("panes", results.height)
+
+    def _processing_time(self, rows: pl.DataFrame, time: StepTime, out: Shown) -> pl.DataFrame:
+        passed = pl.col("__end") <= time.previous_ms
+        new = (pl.col("__due") <= time.now_ms) & (pl.col("__new") > 0) & self._unfinished
+        rows = self.fire(rows, new & ~passed, "early", time.previous_ms, out)
+        if not self._schedule.on_time:
+            rows = self.fire(rows, new & passed, "late", time.previous_ms, out)
+        return self._catch_up(rows, time.now_ms, time.previous_ms)
+
+    def _catch_up(self, rows: pl.DataFrame, now_ms: int, watermark_ms: int) -> pl.DataFrame:
+        """Move the dues that `now_ms` has reached on to the next one of their rhythm."""
+        step, due = self._schedule.early_every_ms or 1, pl.col("__due")
+        reached = (due <= now_ms) & self._may_show_early(watermark_ms)
+        moved = due + ((now_ms - due) // step + 1) * step
+        return rows.with_columns(pl.when(reached).then(moved).otherwise(due).alias("__due"))
+
+    def _may_show_early(self, watermark_ms: int) -> pl.Expr:
+        """Return whether panes by processing time are still to come: with an on-time pane, only before it."""
+        return pl.col("__end") > watermark_ms if self._schedule.on_time else _TRUE
+
+    def _event_time(self, rows: pl.DataFrame, time: StepTime, out: Shown) -> pl.DataFrame:
+        step = self._schedule.early_event_time_ms or 1
+        # Panes stop before the window's last instant: the on-time pane shows what that one would.
+        limit = pl.min_horizontal(pl.lit(time.watermark_ms), pl.col("__end") - 1)
+        ticks = ((limit - 1 - pl.col("__tick")) // step + 1).clip(lower_bound=0)
+        # At the end of time a window without end would tick for ever.
+        ticking = (pl.col("__end") > time.previous_ms) & (limit < MAX_MS - 1)
+        ticks = pl.when(ticking).then(ticks).otherwise(0)
+        rows = rows.with_columns(ticks.alias("__ticks"))
+        # The watermark may leap over years of ticks, and all of them would show the same.
+        most = min(int(rows["__ticks"].max() or 0), MOST_TICKS)  # type: ignore[arg-type]  # an Int64 column
+        for number in range(1, most + 1):
+            wanted = (pl.col("__ticks") >= number) & self._unfinished
+            shown_before = len(out.results)
+            rows = self.fire(rows, wanted, "early", time.watermark_ms, out)
+            if len(out.results) == shown_before:
+                break  # nothing new to discard or retract: the remaining ticks would be silent too
+        return rows.with_columns(pl.col("__tick") + pl.col("__ticks") * step).drop("__ticks")
+
+    def fire(self, rows: pl.DataFrame, wanted: pl.Expr, pane: str, watermark_ms: int, out: Shown) -> pl.DataFrame:
+        """Show a pane of each row that is `wanted` and has something to show; return all rows afterwards."""
+        may_be_empty = pane == "on_time" and self.spec.semantics.empty_on_time_pane == "emit"
+        if self.spec.accumulation == "discarding" and not may_be_empty:
+            wanted &= pl.col("__new") > 0
+        hit = rows.with_columns(wanted.fill_null(value=False).alias("__hit"))["__hit"]
+        if not hit.any():
+            return rows
+        quiet, fired = (rows.clear(), rows) if hit.all() else (rows.filter(~hit), rows.filter(hit))
+        results = finish(fired, self.spec.aggregates)
+        if self.spec.accumulation == "retracting":
+            changed = self._changed(results)
+            quiet = pl.concat([quiet, fired.filter(~changed).with_columns(pl.lit(0, pl.Int64).alias("__new"))])
+            fired, results = fired.filter(changed), results.filter(changed)
+            fired = self._withdraw(fired, results, pane, watermark_ms, out)
+        if results.height:
+            out.results.append(self._result(results, pane, watermark_ms, retraction=False))
+            out.count("panes", results.height)
+        fired = self._after_pane(fired, pane)
+        return pl.concat([quiet, fired]) if quiet.height else fired
+
+    def _after_pane(self, rows: pl.DataFrame, pane: str) -> pl.DataFrame:
+        changes = [pl.lit(0, dtype=pl.Int64).alias("__new"), pl.col("__panes") + 1]
+        if self.spec.can_finish and (self._schedule.once or pane != "early"):
+            changes.append(_TRUE.alias("__done"))
+        rows = rows.with_columns(changes)
+        if self.spec.accumulation == "discarding":
+            empty = empty_state(self.spec.row_schema, self.spec.aggregates, rows.height)
+            rows = rows.with_columns(empty.get_columns())
+        return rows
+
+    def _changed(self, results: pl.DataFrame) -> pl.Series:
+        """Return which results differ from what downstream holds now."""
+        if self.spec.semantics.retract_unchanged == "emit":
+            return pl.repeat(value=True, n=results.height, eager=True)
+        was = pl.col("__shown").list.first()
+        same = pl.col("__shown").list.len() == 1
+        for name in ("__start", "__end", *self.spec.aggregates):
+            same &= was.struct.field(name).eq_missing(pl.col(name))
+        return results.select(~same.fill_null(value=False)).to_series()
+
+    def _withdraw(
+        self, rows: pl.DataFrame, results: pl.DataFrame, pane: str, watermark_ms: int, out: Shown
+    ) -> pl.DataFrame:
+        """Withdraw what was shown before, to the letter, and remember what is shown now."""
+        before = results.select(*self.spec.keys, "__shown").explode("__shown")
+        before = before.filter(pl.col("__shown").is_not_null())
+        if before.height:
+            stored = before.select(*self.spec.keys, pl.col("__shown").struct.unnest())
+            out.results.append(self._result(stored, pane, watermark_ms, retraction=True))
+            out.count("retractions", stored.height)
+        now = pl.struct("__start", "__end", "__panes", *self.spec.aggregates)
+        shown = results.select(now.implode().over(pl.int_range(pl.len())).alias("__shown"))
+        return rows.with_columns(shown["__shown"].cast(self.spec.state_types["__shown"]))
+
+    def _result(self, rows: pl.DataFrame, pane: str, watermark_ms: int, *, retraction: bool) -> pl.DataFrame:
+        end = pl.col("__end")
+        shown = rows.select(
+            *self.spec.keys,
+            to_timestamp(pl.col("__start")).alias("window_start"),
+            pl.when(end < MAX_MS).then(to_timestamp(end)).alias("window_end"),
+            *self.spec.aggregates,
+            pl.lit(pane).alias("pane"),
+            pl.col("__panes").cast(pl.Int32).alias("pane_index"),
+            pl.lit(retraction).alias("is_retraction"),
+            timestamp_lit(watermark_ms).alias("watermark"),
+        )
+        return shown if shown.schema == self.spec.result_types else shown.cast(self.spec.result_types)
+
+
+def _first_tick() -> pl.Expr:
+    """Return the next event-time pane of a window: what it was, or else what its first row to arrive asks for."""
+    tick = pl.col("__tick")
+    return pl.coalesce(tick.filter(pl.col("__fresh") == 0).min(), tick.first()).alias("__tick")
+
+
+def _at_least(count: int | None) -> pl.Expr:
+    return pl.lit(value=False) if count is None else pl.col("__new") >= count

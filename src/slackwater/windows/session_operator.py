@@ -1,0 +1,178 @@
+"""The window aggregate over sessions: intervals of one key that merge while they touch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import polars as pl
+
+from slackwater.aggregates.combine import empty_state
+from slackwater.state.buckets import Buckets
+from slackwater.state.inputs import GroupRows
+from slackwater.state.pieces import StepState
+from slackwater.state.step_time import StepTime
+from slackwater.windows import SessionWindow
+from slackwater.windows.aligned_operator import describe, wake_of
+from slackwater.windows.late_rows import late_rows
+from slackwater.windows.operator import WindowOperator
+from slackwater.windows.panes import Panes, Shown
+from slackwater.windows.spec import WindowSpec
+
+
+class Sessions(WindowOperator):
+    """Keeps the sessions of one step in one key group, and fires them.
+
+    A row is judged after merging: it is late for good only if the whole session it would belong to,
+    with everything the state and this batch know, is forgotten. So rows whose own interval is
+    forgotten come as `suspect` whole rows, and order within a batch does not matter.
+
+    With a maximum length, an earlier row moves the cuts of all that follows it. A merged session cannot
+    be taken apart again, so the state keeps the rows of each instant as a unit of their own until their
+    session is forgotten, and cuts them into sessions whenever it looks at them.
+    """
+
+    def __init__(self, spec: WindowSpec) -> None:
+        assert isinstance(spec.window, SessionWindow)
+        self.spec = spec
+        self.window = spec.window
+        self.panes = Panes(spec)
+        until = pl.col("__end").max().over("__session")
+        if (longest := self.window.max_length_ms) is not None:
+            until = pl.min_horizontal(until, pl.col("__start").min().over("__session") + longest)
+        self._until = until
+        """The end of a row's session."""
+
+    def _advance(self, time: StepTime, state: StepState, out: Shown) -> None:
+        if not state.wakes(time):
+            return
+        rows = self._buckets(state).woken(time)
+        kept = self._shown(self._sessions(rows), lambda sessions: self.panes.advance(sessions, time, out))
+        self._store(kept, state, time.watermark_ms)
+
+    def _add(self, rows: GroupRows, time: StepTime, state: StepState, out: Shown) -> None:
+        spec, buckets = self.spec, self._buckets(state)
+        suspects = rows.frame(spec.name, rows.suspect)
+        behind = rows.frame(spec.name, rows.behind)
+        # Rows of an open interval may be put aside unseen, unless a cut may have completed their session.
+        aside = spec.schedule.is_lazy and (self.window.max_length_ms is None or spec.lateness_ms == 0)
+        if aside:
+            buckets.put_aside(rows.open)
+            opened = None
+        else:
+            opened = rows.frame(spec.name, rows.open)
+        if buckets.is_inbox_full:
+            taken = buckets.everything_near(opened, behind, suspects)
+        elif opened is None and suspects is None and behind is None:
+            return
+        else:
+            taken = buckets.touched(opened, behind, suspects)
+        known = self.panes.known(taken, time)
+        fresh = [self.panes.start(frame) for frame in (opened, behind) if frame is not None]
+        old = 0 if behind is None else behind.height
+        if suspects is not None:
+            accepted = self._judge(suspects, pl.concat([known, *fresh]), time, out)
+            fresh.append(self.panes.start(accepted))
+            old += accepted.height
+        every = self._sessions(pl.concat([known, *fresh]))
+        if old:
+            # A row behind the watermark corrects what was shown, unless its session is open all the same.
+            corrects = every.select("__new", passed=self._until <= time.judge_ms).tail(old)
+            refired = int(corrects.filter("passed")["__new"].sum())
+            out.count("refired", refired)
+            out.count("on_time", int(corrects["__new"].sum()) - refired)
+        kept = self._shown(every, lambda sessions: self.panes.after_rows(sessions, time, out))
+        self._store(kept, state, time.judge_ms)
+
+    def _judge(self, suspects: pl.DataFrame, others: pl.DataFrame, time: StepTime, out: Shown) -> pl.DataFrame:
+        """Send the suspects whose whole session is forgotten to the late output; return the others."""
+        spec = self.spec
+        columns = [*spec.keys, "__start", "__end"]
+        every = pl.concat([suspects.select(columns), others.select(columns)])
+        is_alive = self._sessions(every).select(self._until > time.gone_ms(spec.lateness_ms)).to_series()
+        is_alive = is_alive.head(suspects.height)
+        late = suspects.filter(~is_alive)
+        accepted = suspects.filter(is_alive)
+        if late.height:
+            out.late.append(late_rows(late, spec, time.judge_ms))
+        out.count("late", late.height)
+        return accepted
+
+    def _sessions(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Return `rows` in their order, with `__session` numbering the sessions of all keys."""
+        keys = list(self.spec.keys)
+        rows = rows.with_row_index("__place").sort([*keys, "__start", "__end"], maintain_order=True)
+        reach = pl.col("__end").cum_max().shift(1).over(keys)
+        gap = pl.col("__start") > reach if self.window.touching == "merge" else pl.col("__start") >= reach
+        rows = rows.with_columns(gap.fill_null(value=True).cum_sum().alias("__session"))
+        if self.window.max_length_ms is not None:
+            rows = rows.with_columns(_cut(rows["__session"], rows["__start"], self.window.max_length_ms))
+        return rows.sort("__place").drop("__place")
+
+    def _shown(self, rows: pl.DataFrame, show: Callable[[pl.DataFrame], pl.DataFrame]) -> pl.DataFrame:
+        """Let `show` show panes of the sessions in `rows`, one row each; return what the state keeps of them."""
+        by = [*self.spec.keys, "__session"]
+        if self.window.max_length_ms is None:
+            return show(self.panes.merge(rows, by)).select(self.spec.state_types.names())
+        units = rows.with_columns(self._until.alias("__until"))
+        if self.spec.accumulation != "discarding":
+            # What was shown as part of another session must be shown again as part of this one.
+            began = pl.col("__start").min().over("__session")
+            units = units.with_columns(((pl.col("__new") == 0) & (pl.col("__in") != began)).alias("__moved"))
+            units = units.with_columns(pl.when("__moved").then("__rows").otherwise("__new").alias("__new"))
+        sessions = units.with_columns(pl.col("__until").alias("__end")).drop("__until", "__in", "__rows")
+        return self._units(units, show(self.panes.merge(sessions, by)))
+
+    def _units(self, units: pl.DataFrame, sessions: pl.DataFrame) -> pl.DataFrame:
+        """Return the units of the sessions that are still remembered, each with what became of its session."""
+        spec, types = self.spec, self.spec.state_types
+        fates = [name for name in ("__panes", "__done", "__due", "__tick", "__shown") if name in types]
+        after = sessions.select(
+            "__session", *fates, pl.col("__start").alias("__began"), pl.col("__new").alias("__left")
+        )
+        units = units.drop(fates).join(after, on="__session", how="inner", maintain_order="left")
+        # A session shows all its rows or none.
+        seen = pl.col("__left") == 0
+        changes = [
+            pl.when(seen).then(0).otherwise("__new").cast(pl.Int64).alias("__new"),
+            pl.when(seen).then("__began").otherwise("__in").alias("__in"),
+        ]
+        if "__shown" in types:
+            # One unit carries what was shown, so that it is withdrawn once wherever its units go.
+            first = (pl.col("__start") == pl.col("__began")) & pl.struct("__session", "__start").is_first_distinct()
+            changes.append(pl.when(first).then("__shown").otherwise(pl.lit([], types["__shown"])).alias("__shown"))
+        if spec.accumulation == "discarding":
+            empty = empty_state(spec.row_schema, spec.aggregates, units.height)
+            changes += [pl.when(seen).then(part).otherwise(part.name).alias(part.name) for part in empty]
+        return units.with_columns(changes).select(types.names())
+
+    def _compact(self, time: StepTime, state: StepState, stagger: int) -> None:
+        """Do nothing: sessions are merged whenever one may end, so pieces do not pile up."""
+
+    def _buckets(self, state: StepState) -> Buckets:
+        return Buckets(state, self.spec)
+
+    def _store(self, rows: pl.DataFrame, state: StepState, watermark_ms: int) -> None:
+        end = pl.col("__until" if "__until" in rows.columns else "__end")
+        wake = wake_of(self.spec, end, watermark_ms)
+        self._buckets(state).store(rows, wake, lambda part: {**self._describe(part, watermark_ms), "is_settled": False})
+
+    def _describe(self, rows: pl.DataFrame, watermark_ms: int) -> dict[str, object]:
+        if "__until" in rows.columns:
+            rows = rows.with_columns(pl.col("__until").alias("__end"))
+        return describe(rows, self.spec, watermark_ms)
+
+
+def _cut(chains: pl.Series, starts: pl.Series, longest_ms: int) -> pl.Series:
+    """Return sessions for rows that are sorted by chain and start: each takes what starts before its maximum."""
+    ids, times = chains.to_numpy(), starts.to_numpy()
+    begins = np.flatnonzero(np.diff(ids, prepend=ids[:1] - 1))
+    ends = np.append(begins[1:], len(ids))
+    is_first = np.zeros(len(ids), dtype=bool)
+    is_first[begins] = True
+    # A greedy cut is sequential by nature, cut by cut; only chains that are too long pay for it.
+    too_long = times[ends - 1] - times[begins] >= longest_ms if len(ids) else begins
+    for at, end in zip(begins[too_long].tolist(), ends[too_long].tolist(), strict=True):
+        while (at := at + int(np.searchsorted(times[at:end], times[at] + longest_ms))) < end:
+            is_first[at] = True
+    return pl.Series("__session", np.cumsum(is_first))

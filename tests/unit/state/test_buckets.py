@@ -1,0 +1,101 @@
+"""Buckets: what a batch reads of the state depends on what it touches and wakes, not on what is open besides."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+
+import polars as pl
+import pytest
+
+import slackwater as sw
+from slackwater.memory import engine as memory
+from slackwater.testing import Harness, rows_source
+from slackwater.triggers import Trigger
+
+HOUR = 3_600_000
+START = 100 * HOUR
+
+
+@dataclass
+class Traffic:
+    """Bytes of state that were read, besides the index."""
+
+    read: int = 0
+    reads: list[str] = field(default_factory=list)
+
+
+@pytest.fixture
+def traffic(monkeypatch: pytest.MonkeyPatch) -> Traffic:
+    seen, get = Traffic(), memory.DictStore.get
+
+    def counted(store: memory.DictStore, key: str) -> bytes | None:
+        blob = get(store, key)
+        if blob is not None and key != "index":
+            seen.read += len(blob)
+            seen.reads.append(key)
+        return blob
+
+    monkeypatch.setattr(memory.DictStore, "get", counted)
+    return seen
+
+
+def visits(trigger: Trigger = sw.after_watermark()) -> Harness:  # noqa: B008  a definition never changes
+    stream = sw.stream("s", rows_source("k string, ts long")).event_time("ts", out_of_orderness="1h")
+    results = stream.key_by("k").window(sw.session("1h"), trigger=trigger).aggregate(n=sw.count())
+    ends = [results.to(sw.sinks.memory()), results.late.drop(), stream.dead_letters.drop()]
+    return Harness(sw.Pipeline("p", *ends, key_groups=1))
+
+
+def open_sessions(harness: Harness, many: int) -> None:
+    """Open sessions whose ends are spread over an hour, and let their rows come to rest."""
+    keys = pl.int_range(many, eager=True)
+    rows = pl.DataFrame({"k": "u" + keys.cast(pl.String), "ts": START + keys * HOUR // many})
+    harness.send("s", rows).run_batch()
+    harness.advance_watermark(START)
+
+
+@pytest.mark.parametrize(
+    "trigger", [sw.after_watermark(), sw.after_watermark(early=sw.every("1s"))], ids=["on time", "early"]
+)
+def test_ten_times_the_untouched_sessions_cost_no_more_than_half_as_much_again(
+    traffic: Traffic, trigger: Trigger
+) -> None:
+    cost = {}
+    for many in (20_000, 200_000):
+        harness = visits(trigger)
+        open_sessions(harness, many)
+        traffic.read, step = 0, HOUR // many
+        for batch in range(5):
+            keys = [f"u{many - 1 - batch * 10 - number}" for number in range(10)]
+            harness.send("s", pl.DataFrame({"k": keys, "ts": START + HOUR}))
+            harness.advance_watermark(START + HOUR + (batch + 1) * 10 * step)
+        assert harness.output("s.window").filter(pl.col("pane") == "on_time").height in range(40, 60)
+        cost[many] = traffic.read
+    assert cost[200_000] <= 1.5 * cost[20_000]
+
+
+def test_quiet_batch_reads_nothing(traffic: Traffic) -> None:
+    harness = visits()
+    open_sessions(harness, 1_000)
+    traffic.read = 0
+    harness.run_batch()
+    harness.advance_watermark(START + 1)
+    assert traffic.read == 0
+
+
+def test_state_of_one_piece_without_buckets_is_continued() -> None:
+    """A checkpoint from before there were buckets has all rows of a step in pieces of no bucket."""
+    harness = visits()
+    open_sessions(harness, 1_000)
+    for blobs in harness.engine.state.values():
+        index = json.loads(blobs["index"])
+        for step in index.values():
+            del step["buckets"]
+            step["pieces"] = [entry[:-1] for entry in step["pieces"]]
+        blobs["index"] = json.dumps(index).encode()
+    harness.send("s", pl.DataFrame({"k": ["u1", "u999"], "ts": [START + HOUR, START + HOUR]}))
+    harness.finish()
+    shown = harness.output("s.window")
+    assert shown.height == 1_000
+    assert shown.filter(pl.col("n") == 2)["k"].sort().to_list() == ["u1", "u999"]
