@@ -1,0 +1,42 @@
+"""The catalogue: every error and notice, by its stable code, one file for each part of the system.
+
+An error says the rule that was broken; what was found; what to do. A notice states what happens.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from slackwater.errors.catalogue import (
+    checkpoint,
+    formats,
+    ground,
+    kafka,
+    kafka_sink,
+    postgres_sink,
+    sinks,
+    sources,
+    spark,
+    streams,
+    testing,
+    tools,
+    windows,
+)
+
+_PARTS: Final = (
+    checkpoint.MESSAGES,
+    formats.MESSAGES,
+    ground.MESSAGES,
+    kafka.MESSAGES,
+    kafka_sink.MESSAGES,
+    postgres_sink.MESSAGES,
+    sinks.MESSAGES,
+    sources.MESSAGES,
+    spark.MESSAGES,
+    streams.MESSAGES,
+    testing.MESSAGES,
+    tools.MESSAGES,
+    windows.MESSAGES,
+)
+CATALOGUE: Final[dict[str, str]] = dict(sorted((code, text) for part in _PARTS for code, text in part.items()))
+assert len(CATALOGUE) == sum(map(len, _PARTS)), "a code is in two files"
