@@ -1,6 +1,6 @@
 """Slackwater: event-time stream processing on Spark that never loses an event and never counts one twice."""
 
-from slackwater import formats, kafka, sinks, sources, testing
+from slackwater import formats, kafka, sinks, sources, testing, windows
 from slackwater.aggregates import (
     Accumulator,
     accumulator,
@@ -30,7 +30,7 @@ from slackwater.secrets import secret
 from slackwater.sources.log.writing import LogWriter
 from slackwater.streams import stream
 from slackwater.triggers import after_count, after_watermark, any_of, every, every_event_time, never
-from slackwater.windows import cumulative, global_window, hopping, session, sliding, tumbling
+from slackwater.windows import calendar, cumulative, global_window, hopping, session, sliding, tumbling
 from slackwater.windows.spec import Semantics
 
 __version__ = "0.1.0"
@@ -48,6 +48,7 @@ __all__ = [
     "after_watermark",
     "any_of",
     "approx_distinct",
+    "calendar",
     "collect_list",
     "collect_set",
     "count",
@@ -82,4 +83,5 @@ __all__ = [
     "top",
     "tumbling",
     "variance",
+    "windows",
 ]

@@ -33,7 +33,7 @@ from slackwater.planning.row_functions import (
 from slackwater.sinks.base import DROP, Sink
 from slackwater.sources.base import Source
 from slackwater.triggers import Trigger, after_watermark
-from slackwater.windows import GlobalWindow, SlidingWindow, Window
+from slackwater.windows import Window
 from slackwater.windows.spec import Accumulation, Semantics
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -224,7 +224,7 @@ class KeyedStream:
             raise refuse("NOT_A_TRIGGER", got=repr(trigger))
         if semantics is not None and not isinstance(semantics, Semantics):
             raise refuse("NOT_SEMANTICS", got=repr(semantics))
-        _check_fit(window, trigger, accumulation)
+        window.check_options(trigger, accumulation)
         return WindowedStream(
             keyed=self,
             window=window,
@@ -291,12 +291,3 @@ def _expressions(positional: tuple[Expression, ...], named: Mapping[str, Express
 
 def _written(positional: tuple[Expression, ...], named: Mapping[str, Expression]) -> str:
     return ", ".join([*map(as_written, positional), *(f"{name} = {as_written(expr)}" for name, expr in named.items())])
-
-
-def _check_fit(window: Window, trigger: Trigger, accumulation: Accumulation) -> None:
-    if isinstance(window, GlobalWindow) and trigger == after_watermark():
-        raise refuse("GLOBAL_NEEDS_TRIGGER")
-    if isinstance(window, SlidingWindow) and trigger != after_watermark():
-        raise refuse("SLIDING_TRIGGER", got=trigger)
-    if isinstance(window, SlidingWindow) and accumulation == "discarding":
-        raise refuse("SLIDING_DISCARDING")

@@ -132,7 +132,7 @@ def test_package_above_a_low_module_imports_nothing_higher(name: str) -> None:
     assert not found, "\n".join(found)
 
 
-KNOWN = frozenset({"slackwater.errors", "slackwater.spark.state", "slackwater.windows.assign"})
+KNOWN = frozenset({"slackwater.errors", "slackwater.spark.state", "slackwater.windows.aligned"})
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ KNOWN = frozenset({"slackwater.errors", "slackwater.spark.state", "slackwater.wi
     ],
 )
 def test_an_import_that_points_up_is_found_however_it_is_written(source: str) -> None:
-    found = upward_imports(source, module="slackwater.windows.assign", package="slackwater.windows", modules=KNOWN)
+    found = upward_imports(source, module="slackwater.windows.aligned", package="slackwater.windows", modules=KNOWN)
     assert len(found) == 1
 
 
@@ -167,7 +167,7 @@ def test_an_import_that_points_up_is_found_however_it_is_written(source: str) ->
     ],
 )
 def test_an_import_that_points_down_or_sideways_is_allowed(source: str) -> None:
-    found = upward_imports(source, module="slackwater.windows.assign", package="slackwater.windows", modules=KNOWN)
+    found = upward_imports(source, module="slackwater.windows.aligned", package="slackwater.windows", modules=KNOWN)
     assert not found
 
 

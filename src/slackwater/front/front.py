@@ -24,13 +24,13 @@ from slackwater.formats.dead_letters import PLACE
 from slackwater.front.rows import RowContext, RowFunctions, guarded
 from slackwater.ground.expressions import FAILURES
 from slackwater.ground.times import MIN_MS
-from slackwater.planning.plan import Plan, RowNode, SourcePlan, StepPlan
+from slackwater.planning.plan import Feed, Plan, RowNode, SourcePlan, StepPlan
 from slackwater.sinks.base import Trial
 from slackwater.state import pieces
 from slackwater.state.key_groups import group_of, labels
-from slackwater.state.packets import Kind, Packet, output, stats
+from slackwater.state.packets import Packet, output, stats
 from slackwater.state.packing import pack
-from slackwater.windows.front import WindowFront
+from slackwater.state.step import PortFront
 
 
 @contextmanager
@@ -52,8 +52,8 @@ class Arrivals:
 
     plan: Plan
     clock: Clock
-    fronts: dict[str, WindowFront] = field(default_factory=dict)
-    combined: dict[str, list[pl.DataFrame]] = field(default_factory=dict)
+    fronts: dict[Feed, PortFront] = field(default_factory=dict)
+    kept: dict[Feed, list[pl.DataFrame]] = field(default_factory=dict)
     packets: list[Packet] = field(default_factory=list)
     counts: dict[str, dict[str, int]] = field(default_factory=dict)
     order: str = ""
@@ -66,20 +66,21 @@ class Arrivals:
         """Take the rows that leave a tree of row functions at `node`."""
         for name in node.outputs:
             self.count(name, "rows", self.emit(name, frame, context))
-        for name in node.steps:
-            step = self.plan.by_name[name]
-            front = self.fronts.setdefault(name, WindowFront(step.spec, node.undecoded))
-            guard = partial(guarded, step=name, context=context)
+        for feed in node.feeds:
+            step = self.plan.by_name[feed.step]
+            if feed not in self.fronts:
+                self.fronts[feed] = step.spec.front(feed.port, node.undecoded)
+            guard = partial(guarded, step=step.name, context=context)
             with placed_errors(step):
-                made = front.combine(frame, step_time(step, self.clock), guard)
-            for what, number in made.counts.items():
-                self.count(name, what, number)
-            if made.combined.height:
-                self.combined.setdefault(name, []).append(made.combined)
-            if made.late is not None:
-                self.emit_late(step, made.late, context)
-            if made.suspect is not None:
-                self._by_group(made.suspect, step, "suspect")
+                taken = self.fronts[feed].take(frame, step_time(step, self.clock), guard)
+            for what, number in taken.counts.items():
+                self.count(step.name, what, number)
+            if taken.kept.height:
+                self.kept.setdefault(feed, []).append(taken.kept)
+            if taken.late is not None:
+                self.emit_late(step, taken.late, context)
+            for channel, rows in taken.whole.items():
+                self._by_group(rows, feed, channel)
 
     def emit(self, name: str, frame: pl.DataFrame, context: RowContext) -> int:
         """Send rows to an output, and those that its sinks cannot write to the dead letters; return how many went."""
@@ -95,16 +96,13 @@ class Arrivals:
 
     def flush(self) -> list[Packet]:
         """Merge what the chunks so far gave, and return it with everything else as packets."""
-        for name, parts in self.combined.items():
-            step = self.plan.by_name[name]
+        for feed, parts in self.kept.items():
+            step = self.plan.by_name[feed.step]
             with placed_errors(step):
-                rows = self.fronts[name].merge(parts)
-            behind = rows["__end"] <= step_time(step, self.clock).judge_ms
-            if behind.any():
-                self._by_group(rows.filter(behind), step, "behind")
-                rows = rows.filter(~behind)
-            self._by_group(rows, step, "open")
-        packets, self.packets, self.combined = self.packets, [], {}
+                merged = self.fronts[feed].merge(parts, step_time(step, self.clock))
+            for channel, rows in merged.items():
+                self._by_group(rows, feed, channel)
+        packets, self.packets, self.kept = self.packets, [], {}
         return packets
 
     def count(self, name: str, what: str, number: int) -> None:
@@ -132,9 +130,10 @@ class Arrivals:
         for labels_, part in ways:
             self.packets += output(part, name, f"{self.order}/{len(self.packets):06d}", labels_)
 
-    def _by_group(self, rows: pl.DataFrame, step: StepPlan, kind: Kind) -> None:
-        for (label,), part in self._grouped(rows, list(step.spec.keys)):
-            self._pack(part, label, step.name, kind)
+    def _by_group(self, rows: pl.DataFrame, feed: Feed, channel: str) -> None:
+        keys = self.plan.by_name[feed.step].spec.ports[feed.port].keys
+        for (label,), part in self._grouped(rows, list(keys)):
+            self._pack(part, label, feed.step, channel)
 
     def _grouped(self, rows: pl.DataFrame, by: list[str]) -> list[tuple[tuple[int, ...], pl.DataFrame]]:
         """Return the parts of `rows` with the labels of their key groups, by the hash of some columns."""
@@ -145,19 +144,19 @@ class Arrivals:
         parts = grouped.partition_by("__group", include_key=False, as_dict=True, maintain_order=True)
         return [((known[group],), part) for (group,), part in parts.items()]
 
-    def _pack(self, rows: pl.DataFrame, label: int, step: str, kind: Kind) -> None:
+    def _pack(self, rows: pl.DataFrame, label: int, step: str, channel: str) -> None:
         payload = pack(rows, step)
         if len(payload) > pieces.MOST_BYTES and rows.height > 1:
             # A packet may become a piece of state as it is, so it has the same limit.
             half = rows.height // 2
-            self._pack(rows[:half], label, step, kind)
-            self._pack(rows[half:], label, step, kind)
+            self._pack(rows[:half], label, step, channel)
+            self._pack(rows[half:], label, step, channel)
             return
         ends = rows["__end"]
         self.packets.append(
             Packet(
                 label,
-                kind,
+                channel,
                 step,
                 f"{self.order}/{len(self.packets):06d}",
                 rows.height,

@@ -71,7 +71,7 @@ class RowFunctions:
     def _visit(self, node: RowNode, frame: pl.DataFrame, context: RowContext, arrive: Arrive) -> None:
         if node.op is not None:
             frame = self._apply(node, node.op, frame, context)
-        if node.outputs or node.steps:
+        if node.outputs or node.feeds:
             arrive(node, frame, context)
         for child in node.children:
             self._visit(child, frame, context, arrive)

@@ -17,16 +17,10 @@ from slackwater.clock.step_times import step_time
 from slackwater.front.front import Arrivals, placed_errors
 from slackwater.front.rows import RowContext, RowFunctions
 from slackwater.planning.plan import Plan, StepPlan
-from slackwater.state.inputs import Blob, GroupRows
 from slackwater.state.key_groups import labels
-from slackwater.state.packets import Packet, stats, tick
+from slackwater.state.packets import OUTPUT, STATS, TICK, Packet, stats, tick
 from slackwater.state.pieces import StepState, Store
-from slackwater.windows import SessionWindow, SlidingWindow
-from slackwater.windows.aligned_operator import AlignedWindows
-from slackwater.windows.operator import WindowOperator
-from slackwater.windows.session_operator import Sessions
-from slackwater.windows.sliding_operator import SlidingWindows
-from slackwater.windows.spec import WindowSpec
+from slackwater.state.step import StepRows
 
 INDEX: Final = "index"
 
@@ -38,25 +32,18 @@ class Stage:
         self.plan = plan
         self.number = number
         self.steps = [step for step in plan.steps if step.stage == number]
-        self.operators = {step.name: operator(step.spec) for step in self.steps}
+        self.operators = {step.name: step.spec.operator() for step in self.steps}
         self.functions = {step.name: RowFunctions(step.results) for step in self.steps}
         self.is_last = number == plan.stages - 1
 
     def run(self, key_group: int, packets: Iterable[Packet], store: Store, clock: Clock) -> Iterator[Packet]:
         """Run one batch of one key group; `packets` come in any order, as shuffles deliver them."""
-        rows = {step.name: GroupRows() for step in self.steps}
+        rows = {step.name: StepRows() for step in self.steps}
         for packet in packets:
-            if packet.kind == "tick":
+            if packet.kind == TICK:
                 continue
-            if packet.target in rows and packet.kind in ("open", "behind", "suspect"):
-                blob = Blob(
-                    order=packet.order,
-                    rows=packet.rows,
-                    min_end_ms=packet.min_end_ms,
-                    max_end_ms=packet.max_end_ms,
-                    payload=packet.payload or b"",
-                )
-                getattr(rows[packet.target], packet.kind).append(blob)
+            if packet.target in rows and packet.kind not in (OUTPUT, STATS):
+                rows[packet.target].add(packet)
             else:
                 yield packet
         index = json.loads(store.get(INDEX) or b"{}")
@@ -76,9 +63,7 @@ class Stage:
         if arrivals.counts or key_group == labels(self.plan.key_groups)[0] or any(s.pieces for s in states.values()):
             yield self._stats(key_group, arrivals, states)
 
-    def _step(self, step: StepPlan, key_group: int, rows: GroupRows, state: StepState, arrivals: Arrivals) -> None:
-        for blobs in (rows.open, rows.behind, rows.suspect):
-            blobs.sort(key=lambda blob: blob.order)
+    def _step(self, step: StepPlan, key_group: int, rows: StepRows, state: StepState, arrivals: Arrivals) -> None:
         time = step_time(step, arrivals.clock)
         with placed_errors(step):
             shown = self.operators[step.name].run(rows, time, state, stagger=key_group)
@@ -98,13 +83,13 @@ class Stage:
     def _placed(self, results: pl.DataFrame, step: StepPlan, key_group: int, clock: Clock) -> pl.DataFrame:
         """Return results with what rows on their way to a next step, or to the dead letters, need."""
         node = step.results
-        if not (node.steps or node.children or any(self.plan.trials[name] for name in node.outputs)):
+        if not (node.feeds or node.children or any(self.plan.trials[name] for name in node.outputs)):
             return results
-        # A result's event time is the last instant of its window. Its place (group, batch, number) breaks ties
-        # of time, so it is its own, and the same when the batch is run again; the order as shown is not.
-        results = results.sort([*step.spec.keys, "window_start", "window_end"], maintain_order=True)
+        # A result's place (group, batch, number) breaks ties of time, so it is its own, and the same when the batch
+        # is run again; the order as shown is not.
+        results = results.sort(step.spec.result_order, maintain_order=True)
         return results.with_columns(
-            (pl.col("window_end").dt.epoch("ms") - 1).alias("__ts"),
+            step.spec.event_time.alias("__ts"),
             pl.lit(f"{step.name}/{key_group:06d}").alias("__part"),
             ((clock.batch << 32) + pl.int_range(pl.len(), dtype=pl.Int64)).alias("__off"),
             pl.lit(clock.now, dtype=pl.Int64).alias("__ingested"),
@@ -121,12 +106,3 @@ class Stage:
         }
         facts: dict[str, Any] = {"now_ms": arrivals.clock.now, "counts": arrivals.counts, "state": held}
         return stats(facts, f"keyed/{self.number}/{key_group}", (key_group,))
-
-
-def operator(spec: WindowSpec) -> WindowOperator:
-    """Return the operator for a step's window."""
-    if isinstance(spec.window, SessionWindow):
-        return Sessions(spec)
-    if isinstance(spec.window, SlidingWindow):
-        return SlidingWindows(spec)
-    return AlignedWindows(spec)

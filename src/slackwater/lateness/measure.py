@@ -147,11 +147,11 @@ def _unmeasurable(source: SourcePlan) -> str:
 def _until_time(node: RowNode) -> RowNode | None:
     """Return the way from `node` to where the stream takes its time, all branches cut off."""
     if isinstance(node.op, TakeTime):
-        return replace(node, children=(), steps=(), outputs=("times",))
+        return replace(node, children=(), feeds=(), outputs=("times",))
     for child in node.children:
         below = _until_time(child)
         if below is not None:
-            return replace(node, children=(below,), steps=(), outputs=())
+            return replace(node, children=(below,), feeds=(), outputs=())
     return None
 
 

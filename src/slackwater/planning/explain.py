@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from slackwater.formats.schemas import shown, spark_type
+from slackwater.formats.schemas import shown
 from slackwater.ground.durations import render_ms
 from slackwater.planning.plan import OutputPlan, Plan, RowNode, SourcePlan, StepPlan
 from slackwater.planning.row_functions import Decode, Map, RowOp, Select, TakeTime, Validate, Where, WithColumns
@@ -46,7 +46,7 @@ def _tree(node: RowNode, plan: Plan, outputs: dict[str, OutputPlan], indent: str
         indent += "  "
     for name in node.outputs:
         lines += _output(outputs[name], indent, "rows" if node.op is not None else outputs[name].kind)
-    for name in node.steps:
+    for name, _ in node.feeds:
         lines += _step(plan.by_name[name], plan, outputs, indent)
     for child in node.children:
         lines += _tree(child, plan, outputs, indent)
@@ -54,17 +54,11 @@ def _tree(node: RowNode, plan: Plan, outputs: dict[str, OutputPlan], indent: str
 
 
 def _step(step: StepPlan, plan: Plan, outputs: dict[str, OutputPlan], indent: str) -> list[str]:
-    spec = step.spec
     inner = indent + "    "
-    behind = f", behind the sources by {render_ms(step.delay_ms)}" if step.delay_ms else ""
-    lines = [
-        f"{indent}└ step {step.name}   [stage {step.stage}]",
-        f"{inner}key       {', '.join(spec.keys)}",
-        f"{inner}window    {spec.window}, allowed lateness {render_ms(spec.lateness_ms)}{behind}",
-        f"{inner}trigger   {spec.schedule}",
-        f"{inner}panes     {spec.accumulation}",
-        *(f"{inner}computes  {alias}: {spark_type(dtype, alias)}" for alias, dtype in spec.aggregate_types.items()),
-    ]
+    lines = [f"{indent}└ step {step.name}   [stage {step.stage}]"]
+    lines += [f"{inner}{label:<9} {text}" for label, text in step.spec.describe()]
+    if step.delay_ms:
+        lines.append(f"{inner}watermark behind the sources by {render_ms(step.delay_ms)}")
     lines += _tree(step.results, plan, outputs, inner)
     lines += _output(outputs[step.late], inner, "late")
     if step.dead_letters not in {source.dead_letters for source in plan.sources}:

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass
 from functools import cached_property
-from types import CodeType
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import polars as pl
 
 from slackwater.formats.undecoded import Undecoded
+from slackwater.ground.stable_text import stable_text
 from slackwater.planning.row_functions import RowOp, TakeTime
 from slackwater.sinks.base import Sink, Slot, Trial
 from slackwater.sources.base import Source
-from slackwater.windows.spec import WindowSpec
+from slackwater.state.step import KeyedStep
+
+
+class Feed(NamedTuple):
+    """A port of a keyed step that takes rows."""
+
+    step: str
+    port: str
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -29,7 +36,7 @@ class RowNode:
     """The user's columns after the function."""
     children: tuple[RowNode, ...] = ()
     outputs: tuple[str, ...] = ()
-    steps: tuple[str, ...] = ()
+    feeds: tuple[Feed, ...] = ()
     """The keyed steps that take the rows from here."""
     undecoded: Undecoded | None = None
     """The columns of these rows that were left out in the decoding, because no step looks at them."""
@@ -50,7 +57,7 @@ class SourcePlan:
 class StepPlan:
     """One keyed step."""
 
-    spec: WindowSpec
+    spec: KeyedStep
     stage: int
     """0 takes rows from sources; 1 takes results of stage 0; …"""
     sources: tuple[str, ...]
@@ -118,23 +125,13 @@ class Plan:
     @cached_property
     def layout(self) -> dict[str, dict[str, str]]:
         """What each step's state looks like; a checkpoint can only be continued by an equal one."""
-        return {
-            step.name: {
-                "stage": str(step.stage),
-                "keys": ", ".join(f"{key} {step.spec.row_schema[key]}" for key in step.spec.keys),
-                "window": _text(step.spec.window),
-                "accumulation": step.spec.accumulation,
-                "aggregates": repr(step.spec.aggregates),
-                "state": ", ".join(f"{name} {dtype}" for name, dtype in step.spec.state_types.items()),
-            }
-            for step in self.steps
-        }
+        return {step.name: {"stage": str(step.stage), **step.spec.layout} for step in self.steps}
 
     @cached_property
     def fingerprint(self) -> str:
         """A hash of everything that decides what a batch's rows become."""
         said: list[str] = [self.name, str(self.key_groups), str(sorted(self.layout.items()))]
-        said += [repr((step.spec.lateness_ms, step.spec.schedule, step.spec.semantics)) for step in self.steps]
+        said += [step.spec.rules for step in self.steps]
         for root in (*(source.rows for source in self.sources), *(step.results for step in self.steps)):
             said += _described(root)
         said += [f"{output} {trial.rule}" for output, trials in self.trials.items() for trial in trials]
@@ -142,12 +139,12 @@ class Plan:
 
 
 def _described(node: RowNode) -> list[str]:
-    said = [f"{node.step} {_op_text(node.op)} {dict(node.schema)} {node.outputs} {node.steps}"]
+    said = [f"{node.step} {_opstable_text(node.op)} {dict(node.schema)} {node.outputs} {node.feeds}"]
     return said + [line for child in node.children for line in _described(child)]
 
 
-def _op_text(op: RowOp | None) -> str:
-    return "" if op is None else f"{_text(op)} {[_digest(part) for part in _expressions(vars(op))]}"
+def _opstable_text(op: RowOp | None) -> str:
+    return "" if op is None else f"{stable_text(op)} {[_digest(part) for part in _expressions(vars(op))]}"
 
 
 def _expressions(value: object) -> list[pl.Expr]:
@@ -165,18 +162,3 @@ def _digest(expression: pl.Expr) -> str:
         return hashlib.sha256(expression.meta.serialize()).hexdigest()[:16]
     except pl.exceptions.PolarsError:
         return ""  # it holds a Python function
-
-
-def _text(value: object) -> str:
-    """Return `value` as text that is the same in every process; a plain repr may hold an address."""
-    code = value if isinstance(value, CodeType) else getattr(value, "__code__", None)
-    if isinstance(code, CodeType):
-        return f"{code.co_code.hex()}{code.co_names}{_text(code.co_consts)}"
-    if isinstance(value, Mapping):
-        return f"({', '.join(f'{name}={_text(item)}' for name, item in value.items())})"
-    if isinstance(value, tuple | list | frozenset):
-        texts = map(_text, value)
-        return f"({', '.join(sorted(texts) if isinstance(value, frozenset) else texts)})"
-    if is_dataclass(value) and not isinstance(value, type):
-        return f"{type(value).__name__}{_text(vars(value))}"
-    return str(value)

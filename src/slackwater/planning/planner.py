@@ -11,9 +11,9 @@ import polars as pl
 from slackwater.aggregates.base import Aggregate
 from slackwater.errors import refuse
 from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA
-from slackwater.ground.expressions import check_clear, check_column_name, one_type, unknown_column
+from slackwater.ground.expressions import check_clear, check_column_name, unknown_column
 from slackwater.ground.folders import lies_in
-from slackwater.planning.plan import OutputPlan, Plan, RowNode, SourcePlan, StepPlan
+from slackwater.planning.plan import Feed, OutputPlan, Plan, RowNode, SourcePlan, StepPlan
 from slackwater.planning.pruning import without_unread
 from slackwater.planning.row_functions import RowOp, TakeTime
 from slackwater.planning.row_schemas import schema_after
@@ -21,8 +21,7 @@ from slackwater.sinks.base import EVERYTHING, Change, Delivery, Sink, Slot
 from slackwater.sources.base import Source
 from slackwater.streams import Ended, Step, Stream
 from slackwater.triggers import schedule
-from slackwater.windows import GlobalWindow, SessionWindow
-from slackwater.windows.spec import WindowSpec
+from slackwater.windows.spec import ROWS, WindowSpec
 
 RESERVED_RESULTS = ("window_start", "window_end", "pane", "pane_index", "is_retraction", "watermark")
 _CHANGES: dict[Change, str] = {"append": "new rows", "update": "updates", "retract": "retractions"}
@@ -136,17 +135,18 @@ class _Planner:
         self, node: RowNode, paths: Iterable[tuple[tuple[RowOp, ...], str, str]], *, is_bytes: bool, has_time: bool
     ) -> RowNode:
         """Return `node` with everything that hangs on it, each row function checked against its input."""
-        outputs, steps, below = [], [], {}  # type: ignore[var-annotated]  # seen from what is added
+        outputs, feeds, below = [], [], {}  # type: ignore[var-annotated]  # seen from what is added
         for ops, kind, name in paths:
             if ops:
                 below.setdefault(id(ops[0]), (ops[0], []))[1].append((ops[1:], kind, name))
                 continue
             if is_bytes:
                 raise refuse("DECODE_MISSING", stream=node.step)
-            (outputs if kind == "output" else steps).append(name)
             if kind == "output":
+                outputs.append(name)
                 self._output(name, node.schema)
             else:
+                feeds.append(Feed(name, ROWS))
                 if not has_time:
                     raise refuse("EVENT_TIME_MISSING", step=name, stream=node.step.split(".")[0])
                 self._specify(name, node.schema)
@@ -166,7 +166,7 @@ class _Planner:
             schema=node.schema,
             children=tuple(children),
             outputs=tuple(outputs),
-            steps=tuple(steps),
+            feeds=tuple(feeds),
         )
 
     def _specify(self, name: str, schema: pl.Schema) -> None:
@@ -185,7 +185,7 @@ class _Planner:
             aggregates=dict(step.aggregates),
             semantics=windowed.semantics,
         )
-        if isinstance(spec.window, GlobalWindow) and spec.lateness_ms:
+        if not spec.window.has_end and spec.lateness_ms:
             raise refuse("GLOBAL_LATENESS", step=name)
         results = spec.result_types  # types of all aggregates are checked here
         before = windowed.keyed.stream.origin
@@ -215,10 +215,7 @@ class _Planner:
 
     def _upstream(self, before: str, step: str) -> StepPlan:
         upstream = self.plans[before]
-        if upstream.spec.may_update and upstream.spec.accumulation != "discarding":
-            raise refuse("CHAIN_UPDATES", step=step, before=before)
-        if isinstance(upstream.spec.window, GlobalWindow):
-            raise refuse("CHAIN_GLOBAL", step=step, before=before)
+        upstream.spec.check_next(step)
         return upstream
 
     def _output(self, name: str, schema: pl.Schema) -> None:
@@ -266,20 +263,16 @@ class _Planner:
     def _check_takes(self, output: OutputPlan) -> tuple[str, ...]:
         """Refuse results that a sink cannot take; return the columns they are keyed by."""
         [owner] = [step for step in self.plans.values() if output.name in _outputs_below(step.results)]
-        spec = owner.spec
-        need: Change = "append"
-        if spec.accumulation == "retracting":
-            need = "retract"
-        elif spec.may_update and spec.accumulation == "accumulating":
-            need = "update"
+        spec, need = owner.spec, owner.spec.emits
         for sink in output.sinks:
             if need not in sink.takes:
                 takes = " and ".join(_CHANGES[change] for change in _CHANGES if change in sink.takes)
                 how = f" ({sink.for_retractions})" if need == "retract" and sink.for_retractions else ""
                 facts = {"output": output.name, "sink": sink, "need": _CHANGES[need], "takes": takes, "how": how}
                 raise refuse("SINK_CANNOT_TAKE", **facts)
-            if spec.may_update and sink.replaced_by:
-                _check_replaces(sink, spec, output.name)
+            if sink.replaced_by:
+                key = ", ".join(sink.replaced_by)
+                spec.check_replaces(sink.replaced_by, output=output.name, sink=sink, key=key)
         return spec.keys
 
 
@@ -293,17 +286,6 @@ def _check_apart(mine: tuple[str, str], other: tuple[str, str]) -> None:
         (inner, who), (outer, whose) = (mine, other) if is_inside else (other, mine)
         how = "is the folder" if is_inside and is_around else "lies in"
         raise refuse("FOLDERS_NESTED", inner=inner, who=who, how=how, outer=outer, other=whose)
-
-
-def _check_replaces(sink: Sink, spec: WindowSpec, output: str) -> None:
-    """Refuse panes that would be wrong in a table of which each row replaces the one before."""
-    facts = {"output": output, "sink": sink, "key": ", ".join(sink.replaced_by)}
-    if spec.accumulation == "discarding" and "pane_index" not in sink.replaced_by:
-        raise refuse("SINK_KEEPS_LAST_PANE", **facts)
-    # A window that moved is another row of the table, and nothing would ever replace the one it was.
-    of_windows = {"window_start", "window_end"} & {*sink.replaced_by}
-    if spec.accumulation == "accumulating" and isinstance(spec.window, SessionWindow) and of_windows:
-        raise refuse("SINK_KEEPS_MERGED_SESSIONS", **facts)
 
 
 def _check_promise(sink: Sink, output: str) -> None:
@@ -327,10 +309,7 @@ def _check_columns(step: Step, schema: pl.Schema) -> None:
         is_own = column == "watermark" and isinstance(keyed.stream.origin, Step)
         if column in RESERVED_LATE and not is_own:
             raise refuse("LATE_COLUMN_TAKEN", step=name, column=column)
-    if isinstance(window, SessionWindow) and window.gap_expr is not None:
-        dtype = one_type(schema, window.gap_expr, step=name)
-        if not dtype.is_integer():
-            raise refuse("SESSION_GAP_TYPE", step=name, got=window.gap_expr, dtype=dtype)
+    window.check(schema, step=name)
     for alias, aggregate in step.aggregates.items():
         _check_aggregate(step, alias, aggregate, schema)
 

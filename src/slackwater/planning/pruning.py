@@ -10,11 +10,10 @@ import polars as pl
 from slackwater.formats.undecoded import Undecoded
 from slackwater.planning.plan import RowNode
 from slackwater.planning.row_functions import Decode, Map, RowOp, Select, TakeTime, Validate, Where, WithColumns
-from slackwater.windows import SessionWindow
-from slackwater.windows.spec import WindowSpec
+from slackwater.state.step import KeyedStep
 
 
-def without_unread(node: RowNode, specs: Mapping[str, WindowSpec]) -> RowNode:
+def without_unread(node: RowNode, specs: Mapping[str, KeyedStep]) -> RowNode:
     """Return a source's tree of row functions with every decoding narrowed to what is read after it.
 
     A column that is left out is one that no function, key or aggregate reads or replaces, and that no output of rows
@@ -23,7 +22,7 @@ def without_unread(node: RowNode, specs: Mapping[str, WindowSpec]) -> RowNode:
     return replace(node, children=tuple(_narrowed(child, specs) for child in node.children))
 
 
-def _narrowed(node: RowNode, specs: Mapping[str, WindowSpec]) -> RowNode:
+def _narrowed(node: RowNode, specs: Mapping[str, KeyedStep]) -> RowNode:
     if not isinstance(node.op, Decode):
         return node
     form, read = node.op.format, _read_below(node, specs)
@@ -36,21 +35,20 @@ def _told(node: RowNode, undecoded: Undecoded) -> RowNode:
     return replace(node, children=children, undecoded=undecoded)
 
 
-def _read_below(node: RowNode, specs: Mapping[str, WindowSpec]) -> set[str]:
+def _read_below(node: RowNode, specs: Mapping[str, KeyedStep]) -> set[str]:
     """Return the columns that are read, replaced or sent on somewhere below `node`."""
     read = set(node.schema) if node.outputs else set[str]()
-    for step in node.steps:
-        read |= _read_by_step(specs[step])
+    for step, port in node.feeds:
+        read |= _read_by_step(specs[step], port)
     for child in node.children:
         assert child.op is not None
         read |= _read_by(child.op, node.schema) | _read_below(child, specs)
     return read
 
 
-def _read_by_step(spec: WindowSpec) -> set[str]:
-    gaps = [spec.window.gap_expr] if isinstance(spec.window, SessionWindow) else []
-    inputs = [expr for aggregate in spec.aggregates.values() for expr in aggregate.inputs()]
-    return {*spec.keys, *_roots([*inputs, *(gap for gap in gaps if gap is not None)], spec.row_schema)}
+def _read_by_step(step: KeyedStep, port: str) -> set[str]:
+    taken = step.ports[port]
+    return {*taken.keys, *_roots(step.reads(port), taken.schema)}
 
 
 def _read_by(op: RowOp, schema: pl.Schema) -> set[str]:

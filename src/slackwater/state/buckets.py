@@ -3,7 +3,7 @@
 Keys are hashed onto buckets; there are more of them as the state grows. In a bucket, rows that must be looked at soon
 lie in small pieces, and those with time in large ones. New rows wait in the inbox, which is one for all buckets:
 
-1. `put_aside` adds a packed frame to the inbox, unread.
+1. `put_aside` adds packets to the inbox, unread.
 2. `woken` takes what the clock calls for: of a bucket that rows wait for, or that a row of the inbox wakes, everything;
    of another one the pieces that wake.
 3. `touched` takes everything of the buckets that some rows belong to, and what waits for them.
@@ -21,7 +21,7 @@ import numpy as np
 import polars as pl
 
 from slackwater.ground.stable_hash import hash_columns
-from slackwater.state.inputs import Blob
+from slackwater.state.packets import Packet
 from slackwater.state.pieces import COMPACT_AT, INBOX, Describe, Layout, Piece, StepState
 from slackwater.state.step_time import StepTime
 
@@ -44,11 +44,9 @@ class Buckets:
         self.state = state
         self.layout = layout
 
-    def put_aside(self, blobs: list[Blob]) -> None:
+    def put_aside(self, packets: list[Packet]) -> None:
         """Add packed rows to the inbox."""
-        for blob in blobs:
-            facts = {"min_end_ms": blob.min_end_ms, "max_end_ms": blob.max_end_ms, "wake_ms": blob.min_end_ms}
-            self.state.append_blob(blob.payload, rows=blob.rows, bucket=INBOX, **facts)
+        self.state.append_packets(packets)
 
     @property
     def is_inbox_full(self) -> bool:

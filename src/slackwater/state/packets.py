@@ -9,14 +9,15 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Iterable
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import polars as pl
 import pyarrow as pa
 
 from slackwater.state.packing import pack
 
-Kind = Literal["tick", "open", "behind", "suspect", "output", "stats"]
+TICK, OUTPUT, STATS = "tick", "output", "stats"
+"""Kinds of packets besides rows for a keyed step, whose kind is the channel that their port has sent them by."""
 MOST_ROWS: Final = 100_000
 """Rows of an output packet; keeps every packet, and so every task's memory, bounded."""
 
@@ -26,13 +27,13 @@ class Packet(NamedTuple):
 
     key_group: int
     """The group's label, see `key_groups.labels`."""
-    kind: Kind
+    kind: str
     target: str
     order: str
     """Places rows as in the log: partition, offset, chunk."""
     rows: int
     min_end_ms: int
-    """The smallest window end inside."""
+    """The smallest `__end` of the rows inside."""
     max_end_ms: int
     payload: bytes | None
 
@@ -64,7 +65,7 @@ def to_arrow(packets: Iterable[Packet]) -> pa.RecordBatch:
 
 def tick(key_group: int) -> Packet:
     """Make a key group look at the clock, though it may have no rows."""
-    return Packet(key_group, "tick", "", "", 0, 0, 0, None)
+    return Packet(key_group, TICK, "", "", 0, 0, 0, None)
 
 
 def output(frame: pl.DataFrame, name: str, order: str, labels: tuple[int, ...]) -> list[Packet]:
@@ -78,11 +79,11 @@ def output(frame: pl.DataFrame, name: str, order: str, labels: tuple[int, ...]) 
         part = frame[start : start + MOST_ROWS]
         place = f"{order}/{number:06d}"
         label = labels[zlib.crc32(f"{name}/{place}".encode()) % len(labels)]
-        packets.append(Packet(label, "output", name, place, part.height, 0, 0, pack(part, name)))
+        packets.append(Packet(label, OUTPUT, name, place, part.height, 0, 0, pack(part, name)))
     return packets
 
 
 def stats(facts: dict[str, Any], order: str, labels: tuple[int, ...]) -> Packet:
     """Return a task's statistics as a packet."""
     label = labels[zlib.crc32(order.encode()) % len(labels)]
-    return Packet(label, "stats", "", order, 0, 0, 0, json.dumps(facts).encode())
+    return Packet(label, STATS, "", order, 0, 0, 0, json.dumps(facts).encode())

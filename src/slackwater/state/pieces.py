@@ -14,6 +14,7 @@ from typing import Any, Final, Protocol
 import polars as pl
 
 from slackwater.ground.times import MAX_MS
+from slackwater.state.packets import Packet
 from slackwater.state.packing import pack, unpack
 from slackwater.state.step_time import StepTime
 
@@ -120,6 +121,12 @@ class StepState:
         self.pieces.append(Piece(seq=self.next_seq, bytes=len(blob), **facts))
         self.next_seq += 1
         self.is_changed = True
+
+    def append_packets(self, packets: Iterable[Packet]) -> None:
+        """Store packets as they are, each as a piece that wakes with its first row."""
+        for packet in packets:
+            facts = {"min_end_ms": packet.min_end_ms, "max_end_ms": packet.max_end_ms, "wake_ms": packet.min_end_ms}
+            self.append_blob(packet.payload or b"", rows=packet.rows, **facts)
 
     def take(self, pieces: Iterable[Piece]) -> list[pl.DataFrame]:
         """Remove `pieces` and return their frames, oldest first."""

@@ -34,8 +34,7 @@ from slackwater.testing.cases import (
 )
 from slackwater.testing.harness import Harness
 from slackwater.testing.replays import REPLAYS, Mismatch, Replay, Runner, StepOutput, depends_on_batches, replay
-from slackwater.windows import SessionWindow, SlidingWindow
-from slackwater.windows.assign import windows_of
+from slackwater.windows import AlignedWindow
 
 _AT_ONCE: Final = 3
 _END_OF_TIME_MS: Final = 10**18
@@ -125,10 +124,10 @@ def _check_assignment(case: Case) -> list[str]:
     found = []
     for number, step in enumerate(case["steps"]):
         [event] = step["events"]
-        if isinstance(window, SessionWindow | SlidingWindow):
+        if not isinstance(window, AlignedWindow):
             actual = [(event["ts_ms"], event["ts_ms"] + event.get("gap_ms", definition["gap_ms"]))]
         else:
-            actual = windows_of(window, event["ts_ms"])
+            actual = window.windows_of(event["ts_ms"])
         expected = sorted(map(tuple, step["expect_windows"]))
         if actual != expected:
             found.append(f"step {number}, windows\n  expected: {expected}\n  actual:   {actual}")

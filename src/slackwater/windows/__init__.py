@@ -1,22 +1,18 @@
-"""Window definitions, and which windows a row belongs to."""
+"""Windows: the kinds that users write, and the window step: panes, late rows, the FRONT and the KEYED part."""
 
-from slackwater.windows.definitions import (
-    CumulativeWindow,
-    GlobalWindow,
-    HoppingWindow,
-    SessionWindow,
-    SlidingWindow,
-    TumblingWindow,
-    Window,
-    cumulative,
-    global_window,
-    hopping,
-    session,
-    sliding,
-    tumbling,
-)
+from slackwater.windows.aligned import AlignedWindow
+from slackwater.windows.base import Window
+from slackwater.windows.calendar import CalendarWindow, calendar
+from slackwater.windows.cumulative import CumulativeWindow, cumulative
+from slackwater.windows.global_window import GlobalWindow, global_window
+from slackwater.windows.hopping import HoppingWindow, hopping
+from slackwater.windows.session import SessionWindow, session
+from slackwater.windows.sliding import SlidingWindow, sliding
+from slackwater.windows.tumbling import TumblingWindow, tumbling
 
 __all__ = [
+    "AlignedWindow",
+    "CalendarWindow",
     "CumulativeWindow",
     "GlobalWindow",
     "HoppingWindow",
@@ -24,6 +20,7 @@ __all__ = [
     "SlidingWindow",
     "TumblingWindow",
     "Window",
+    "calendar",
     "cumulative",
     "global_window",
     "hopping",

@@ -7,7 +7,6 @@ from typing import Final
 import polars as pl
 
 from slackwater.ground.times import timestamp_lit, to_timestamp
-from slackwater.windows import CumulativeWindow, HoppingWindow
 from slackwater.windows.spec import WindowSpec
 
 ORIGIN: Final = ("__part", "__off", "__ingested", "__payload", "__key", "__headers")
@@ -18,11 +17,7 @@ def late_rows(rows: pl.DataFrame, spec: WindowSpec, watermark_ms: int) -> pl.Dat
 
     What says where a row came from stays with it, for a late row may yet become a dead letter.
     """
-    copies = pl.int_ranges(0, pl.col("__many")) if "__many" in rows.columns else pl.int_ranges(0, pl.lit(1))
-    shift = copies * spec.window.every_ms if isinstance(spec.window, HoppingWindow | CumulativeWindow) else copies
-    start, end = pl.col("__start"), pl.col("__end")
-    starts = start - shift if isinstance(spec.window, HoppingWindow) else start - copies * 0
-    ends = end + shift if isinstance(spec.window, CumulativeWindow) else end - shift
+    starts, ends = spec.window.missed()
     carried = [name for name in ORIGIN if name in rows.columns]
     numbered = rows.select(
         *carried,

@@ -6,33 +6,19 @@ all that is known of the window is merged into it. Every window type uses this o
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Final
 
 import polars as pl
 
 from slackwater.aggregates.combine import empty_state, finish, merge_states
 from slackwater.ground.times import MAX_MS, timestamp_lit, to_timestamp
+from slackwater.state.step import Emitted
 from slackwater.state.step_time import StepTime
 from slackwater.windows.spec import WindowSpec
 
 MOST_TICKS: Final = 1_000
 """Panes by event time that one window shows in one batch; the ticks after them show nothing new."""
 _TRUE = pl.lit(value=True)
-
-
-@dataclass
-class Shown:
-    """What a step emits in one batch: result frames in the order they were shown, and counts."""
-
-    results: list[pl.DataFrame] = field(default_factory=list)
-    late: list[pl.DataFrame] = field(default_factory=list)
-    counts: dict[str, int] = field(default_factory=dict)
-
-    def count(self, what: str, number: int) -> None:
-        """Add `number` to the count `what`."""
-        if number:
-            self.counts[what] = self.counts.get(what, 0) + number
 
 
 class Panes:
@@ -83,7 +69,7 @@ class Panes:
         wanted = [*dict.fromkeys([*(by or []), *rows.columns])]
         return merged if merged.columns == wanted else merged.select(wanted)
 
-    def after_rows(self, rows: pl.DataFrame, time: StepTime, out: Shown) -> pl.DataFrame:
+    def after_rows(self, rows: pl.DataFrame, time: StepTime, out: Emitted) -> pl.DataFrame:
         """Fire what this batch's rows call for (count triggers), once per window; drops `__fresh`."""
         watermark_ms = time.judge_ms
         rows = self._without_ignored(rows, out)
@@ -102,7 +88,7 @@ class Panes:
         rows = self.fire(rows, late, "late", watermark_ms, out)
         return self.fire(rows, early, "early", watermark_ms, out).drop("__fresh", "__moved", strict=False)
 
-    def advance(self, rows: pl.DataFrame, time: StepTime, out: Shown) -> pl.DataFrame:
+    def advance(self, rows: pl.DataFrame, time: StepTime, out: Emitted) -> pl.DataFrame:
         """Move processing time, then the watermark; return the rows that are still remembered."""
         sched = self._schedule
         open_before = pl.col("__end") > time.previous_ms
@@ -129,20 +115,20 @@ class Panes:
             out.count("ignored", int(rows.filter(unshown)["__new"].sum()))
         return rows.filter(~forgotten)
 
-    def _without_ignored(self, rows: pl.DataFrame, out: Shown) -> pl.DataFrame:
+    def _without_ignored(self, rows: pl.DataFrame, out: Emitted) -> pl.DataFrame:
         """Count the new rows of windows that are finished: they will not be shown."""
         if not self.spec.can_finish:
             return rows
         out.count("ignored", int(rows.filter("__done")["__new"].sum()))
         return rows.with_columns(pl.when("__done").then(pl.lit(0, pl.Int64)).otherwise("__new").alias("__new"))
 
-    def show_last(self, rows: pl.DataFrame, watermark_ms: int, out: Shown) -> None:
+    def show_last(self, rows: pl.DataFrame, watermark_ms: int, out: Emitted) -> None:
         """Show the only pane of windows that are complete and forgotten at once."""
         results = finish(rows, self.spec.aggregates)
         out.results.append(self._result(results, "on_time", watermark_ms, retraction=False))
         out.count("panes", results.height)
 
-    def _processing_time(self, rows: pl.DataFrame, time: StepTime, out: Shown) -> pl.DataFrame:
+    def _processing_time(self, rows: pl.DataFrame, time: StepTime, out: Emitted) -> pl.DataFrame:
         passed = pl.col("__end") <= time.previous_ms
         new = (pl.col("__due") <= time.now_ms) & (pl.col("__new") > 0) & self._unfinished
         rows = self.fire(rows, new & ~passed, "early", time.previous_ms, out)
@@ -161,7 +147,7 @@ class Panes:
         """Return whether panes by processing time are still to come: with an on-time pane, only before it."""
         return pl.col("__end") > watermark_ms if self._schedule.on_time else _TRUE
 
-    def _event_time(self, rows: pl.DataFrame, time: StepTime, out: Shown) -> pl.DataFrame:
+    def _event_time(self, rows: pl.DataFrame, time: StepTime, out: Emitted) -> pl.DataFrame:
         step = self._schedule.early_event_time_ms or 1
         # Panes stop before the window's last instant: the on-time pane shows what that one would.
         limit = pl.min_horizontal(pl.lit(time.watermark_ms), pl.col("__end") - 1)
@@ -180,7 +166,7 @@ class Panes:
                 break  # nothing new to discard or retract: the remaining ticks would be silent too
         return rows.with_columns(pl.col("__tick") + pl.col("__ticks") * step).drop("__ticks")
 
-    def fire(self, rows: pl.DataFrame, wanted: pl.Expr, pane: str, watermark_ms: int, out: Shown) -> pl.DataFrame:
+    def fire(self, rows: pl.DataFrame, wanted: pl.Expr, pane: str, watermark_ms: int, out: Emitted) -> pl.DataFrame:
         """Show a pane of each row that is `wanted` and has something to show; return all rows afterwards."""
         may_be_empty = pane == "on_time" and self.spec.semantics.empty_on_time_pane == "emit"
         if self.spec.accumulation == "discarding" and not may_be_empty:
@@ -222,7 +208,7 @@ class Panes:
         return results.select(~same.fill_null(value=False)).to_series()
 
     def _withdraw(
-        self, rows: pl.DataFrame, results: pl.DataFrame, pane: str, watermark_ms: int, out: Shown
+        self, rows: pl.DataFrame, results: pl.DataFrame, pane: str, watermark_ms: int, out: Emitted
     ) -> pl.DataFrame:
         """Withdraw what was shown before, to the letter, and remember what is shown now."""
         before = results.select(*self.spec.keys, "__shown").explode("__shown")

@@ -9,18 +9,17 @@ import polars as pl
 
 from slackwater.aggregates.combine import empty_state
 from slackwater.state.buckets import Buckets
-from slackwater.state.inputs import GroupRows
 from slackwater.state.pieces import StepState
+from slackwater.state.step import Emitted, StepRows
 from slackwater.state.step_time import StepTime
-from slackwater.windows import SessionWindow
-from slackwater.windows.aligned_operator import describe, wake_of
+from slackwater.windows.front import BEHIND, OPEN
 from slackwater.windows.late_rows import late_rows
-from slackwater.windows.operator import WindowOperator
-from slackwater.windows.panes import Panes, Shown
+from slackwater.windows.operator import WindowOperator, describe, wake_of
+from slackwater.windows.session import SUSPECT, SessionWindow
 from slackwater.windows.spec import WindowSpec
 
 
-class Sessions(WindowOperator):
+class SessionOperator(WindowOperator):
     """Keeps the sessions of one step in one key group, and fires them.
 
     A row is judged after merging: it is late for good only if the whole session it would belong to,
@@ -32,35 +31,33 @@ class Sessions(WindowOperator):
     session is forgotten, and cuts them into sessions whenever it looks at them.
     """
 
-    def __init__(self, spec: WindowSpec) -> None:
-        assert isinstance(spec.window, SessionWindow)
-        self.spec = spec
-        self.window = spec.window
-        self.panes = Panes(spec)
+    def __init__(self, spec: WindowSpec, window: SessionWindow) -> None:
+        super().__init__(spec)
+        self.window = window
         until = pl.col("__end").max().over("__session")
         if (longest := self.window.max_length_ms) is not None:
             until = pl.min_horizontal(until, pl.col("__start").min().over("__session") + longest)
         self._until = until
         """The end of a row's session."""
 
-    def _advance(self, time: StepTime, state: StepState, out: Shown) -> None:
+    def _advance(self, time: StepTime, state: StepState, out: Emitted) -> None:
         if not state.wakes(time):
             return
         rows = self._buckets(state).woken(time)
         kept = self._shown(self._sessions(rows), lambda sessions: self.panes.advance(sessions, time, out))
         self._store(kept, state, time.watermark_ms)
 
-    def _add(self, rows: GroupRows, time: StepTime, state: StepState, out: Shown) -> None:
+    def _add(self, rows: StepRows, time: StepTime, state: StepState, out: Emitted) -> None:
         spec, buckets = self.spec, self._buckets(state)
-        suspects = rows.frame(spec.name, rows.suspect)
-        behind = rows.frame(spec.name, rows.behind)
+        suspects = rows.frame(SUSPECT)
+        behind = rows.frame(BEHIND)
         # Rows of an open interval may be put aside unseen, unless a cut may have completed their session.
         aside = spec.schedule.is_lazy and (self.window.max_length_ms is None or spec.lateness_ms == 0)
         if aside:
-            buckets.put_aside(rows.open)
+            buckets.put_aside(rows.packets(OPEN))
             opened = None
         else:
-            opened = rows.frame(spec.name, rows.open)
+            opened = rows.frame(OPEN)
         if buckets.is_inbox_full:
             taken = buckets.everything_near(opened, behind, suspects)
         elif opened is None and suspects is None and behind is None:
@@ -84,7 +81,7 @@ class Sessions(WindowOperator):
         kept = self._shown(every, lambda sessions: self.panes.after_rows(sessions, time, out))
         self._store(kept, state, time.judge_ms)
 
-    def _judge(self, suspects: pl.DataFrame, others: pl.DataFrame, time: StepTime, out: Shown) -> pl.DataFrame:
+    def _judge(self, suspects: pl.DataFrame, others: pl.DataFrame, time: StepTime, out: Emitted) -> pl.DataFrame:
         """Send the suspects whose whole session is forgotten to the late output; return the others."""
         spec = self.spec
         columns = [*spec.keys, "__start", "__end"]

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, get_args, get_type_hints
+from typing import Final, Literal, get_args, get_type_hints
 
 import polars as pl
 
 from slackwater.aggregates.base import Aggregate
 from slackwater.aggregates.combine import state_schema
 from slackwater.errors import refuse
+from slackwater.formats.schemas import spark_type
+from slackwater.formats.undecoded import Undecoded
+from slackwater.ground.durations import render_ms
+from slackwater.ground.stable_text import stable_text
 from slackwater.ground.times import TIMESTAMP
+from slackwater.state.step import Change, KeyedStep, Operator, Port, PortFront
 from slackwater.triggers import Schedule
-from slackwater.windows import SessionWindow, SlidingWindow, Window
+from slackwater.windows.base import Window
 
+ROWS: Final = "rows"
+"""The one port of a window step."""
 Accumulation = Literal["discarding", "accumulating", "retracting"]
 
 
@@ -40,7 +48,7 @@ class Semantics:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WindowSpec:
+class WindowSpec(KeyedStep):
     """One windowed aggregation, checked and resolved; frozen, picklable, the same in both engines."""
 
     name: str
@@ -77,9 +85,7 @@ class WindowSpec:
             types["__tick"] = pl.Int64()
         if self.accumulation == "retracting":
             types["__shown"] = pl.List(pl.Struct(self.shown_types))
-        if isinstance(self.window, SessionWindow) and self.window.max_length_ms is not None:
-            # The rows of a unit; where its session began when it was shown; where its session ends.
-            types |= {"__rows": pl.Int64(), "__in": pl.Int64(), "__until": pl.Int64()}
+        types |= self.window.state_types()
         return pl.Schema(types | dict(state_schema(self.row_schema, self.aggregates)))
 
     def conform(self, rows: pl.DataFrame) -> pl.DataFrame:
@@ -132,15 +138,88 @@ class WindowSpec:
     @property
     def may_update(self) -> bool:
         """Whether a key's window may show more than one pane."""
-        if isinstance(self.window, SlidingWindow):
-            return self.lateness_ms > 0
-        sched = self.schedule
-        if sched.once:
-            return False
-        refires = self.lateness_ms > 0 and not sched.finish_on_time
-        return not sched.is_lazy or refires
+        return self.window.may_update(self)
+
+    @property
+    def ports(self) -> Mapping[str, Port]:
+        """The rows that are windowed."""
+        return {ROWS: Port(schema=self.row_schema, keys=self.keys)}
+
+    @property
+    def emits(self) -> Change:
+        """Retractions if asked for; else updates, unless a pane stands for itself."""
+        if self.accumulation == "retracting":
+            return "retract"
+        return "update" if self.may_update and self.accumulation == "accumulating" else "append"
+
+    @property
+    def event_time(self) -> pl.Expr:
+        """The last instant of the result's window."""
+        return pl.col("window_end").dt.epoch("ms") - 1
+
+    @property
+    def result_order(self) -> list[str]:
+        """By key and window; panes of one window stay in the order they were shown."""
+        return [*self.keys, "window_start", "window_end"]
 
     @property
     def emission_delay_ms(self) -> int:
         """How long after its watermark this step may still emit."""
         return self.lateness_ms
+
+    @property
+    def layout(self) -> dict[str, str]:
+        """What the state looks like."""
+        return {
+            "keys": ", ".join(f"{key} {self.row_schema[key]}" for key in self.keys),
+            "window": stable_text(self.window),
+            "accumulation": self.accumulation,
+            "aggregates": repr(self.aggregates),
+            "state": ", ".join(f"{name} {dtype}" for name, dtype in self.state_types.items()),
+        }
+
+    @property
+    def rules(self) -> str:
+        """What decides when panes are shown."""
+        return repr((self.lateness_ms, self.schedule, self.semantics))
+
+    def reads(self, port: str) -> list[pl.Expr]:  # noqa: ARG002  it has but one
+        """Return what the aggregates and the window read."""
+        inputs = [expr for aggregate in self.aggregates.values() for expr in aggregate.inputs()]
+        return [*inputs, *self.window.reads()]
+
+    def front(self, port: str, undecoded: Undecoded | None) -> PortFront:  # noqa: ARG002  as above
+        """Return what FRONT does to the rows."""
+        return self.window.front(self, undecoded)
+
+    def operator(self) -> Operator:
+        """Return what keeps and fires the windows of a key group."""
+        return self.window.operator(self)
+
+    def check_next(self, step: str) -> None:
+        """Refuse a step over results that may be shown again, or that never come."""
+        if self.may_update and self.accumulation != "discarding":
+            raise refuse("CHAIN_UPDATES", step=step, before=self.name)
+        if not self.window.has_end:
+            raise refuse("CHAIN_GLOBAL", step=step, before=self.name)
+
+    def check_replaces(self, replaced_by: Sequence[str], **facts: object) -> None:
+        """Refuse panes that would be wrong in a table of which each row replaces the one before."""
+        if not self.may_update:
+            return
+        if self.accumulation == "discarding" and "pane_index" not in replaced_by:
+            raise refuse("SINK_KEEPS_LAST_PANE", **facts)
+        # A window that moved is another row of the table, and nothing would ever replace the one it was.
+        of_windows = {"window_start", "window_end"} & {*replaced_by}
+        if self.accumulation == "accumulating" and self.window.may_move and of_windows:
+            raise refuse("SINK_KEEPS_MERGED_SESSIONS", **facts)
+
+    def describe(self) -> list[tuple[str, str]]:
+        """Return what `explain` shows."""
+        return [
+            ("key", ", ".join(self.keys)),
+            ("window", f"{self.window}, allowed lateness {render_ms(self.lateness_ms)}"),
+            ("trigger", str(self.schedule)),
+            ("panes", self.accumulation),
+            *(("computes", f"{alias}: {spark_type(dtype, alias)}") for alias, dtype in self.aggregate_types.items()),
+        ]

@@ -15,7 +15,7 @@ from slackwater.errors import DefinitionError
 from slackwater.streams import Output, Stream
 from slackwater.testing import rows_source, run
 from slackwater.triggers import Trigger
-from slackwater.windows.front import LONGEST_GAP_MS
+from slackwater.windows.session import LONGEST_GAP_MS
 from tests.unit.state.windowed import Windowed, panes
 
 LONGEST = 30

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import slackwater as sw
 from slackwater.ground.times import MAX_MS, MIN_MS
-from slackwater.windows.assign import AlignedWindow, cell_exprs, last_end_expr, spread, windows_of
+from slackwater.windows import AlignedWindow
 from tests.property.model import windows_of as tried
 
 TIMES = st.integers(-60, 60) | st.integers(-(10**13), 10**13)
@@ -35,49 +35,49 @@ def windows(draw: st.DrawFn) -> AlignedWindow:
 
 def cells(window: AlignedWindow, times: list[int]) -> pl.DataFrame:
     rows = pl.DataFrame({"__ts": times}, schema={"__ts": pl.Int64})
-    return rows.with_columns(cell_exprs(window, pl.col("__ts")))
+    return rows.with_columns(window.cell(pl.col("__ts")))
 
 
 @given(windows(), TIMES)
 def test_a_row_is_in_the_windows_that_trying_every_start_finds(window: AlignedWindow, ts_ms: int) -> None:
-    assert windows_of(window, ts_ms) == sorted(tried(window, ts_ms))
+    assert window.windows_of(ts_ms) == sorted(tried(window, ts_ms))
 
 
 @given(windows(), st.lists(TIMES, min_size=1, max_size=20))
 def test_rows_of_one_cell_share_all_their_windows(window: AlignedWindow, times: list[int]) -> None:
     found: dict[tuple[int, int, int], list[tuple[int, int]]] = {}
     for ts_ms, start, end, many in cells(window, times).iter_rows():
-        assert found.setdefault((start, end, many), windows_of(window, ts_ms)) == windows_of(window, ts_ms)
+        assert found.setdefault((start, end, many), window.windows_of(ts_ms)) == window.windows_of(ts_ms)
 
 
 @given(windows(), TIMES)
 def test_a_cell_is_forgotten_with_its_last_window(window: AlignedWindow, ts_ms: int) -> None:
-    ends = [end for _, end in windows_of(window, ts_ms)]
-    [last] = cells(window, [ts_ms]).select(last_end_expr(window)).to_series()
+    ends = [end for _, end in window.windows_of(ts_ms)]
+    [last] = cells(window, [ts_ms]).select(window.last_end()).to_series()
     if ends:
         assert last == max(ends)
 
 
 @given(windows(), st.lists(TIMES, max_size=20))
 def test_spreading_cells_keeps_their_other_columns(window: AlignedWindow, times: list[int]) -> None:
-    copies = spread(cells(window, times), window)
-    expected = [(ts_ms, *place) for ts_ms in times for place in windows_of(window, ts_ms)]
+    copies = window.spread(cells(window, times))
+    expected = [(ts_ms, *place) for ts_ms in times for place in window.windows_of(ts_ms)]
     assert sorted(copies.select("__ts", "__start", "__end").rows()) == sorted(expected)
 
 
 @pytest.mark.parametrize("ts_ms", [-(10**13), -1, 0, 10**13])
 def test_the_global_window_holds_all_of_time(ts_ms: int) -> None:
-    assert windows_of(sw.global_window(), ts_ms) == [(MIN_MS, MAX_MS)]
+    assert sw.global_window().windows_of(ts_ms) == [(MIN_MS, MAX_MS)]
 
 
 def test_a_row_between_hopping_windows_is_in_none() -> None:
     #   |----|      |----|
     #   0    5  7   10   15
     window = sw.hopping("5ms", every="10ms")
-    assert windows_of(window, 4) == [(0, 5)]
-    assert windows_of(window, 7) == []
+    assert window.windows_of(4) == [(0, 5)]
+    assert window.windows_of(7) == []
 
 
 def test_a_window_before_the_epoch_ends_where_the_next_begins() -> None:
-    assert windows_of(sw.tumbling("10ms"), -1) == [(-10, 0)]
-    assert windows_of(sw.tumbling("10ms"), 0) == [(0, 10)]
+    assert sw.tumbling("10ms").windows_of(-1) == [(-10, 0)]
+    assert sw.tumbling("10ms").windows_of(0) == [(0, 10)]

@@ -32,6 +32,14 @@ MESSAGES: Final[dict[str, str]] = {
         "`k` of approx_distinct must be a whole number of {least} or more; got {got}; 4096 gives a "
         "standard error of 1.6 %"
     ),
+    "CALENDAR_OPTION": (
+        "`{what}` of a calendar window must be one of {known}; got {got}; write for example "
+        'sw.calendar("month", zone="Europe/Berlin")'
+    ),
+    "CALENDAR_ZONE": (
+        "a calendar window needs a time zone of the IANA database; got {got}{hint}; write for example "
+        'zone="Europe/Berlin" or zone="UTC"'
+    ),
     "CUMULATIVE_UNEVEN": (
         "a cumulative window's `size` must be a multiple of `every`; got size {size}, every {every}; "
         'choose for example every="1h" in size "1d"'

@@ -1,24 +1,84 @@
-"""The window aggregate over sliding windows: for every event, the last `size` of its key up to and including it."""
+"""Sliding windows: for every event, the last `size` of its key up to and including it."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
 from slackwater.aggregates.combine import compact
+from slackwater.errors import refuse
+from slackwater.formats.undecoded import Undecoded
+from slackwater.ground.durations import Duration, duration_ms, render_ms
 from slackwater.ground.times import MAX_MS
-from slackwater.state.inputs import GroupRows
 from slackwater.state.pieces import StepState
+from slackwater.state.step import Emitted, Guard, StepRows, Taken
 from slackwater.state.step_time import StepTime
-from slackwater.windows import SlidingWindow
-from slackwater.windows.aligned_operator import describe
-from slackwater.windows.operator import WindowOperator
-from slackwater.windows.panes import Panes, Shown
-from slackwater.windows.spec import WindowSpec
+from slackwater.triggers import Trigger, after_watermark
+from slackwater.windows.base import Window
+from slackwater.windows.front import BEHIND, OPEN, WindowFront
+from slackwater.windows.late_rows import late_rows
+from slackwater.windows.operator import WindowOperator, describe
+from slackwater.windows.spec import Accumulation, WindowSpec
 
 
-class SlidingWindows(WindowOperator):
+@dataclass(frozen=True, kw_only=True)
+class SlidingWindow(Window):
+    """For every event, the `size` of its key's time that ends with it: (event - size, event]."""
+
+    size_ms: int
+
+    def check_options(self, trigger: Trigger, accumulation: Accumulation) -> None:
+        """Refuse other panes than one for each event, and panes that discard what the next one needs."""
+        if trigger != after_watermark():
+            raise refuse("SLIDING_TRIGGER", got=trigger)
+        if accumulation == "discarding":
+            raise refuse("SLIDING_DISCARDING")
+
+    def may_update(self, spec: WindowSpec) -> bool:
+        """Return whether a late event may correct the windows of others."""
+        return spec.lateness_ms > 0
+
+    def front(self, spec: WindowSpec, undecoded: Undecoded | None) -> WindowFront:
+        """Return what FRONT does to the rows."""
+        return InstantFront(spec, self, undecoded)
+
+    def operator(self, spec: WindowSpec) -> WindowOperator:
+        """Return what keeps and fires the windows of a key group."""
+        return SlidingOperator(spec, self)
+
+    def __str__(self) -> str:
+        return f"sliding {render_ms(self.size_ms)}"
+
+
+def sliding(size: Duration) -> SlidingWindow:
+    """For every event, the last `size` of its key up to and including it: `sliding("5m")`."""
+    return SlidingWindow(size_ms=duration_ms(size, what="sliding window `size`"))
+
+
+class InstantFront(WindowFront):
+    """Combines the rows of a key at one instant."""
+
+    def __init__(self, spec: WindowSpec, window: SlidingWindow, undecoded: Undecoded | None) -> None:
+        super().__init__(spec, undecoded)
+        self.window = window
+
+    def take(self, rows: pl.DataFrame, time: StepTime, guard: Guard) -> Taken:
+        """Split off what is late for good, and combine the rest by key and instant."""
+        spec, window, watermark_ms = self.spec, self.window, time.judge_ms
+        rows = rows.with_columns(
+            (pl.col("__ts") + 1 - window.size_ms).alias("__start"), (pl.col("__ts") + 1).alias("__end")
+        )
+        is_late = rows["__end"] <= time.gone_ms(spec.lateness_ms)
+        late = late_rows(self._whole(rows.filter(is_late)), spec, watermark_ms) if is_late.any() else None
+        cells = self._combined(rows.filter(~is_late), spec.by, guard)
+        refired = int(cells.filter(pl.col("__end") <= watermark_ms)["__new"].sum())
+        counts = {"refired": refired, "on_time": int(cells["__new"].sum()) - refired}
+        return Taken(kept=cells, late=late, counts=counts | {"late": 0 if late is None else late.height})
+
+
+class SlidingOperator(WindowOperator):
     """Keeps the instants of one step in one key group, and shows a result for each.
 
     A state row is an instant: the events of a key at one event time. Its window is
@@ -26,20 +86,18 @@ class SlidingWindows(WindowOperator):
     event falls into its window. It is kept until no instant that is still to come can look back on it.
     """
 
-    def __init__(self, spec: WindowSpec) -> None:
-        assert isinstance(spec.window, SlidingWindow)
-        self.spec = spec
-        self.size_ms = spec.window.size_ms
-        self.panes = Panes(spec)
+    def __init__(self, spec: WindowSpec, window: SlidingWindow) -> None:
+        super().__init__(spec)
+        self.size_ms = window.size_ms
 
-    def _advance(self, time: StepTime, state: StepState, out: Shown) -> None:
+    def _advance(self, time: StepTime, state: StepState, out: Emitted) -> None:
         watermark, kept_ms = time.watermark_ms, self.size_ms + self.spec.lateness_ms
         if state.wakes(time) and any(not piece.is_settled for piece in state.pieces):
             self._fire(time, state, out)
         # Only now: what fired may have looked back on instants that nothing needs any more.
         state.drop([p for p in state.pieces if p.is_settled and p.max_end_ms + kept_ms <= watermark])
 
-    def _fire(self, time: StepTime, state: StepState, out: Shown) -> None:
+    def _fire(self, time: StepTime, state: StepState, out: Emitted) -> None:
         watermark, kept_ms = time.watermark_ms, self.size_ms + self.spec.lateness_ms
         # To fire the instants in (previous, watermark], look back one size from the first of them.
         first = min(p.wake_ms for p in state.pieces if not p.is_settled)
@@ -49,12 +107,10 @@ class SlidingWindows(WindowOperator):
         kept = self._show(instants, fires, "on_time", watermark, out)
         self._store(kept.filter(pl.col("__end") + kept_ms > watermark), state, watermark)
 
-    def _add(self, rows: GroupRows, time: StepTime, state: StepState, out: Shown) -> None:
+    def _add(self, rows: StepRows, time: StepTime, state: StepState, out: Emitted) -> None:
         watermark = time.judge_ms
-        for blob in rows.open:
-            facts = {"min_end_ms": blob.min_end_ms, "max_end_ms": blob.max_end_ms, "wake_ms": blob.min_end_ms}
-            state.append_blob(blob.payload, rows=blob.rows, **facts)
-        late = rows.frame(self.spec.name, rows.behind)
+        state.append_packets(rows.packets(OPEN))
+        late = rows.frame(BEHIND)
         if late is None:
             return
         first, last = int(late["__end"].min()), int(late["__end"].max())  # type: ignore[arg-type]  # whole numbers: Polars says any
@@ -64,7 +120,7 @@ class SlidingWindows(WindowOperator):
         corrected = (pl.col("__touched") > 0) & (pl.col("__end") <= watermark)
         self._store(self._show(merged, corrected, "late", watermark, out), state, watermark)
 
-    def _show(self, instants: pl.DataFrame, fires: pl.Expr, pane: str, watermark_ms: int, out: Shown) -> pl.DataFrame:
+    def _show(self, instants: pl.DataFrame, fires: pl.Expr, pane: str, watermark_ms: int, out: Emitted) -> pl.DataFrame:
         """Show the instants that `fires` picks; return all instants as they are afterwards."""
         spec, fresh = self.spec, "__fresh" in instants.columns
         instants = (

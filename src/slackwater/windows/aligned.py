@@ -1,0 +1,176 @@
+"""Windows that depend on a row's time alone: the same for every key, known before any row comes."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import polars as pl
+
+from slackwater.aggregates.combine import merge_states, state_columns
+from slackwater.formats.undecoded import Undecoded
+from slackwater.state.pieces import StepState
+from slackwater.state.step import Emitted, Guard, StepRows, Taken
+from slackwater.state.step_time import StepTime
+from slackwater.windows.base import Window
+from slackwater.windows.front import BEHIND, CELL, OPEN, WindowFront
+from slackwater.windows.late_rows import late_rows
+from slackwater.windows.operator import WindowOperator, describe
+from slackwater.windows.spec import WindowSpec
+
+
+class AlignedWindow(Window):
+    """A kind whose windows are known from the event time alone; `bounds` is all that it must say.
+
+    A kind of which a row has several windows overrides the four methods below it: rows that share all their windows
+    are a cell, and are combined before they are copied into the windows that overlap there.
+    """
+
+    @abstractmethod
+    def bounds(self, ts: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
+        """Return the start and the end of the window of an event at `ts`, all in epoch milliseconds."""
+
+    @property
+    def cell_names(self) -> tuple[str, ...]:
+        """The columns of `CELL` that tell cells apart; the others follow from them."""
+        return ("__start", "__end")
+
+    def cell(self, ts: pl.Expr) -> list[pl.Expr]:
+        """Return the columns `CELL` for event times `ts`."""
+        start, end = self.bounds(ts)
+        return cell_columns(start, end, pl.lit(1))
+
+    def implied(self) -> list[pl.Expr]:
+        """Return the columns of `CELL` that `cell_names` leaves out."""
+        return [pl.lit(1, dtype=pl.Int64).alias("__many")]
+
+    def last_end(self) -> pl.Expr:
+        """Return the end of a cell's last window: once that is forgotten, so are all its windows."""
+        return pl.col("__end")
+
+    def spread(self, cells: pl.DataFrame) -> pl.DataFrame:
+        """Return one row per cell and window: `__start` and `__end` become the window's."""
+        return cells.drop("__many")
+
+    def front(self, spec: WindowSpec, undecoded: Undecoded | None) -> WindowFront:
+        """Return what FRONT does to the rows."""
+        return AlignedFront(spec, self, undecoded)
+
+    def operator(self, spec: WindowSpec) -> WindowOperator:
+        """Return what keeps and fires the windows of a key group."""
+        return AlignedOperator(spec)
+
+    def windows_of(self, ts_ms: int) -> list[tuple[int, int]]:
+        """Return the windows of one event time as (start, end) in milliseconds, oldest first."""
+        one = pl.DataFrame({"__ts": [ts_ms]}, schema={"__ts": pl.Int64})
+        return sorted(self.spread(one.select(self.cell(pl.col("__ts")))).select("__start", "__end").rows())
+
+    def is_gone(self, ts_ms: int, gone_ms: int) -> bool:
+        """Return whether a row at `ts_ms`, or between windows next to it, may be late for good."""
+        ends = [end for _, end in self.windows_of(ts_ms)]
+        return not ends or max(ends) <= gone_ms
+
+
+def cell_columns(start: pl.Expr, end: pl.Expr, many: pl.Expr) -> list[pl.Expr]:
+    """Return the columns `CELL`, of their types."""
+    return [
+        start.cast(pl.Int64).alias("__start"),
+        end.cast(pl.Int64).alias("__end"),
+        many.cast(pl.Int64).clip(lower_bound=0).alias("__many"),
+    ]
+
+
+def spread_copies(cells: pl.DataFrame, moved: list[pl.Expr]) -> pl.DataFrame:
+    """Return a row for each of a cell's windows, numbered by `__copy`, with the bounds that `moved` gives it."""
+    copies = cells.with_columns(pl.int_ranges(0, pl.col("__many")).alias("__copy")).explode("__copy")
+    return copies.filter(pl.col("__copy").is_not_null()).with_columns(moved).drop("__many", "__copy")
+
+
+class AlignedFront(WindowFront):
+    """Gives rows the cells of their windows, and combines them by cell."""
+
+    def __init__(self, spec: WindowSpec, window: AlignedWindow, undecoded: Undecoded | None) -> None:
+        super().__init__(spec, undecoded)
+        self.window = window
+
+    def take(self, rows: pl.DataFrame, time: StepTime, guard: Guard) -> Taken:
+        """Split off what is late for good, and combine the rest by key and window."""
+        spec, window, late = self.spec, self.window, None
+        watermark_ms, gone_ms = time.judge_ms, time.gone_ms(spec.lateness_ms)
+        oldest = rows["__ts"].min()
+        # Windows move with time: if the oldest row is not late for good, no row is.
+        if oldest is not None and window.is_gone(int(oldest), gone_ms):  # type: ignore[arg-type]  # whole numbers: Polars says any
+            cells = rows.with_columns(window.cell(pl.col("__ts")))
+            is_late = (window.last_end() <= gone_ms) & (pl.col("__many") > 0)
+            late = late_rows(self._whole(cells.filter(is_late)), spec, watermark_ms)
+            rows = cells.filter(~is_late).drop(CELL)
+        # Fewer columns to group by is faster, so what follows from the others is added afterwards.
+        names = window.cell_names
+        exprs = [expr for expr in window.cell(pl.col("__ts")) if expr.meta.output_name() in names]
+        cells = self._combined(rows.with_columns(exprs), [*spec.keys, *names], guard)
+        cells = cells.with_columns(window.implied())
+        assigned = cells.with_row_index("__cell").pipe(window.spread)
+        is_open = assigned["__end"] > gone_ms
+        kept = assigned.filter(is_open)
+        counts = _account(cells, kept, watermark_ms)
+        if kept.height < assigned.height:
+            # Some of a row's windows are closed for good, not all: it is no late row, but it is said.
+            counts["partly_late"] = int(cells[assigned.filter(~is_open)["__cell"].unique()]["__new"].sum())
+        if kept.height > cells.height:
+            kept = merge_states(kept, spec.by, spec.aggregates, self._carry)
+        # The same columns in the same order, whichever way they came: KEYED puts those of all chunks under each other.
+        carried = [name for name in ("__new", "__first") if name in kept.columns]
+        kept = kept.select(*spec.by, *carried, *state_columns(kept, spec.aggregates))
+        return Taken(kept=kept, late=late, counts=counts | {"late": 0 if late is None else late.height})
+
+
+class AlignedOperator(WindowOperator):
+    """Keeps the windows of one step in one key group, and fires them."""
+
+    def _advance(self, time: StepTime, state: StepState, out: Emitted) -> None:
+        watermark, lateness = time.watermark_ms, self.spec.lateness_ms
+        state.drop([p for p in state.pieces if p.is_settled and p.max_end_ms + lateness <= watermark])
+        if not state.wakes(time):
+            return
+        lazy = self.spec.schedule.is_lazy
+        wanted = [p for p in state.pieces if not lazy or (not p.is_settled and p.min_end_ms <= watermark)]
+        rows = state.take_rows(wanted, self.spec)
+        if lazy and any(p.max_end_ms > watermark for p in wanted):
+            # Only complete rows may fire: of a lazy step that is what has reached its end. The rest goes back.
+            state.append(rows.filter(pl.col("__end") > watermark), self._describe(watermark))
+            rows = rows.filter(pl.col("__end") <= watermark)
+        rows = self.panes.merge(rows)
+        if self.spec.is_shown_once and not rows["__panes"].max():
+            self.panes.show_last(rows, watermark, out)
+        else:
+            state.append(self.panes.advance(rows, time, out), self._describe(watermark))
+
+    def _add(self, rows: StepRows, time: StepTime, state: StepState, out: Emitted) -> None:
+        lazy = self.spec.schedule.is_lazy
+        if lazy:
+            state.append_packets(rows.packets(OPEN))
+        eager = rows.frame(*([BEHIND] if lazy else [OPEN, BEHIND]))
+        if eager is None:
+            return
+        first, last = int(eager["__end"].min()), int(eager["__end"].max())  # type: ignore[arg-type]  # whole numbers: Polars says any
+        touched = [p for p in state.pieces if p.min_end_ms <= last and p.max_end_ms >= first]
+        known = self.panes.known(state.take_rows(touched, self.spec), time)
+        merged = self.panes.merge(pl.concat([known, self.panes.start(eager)]))
+        state.append(self.panes.after_rows(merged, time, out), self._describe(time.judge_ms))
+
+    def _compact(self, time: StepTime, state: StepState, stagger: int) -> None:
+        if crowd := state.crowded(stagger):
+            merged = self.panes.merge(state.take_rows(crowd, self.spec))
+            state.append(merged, self._describe(time.watermark_ms), tier=crowd[0].tier + 1)
+
+    def _describe(self, watermark_ms: int) -> Any:  # noqa: ANN401  a function from frame to facts
+        return lambda rows: describe(rows, self.spec, watermark_ms)
+
+
+def _account(cells: pl.DataFrame, kept: pl.DataFrame, watermark_ms: int) -> dict[str, int]:
+    """Count the rows of `cells`: on time, correcting a pane that was shown (refired), or in no window at all."""
+    behind = kept.filter(pl.col("__end") <= watermark_ms)["__cell"].unique()
+    refired = int(cells[behind]["__new"].sum()) if behind.len() else 0
+    no_window = int(cells.filter(pl.col("__many") == 0)["__new"].sum())
+    on_time = int(cells["__new"].sum()) - refired - no_window
+    return {"on_time": on_time, "refired": refired, "no_window": no_window}

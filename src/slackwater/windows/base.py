@@ -1,0 +1,72 @@
+"""The contract of a window kind: everything that depends on which windows a row belongs to."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, ClassVar
+
+import polars as pl
+
+from slackwater.triggers import Trigger
+
+if TYPE_CHECKING:
+    from slackwater.formats.undecoded import Undecoded
+    from slackwater.windows.front import WindowFront
+    from slackwater.windows.operator import WindowOperator
+    from slackwater.windows.spec import Accumulation, WindowSpec
+
+
+class Window(ABC):
+    """A kind of window, as a frozen dataclass. Others ask it; nobody asks which kind it is.
+
+    Windows cover [start, end) in event time, in epoch milliseconds. A kind whose windows depend on a row's time alone
+    derives from `AlignedWindow` and gives one method, `bounds`.
+    """
+
+    has_end: ClassVar[bool] = True
+    """Whether the watermark ever completes a window of this kind."""
+    may_move: ClassVar[bool] = False
+    """Whether rows that come later change the bounds of a window."""
+    cells_meet: ClassVar[bool] = False
+    """Whether rows that were combined apart from each other may meet in one window."""
+
+    def check(self, schema: pl.Schema, *, step: str) -> None:  # noqa: B027  most kinds read no column
+        """Refuse rows of `schema`, when the pipeline is built."""
+
+    def check_options(self, trigger: Trigger, accumulation: Accumulation) -> None:  # noqa: B027  most take any
+        """Refuse a trigger or an accumulation that means nothing for this kind."""
+
+    def reads(self) -> list[pl.Expr]:
+        """Return the expressions that are evaluated on rows, besides their time."""
+        return []
+
+    def state_types(self) -> dict[str, pl.DataType]:
+        """Return the columns that a state row of this kind has besides those of all kinds."""
+        return {}
+
+    def may_update(self, spec: WindowSpec) -> bool:
+        """Return whether a window of a key may show more than one pane."""
+        if spec.schedule.once:
+            return False
+        refires = spec.lateness_ms > 0 and not spec.schedule.finish_on_time
+        return not spec.schedule.is_lazy or refires
+
+    def missed(self) -> tuple[pl.Expr, pl.Expr]:
+        """Return the starts and the ends, as lists, of the windows that a late row came too late for.
+
+        They are made of `__start` and `__end`, as the kind's front part has set them.
+        """
+        alone = pl.int_ranges(0, pl.lit(1)) * 0
+        return pl.col("__start") + alone, pl.col("__end") + alone
+
+    @abstractmethod
+    def front(self, spec: WindowSpec, undecoded: Undecoded | None) -> WindowFront:
+        """Return what FRONT does to the rows."""
+
+    @abstractmethod
+    def operator(self, spec: WindowSpec) -> WindowOperator:
+        """Return what keeps and fires the windows of a key group."""
+
+    @abstractmethod
+    def __str__(self) -> str:
+        """Return the kind and its sizes as `explain` shows them."""

@@ -1,0 +1,68 @@
+"""Cumulative windows: they grow by steps up to a size, then start again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import polars as pl
+
+from slackwater.errors import refuse
+from slackwater.ground.durations import Duration, duration_ms, render_ms
+from slackwater.windows.aligned import AlignedWindow, cell_columns, spread_copies
+from slackwater.windows.sizes import check_overlap, checked_offset, floor, shown_offset
+
+
+@dataclass(frozen=True, kw_only=True)
+class CumulativeWindow(AlignedWindow):
+    """Windows that grow by `every` inside each `size`: [0, 1m), [0, 2m), … up to [0, size)."""
+
+    size_ms: int
+    every_ms: int
+    offset_ms: int = 0
+
+    cells_meet: ClassVar[bool] = True
+
+    def bounds(self, ts: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
+        """Return the shortest window that holds `ts`."""
+        start = floor(ts, self.size_ms, self.offset_ms)
+        return start, start + ((ts - start) // self.every_ms + 1) * self.every_ms
+
+    def cell(self, ts: pl.Expr) -> list[pl.Expr]:
+        """Return the shortest window, and how many there are with the longer ones."""
+        start, end = self.bounds(ts)
+        return cell_columns(start, end, self._many(start, end))
+
+    def implied(self) -> list[pl.Expr]:
+        """Return how many windows a cell has."""
+        return [self._many(pl.col("__start"), pl.col("__end")).alias("__many")]
+
+    def last_end(self) -> pl.Expr:
+        """Return the end of the longest window."""
+        return pl.col("__end") + (pl.col("__many") - 1) * self.every_ms
+
+    def spread(self, cells: pl.DataFrame) -> pl.DataFrame:
+        """Return the shortest window of each cell and the longer ones."""
+        return spread_copies(cells, [pl.col("__end") + pl.col("__copy") * self.every_ms])
+
+    def missed(self) -> tuple[pl.Expr, pl.Expr]:
+        """Return all windows of a late row."""
+        copies = pl.int_ranges(0, pl.col("__many"))
+        return pl.col("__start") + copies * 0, pl.col("__end") + copies * self.every_ms
+
+    def _many(self, start: pl.Expr, end: pl.Expr) -> pl.Expr:
+        return (start + self.size_ms - end) // self.every_ms + 1
+
+    def __str__(self) -> str:
+        return f"cumulative {render_ms(self.size_ms)} by {render_ms(self.every_ms)}" + shown_offset(self.offset_ms)
+
+
+def cumulative(size: Duration, *, every: Duration, offset: Duration = "0s") -> CumulativeWindow:
+    """Windows that grow by `every` up to `size`, then start anew: `cumulative("1d", every="1h")`."""
+    size_ms = duration_ms(size, what="cumulative window `size`")
+    every_ms = duration_ms(every, what="cumulative window `every`")
+    if size_ms % every_ms:
+        raise refuse("CUMULATIVE_UNEVEN", size=render_ms(size_ms), every=render_ms(every_ms))
+    check_overlap("cumulative", size_ms, every_ms)
+    offset_ms = checked_offset(offset, size_ms, "cumulative", "size")
+    return CumulativeWindow(size_ms=size_ms, every_ms=every_ms, offset_ms=offset_ms)

@@ -1,0 +1,47 @@
+"""The global window: one for all time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import polars as pl
+
+from slackwater.errors import refuse
+from slackwater.ground.times import MAX_MS, MIN_MS
+from slackwater.triggers import Trigger, after_watermark
+from slackwater.windows.aligned import AlignedWindow
+from slackwater.windows.spec import Accumulation
+
+
+@dataclass(frozen=True, kw_only=True)
+class GlobalWindow(AlignedWindow):
+    """One window that holds everything; only triggers, or the end of a bounded run, make it fire."""
+
+    has_end: ClassVar[bool] = False
+
+    def check_options(self, trigger: Trigger, accumulation: Accumulation) -> None:  # noqa: ARG002  any accumulation
+        """Refuse to wait for a watermark that never comes."""
+        if trigger == after_watermark():
+            raise refuse("GLOBAL_NEEDS_TRIGGER")
+
+    @property
+    def cell_names(self) -> tuple[str, ...]:
+        """There is but one window."""
+        return ("__start",)
+
+    def bounds(self, ts: pl.Expr) -> tuple[pl.Expr, pl.Expr]:  # noqa: ARG002  whatever the time
+        """Return all of time."""
+        return pl.lit(MIN_MS), pl.lit(MAX_MS)
+
+    def implied(self) -> list[pl.Expr]:
+        """Return the end of time, and that there is one window."""
+        return [pl.lit(MAX_MS, dtype=pl.Int64).alias("__end"), *super().implied()]
+
+    def __str__(self) -> str:
+        return "global"
+
+
+def global_window() -> GlobalWindow:
+    """One window for all time; give it a trigger such as `after_count(100)` or `every("10s")`."""
+    return GlobalWindow()

@@ -1,0 +1,42 @@
+"""Tumbling windows: of one size, side by side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from slackwater.ground.durations import Duration, duration_ms, render_ms
+from slackwater.windows.aligned import AlignedWindow
+from slackwater.windows.sizes import checked_offset, floor, shown_offset
+
+
+@dataclass(frozen=True, kw_only=True)
+class TumblingWindow(AlignedWindow):
+    """Windows of one size, side by side: [k * size + offset, (k + 1) * size + offset)."""
+
+    size_ms: int
+    offset_ms: int = 0
+
+    @property
+    def cell_names(self) -> tuple[str, ...]:
+        """The start tells windows of one size apart."""
+        return ("__start",)
+
+    def bounds(self, ts: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
+        """Return the window of an event at `ts`."""
+        start = floor(ts, self.size_ms, self.offset_ms)
+        return start, start + self.size_ms
+
+    def implied(self) -> list[pl.Expr]:
+        """Return the end, and that there is one window."""
+        return [(pl.col("__start") + self.size_ms).alias("__end"), *super().implied()]
+
+    def __str__(self) -> str:
+        return f"tumbling {render_ms(self.size_ms)}" + shown_offset(self.offset_ms)
+
+
+def tumbling(size: Duration, *, offset: Duration = "0s") -> TumblingWindow:
+    """Windows of one size, side by side: `tumbling("1m")`, `tumbling("1d", offset="-8h")`."""
+    size_ms = duration_ms(size, what="tumbling window `size`")
+    return TumblingWindow(size_ms=size_ms, offset_ms=checked_offset(offset, size_ms, "tumbling", "size"))
