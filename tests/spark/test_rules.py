@@ -1,4 +1,4 @@
-"""The rules that only Spark can break; the numbers are those of the design. More of them in `test_rerun.py`."""
+"""The rules that only Spark can break. More of them in `test_rerun.py`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules about rows and their order, without Spark; the numbers are those of the design."""
+"""The rules about rows and their order, without Spark."""
 
 from __future__ import annotations
 

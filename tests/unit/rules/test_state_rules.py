@@ -1,4 +1,4 @@
-"""The rules about state, as far as they show without Spark; the numbers are those of the design."""
+"""The rules about state, as far as they show without Spark."""
 
 from __future__ import annotations
 

@@ -1,0 +1,37 @@
+"""The architecture page names files that exist, the rooms in the order that is checked, and every rule that tests cite."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tests.unit.test_imports_point_one_way import PACKAGE, ROOMS
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+
+
+def test_every_path_on_the_page_exists() -> None:
+    named = set(re.findall(r"`((?:src/slackwater/)?[\w/]+\.py)`", PAGE))
+    assert len(named) > 20
+    places = (ROOT, PACKAGE)
+    assert sorted(path for path in named if not any((place / path).exists() for place in places)) == []
+
+
+def test_rooms_on_the_page_are_those_of_the_tree_in_their_order() -> None:
+    table = PAGE[PAGE.index("## Rooms") : PAGE.index("## Where to add")]
+    rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    assert [" ".join(re.findall(r"`(\w+)`", row)) for row in rows] == ROOMS
+    found = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+    assert found == {name for room in ROOMS for name in room.split()}
+
+
+def test_rules_that_tests_cite_are_on_the_page() -> None:
+    rules = PAGE[PAGE.index("## Rules") :]
+    numbers = {int(number) for number in re.findall(r"^(\d+)\. ", rules, flags=re.MULTILINE)}
+    cited = {
+        int(number)
+        for path in (ROOT / "tests").rglob("test_*.py")
+        for number in re.findall(r"def test_rule_(\d+)_", path.read_text(encoding="utf-8"))
+    }
+    assert cited <= numbers
