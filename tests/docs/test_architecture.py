@@ -1,4 +1,4 @@
-"""The architecture page names files that exist, the rooms in the order that is checked, and every rule that tests cite."""
+"""The architecture page names files that exist, the rooms in their order, and every rule that tests cite."""
 
 from __future__ import annotations
 
