@@ -19,7 +19,7 @@ import slackwater as sw
 from benchmarks.data import DDL, Events
 from slackwater.kafka.client import Cluster
 from slackwater.kafka.connection import connection
-from slackwater.spark.query import load_connector
+from slackwater.sources.kafka.stream import load_connector
 from slackwater.topics import broker
 
 if TYPE_CHECKING:

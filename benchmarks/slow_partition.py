@@ -26,8 +26,8 @@ import slackwater as sw
 from slackwater.clock.clock import Clock
 from slackwater.kafka.client import Cluster
 from slackwater.kafka.connection import connection
+from slackwater.sources.kafka.stream import load_connector
 from slackwater.spark.job import Job
-from slackwater.spark.query import load_connector
 from slackwater.spark.session import spark_session
 from slackwater.spark.start import make_job
 from slackwater.topics import broker

@@ -13,7 +13,7 @@ import polars as pl
 
 from slackwater.bridge.definition import MqttBridge
 from slackwater.bridge.running import RunningBridge, Tally
-from slackwater.sources.log.reading import list_log, read_chunks
+from slackwater.sources.log.reading import list_log, read_file
 
 PATIENCE_S: Final = 30.0
 
@@ -81,6 +81,6 @@ def lines(folder: Path, partition: str | None = None) -> list[bytes]:
     found: list[bytes] = []
     for file in sorted(list_log(folder), key=lambda each: each.path):
         if partition in {None, file.partition}:
-            for chunk in read_chunks(file.path, length=file.length, modified_ms=file.modified_ms, kind="json"):
+            for chunk in read_file(file.path, length=file.length, modified_ms=file.modified_ms, kind="json"):
                 found += chunk.frame["__payload"].cast(pl.Binary).to_list()
     return found

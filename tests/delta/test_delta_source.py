@@ -14,7 +14,6 @@ from slackwater.pipeline import Pipeline
 from slackwater.sinks.base import Sink
 from slackwater.sinks.delta import delta as delta_sink
 from slackwater.sources.delta.definition import delta as delta_source
-from slackwater.sources.delta.stream import changed_source
 from slackwater.spark.report import BatchReport
 from tests.delta.tables import Lake
 from tests.matrix.jobs import crashing, matrix_pipeline, write_matrix_log
@@ -82,11 +81,8 @@ def test_commit_that_changes_rows_stops_the_stream_with_words(lake: Lake, tmp_pa
     with pytest.raises(Exception, match="DELTA_SOURCE") as stopped:
         run(lake.spark, pipeline, tmp_path / "checkpoint")
     error = stopped.value
-    said = (
-        error
-        if isinstance(error, RunError)
-        else changed_source([source.source for source in pipeline.plan().sources], error)
-    )
+    [table] = pipeline.plan().sources
+    said = error if isinstance(error, RunError) else table.source.explained(error)
     assert said is not None
     assert said.code == "DELTA_SOURCE_CHANGED"
     assert f"`{lake.path()}` has a commit that changed or deleted some" in said.message

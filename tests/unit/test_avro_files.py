@@ -13,7 +13,7 @@ import pytest
 import slackwater as sw
 from slackwater.errors import DefinitionError
 from slackwater.sources.log.definition import LogSource
-from slackwater.sources.log.reading import LogFileError, list_log, read_chunks
+from slackwater.sources.log.reading import LogFileError, list_log, read_file
 
 SCHEMA: dict[str, Any] = {
     "type": "record",
@@ -40,7 +40,7 @@ def row(number: int) -> dict[str, Any]:
 
 def read(source: LogSource, **options: Any) -> list[tuple[int, pl.DataFrame]]:  # noqa: ANN401
     [file] = list_log(source.path)
-    chunks = read_chunks(file.path, length=file.length, modified_ms=file.modified_ms, kind="avro", **options)
+    chunks = read_file(file.path, length=file.length, modified_ms=file.modified_ms, kind="avro", **options)
     return [(chunk.first_line, chunk.frame) for chunk in chunks]
 
 

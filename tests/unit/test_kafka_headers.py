@@ -6,7 +6,7 @@ import polars as pl
 
 import slackwater as sw
 from slackwater.formats.dead_letters import HEADERS
-from slackwater.spark.worker import kafka_headers
+from slackwater.sources.kafka.chunks import kafka_headers
 
 
 def test_headers_keep_their_order_their_doubles_and_their_nulls() -> None:

@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 from slackwater.cli.lateness import ReadingProgress, lateness
 from slackwater.errors import SlackwaterError
-from slackwater.front.front import Chunk
 from slackwater.lateness import Reading
+from slackwater.sources.chunk import Chunk
 from slackwater.sources.log.writing import LogWriter
 
 PIPELINE = """

@@ -13,9 +13,9 @@ import pytest
 
 import slackwater as sw
 from slackwater.errors import DefinitionError, RunError
-from slackwater.front.front import Chunk
 from slackwater.lateness import MeasuredStream, Reading, chunks_of, measure_log, measure_plan, measure_stream
 from slackwater.planning.plan import Plan
+from slackwater.sources.chunk import Chunk
 from slackwater.sources.log.writing import LogWriter
 from slackwater.streams import Stream
 

@@ -17,26 +17,26 @@ from hypothesis import strategies as st
 import slackwater as sw
 from slackwater.clock.next_clock import first_clock
 from slackwater.errors import RunError
-from slackwater.front import front
 from slackwater.memory.engine import MemoryEngine
+from slackwater.sources.chunk import Chunk
 from slackwater.sources.log import reading as log_reader
 from slackwater.sources.log.listing import file_position, named_offset, natural, reading_order
 from slackwater.sources.log.reading import (
-    Chunk,
+    Lines,
     LogFile,
     LogFileError,
     list_log,
-    read_chunks,
+    read_file,
     strays,
 )
 
 
 def chunks_of(
     path: Path, *, kind: str = "json", chunk_bytes: int = 1 << 20, columns: list[str] | None = None
-) -> list[Chunk]:
+) -> list[Lines]:
     status = path.stat()
     return list(
-        read_chunks(
+        read_file(
             str(path),
             length=status.st_size,
             modified_ms=status.st_mtime_ns // 1_000_000,
@@ -130,7 +130,7 @@ def test_the_dead_letter_of_a_line_that_was_cut_says_how_long_it_was(tmp_path: P
     with mock.patch.object(log_reader, "MAX_RECORD_BYTES", 500):
         read = chunks_of(path, chunk_bytes=100)
     chunks = [
-        front.Chunk(frame=c.frame, partition="0", file="f", first_offset=c.first_line, source="f", ingestion_ms=0)
+        Chunk(frame=c.frame, partition="0", file="f", first_offset=c.first_line, source="f", ingestion_ms=0)
         for c in read
     ]
     batch = MemoryEngine(plan=plan).run({"s": chunks}, replace(first_clock(plan), now_ms=0))
@@ -183,7 +183,7 @@ def test_a_damaged_compressed_file_is_an_error_that_names_it(tmp_path: Path, con
 
 
 def read_as_listed(path: Path, length: int, modified_ms: int) -> None:
-    list(read_chunks(str(path), length=length, modified_ms=modified_ms, kind="json"))
+    list(read_file(str(path), length=length, modified_ms=modified_ms, kind="json"))
 
 
 def test_a_file_whose_length_or_time_changed_since_it_was_listed_is_an_error(tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ def test_a_file_that_is_gone_is_an_error(tmp_path: Path) -> None:
 def test_a_file_that_grows_while_it_is_read_is_an_error(tmp_path: Path) -> None:
     path = written(tmp_path, b"a\nb\n")
     status = path.stat()
-    chunks = read_chunks(str(path), length=4, modified_ms=status.st_mtime_ns // 1_000_000, kind="json", chunk_bytes=2)
+    chunks = read_file(str(path), length=4, modified_ms=status.st_mtime_ns // 1_000_000, kind="json", chunk_bytes=2)
     next(chunks)
     with path.open("ab") as file:
         file.write(b"c\n")
@@ -427,7 +427,7 @@ def test_names_that_are_not_utf_8_are_listed_and_read(tmp_path: Path) -> None:
         written.write(b"x\n")
     [file] = list_log(tmp_path)
     assert file.partition == "z\\xfcrich"
-    [chunk] = read_chunks(file.path, length=2, modified_ms=file.modified_ms, kind="json")
+    [chunk] = read_file(file.path, length=2, modified_ms=file.modified_ms, kind="json")
     assert chunk.frame["__payload"].to_list() == [b"x"]
     with pytest.raises(LogFileError, match=r"z\\xfcrich/\\xff\.jsonl was listed"):
-        list(read_chunks(file.path, length=3, modified_ms=file.modified_ms, kind="json"))
+        list(read_file(file.path, length=3, modified_ms=file.modified_ms, kind="json"))

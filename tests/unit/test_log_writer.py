@@ -18,7 +18,7 @@ from slackwater.formats.json import JsonDecoder
 from slackwater.formats.json import json as json_format
 from slackwater.sources.log import writing as log_writer
 from slackwater.sources.log.listing import named_offset
-from slackwater.sources.log.reading import list_log, read_chunks
+from slackwater.sources.log.reading import list_log, read_file
 from slackwater.sources.log.writing import LogWriter
 
 NEVER = None
@@ -33,7 +33,7 @@ def log_of(folder: Path, partition: str = "0") -> list[tuple[int, bytes]]:
             continue
         base = named_offset(file.path)
         assert base is not None
-        for chunk in read_chunks(file.path, length=file.length, modified_ms=file.modified_ms, kind="json"):
+        for chunk in read_file(file.path, length=file.length, modified_ms=file.modified_ms, kind="json"):
             lines = chunk.frame["__payload"].to_list()
             records += [(base + chunk.first_line + at, line) for at, line in enumerate(lines)]
     return records

@@ -11,19 +11,20 @@ from typing import Any
 
 import polars as pl
 import pyarrow as pa
-import pytest
-from pyspark import TaskContext
 
 import slackwater as sw
 from slackwater.clock.batch_stats import BatchStats, StreamStats
 from slackwater.clock.clock import Clock
 from slackwater.clock.next_clock import first_clock, next_clock
-from slackwater.front.front import Chunk, Front
+from slackwater.front.front import Front
 from slackwater.keyed.stage import Stage
 from slackwater.memory.engine import DictStore
 from slackwater.planning.plan import Plan
+from slackwater.sources.base import TaskFacts
+from slackwater.sources.chunk import Chunk
+from slackwater.sources.log.chunks import log_chunks
 from slackwater.sources.log.listing import ListedFile
-from slackwater.spark import worker
+from slackwater.sources.rows import frame_chunks
 from slackwater.state.packets import Packet
 from slackwater.state.packing import unpack
 from slackwater.testing import Harness
@@ -39,27 +40,23 @@ def pipeline(source: Any, *, decode: bool = False) -> sw.Pipeline:  # noqa: ANN4
     return sw.Pipeline("p", results.to(sw.sinks.memory()), results.late.drop(), rows.dead_letters.drop(), key_groups=1)
 
 
-def task_number(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
-    """Let worker functions run as task `number`."""
-    context = type("Context", (), {"partitionId": lambda _self: number})()
-    monkeypatch.setattr(TaskContext, "get", lambda: context)
-
-
-def frame_chunks(plan: Plan, clock: Clock, *tables: list[dict[str, Any]]) -> list[Chunk]:
+def frames_as_chunks(plan: Plan, clock: Clock, task: int, *tables: list[dict[str, Any]]) -> list[Chunk]:
     """Return what a task makes of the rows of a DataFrame."""
+    [source] = plan.sources
+    assert source.source.schema is not None
     batches = [pa.RecordBatch.from_pylist(rows) for rows in tables]
-    return list(worker.frame_chunks(plan.sources[0], clock, iter(batches)))
+    facts = TaskFacts(stream=source.name, number=task, rows_before=clock.streams[source.name].rows, now_ms=clock.now)
+    return list(frame_chunks(source.source.schema, facts, iter(batches)))
 
 
-def test_rows_of_dataframes_have_places_of_their_own_over_tasks_and_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_of_dataframes_have_places_of_their_own_over_tasks_and_batches() -> None:
     plan = pipeline(rows_source("k long, ts long, v string, f double")).plan()
     clock, places = replace(first_clock(plan), now_ms=0), list[int]()
     for _ in range(3):
         found = list[int]()
         for task in range(3):
-            task_number(monkeypatch, task)
             rows = [{"k": 0, "ts": 0, "v": "x", "f": 0.0}] * (2 + task)
-            found += [at for chunk in frame_chunks(plan, clock, rows, rows) for at in chunk.placed()["__off"]]
+            found += [at for chunk in frames_as_chunks(plan, clock, task, rows, rows) for at in chunk.placed()["__off"]]
         assert not places or min(found) > max(places), "behind those of the batch before"
         places += found
         stats = BatchStats(now_ms=0, streams={"s": StreamStats(rows=len(found))})
@@ -68,12 +65,11 @@ def test_rows_of_dataframes_have_places_of_their_own_over_tasks_and_batches(monk
     assert len(set(places)) == len(places) == 3 * 2 * (2 + 3 + 4)
 
 
-def test_row_of_a_later_batch_of_a_dataframe_is_the_last_of_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    task_number(monkeypatch, 0)
+def test_row_of_a_later_batch_of_a_dataframe_is_the_last_of_its_time() -> None:
     harness = Harness(pipeline(rows_source("k long, ts long, v string, f double")))
     for rows in ([(5, "noise"), (100, "old")], [(100, "new")]):
         clock = replace(harness.clock, now_ms=0)
-        chunks = frame_chunks(harness.plan, clock, [{"k": 0, "ts": ts, "v": v, "f": 0.0} for ts, v in rows])
+        chunks = frames_as_chunks(harness.plan, clock, 0, [{"k": 0, "ts": ts, "v": v, "f": 0.0} for ts, v in rows])
         batch = harness.engine.run({"s": chunks}, clock)
         harness.clock = next_clock(harness.plan, harness.clock, batch.stats, backlog={})
     assert batch.outputs["a"].select("first", "last", "all").tail(1).rows() == [
@@ -93,7 +89,8 @@ def results(plan: Plan, tasks: Iterator[list[Packet]] | tuple[list[Packet], ...]
 
 
 def test_files_of_one_time_give_the_same_results_to_the_bit_however_they_are_shuffled(tmp_path: Path) -> None:
-    plan = pipeline(sw.sources.log(tmp_path), decode=True).plan()
+    source = sw.sources.log(tmp_path)
+    plan = pipeline(source, decode=True).plan()
     tasks = []
     for number, name in enumerate(("part-a.jsonl", "part-b.jsonl", "1.jsonl", "01.jsonl")):
         path = tmp_path / name
@@ -103,7 +100,7 @@ def test_files_of_one_time_give_the_same_results_to_the_bit_however_they_are_shu
         line = pa.RecordBatch.from_pydict({"value": [json.dumps(vars(file))]})
         clock = replace(first_clock(plan), now_ms=0)
         front = Front(plan, plan.sources[0], clock)
-        chunks = list(worker.log_chunks(plan.sources[0], clock, iter([line])))
+        chunks = list(log_chunks(source, iter([line])))
         tasks.append([packet for chunk in chunks for packet in front.process(chunk)] + front.finish(name))
     found = [results(plan, order) for order in itertools.permutations(tasks)]
     assert all(each == found[0] for each in found)
@@ -111,7 +108,8 @@ def test_files_of_one_time_give_the_same_results_to_the_bit_however_they_are_shu
 
 
 def test_dead_letters_are_named_by_the_offset_in_the_name_of_their_file(tmp_path: Path) -> None:
-    plan = pipeline(sw.sources.log(tmp_path), decode=True).plan()
+    source = sw.sources.log(tmp_path)
+    plan = pipeline(source, decode=True).plan()
     front = Front(plan, plan.sources[0], replace(first_clock(plan), now_ms=0))
     frame = pl.DataFrame({"__payload": [b"no JSON"]})
     chunk = Chunk(

@@ -10,11 +10,12 @@ import pytest
 
 import slackwater as sw
 from slackwater.clock.next_clock import first_clock
-from slackwater.front.front import Chunk, Front
+from slackwater.front.front import Front
 from slackwater.keyed.stage import Stage
 from slackwater.memory.engine import DictStore
 from slackwater.planning.plan import Plan
 from slackwater.sources.base import Source
+from slackwater.sources.chunk import Chunk
 from slackwater.state import packets
 from slackwater.state.key_groups import labels
 from slackwater.state.packing import unpack

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from slackwater.errors import RunError
-from slackwater.spark.worker import conform
+from slackwater.sources.chunk import conform
 
 Type = type[pl.DataType] | pl.DataType
 FIVE = datetime(2026, 1, 1, 5, tzinfo=UTC)

@@ -14,7 +14,6 @@ from rich.console import Console
 
 from slackwater.cli.loading import load_pipeline
 from slackwater.errors import counted, fault
-from slackwater.front.front import Chunk
 from slackwater.lateness import (
     DEFAULT_TARGET,
     Reading,
@@ -25,6 +24,7 @@ from slackwater.lateness import (
 )
 from slackwater.lateness.picture import check_picture, write_picture
 from slackwater.secrets import shown_url
+from slackwater.sources.chunk import Chunk
 
 
 def lateness(

@@ -23,7 +23,7 @@ from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA
 from slackwater.ground.stable_hash import hash_expr
 from slackwater.sinks.files import OWNER, part_files
 from slackwater.sources.log.listing import modified_ms
-from slackwater.sources.log.reading import read_chunks
+from slackwater.sources.log.reading import read_file
 
 _DIGITS: Final = 16
 _RECORD: Final = ("source", "partition", "offset", "processed_at")
@@ -98,7 +98,7 @@ def _parquet(part: Path) -> pl.LazyFrame:
 
 def _lines(part: Path) -> pl.LazyFrame:
     status = part.stat()
-    chunks = read_chunks(str(part), length=status.st_size, modified_ms=modified_ms(status), kind="json")
+    chunks = read_file(str(part), length=status.st_size, modified_ms=modified_ms(status), kind="json")
     frames = [decode_letters(chunk.frame["__payload"], name=_Line(part, chunk.first_line)) for chunk in chunks]
     return pl.concat([DEAD_LETTER_SCHEMA.to_frame(), *frames]).lazy()
 

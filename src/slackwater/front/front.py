@@ -26,6 +26,7 @@ from slackwater.ground.expressions import FAILURES
 from slackwater.ground.times import MIN_MS
 from slackwater.planning.plan import Feed, Plan, RowNode, SourcePlan, StepPlan
 from slackwater.sinks.base import Trial
+from slackwater.sources.chunk import Chunk
 from slackwater.state import pieces
 from slackwater.state.key_groups import group_of, labels
 from slackwater.state.packets import Packet, output, stats
@@ -164,36 +165,6 @@ class Arrivals:
                 int(ends.max()),  # type: ignore[arg-type]  # whole numbers: Polars says any
                 payload,
             )
-        )
-
-
-@dataclass(kw_only=True)
-class Chunk:
-    """Some records of one file, or of one Arrow batch, with where they come from."""
-
-    frame: pl.DataFrame
-    """The columns of a typed source; or `__payload`, with `__key` and `__headers` where there are such."""
-    partition: str
-    file: str
-    """What `partition` calls the file; chunks with equal files are merged."""
-    first_offset: int
-    source: str
-    ingestion_ms: int | pl.Series
-    """When the log received the records: all of them, or each."""
-    shown_offset: int | None = None
-    """What dead letters call the place of the first record; `first_offset` unless its file's name says another."""
-    offsets: pl.Series | None = None
-    """The place of each record, if they do not simply follow `first_offset`."""
-
-    def placed(self) -> pl.DataFrame:
-        """Return the frame with each row's partition, place and ingestion time, which travel with it."""
-        stop = self.first_offset + self.frame.height
-        offsets = pl.int_range(self.first_offset, stop, dtype=pl.Int64) if self.offsets is None else self.offsets
-        ingested = self.ingestion_ms
-        return self.frame.with_columns(
-            pl.lit(self.partition).alias("__part"),
-            offsets.alias("__off"),
-            (ingested if isinstance(ingested, pl.Series) else pl.lit(ingested, dtype=pl.Int64)).alias("__ingested"),
         )
 
 

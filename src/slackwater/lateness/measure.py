@@ -15,7 +15,6 @@ import polars as pl
 
 from slackwater.errors import counted, fault
 from slackwater.formats.dead_letters import HEADERS
-from slackwater.front.front import Chunk
 from slackwater.front.rows import RowContext, RowFunctions
 from slackwater.ground.durations import render_ms
 from slackwater.ground.times import MAX_MS, MIN_MS
@@ -24,10 +23,11 @@ from slackwater.lateness.report import DEFAULT_TARGET, LatenessReport, MeasuredS
 from slackwater.lateness.times import Times
 from slackwater.planning.plan import Plan, RowNode, SourcePlan
 from slackwater.planning.row_functions import TakeTime
+from slackwater.sources.chunk import Chunk
 from slackwater.sources.kafka.definition import KafkaSource
 from slackwater.sources.log.definition import LogSource
 from slackwater.sources.log.listing import file_position, reading_order, shown
-from slackwater.sources.log.reading import LogFile, list_log, read_chunks
+from slackwater.sources.log.reading import LogFile, list_log, read_file
 from slackwater.topics.reading import topic_frames
 
 
@@ -238,7 +238,7 @@ def _file_chunks(log: LogSource, file: LogFile, number: int, skip: int) -> Itera
 
 
 def _frames(log: LogSource, file: LogFile, *, columns: list[str] | None) -> Iterator[tuple[int, pl.DataFrame]]:
-    pieces = read_chunks(file.path, length=file.length, modified_ms=file.modified_ms, kind=log.format, columns=columns)
+    pieces = read_file(file.path, length=file.length, modified_ms=file.modified_ms, kind=log.format, columns=columns)
     return ((piece.first_line, piece.frame) for piece in pieces)
 
 

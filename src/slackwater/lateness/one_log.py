@@ -21,7 +21,7 @@ from slackwater.planning.plan import Plan
 from slackwater.planning.planner import plan_pipeline
 from slackwater.sources.kafka.definition import kafka
 from slackwater.sources.log.definition import LogSource, log
-from slackwater.sources.log.reading import LogFile, LogFormat, list_log, read_chunks
+from slackwater.sources.log.reading import LogFile, LogFormat, list_log, read_file
 from slackwater.streams import Output, Stream, stream
 from slackwater.topics.reading import topic_frames
 
@@ -141,7 +141,7 @@ def _seen_types(folder: str | Path, records: list[dict[str, object]], needed: li
 def _sample(files: list[LogFile]) -> list[dict[str, object]]:
     """Return the first records of the first file that has any; what is no JSON object is left out."""
     for file in files:
-        for piece in read_chunks(file.path, length=file.length, modified_ms=file.modified_ms, kind="json"):
+        for piece in read_file(file.path, length=file.length, modified_ms=file.modified_ms, kind="json"):
             records = [_object(line) for line in piece.frame["__payload"].head(_SAMPLE).to_list()]
             found = [record for record in records if record]
             if found:

@@ -9,9 +9,10 @@ import polars as pl
 
 from slackwater.clock.batch_stats import BatchStats
 from slackwater.clock.clock import Clock
-from slackwater.front.front import Chunk, Front
+from slackwater.front.front import Front
 from slackwater.keyed.stage import Stage
 from slackwater.planning.plan import Plan
+from slackwater.sources.chunk import Chunk
 from slackwater.state.key_groups import labels
 from slackwater.state.packets import Packet, tick
 from slackwater.state.packing import unpack

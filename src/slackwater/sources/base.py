@@ -1,12 +1,45 @@
-"""What a source definition tells the planner."""
+"""The contract of a source: its columns, how Spark reads it, and how FRONT sees it."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
 
 import polars as pl
+import pyarrow as pa
+
+from slackwater.errors import RunError
+from slackwater.sources.chunk import Chunk
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How a job reads a source."""
+
+    bounded: bool
+    """Whether the job reads what is there when it starts, and ends."""
+    listings: Path | None = None
+    """Where the listings of a log are."""
+    shares: int = 1
+    """How many listings a batch has."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskFacts:
+    """What a task knows besides the rows that Spark hands to it."""
+
+    stream: str
+    number: int
+    """Among the tasks of its batch."""
+    rows_before: int
+    """Rows of the stream that the batches before have read."""
+    now_ms: int
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -30,6 +63,24 @@ class Source(ABC):
     def metadata(self) -> pl.Schema:
         """Columns that a source of bytes adds to what is decoded; none unless asked for."""
         return pl.Schema()
+
+    def session_conf(self) -> dict[str, str]:
+        """Return the Spark settings that a session must be started with for this source."""
+        return {}
+
+    def read(self, spark: SparkSession, reading: Reading) -> DataFrame:  # noqa: ARG002  as subclasses need it
+        """Return the stream that Spark reads, as `chunks` takes it."""
+        message = f"{self} cannot run on Spark"
+        raise TypeError(message)
+
+    def chunks(self, batches: Iterator[pa.RecordBatch], task: TaskFacts) -> Iterator[Chunk]:  # noqa: ARG002  as above
+        """Yield the records of what Spark hands to one task, in the order of the source."""
+        message = f"{self} cannot run on Spark"
+        raise TypeError(message)
+
+    def explained(self, error: Exception) -> RunError | None:  # noqa: ARG002  as above
+        """Return what is behind an error that has stopped the query, if this source knows."""
+        return None
 
     @abstractmethod
     def __str__(self) -> str:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import polars as pl
+import pyarrow as pa
 
 from slackwater.errors import refuse
 from slackwater.formats.schemas import as_schema, quoted
-from slackwater.sources.base import Source
+from slackwater.sources.base import Reading, Source, TaskFacts
+from slackwater.sources.chunk import Chunk
+from slackwater.sources.rows import frame_chunks, numbered
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -24,6 +31,14 @@ class DataFrameSource(Source):
     def schema(self) -> pl.Schema:
         """The DataFrame's columns."""
         return self.typed
+
+    def read(self, spark: SparkSession, reading: Reading) -> DataFrame:  # noqa: ARG002  the trigger bounds it
+        """Return the stream of rows."""
+        return numbered(self.frame)
+
+    def chunks(self, batches: Iterator[pa.RecordBatch], task: TaskFacts) -> Iterator[Chunk]:
+        """Yield the rows, numbered behind those of the batches before."""
+        return frame_chunks(self.typed, task, batches)
 
     def __str__(self) -> str:
         return "Spark DataFrame"

@@ -11,7 +11,6 @@ from slackwater.checkpoint.lock import Lease
 from slackwater.errors import RunError, SlackwaterError
 from slackwater.errors.catalogue import CATALOGUE
 from slackwater.planning.plan import Plan
-from slackwater.sources.delta.stream import changed_source
 from slackwater.spark.intake import Intake
 
 _NOT_CONNECTED: Final = "failed to connect back"
@@ -28,7 +27,8 @@ def reason_of(error: Exception, lease: Lease, checkpoint: Checkpoint) -> Slackwa
 
 def cause_of(error: Exception, plan: Plan, intake: Intake) -> Exception:
     """Return what is known to be behind a failure of the query, else the failure itself."""
-    return changed_source([source.source for source in plan.sources], error) or intake.loss() or error
+    known = (source.source.explained(error) for source in plan.sources)
+    return next(filter(None, known), None) or intake.loss() or error
 
 
 def is_worker_missing(error: Exception) -> bool:

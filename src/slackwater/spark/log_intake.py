@@ -32,6 +32,7 @@ from slackwater.checkpoint.checkpoint import Checkpoint
 from slackwater.errors import fault
 from slackwater.ground.durable import write_durably
 from slackwater.ground.stored import shaped
+from slackwater.sources.base import Reading
 from slackwater.sources.log.definition import LogSource
 from slackwater.sources.log.listing import (
     ListedFile,
@@ -110,6 +111,10 @@ class LogIntake:
         self._files, self._by_listing, self._counts = {}, {}, {}
         self._note(taken)
         return taken, len(taken) == len(lines)
+
+    def reading(self, *, bounded: bool) -> Reading:
+        """Return how Spark reads the listings."""
+        return Reading(bounded=bounded, listings=self.listings, shares=self.shares)
 
     def publish(self, *, all_of_it: bool = False) -> None:
         """List what is new: as much as one batch may read, beside what waits to be taken; or all, batch by batch."""

@@ -11,13 +11,9 @@ from pyspark.sql import SparkSession
 
 from slackwater.checkpoint.checkpoint import existing_checkpoint, open_checkpoint
 from slackwater.checkpoint.lock import check_free, held
-from slackwater.delta.connector import delta_session_conf
 from slackwater.errors import fault
 from slackwater.ground.durations import Duration, duration_ms
 from slackwater.ground.stopping import stopped_by_signals
-from slackwater.sources.delta.definition import DeltaSource
-from slackwater.sources.kafka.connector import connector_jars
-from slackwater.sources.kafka.definition import KafkaSource
 from slackwater.spark.folders import check_logs
 from slackwater.spark.intake import check_intake
 from slackwater.spark.job import ClockHook, Job
@@ -78,10 +74,7 @@ def make_job(
 def _needed(plan: Plan) -> dict[str, str]:
     """Return what a session for `plan` is better started with than given later."""
     wanted = [sink.session_conf() for output in plan.outputs for sink in output.sinks]
-    if any(isinstance(source.source, KafkaSource) for source in plan.sources):
-        wanted.append({"spark.jars": ",".join(connector_jars())})
-    if any(isinstance(source.source, DeltaSource) for source in plan.sources):
-        wanted.append(delta_session_conf())
+    wanted += [source.source.session_conf() for source in plan.sources]
     needed: dict[str, list[str]] = {}
     for name, value in (setting for conf in wanted for setting in conf.items()):
         needed.setdefault(name, []).extend(value.split(","))

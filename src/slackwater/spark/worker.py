@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,15 +17,11 @@ from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
 from slackwater.clock.clock import Clock
 from slackwater.errors import fault
-from slackwater.formats.dead_letters import HEADERS
-from slackwater.front.front import Chunk, Front
+from slackwater.front.front import Front
 from slackwater.ground.crash_points import crash_point
 from slackwater.keyed.stage import Stage
-from slackwater.planning.plan import Plan, SourcePlan
-from slackwater.sources.kafka.definition import KafkaSource
-from slackwater.sources.log.definition import LogSource
-from slackwater.sources.log.listing import ListedFile, file_position, named_offset, shown
-from slackwater.sources.log.reading import read_chunks
+from slackwater.planning.plan import Plan
+from slackwater.sources.base import TaskFacts
 from slackwater.state.key_groups import labels
 from slackwater.state.packets import Packet, tick, to_arrow
 
@@ -75,11 +70,10 @@ def task_clock() -> Clock:
 
 
 Run = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-Chunks = Callable[[SourcePlan, Clock, Iterator[pa.RecordBatch]], Iterator[Chunk]]
 
 
-def front(handle: PlanHandle, stream: str, chunks: Chunks, *, ticks: bool) -> Run:
-    """Return FRONT for a stream, as `mapInArrow` runs it; `chunks` makes chunks of what Spark hands over.
+def front(handle: PlanHandle, stream: str, *, ticks: bool) -> Run:
+    """Return FRONT for a stream, as `mapInArrow` runs it.
 
     A task that is handed nothing does nothing. Else it is called by its first file in the statistics.
     """
@@ -95,7 +89,7 @@ def front(handle: PlanHandle, stream: str, chunks: Chunks, *, ticks: bool) -> Ru
         task = ""
         # What arrived after a bounded run began is in its final batch, and is left for a later run to read.
         given = () if clock.is_over else itertools.chain([first], batches)
-        for chunk in chunks(source, clock, iter(given)):
+        for chunk in source.source.chunks(iter(given), _facts(stream, clock)):
             task = task or chunk.file
             if packets := working.process(chunk):
                 yield to_arrow(packets)
@@ -104,134 +98,11 @@ def front(handle: PlanHandle, stream: str, chunks: Chunks, *, ticks: bool) -> Ru
     return run
 
 
-def log_chunks(source: SourcePlan, _clock: Clock, batches: Iterator[pa.RecordBatch]) -> Iterator[Chunk]:
-    """Yield the records of the files that a listing names: Spark reads the listing, FRONT the files."""
-    assert isinstance(source.source, LogSource)
-    files = [ListedFile(**json.loads(str(line))) for batch in batches for line in batch.column(0).to_pylist()]
-    for file in sorted(files, key=lambda file: (file.partition, file.number)):
-        yield from _file_chunks(source.source, file)
-
-
-def frame_chunks(source: SourcePlan, clock: Clock, batches: Iterator[pa.RecordBatch]) -> Iterator[Chunk]:
-    """Yield the rows of a DataFrame.
-
-    They have no place of their own. So they are numbered, behind all rows of the batches before; the tasks of a batch
-    take turns.
-    """
-    schema, context = source.source.schema, TaskContext.get()
-    assert schema is not None
+def _facts(stream: str, clock: Clock) -> TaskFacts:
+    context = TaskContext.get()
     assert context is not None
-    task, read = context.partitionId(), clock.streams[source.name].rows
-    assert task < _MOST_TASKS, "two tasks would give rows the same place"
-    for table in gathered(batches):
-        frame = conform(pl.DataFrame(table.rename_columns(schema.names())), schema, source.name)
-        stop = read + frame.height
-        places = pl.int_range(read, stop, dtype=pl.Int64, eager=True) * _MOST_TASKS + task
-        yield Chunk(
-            frame=frame,
-            partition="",
-            file=str(task),
-            first_offset=read * _MOST_TASKS + task,
-            source=source.name,
-            ingestion_ms=clock.now,
-            offsets=places,
-        )
-        read = stop
-
-
-def kafka_chunks(source: SourcePlan, _clock: Clock, batches: Iterator[pa.RecordBatch]) -> Iterator[Chunk]:
-    """Yield records as the connector gives them: of one partition a task, in order."""
-    assert isinstance(source.source, KafkaSource)
-    for table in gathered(batches):
-        yield _kafka_chunk(source.source, pl.DataFrame(table))
-
-
-def gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Yield the rows of small batches in large tables: the more rows FRONT sees at once, the more it combines."""
-    pieces: list[pa.RecordBatch] = []
-    rows = size = 0
-    for batch in batches:
-        pieces.append(batch)
-        rows, size = rows + batch.num_rows, size + batch.nbytes
-        if rows >= _CHUNK_ROWS or size >= _CHUNK_BYTES:
-            yield pa.Table.from_batches(pieces)
-            pieces, rows, size = [], 0, 0
-    if pieces:
-        yield pa.Table.from_batches(pieces)
-
-
-def _file_chunks(source: LogSource, file: ListedFile) -> Iterator[Chunk]:
-    path, name = file.place, shown(file.place)
-    base, named = file_position(file.number), named_offset(path)
-    columns = None if source.schema is None else source.schema.names()
-    facts: dict[str, Any] = {"length": file.length, "modified_ms": file.modified_ms}
-    for piece in read_chunks(path, **facts, kind=source.format, columns=columns):
-        frame = piece.frame if source.schema is None else conform(piece.frame, source.schema, name)
-        if base + piece.first_line + frame.height > file_position(file.number + 1):
-            raise fault("LOG_FILE_UNREADABLE", path=name, cause="it has more than 4 billion records")
-        yield Chunk(
-            frame=frame,
-            partition=file.partition,
-            file=name,
-            first_offset=base + piece.first_line,
-            shown_offset=None if named is None else named + piece.first_line,
-            source=name,
-            ingestion_ms=file.modified_ms,
-        )
-
-
-def _kafka_chunk(source: KafkaSource, records: pl.DataFrame) -> Chunk:
-    topic = source.topics[0] if len(source.topics) == 1 else records["topic"][0]
-    partition, offsets = f"{topic}/{records['partition'][0]}", records["offset"]
-    return Chunk(
-        frame=records.select(
-            pl.col("value").alias("__payload"),
-            pl.col("key").alias("__key"),
-            kafka_headers(records["headers"]).alias("__headers"),
-        ),
-        partition=partition,
-        file=partition,
-        first_offset=int(offsets[0]),
-        source=partition,
-        ingestion_ms=records["ingested_ms"],
-        offsets=offsets,
-    )
-
-
-def kafka_headers(written: pl.Series) -> pl.Series:
-    """Return headers from the JSON that Spark makes of them, in which their values are base64."""
-    if written.null_count() == len(written):
-        return pl.Series(written.name, [None], dtype=HEADERS).new_from_index(0, len(written))
-    pairs = written.str.json_decode(_WRITTEN_HEADERS)
-    value = pl.element().struct.field("value").str.decode("base64")
-    name = pl.element().struct.field("key").alias("name")
-    return (
-        pairs.to_frame("headers").select(pl.col("headers").list.eval(pl.struct(name, value.alias("value")))).to_series()
-    )
-
-
-def conform(frame: pl.DataFrame, schema: pl.Schema, place: str) -> pl.DataFrame:
-    """Return a typed source's frame with exactly the declared columns; a missing one is null.
-
-    A column of another type becomes the declared one where that changes no value of it; else `place` is at fault.
-    """
-    missing = [pl.lit(None, dtype=dtype).alias(name) for name, dtype in schema.items() if name not in frame.columns]
-    frame = frame.with_columns(missing).select(schema.names())
-    for column in frame:
-        dtype = schema[column.name]
-        if column.dtype == dtype:
-            continue
-        try:
-            taken = column.cast(dtype, strict=False)
-            changed = taken.cast(column.dtype, strict=False).ne_missing(column)
-        except pl.exceptions.PolarsError:
-            taken, changed = column, column.is_not_null()
-        if changed.any():
-            value = column.filter(changed).head(1).to_list()[0]
-            facts = {"column": column.name, "found": column.dtype, "declared": dtype, "value": f"{value!r:.100}"}
-            raise fault("SOURCE_COLUMN_TYPE", place=place, **facts)
-        frame = frame.with_columns(taken)
-    return frame
+    rows_before = clock.streams[stream].rows
+    return TaskFacts(stream=stream, number=context.partitionId(), rows_before=rows_before, now_ms=clock.now)
 
 
 def _ticks(plan: Plan, *, wanted: bool) -> list[Packet]:

@@ -15,12 +15,12 @@ from slackwater.clock.next_clock import final_clock, first_clock, next_clock
 from slackwater.errors import near_miss, refuse
 from slackwater.formats.dead_letters import HEADERS
 from slackwater.formats.schemas import SchemaSpec, as_schema, shown
-from slackwater.front.front import Chunk
 from slackwater.ground.durations import Duration, duration_ms
 from slackwater.ground.times import EPOCH
 from slackwater.memory.engine import MemoryEngine
 from slackwater.pipeline import Pipeline
 from slackwater.sources.base import Source
+from slackwater.sources.chunk import Chunk
 from slackwater.streams import Output, Step, Stream
 
 Row = Mapping[str, Any] | str | bytes

@@ -13,7 +13,7 @@ from slackwater.kafka.client import confluent
 from slackwater.kafka.connection import Connection
 from slackwater.kafka.presence import Presence
 from slackwater.sources.log.listing import LogFile, list_log
-from slackwater.sources.log.reading import read_chunks
+from slackwater.sources.log.reading import read_file
 from slackwater.topics.reading import existing_partitions
 
 _AT_ONCE: Final = 1_000
@@ -166,7 +166,7 @@ class _Sending:
 
 def _slices(files: list[LogFile], at_once: int) -> Iterator[tuple[LogFile, list[bytes]]]:
     for file in files:
-        for chunk in read_chunks(file.path, length=file.length, modified_ms=file.modified_ms, kind="json"):
+        for chunk in read_file(file.path, length=file.length, modified_ms=file.modified_ms, kind="json"):
             lines = chunk.frame["__payload"]
             for start in range(0, len(lines), at_once):
                 yield file, lines[start : start + at_once].to_list()

@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from slackwater.formats.avro.outputs import Output
-from slackwater.formats.avro.pieces import Numbers, Piece, Slices
+from slackwater.formats.avro.pieces import Numbers, Part, Slices
 
 _BYTES: Final = 16
 _BITS: Final = 64
@@ -23,7 +23,7 @@ class Decimals(Output):
     dtype: pl.Decimal
     size: int | None = None
 
-    def pieces(self, values: pl.Series) -> list[Piece]:
+    def pieces(self, values: pl.Series) -> list[Part]:
         """Return the numbers' bytes, with how many there are before them if their size is not fixed."""
         low, high = _words(values.cast(self.dtype))
         written = np.column_stack([high.byteswap(), low.byteswap()]).view(np.uint8).reshape(-1, _BYTES)

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from slackwater.formats.avro.fitting import fit_record
-from slackwater.formats.avro.pieces import Numbers, Piece, Records
+from slackwater.formats.avro.pieces import Numbers, Part, Records
 from slackwater.formats.avro.schema import Record
 from slackwater.formats.avro.values import slices_of
 from slackwater.formats.registry import Registry
@@ -73,7 +73,7 @@ class AvroEncoder:
         return pl.concat(parts, rechunk=False)
 
     def _encoded(self, frame: pl.DataFrame, schema_id: int | None) -> pl.Series:
-        pieces: list[Piece] = self._output.of_frame(frame)
+        pieces: list[Part] = self._output.of_frame(frame)
         if schema_id is not None:
             header = int.from_bytes(b"\x00" + schema_id.to_bytes(4, "big"), "little")
             every = np.full(frame.height, header, np.uint64)

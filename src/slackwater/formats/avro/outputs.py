@@ -15,7 +15,7 @@ import polars as pl
 
 from slackwater.errors import UnwritableError, unwritable
 from slackwater.formats.avro.cursor import I64
-from slackwater.formats.avro.pieces import Numbers, Octets, Piece, Records, Slices, bytes_of, varints
+from slackwater.formats.avro.pieces import Numbers, Octets, Part, Records, Slices, bytes_of, varints
 
 _UUID: Final = r"^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"
 _LAST: Final = 2**63 - 1
@@ -27,7 +27,7 @@ class Output(ABC):
     """How the values of one field are written."""
 
     @abstractmethod
-    def pieces(self, values: pl.Series) -> list[Piece]:
+    def pieces(self, values: pl.Series) -> list[Part]:
         """Return the bytes of the values, none of which is null unless this says what is done with nulls."""
 
 
@@ -39,7 +39,7 @@ class Optional(Output):
     place: int
     inner: Output
 
-    def pieces(self, values: pl.Series) -> list[Piece]:
+    def pieces(self, values: pl.Series) -> list[Part]:
         """Return the places in the union, and the values that are there."""
         places = np.full(len(values), 2 * self.place, np.uint8)
         marks = _octets(places)
@@ -61,7 +61,7 @@ class Required(Output):
     inner: Output
     in_union: bool = False
 
-    def pieces(self, values: pl.Series) -> list[Piece]:
+    def pieces(self, values: pl.Series) -> list[Part]:
         """Return the values, or raise if one is null."""
         if nulls := values.null_count():
             words = f"null in {nulls} of {len(values)} values"
@@ -74,7 +74,7 @@ class Required(Output):
 class Booleans(Output):
     """True or false, a byte."""
 
-    def pieces(self, values: pl.Series) -> list[Piece]:
+    def pieces(self, values: pl.Series) -> list[Part]:
         """Return ones and zeros."""
         return [_octets(values.to_numpy().astype(np.uint8))]
 
@@ -86,7 +86,7 @@ class Integers(Output):
     path: str
     most: int = _LAST
 
-    def pieces(self, values: pl.Series) -> list[Piece]:
+    def pieces(self, values: pl.Series) -> list[Part]:
         """Return the numbers as varints."""
         numbers = values.cast(pl.Int64).to_numpy()
         if self.most < _LAST:
@@ -102,7 +102,7 @@ class Times(Output):
     finer: int = 1
     coarser: int = 1
 
-    def pieces(self, values: pl.Series) -> list[Piece]:
+    def pieces(self, values: pl.Series) -> list[Part]:
         """Return the times since 1970 as varints."""
         numbers = values.cast(pl.Int64).to_numpy()
         if self.finer > 1:
@@ -117,7 +117,7 @@ class Floats(Output):
 
     double: bool
 
-    def pieces(self, values: pl.Series) -> list[Piece]:
+    def pieces(self, values: pl.Series) -> list[Part]:
         """Return the numbers' bytes."""
         if self.double:
             return [Numbers(values=values.cast(pl.Float64).to_numpy().view(np.uint64), sizes=8)]
@@ -128,7 +128,7 @@ class Floats(Output):
 class Texts(Output):
     """Texts or bytes with their length before them."""
 
-    def pieces(self, values: pl.Series) -> list[Piece]:
+    def pieces(self, values: pl.Series) -> list[Part]:
         """Return lengths and bytes."""
         data, starts, sizes = bytes_of(_binary(values))
         return [*varints(sizes), Slices.of(data, starts, sizes)]
@@ -141,7 +141,7 @@ class Fixeds(Output):
     path: str
     size: int
 
-    def pieces(self, values: pl.Series) -> list[Piece]:
+    def pieces(self, values: pl.Series) -> list[Part]:
         """Return the bytes, or raise if there are more or fewer."""
         data, starts, sizes = bytes_of(values)
         wrong = np.flatnonzero(sizes != self.size)
@@ -157,7 +157,7 @@ class Uuids(Output):
     path: str
     as_text: bool
 
-    def pieces(self, values: pl.Series) -> list[Piece]:
+    def pieces(self, values: pl.Series) -> list[Part]:
         """Return the UUIDs, or raise if a text is none."""
         texts = values.cast(pl.String)
         if not (good := texts.str.contains(_UUID)).all():
@@ -175,7 +175,7 @@ class Symbols(Output):
     path: str
     symbols: tuple[str, ...]
 
-    def pieces(self, values: pl.Series) -> list[Piece]:
+    def pieces(self, values: pl.Series) -> list[Part]:
         """Return the symbols' places, or raise if a text is none."""
         texts = values.cast(pl.String)
         places = texts.replace_strict(list(self.symbols), range(len(self.symbols)), default=None, return_dtype=pl.Int64)
@@ -191,7 +191,7 @@ class Lists(Output):
 
     item: Output
 
-    def pieces(self, values: pl.Series) -> list[Piece]:
+    def pieces(self, values: pl.Series) -> list[Part]:
         """Return counts, items and ends."""
         values = values.arr.to_list() if isinstance(values.dtype, pl.Array) else values
         counts = values.list.len().cast(pl.Int64).to_numpy()
@@ -224,7 +224,7 @@ class Maps(Lists):
 
     path: str
 
-    def pieces(self, values: pl.Series) -> list[Piece]:
+    def pieces(self, values: pl.Series) -> list[Part]:
         """Return counts, entries and ends."""
         return super().pieces(values.map.entries() if isinstance(values.dtype, pl.Map) else values)
 
@@ -244,7 +244,7 @@ class Alike(Output):
 
     value: bytes
 
-    def pieces(self, values: pl.Series) -> list[Piece]:
+    def pieces(self, values: pl.Series) -> list[Part]:
         """Return the bytes as often as there are rows."""
         return [Slices.alike(self.value, len(values))]
 
@@ -255,13 +255,13 @@ class Structs(Output):
 
     fields: tuple[tuple[str, Output], ...]
 
-    def pieces(self, values: pl.Series) -> list[Piece]:
+    def pieces(self, values: pl.Series) -> list[Part]:
         """Return the fields of a column of structs."""
         return self.of_frame(values.struct.unnest())
 
-    def of_frame(self, frame: pl.DataFrame) -> list[Piece]:
+    def of_frame(self, frame: pl.DataFrame) -> list[Part]:
         """Return the fields of a frame's rows."""
-        pieces: list[Piece] = []
+        pieces: list[Part] = []
         for name, output in self.fields:
             values = frame.to_series(0) if isinstance(output, Alike) else frame.get_column(name)
             pieces += output.pieces(values)

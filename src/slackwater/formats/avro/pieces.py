@@ -43,7 +43,7 @@ _MORE: Final = np.array([0x8080808080808080 & ((1 << 8 * max(size - 1, 0)) - 1) 
 """The bits that say that another byte follows, by the size of a varint."""
 
 
-class Piece(ABC):
+class Part(ABC):
     """Some bytes of each of many records; `sizes` says how many."""
 
     sizes: Sizes
@@ -53,12 +53,12 @@ class Piece(ABC):
         """Store the bytes, those of each record at its place, and maybe a few more behind them."""
 
     @abstractmethod
-    def spread(self, rows: I64, height: int) -> Piece:
+    def spread(self, rows: I64, height: int) -> Part:
         """Return a piece of so many records: the bytes of this one are those of `rows`, the others have none."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Numbers(Piece):
+class Numbers(Part):
     """The lowest bytes of a number."""
 
     values: Unsigned
@@ -76,7 +76,7 @@ class Numbers(Piece):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Slices(Piece):
+class Slices(Part):
     """Bytes that are found somewhere else; `data` goes on for a block behind the last of them."""
 
     data: Octets
@@ -122,7 +122,7 @@ class Records:
     stops: I64
 
     @classmethod
-    def of(cls, pieces: Sequence[Piece], height: int) -> Records:
+    def of(cls, pieces: Sequence[Part], height: int) -> Records:
         """Put so many records together from pieces."""
         sizes = np.zeros(height, np.int64)
         for piece in pieces:
@@ -147,7 +147,7 @@ def bytes_of(values: pl.Series) -> tuple[Octets, I64, I64]:
     return data, places[:-1], np.diff(places)
 
 
-def varints(numbers: I64) -> list[Piece]:
+def varints(numbers: I64) -> list[Part]:
     """Return numbers as Avro writes them: signs folded in, and seven bits a byte."""
     folded = ((numbers << 1) ^ (numbers >> 63)).view(np.uint64)
     most = int(folded.max(initial=0))

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 import polars as pl
+import pyarrow as pa
 
-from slackwater.delta.connector import delta_path
-from slackwater.errors import refuse
+from slackwater.delta.connector import delta_path, delta_session_conf
+from slackwater.errors import RunError, refuse
 from slackwater.formats.schemas import SchemaSpec, as_schema
-from slackwater.sources.base import Source
+from slackwater.sources.base import Reading, Source, TaskFacts
+from slackwater.sources.chunk import Chunk
 from slackwater.sources.delta.log_schema import logged_schema
+from slackwater.sources.delta.stream import changed_source, delta_stream
+from slackwater.sources.rows import frame_chunks, numbered
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 Start = int | str | datetime
 _CHANGE: Final = {
@@ -43,6 +51,22 @@ class DeltaSource(Source):
     def place(self) -> str:
         """The table."""
         return self.path
+
+    def session_conf(self) -> dict[str, str]:
+        """Return what a session with Delta is started with."""
+        return delta_session_conf()
+
+    def read(self, spark: SparkSession, reading: Reading) -> DataFrame:  # noqa: ARG002  the trigger bounds it
+        """Return the stream of rows."""
+        return numbered(delta_stream(spark, self))
+
+    def chunks(self, batches: Iterator[pa.RecordBatch], task: TaskFacts) -> Iterator[Chunk]:
+        """Yield the rows, numbered behind those of the batches before."""
+        return frame_chunks(self.typed, task, batches)
+
+    def explained(self, error: Exception) -> RunError | None:
+        """Return the error for a commit that changed rows, if that is what has stopped the query."""
+        return changed_source(self, error)
 
     def __str__(self) -> str:
         return f"delta {self.path} from {self.start}"

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from slackwater.delta.connector import check_delta_session
 from slackwater.errors import RunError, fault
 from slackwater.formats.schemas import as_schema, quoted
-from slackwater.sources.base import Source
-from slackwater.sources.delta.definition import DeltaSource
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from slackwater.sources.delta.definition import DeltaSource
 
 _CHANGED: Final = ("DELTA_SOURCE_TABLE_IGNORE_CHANGES", "DELTA_SOURCE_IGNORE_DELETE")
 
@@ -34,12 +33,10 @@ def delta_stream(spark: SparkSession, source: DeltaSource) -> DataFrame:
     return frame.select(*(quoted(name) for name in source.typed))
 
 
-def changed_source(sources: Iterable[Source], error: Exception) -> RunError | None:
-    """Return the words for a commit that changed rows of a source, if that is what has stopped the query."""
+def changed_source(table: DeltaSource, error: Exception) -> RunError | None:
+    """Return the error for a commit that changed rows of a table, if that is what has stopped the query."""
     said = str(error)
-    tables = [source for source in sources if isinstance(source, DeltaSource)]
-    if not tables or not any(code in said for code in _CHANGED):
+    if table.path not in said or not any(code in said for code in _CHANGED):
         return None
-    table = next((table for table in tables if table.path in said), tables[0])
     why = next(line for line in said.splitlines() if any(code in line for code in _CHANGED))
     return fault("DELTA_SOURCE_CHANGED", path=table.path, why=why.strip()[:300])

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import polars as pl
+import pyarrow as pa
 
 from slackwater.errors import refuse
 from slackwater.formats.ddl import TIMESTAMP
 from slackwater.formats.dead_letters import HEADERS
 from slackwater.ground.times import EPOCH, render_time
 from slackwater.kafka.connection import Connection, Sasl, Tls, connection
-from slackwater.sources.base import Source
+from slackwater.sources.base import Reading, Source, TaskFacts
+from slackwater.sources.chunk import Chunk
+from slackwater.sources.kafka.chunks import kafka_chunks
+from slackwater.sources.kafka.connector import connector_jars
 from slackwater.sources.kafka.offsets import Offsets, check_offsets
+from slackwater.sources.kafka.stream import kafka_stream
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 METADATA: Final[dict[str, tuple[pl.DataType, pl.Expr]]] = {
     "key": (pl.Binary(), pl.col("__key")),
@@ -61,6 +69,18 @@ class KafkaSource(Source):
     def metadata(self) -> pl.Schema:
         """The columns that were asked for, beside the record's own."""
         return pl.Schema({f"kafka_{name}": METADATA[name][0] for name in self.columns})
+
+    def session_conf(self) -> dict[str, str]:
+        """Return the connector's jars."""
+        return {"spark.jars": ",".join(connector_jars())}
+
+    def read(self, spark: SparkSession, reading: Reading) -> DataFrame:  # noqa: ARG002  the trigger bounds it
+        """Return the stream of records."""
+        return kafka_stream(spark, self)
+
+    def chunks(self, batches: Iterator[pa.RecordBatch], task: TaskFacts) -> Iterator[Chunk]:  # noqa: ARG002  as above
+        """Yield the records of one partition."""
+        return kafka_chunks(self, batches)
 
     def __str__(self) -> str:
         topics = f"topics like {self.pattern}" if self.pattern else ", ".join(self.topics)

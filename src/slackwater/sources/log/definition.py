@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import polars as pl
+import pyarrow as pa
 
 from slackwater.errors import refuse
 from slackwater.formats.schemas import SchemaSpec, as_schema
 from slackwater.ground.folders import local_folder
-from slackwater.sources.base import Source
+from slackwater.sources.base import Reading, Source, TaskFacts
+from slackwater.sources.chunk import Chunk
+from slackwater.sources.log.chunks import log_chunks
 from slackwater.sources.log.reading import LogFormat, avro_columns, list_log
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_A_DAY: Final = "1d"
 _NAMES: Final[dict[LogFormat, str]] = {"json": "JSON lines", "parquet": "Parquet", "avro": "Avro"}
 
 
@@ -39,6 +48,23 @@ class LogSource(Source):
     def place(self) -> str:
         """The log."""
         return self.path
+
+    def read(self, spark: SparkSession, reading: Reading) -> DataFrame:
+        """Return the stream of listings."""
+        reader = (
+            spark.readStream.format("text")
+            .option("recursiveFileLookup", "true")
+            # Listings get later and later times; Spark need not remember those of yesterday.
+            .option("maxFileAge", _A_DAY)
+        )
+        if reading.bounded:
+            # All listings are there, and a batch takes one. Those of a live job are made as batches take them.
+            reader = reader.option("maxFilesPerTrigger", reading.shares)
+        return reader.load(_literal(str(reading.listings)))
+
+    def chunks(self, batches: Iterator[pa.RecordBatch], task: TaskFacts) -> Iterator[Chunk]:  # noqa: ARG002  files have places
+        """Yield the records of the files that a listing names."""
+        return log_chunks(self, batches)
 
     def __str__(self) -> str:
         return f"log {self.path} ({_NAMES[self.format]})"
@@ -85,3 +111,8 @@ def _first_schema(folder: str, form: LogFormat) -> pl.Schema:
         return as_schema(pl.read_parquet_schema(path) if form == "parquet" else avro_columns(path))
     except (OSError, pl.exceptions.PolarsError) as error:
         raise refuse("LOG_SCHEMA_UNREADABLE", path=path, cause=error) from error
+
+
+def _literal(path: str) -> str:
+    """Return `path` such that Spark, which takes it for a pattern, finds this very folder."""
+    return re.sub(r"([\\\[\]{}*?^])", r"\\\1", path)

@@ -32,13 +32,13 @@ from slackwater.sources.log.listing import (
 )
 
 __all__ = [
-    "Chunk",
+    "Lines",
     "LogFile",
     "LogFileError",
     "LogFormat",
     "avro_columns",
     "list_log",
-    "read_chunks",
+    "read_file",
     "strays",
 ]
 
@@ -61,7 +61,7 @@ class LogFileError(RunError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Chunk:
+class Lines:
     """Some consecutive records of a file; `first_line` counts the records before them, from 0.
 
     If a line was cut, the column `__size` has the size that it has in the file.
@@ -71,7 +71,7 @@ class Chunk:
     first_line: int
 
 
-def read_chunks(
+def read_file(
     path: str,
     *,
     length: int,
@@ -79,7 +79,7 @@ def read_chunks(
     kind: LogFormat,
     chunk_bytes: int = CHUNK_BYTES,
     columns: list[str] | None = None,
-) -> Iterator[Chunk]:
+) -> Iterator[Lines]:
     """Yield a file's records in order, about `chunk_bytes` at a time.
 
     `length` and `modified_ms` are what Spark listed; a file that has changed since is an error, for a
@@ -115,7 +115,7 @@ def _fault(code: str, *, path: str, **facts: object) -> LogFileError:
     return LogFileError(code, render(code, path=shown(path), **facts))
 
 
-def _read_lines(file: BufferedReader, path: str, chunk_bytes: int) -> Iterator[Chunk]:
+def _read_lines(file: BufferedReader, path: str, chunk_bytes: int) -> Iterator[Lines]:
     compression = _COMPRESSION.get(os.path.splitext(path)[1])  # noqa: PTH122  a path of any bytes, as text
     stream: BufferedReader | pa.NativeFile = pa.CompressedInputStream(file, compression) if compression else file
     first_line = 0
@@ -126,7 +126,7 @@ def _read_lines(file: BufferedReader, path: str, chunk_bytes: int) -> Iterator[C
             if cut and lines_before == first_line:
                 size = pl.col("__payload").bin.size().cast(pl.Int64) + cut
                 frame = frame.with_columns(pl.when(pl.int_range(pl.len()) == 0).then(size).alias("__size"))
-            yield Chunk(frame=frame, first_line=first_line)
+            yield Lines(frame=frame, first_line=first_line)
             first_line += len(lines)
 
 
@@ -188,14 +188,14 @@ def _lines(block: Bytes, begin: int, ends: NDArray[np.int64]) -> pl.Series:
     return views(block, starts, sizes).alias("__payload")
 
 
-def _read_parquet(file: BufferedReader, path: str, chunk_bytes: int, columns: list[str] | None) -> Iterator[Chunk]:
+def _read_parquet(file: BufferedReader, path: str, chunk_bytes: int, columns: list[str] | None) -> Iterator[Lines]:
     with pq.ParquetFile(file) as parquet:
         schema = pl.read_parquet_schema(path)
         wanted = [name for name in schema if columns is None or name in columns] or list(schema)[:1]
         first_line = 0
         for frame in _row_groups(parquet, path, wanted, chunk_bytes):
             normal = {name: normal_type(dtype) for name, dtype in frame.schema.items()}
-            yield Chunk(frame=_as_utc(frame).cast(normal), first_line=first_line)  # type: ignore[arg-type]  # one schema by names
+            yield Lines(frame=_as_utc(frame).cast(normal), first_line=first_line)  # type: ignore[arg-type]  # one schema by names
             first_line += frame.height
 
 
@@ -204,7 +204,7 @@ def avro_columns(path: str) -> pl.Schema:
     return pl.Schema({name: normal_type(dtype) for name, dtype in _avro_frame(path, n_rows=1).schema.items()})
 
 
-def _read_avro(path: str, chunk_bytes: int, columns: list[str] | None) -> Iterator[Chunk]:
+def _read_avro(path: str, chunk_bytes: int, columns: list[str] | None) -> Iterator[Lines]:
     # Polars reads a whole file at once; files of a log are of bounded size.
     frame = _avro_frame(path)
     wanted = [name for name in frame.columns if columns is None or name in columns] or frame.columns[:1]
@@ -212,7 +212,7 @@ def _read_avro(path: str, chunk_bytes: int, columns: list[str] | None) -> Iterat
     frame = frame.cast({name: normal_type(dtype) for name, dtype in frame.schema.items()})
     most = max(1, min(_MAX_ROWS, chunk_bytes * max(frame.height, 1) // max(int(frame.estimated_size()), 1)))
     for start in range(0, frame.height, most):
-        yield Chunk(frame=frame[start : start + most], first_line=start)
+        yield Lines(frame=frame[start : start + most], first_line=start)
 
 
 def _avro_frame(path: str, n_rows: int | None = None) -> pl.DataFrame:

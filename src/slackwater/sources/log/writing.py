@@ -27,7 +27,7 @@ from slackwater.errors import refuse
 from slackwater.formats.json_lines import Record, to_line, to_lines
 from slackwater.ground.durations import Duration, duration_ms
 from slackwater.sources.log.listing import modified_ms
-from slackwater.sources.log.reading import read_chunks
+from slackwater.sources.log.reading import read_file
 
 __all__ = ["LogWriter"]
 
@@ -253,7 +253,7 @@ def _count_records(path: Path) -> int:
     if path.suffix == ".parquet":
         return int(pq.read_metadata(path).num_rows)
     status = path.stat()
-    chunks = read_chunks(str(path), length=status.st_size, modified_ms=modified_ms(status), kind="json")
+    chunks = read_file(str(path), length=status.st_size, modified_ms=modified_ms(status), kind="json")
     return sum(chunk.frame.height for chunk in chunks)
 
 

@@ -1,0 +1,44 @@
+"""How FRONT sees a log: Spark hands it lines of a listing, and it reads the files that they name."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from slackwater.errors import fault
+from slackwater.sources.chunk import Chunk, conform
+from slackwater.sources.log.listing import ListedFile, file_position, named_offset, shown
+from slackwater.sources.log.reading import read_file
+
+if TYPE_CHECKING:
+    from slackwater.sources.log.definition import LogSource
+
+
+def log_chunks(source: LogSource, batches: Iterator[pa.RecordBatch]) -> Iterator[Chunk]:
+    """Yield the records of the files that a listing names: Spark reads the listing, FRONT the files."""
+    files = [ListedFile(**json.loads(str(line))) for batch in batches for line in batch.column(0).to_pylist()]
+    for file in sorted(files, key=lambda file: (file.partition, file.number)):
+        yield from _file_chunks(source, file)
+
+
+def _file_chunks(source: LogSource, file: ListedFile) -> Iterator[Chunk]:
+    path, name = file.place, shown(file.place)
+    base, named = file_position(file.number), named_offset(path)
+    columns = None if source.schema is None else source.schema.names()
+    facts: dict[str, Any] = {"length": file.length, "modified_ms": file.modified_ms}
+    for piece in read_file(path, **facts, kind=source.format, columns=columns):
+        frame = piece.frame if source.schema is None else conform(piece.frame, source.schema, name)
+        if base + piece.first_line + frame.height > file_position(file.number + 1):
+            raise fault("LOG_FILE_UNREADABLE", path=name, cause="it has more than 4 billion records")
+        yield Chunk(
+            frame=frame,
+            partition=file.partition,
+            file=name,
+            first_offset=base + piece.first_line,
+            shown_offset=None if named is None else named + piece.first_line,
+            source=name,
+            ingestion_ms=file.modified_ms,
+        )
