@@ -220,7 +220,7 @@ def test_the_error_crosses_from_worker_to_driver(tmp_path: Path) -> None:
     assert (type(copy), copy.code, str(copy)) == (LogFileError, caught.value.code, str(caught.value))
 
 
-def frame_of(chunks: list[Chunk]) -> pl.DataFrame:
+def frame_of(chunks: list[Lines]) -> pl.DataFrame:
     heights = [chunk.frame.height for chunk in chunks]
     assert [chunk.first_line for chunk in chunks] == [sum(heights[:at]) for at in range(len(heights))]
     return pl.concat([chunk.frame for chunk in chunks])

@@ -43,3 +43,9 @@ def test_a_step_that_is_handed_another_steps_state_does_not_go_on() -> None:
     with pytest.raises(RunError) as refused:
         step.advance(10)
     assert refused.value.code == "STATE_OF_ANOTHER_STEP"
+
+
+def test_blob_of_another_layout_is_refused_with_what_to_do() -> None:
+    blob = pack(pl.DataFrame({"a": [1]}), "step")
+    with pytest.raises(RunError, match=r"STATE_VERSION.*step `step` found layout '9' and reads layout 1"):
+        unpack(blob[:2] + b"9" + blob[3:], "step")

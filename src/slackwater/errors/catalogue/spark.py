@@ -88,6 +88,10 @@ MESSAGES: Final[dict[str, str]] = {
         "state must belong to the step that reads it; step `{step}` found a blob of `{got}`; start "
         "from the checkpoint of this pipeline, or from a new one"
     ),
+    "STATE_VERSION": (
+        "state must have been written by a version with the same layout; step `{step}` found layout {got} and reads "
+        "layout {known}; run the version that wrote the checkpoint, or start with a new one"
+    ),
     "STEP_FAILED": (
         "a step combines any rows that can be evaluated one by one; got {cause} in step `{step}`; correct what "
         "the step computes and start again, the state before this batch is unharmed"
