@@ -14,7 +14,7 @@ from slackwater.sources.base import Source
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DataFrameSource(Source):
-    """A streaming DataFrame; its columns are the stream's."""
+    """A streaming DataFrame; the stream has its columns."""
 
     has_places: ClassVar[bool] = False
     frame: Any

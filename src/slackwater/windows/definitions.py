@@ -92,13 +92,13 @@ Window = TumblingWindow | HoppingWindow | CumulativeWindow | SlidingWindow | Ses
 
 
 def tumbling(size: Duration, *, offset: Duration = "0s") -> TumblingWindow:
-    """Windows of one size, side by side: `tumbling("1m")`, `tumbling("1d", offset="-8h")`."""
+    """Fixed-size windows, side by side: `tumbling("1m")`, `tumbling("1d", offset="-8h")`."""
     size_ms = duration_ms(size, what="tumbling window `size`")
     return TumblingWindow(size_ms=size_ms, offset_ms=_checked_offset(offset, size_ms, "tumbling", "size"))
 
 
 def hopping(size: Duration, *, every: Duration, offset: Duration = "0s") -> HoppingWindow:
-    """Windows of one size, a new one `every` so often: `hopping("10m", every="1m")`."""
+    """Fixed-size windows, one starting `every` interval: `hopping("10m", every="1m")`."""
     size_ms = duration_ms(size, what="hopping window `size`")
     every_ms = duration_ms(every, what="hopping window `every`")
     _check_overlap("hopping", size_ms, every_ms)
@@ -107,7 +107,7 @@ def hopping(size: Duration, *, every: Duration, offset: Duration = "0s") -> Hopp
 
 
 def cumulative(size: Duration, *, every: Duration, offset: Duration = "0s") -> CumulativeWindow:
-    """Windows that grow by `every` up to `size`, then start anew: `cumulative("1d", every="1h")`."""
+    """Windows that grow by `every` up to `size`, then start over: `cumulative("1d", every="1h")`."""
     size_ms = duration_ms(size, what="cumulative window `size`")
     every_ms = duration_ms(every, what="cumulative window `every`")
     if size_ms % every_ms:
@@ -118,7 +118,7 @@ def cumulative(size: Duration, *, every: Duration, offset: Duration = "0s") -> C
 
 
 def sliding(size: Duration) -> SlidingWindow:
-    """For every event, the last `size` of its key up to and including it: `sliding("5m")`."""
+    """For every event, the last `size` of its key, up to and including the event: `sliding("5m")`."""
     return SlidingWindow(size_ms=duration_ms(size, what="sliding window `size`"))
 
 
@@ -128,11 +128,11 @@ def session(
     max_length: Duration | None = None,
     touching: Literal["merge", "separate"] = "merge",
 ) -> SessionWindow:
-    """Windows that end after a pause of `gap`: `session("30m", max_length="24h")`.
+    """Windows that end after a gap in activity: `session("30m", max_length="24h")`.
 
-    `gap` may be an expression that gives each row its own gap in whole milliseconds; a null, or what is
-    less than one, counts as one, and more than a hundred years as that. `touching` says whether events
-    exactly one gap apart share a session ("merge") or not ("separate").
+    `gap` can be an expression for the gap of each row in whole milliseconds; null or a value below one counts as
+    one, and more than a hundred years as a hundred years. `touching` decides whether events exactly one gap apart
+    share a session ("merge") or not ("separate").
     """
     if touching not in ("merge", "separate"):
         raise refuse("SESSION_TOUCHING", got=repr(touching))
@@ -150,7 +150,7 @@ def session(
 
 
 def global_window() -> GlobalWindow:
-    """One window for all time; give it a trigger such as `after_count(100)` or `every("10s")`."""
+    """A single window for all time; use a trigger such as `after_count(100)` or `every("10s")`."""
     return GlobalWindow()
 
 
