@@ -76,7 +76,7 @@ class Progress:
         for said in places(outputs, self.delivered):
             self._say(said, always=True)
         if owed is not None:
-            self._say(f"batch {owed} is still to be delivered: start again with the same checkpoint", always=True)
+            self._say(f"batch {owed} is not delivered yet: restart with the same checkpoint", always=True)
 
     def _say(self, text: str, *, always: bool, every_s: float = 0.0) -> None:
         if self.quiet:
