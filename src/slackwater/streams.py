@@ -238,7 +238,7 @@ class KeyedStream:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WindowedStream:
-    """A keyed stream in windows, waiting to be told what to compute."""
+    """A keyed stream in windows; call `aggregate` to compute results."""
 
     keyed: KeyedStream
     window: Window

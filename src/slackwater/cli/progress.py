@@ -32,7 +32,7 @@ class Progress:
     quiet: bool = False
     out: TextIO = sys.stderr
     verbose: bool = False
-    """Whether batches in which nothing comes in and nothing changes are told as often as others."""
+    """Whether idle batches are printed as often as others."""
     every_s: float = 2.0
     idle_every_s: float = 60.0
     clock: Callable[[], float] = time.monotonic

@@ -129,7 +129,7 @@ class Sink(ABC):
     for_retractions: ClassVar[str] = ""
     """How to have a sink of this kind take retractions, where one can."""
     shown_options: ClassVar[tuple[str, ...]] = ()
-    """Attributes that `explain` shows where they are not the default; one that may hold a secret is none of them."""
+    """Attributes that `explain` shows if they are not the default; never one that may hold a secret."""
     takes: frozenset[Change] = frozenset({"append"})
     """What rows may do to earlier ones: be new (`append`), replace (`update`), withdraw (`retract`)."""
     delivery: Delivery = "at_least_once"
