@@ -22,7 +22,7 @@ _MOST_KEY_GROUPS: Final = 4096
 
 @dataclass(frozen=True)
 class Pipeline:
-    """A name and its ended outputs; building it checks everything that can be known before the first event."""
+    """A named set of outputs with their sinks; building it checks everything that can be checked without data."""
 
     name: str
     outputs: tuple[Ended, ...]

@@ -75,10 +75,10 @@ def _split(url: str) -> tuple[str, str]:
 
 
 def secret(name: str, *, file: str | Path | None = None) -> Secret:
-    """Name a secret: `secret("KAFKA_PASSWORD")`; it is read where it is used, never when the pipeline is built.
+    """Refer to a secret by name: `secret("KAFKA_PASSWORD")`; it is read on use, never when the pipeline is built.
 
-    Looked up in this order: `file` if given; the environment variable `name`; the file that the
-    variable `<name>_FILE` names; the file `/run/secrets/<name>`.
+    Lookup order: `file` if given; the environment variable `name`; the file named by the variable `<name>_FILE`;
+    the file `/run/secrets/<name>`.
     """
     if not isinstance(name, str) or not name:
         raise refuse("SECRET_NAME", got=type(name).__name__)

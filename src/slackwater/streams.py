@@ -40,7 +40,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def stream(name: str, source: Source) -> Stream:
-    """Begin a stream: `stream("orders", sources.log("data/orders"))`. The name is part of the state's identity."""
+    """Create a stream: `stream("orders", sources.log("data/orders"))`. The name identifies its state."""
     name = checked_name(name, "stream")
     if not isinstance(source, Source):
         raise refuse("NOT_A_SOURCE", stream=name, got=repr(source))
@@ -62,13 +62,13 @@ class Output:
     kind: Literal["rows", "late", "dead_letters"]
 
     def to(self, sink: Sink) -> Ended:
-        """End this output in `sink`."""
+        """Write this output to `sink`."""
         if not isinstance(sink, Sink):
             raise refuse("NOT_A_SINK", got=repr(sink))
         return Ended(output=self, sink=sink)
 
     def drop(self) -> Ended:
-        """Say aloud that these rows are not wanted; they are still counted."""
+        """Discard these rows explicitly; they are still counted."""
         return Ended(output=self, sink=DROP)
 
 
@@ -92,7 +92,7 @@ class Stream:
         return replace(self, ops=(*self.ops, op))
 
     def decode(self, format: Format) -> Stream:  # noqa: A002  the word users expect
-        """Turn the bytes of each record into columns; what fails goes to the dead letters."""
+        """Decode the bytes of each record into columns; records that fail become dead letters."""
         if not isinstance(format, Format):
             raise refuse("NOT_A_FORMAT", stream=self.name, got=repr(format))
         return self._then(Decode(format=format))
@@ -108,10 +108,10 @@ class Stream:
     ) -> Stream:
         """Take the event time from a timestamp column, an integer column (epoch milliseconds) or an expression.
 
-        The watermark follows the largest time seen by `out_of_orderness`. A partition without a usable
-        row for `idle_after` no longer holds it back; while all are, it waits, or moves on at the pace of the clock
-        with `when_all_idle="go_on"`, so that windows close. A row more than `max_ahead` ahead of the processing
-        time goes to the dead letters, so that one fast clock cannot make the honest rows late.
+        The watermark trails the largest event time by `out_of_orderness`. A partition without a usable row for
+        `idle_after` is idle and no longer holds back the watermark. While all partitions are idle, the watermark
+        waits or, with `when_all_idle="go_on"`, advances at the pace of the clock, so that windows close. A row more
+        than `max_ahead` ahead of processing time is a dead letter, so one fast clock cannot make correct rows late.
         """
         if when_all_idle not in ("wait", "go_on"):
             raise refuse("WHEN_ALL_IDLE", got=repr(when_all_idle))
@@ -130,7 +130,7 @@ class Stream:
         )
 
     def ingestion_time(self, *, out_of_orderness: Duration = "0s", idle_after: Duration | None = None) -> Stream:
-        """Use the time at which the log received the row. Ask for it by name: results then depend on the transport."""
+        """Use the time at which the log received the row. Results then depend on the transport."""
         return self._then(
             TakeTime(
                 clock="ingestion",
@@ -140,7 +140,7 @@ class Stream:
         )
 
     def processing_time(self) -> Stream:
-        """Use the time at which the row is processed. Ask for it by name: a replay gives other results."""
+        """Use the time at which the row is processed. A replay then gives different results."""
         return self._then(TakeTime(clock="processing"))
 
     def where(self, predicate: Expression) -> Stream:
@@ -160,11 +160,11 @@ class Stream:
         return self._then(Select(expressions=_expressions(expressions, named), said=_written(expressions, named)))
 
     def map(self, function: FrameFunction, *, output: SchemaSpec | None = None) -> Stream:
-        """Apply `function` from Polars frame to Polars frame; rows it fails on go to the dead letters.
+        """Apply `function` to Polars frames; rows on which it fails become dead letters.
 
-        It sees a chunk of rows, of any size, and must treat each row by itself. The result's columns are found
-        by calling it on an empty frame, unless `output` says them.
-        A function that adds or removes rows must keep the columns whose names begin with `__`.
+        It receives chunks of arbitrary size, and must treat each row independently. The result's columns are
+        determined by calling it on an empty frame, unless `output` declares them. A function that adds or removes
+        rows must keep the columns whose names start with `__`.
         """
         if not callable(function):
             raise refuse("MAP_FUNCTION", got=repr(function))
@@ -178,13 +178,13 @@ class Stream:
         return self._then(Validate(rules=tuple(given)))
 
     def key_by(self, *keys: str) -> KeyedStream:
-        """Key the stream by one or more columns; only keyed streams remember anything."""
+        """Key the stream by one or more columns; only keyed streams keep state."""
         if not keys or not all(isinstance(key, str) for key in keys) or len(set(keys)) != len(keys):
             raise refuse("KEY_COLUMNS", stream=self.name, got=list(keys))
         return KeyedStream(stream=self, keys=keys)
 
     def to(self, sink: Sink) -> Ended:
-        """End the rows of this stream in `sink`."""
+        """Write the rows of this stream to `sink`."""
         return Output(of=self, kind="rows").to(sink)
 
     @property
@@ -210,10 +210,10 @@ class KeyedStream:
         semantics: Semantics | None = None,
         name: str | None = None,
     ) -> WindowedStream:
-        """Collect each key's rows in windows.
+        """Assign each key's rows to windows.
 
-        A row that comes after its windows are complete, but within `allowed_lateness`, makes them
-        fire again; later than that it goes to the `late` output.
+        A row that arrives after its windows are complete, but within `allowed_lateness`, makes them fire again; after
+        that it goes to the `late` output.
         """
         if not isinstance(window, Window):
             raise refuse("NOT_A_WINDOW", got=repr(window))
@@ -238,7 +238,7 @@ class KeyedStream:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WindowedStream:
-    """A keyed stream in windows, waiting to be told what to compute."""
+    """A keyed stream in windows; call `aggregate` to compute results."""
 
     keyed: KeyedStream
     window: Window
@@ -249,7 +249,7 @@ class WindowedStream:
     name: str
 
     def aggregate(self, **aggregates: Aggregate) -> Results:
-        """Compute these aggregates per key and window: `aggregate(orders=count(), revenue=sum("amount"))`."""
+        """Compute aggregates per key and window: `aggregate(orders=count(), revenue=sum("amount"))`."""
         if not aggregates:
             raise refuse("AGGREGATE_EMPTY", step=self.name)
         for alias, aggregate in aggregates.items():
@@ -278,7 +278,7 @@ class Results(Stream):
 
     @property
     def late(self) -> Output:
-        """The rows that came after all their windows were forgotten."""
+        """The rows that arrived after all their windows were forgotten."""
         assert isinstance(self.origin, Step)
         return Output(of=self.origin, kind="late")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import inspect
+import textwrap
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
@@ -19,10 +20,10 @@ PAGE = ROOT / "docs" / "reference.md"
 _HEAD = """\
 # Reference
 
-Every public name, with its signature and what it does. `import slackwater as sw`. Durations are strings (`"30s"`,
-`"1h30m"`) or `timedelta`; schemas are Spark DDL strings or mappings of names to Polars types; expressions are column
-names, SQL strings or Polars expressions. (This page is written by `python -m tests.docs.reference_page`; a test checks
-that it is current.)
+Every public name, with its signature. `import slackwater as sw`. Durations are strings (`"30s"`, `"1h30m"`) or
+`timedelta`; schemas are Spark DDL strings or mappings of names to Polars types; expressions are column names, SQL
+strings or Polars expressions. The commands are on the [command line](command-line.md) page.
+(`python -m tests.docs.reference_page` generates this page; a test checks that it is current.)
 """
 
 _STREAM = ("decode", "event_time", "ingestion_time", "processing_time", "where", "with_columns", "select", "map")
@@ -181,7 +182,12 @@ def _fields(definition: type) -> list[str]:
     }
     fields = [field for field in dataclasses.fields(definition) if not field.name.startswith("_")]
     lines = [f"- `{_field(field)}`" + (f": {said[field.name]}" if field.name in said else "") for field in fields]
-    return ["\n".join(lines) + "\n"]
+    return ["\n".join(_wrapped(line) for line in lines) + "\n"]
+
+
+def _wrapped(item: str) -> str:
+    """Return an item of a list in lines of the page's width."""
+    return textwrap.fill(item, width=118, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
 def _field(field: dataclasses.Field[Any]) -> str:

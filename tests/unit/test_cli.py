@@ -231,6 +231,4 @@ def test_help_of_the_demo_breaks_no_line_at_80_columns(tmp_path: Path) -> None:
 def test_end_of_a_run_says_which_batch_a_sink_is_owed() -> None:
     said = io.StringIO()
     Progress(out=said).end([], owed=7)
-    assert said.getvalue().splitlines()[1:] == [
-        "batch 7 is still to be delivered: start again with the same checkpoint"
-    ]
+    assert said.getvalue().splitlines()[1:] == ["batch 7 is not delivered yet: restart with the same checkpoint"]

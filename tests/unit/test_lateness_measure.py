@@ -252,9 +252,9 @@ def test_only_streams_of_logs_with_an_event_time_are_measured(tmp_path: Path) ->
     report = measure_plan(plan_of(*streams))
     assert [stream.name for stream in report.streams] == ["events"]
     assert report.unmeasured == {
-        "by_hand": "is read from rows of a test, which cannot be looked into",
+        "by_hand": "is read from rows of a test, which cannot be measured",
         "untimed": "has no time",
-        "ticking": "goes by processing time, in which nothing is out of order",
+        "ticking": "uses processing time, in which nothing is out of order",
     }
 
 

@@ -142,7 +142,7 @@ def test_only_the_worst_partitions_are_told_one_by_one() -> None:
 
 def test_few_events_are_said_to_be_few() -> None:
     [remark] = stream_of(measured([0, 0, 0, 70_000])).remarks
-    assert remark.startswith("4 events are few for a target of 99 %: what is recommended hangs on the 1 latest")
+    assert remark.startswith("4 events are few for a target of 99 %: the recommendation depends on the 1 latest")
 
 
 def test_clock_that_runs_ahead_is_suspected() -> None:

@@ -47,62 +47,62 @@ __all__ = [
 
 
 def count(column: Expression | None = None) -> Aggregate:
-    """Count rows, or those in which `column` is not null; Int64."""
+    """Count rows, or the rows in which `column` is not null; Int64."""
     return Count(column=column)
 
 
 def count_distinct(column: Expression) -> Aggregate:
-    """Count the distinct values exactly; Int64. Its state holds them all."""
+    """Count distinct values exactly; Int64. The state holds all of them."""
     return CountDistinct(column=column)
 
 
 def approx_distinct(column: Expression, k: int = 4096) -> Aggregate:
-    """Estimate the number of distinct values; exact below `k`, above within about 1 / sqrt(k); Int64."""
+    """Estimate the number of distinct values: exact below `k`, then within about 1 / sqrt(k); Int64."""
     return ApproxDistinct(column=column, k=k)
 
 
 def sum(column: Expression) -> Aggregate:
-    """Add up the values; Int64, Float64 or Decimal(38). A sum that does not fit its type stops the job."""
+    """Sum the values; Int64, Float64 or Decimal(38). Overflow stops the job."""
     return Sum(column=column)
 
 
 def min(column: Expression) -> Aggregate:
-    """Take the smallest value."""
+    """Return the smallest value."""
     return Min(column=column)
 
 
 def max(column: Expression) -> Aggregate:
-    """Take the largest value."""
+    """Return the largest value."""
     return Max(column=column)
 
 
 def mean(column: Expression) -> Aggregate:
-    """Take the arithmetic mean; Float64."""
+    """Compute the arithmetic mean; Float64."""
     return Mean(column=column)
 
 
 def variance(column: Expression, ddof: int = 1) -> Aggregate:
-    """Take the variance, of a sample unless `ddof` is 0; Float64."""
+    """Compute the variance, of a sample unless `ddof` is 0; Float64."""
     return Variance(column=column, ddof=ddof)
 
 
 def stddev(column: Expression, ddof: int = 1) -> Aggregate:
-    """Take the standard deviation, of a sample unless `ddof` is 0; Float64."""
+    """Compute the standard deviation, of a sample unless `ddof` is 0; Float64."""
     return StdDev(column=column, ddof=ddof)
 
 
 def first(column: Expression) -> Aggregate:
-    """Take the value with the earliest event time."""
+    """Return the value with the earliest event time."""
     return First(column=column)
 
 
 def last(column: Expression) -> Aggregate:
-    """Take the value with the latest event time."""
+    """Return the value with the latest event time."""
     return Last(column=column)
 
 
 def collect_list(column: Expression) -> Aggregate:
-    """Collect all values in the order of event time."""
+    """Collect all values in event-time order."""
     return CollectList(column=column)
 
 
@@ -112,7 +112,7 @@ def collect_set(column: Expression) -> Aggregate:
 
 
 def top(n: int, *, by: Expression, column: Expression | None = None) -> Aggregate:
-    """Take the `n` rows with the largest `by`, largest first: `column` of each, or the row as a struct."""
+    """Return the `n` rows with the largest `by`, largest first: `column` of each, or the row as a struct."""
     return Top(n=n, by=by, column=column)
 
 
@@ -129,15 +129,15 @@ def quantiles(column: Expression, q: Sequence[float], relative_error: float = 0.
 
 
 def median(column: Expression) -> Aggregate:
-    """Take the exact median; Float64. Its state holds all values."""
+    """Compute the exact median; Float64. The state holds all values."""
     return Median(column=column)
 
 
 def ewma(column: Expression, half_life: Duration) -> Aggregate:
-    """Take the mean that gives a value half the weight for each `half_life` it is older; Float64."""
+    """Compute the exponentially weighted mean; a value's weight halves every `half_life`; Float64."""
     return Ewma(column=column, half_life_ms=duration_ms(half_life, what="half_life of ewma"))
 
 
 def accumulator(cls: type[Accumulator], column: Expression) -> Aggregate:
-    """Aggregate with the user's own class."""
+    """Aggregate with your own `Accumulator` class."""
     return Accumulated(cls=cls, column=column)

@@ -32,11 +32,11 @@ class _FailedError(Exception):
 
 
 class Accumulator(ABC):
-    """A user's own aggregate.
+    """Base class for your own aggregate.
 
-    `add` and `merge` return the new accumulation; they may change and return their first argument. An
-    accumulation is anything that can be pickled; it is the state, so it survives restarts. Values of
-    one piece are added in the order of event time and position in the log, and null is never added.
+    `add` and `merge` return the new accumulator value; they may modify and return their first argument. The value
+    can be anything that pickles; it is the state, so it survives restarts. Values of one piece are added in
+    order of event time and position in the log. Nulls are never added.
     """
 
     output: ClassVar[pl.DataType | type[pl.DataType] | str]

@@ -16,7 +16,7 @@ from slackwater.errors import counted
 from slackwater.ground.stopping import stopped_by_signals
 from slackwater.secrets import secret
 
-bridge = typer.Typer(help="From other protocols into a log or a Kafka topic, at least once.", no_args_is_help=True)
+bridge = typer.Typer(help="Bridge other protocols into a log or a Kafka topic, at least once.", no_args_is_help=True)
 
 
 @bridge.callback()
@@ -27,32 +27,34 @@ def _bridges() -> None:
 @bridge.command()
 def mqtt(
     *,
-    broker: Annotated[str, typer.Option(help="The MQTT broker, host:port.")],
-    topic: Annotated[list[str], typer.Option(help="A topic filter, as 'sensors/+/temp'; may be given several times.")],
-    to: Annotated[str, typer.Option(help="A log's folder, or kafka://SERVERS/TOPIC.")],
-    qos: Annotated[int, typer.Option(help="1, or 0 for topics whose loss does not matter.")] = 1,
+    broker: Annotated[str, typer.Option(help="MQTT broker, host:port.")],
+    topic: Annotated[list[str], typer.Option(help="Topic filter, such as 'sensors/+/temp'; repeatable.")],
+    to: Annotated[str, typer.Option(help="Log folder, or kafka://SERVERS/TOPIC.")],
+    qos: Annotated[int, typer.Option(help="1, or 0 for topics that may lose messages.")] = 1,
     client_id: Annotated[
-        str | None, typer.Option(help="The session that the broker keeps; made of topics and target if left out.")
+        str | None, typer.Option(help="MQTT session to use; derived from topics and target by default.")
     ] = None,
-    username: Annotated[str | None, typer.Option(help="Who we are.")] = None,
+    username: Annotated[str | None, typer.Option(help="MQTT user name.")] = None,
     password_secret: Annotated[
         str | None,
-        typer.Option(help="The password's secret, by name: a variable, <NAME>_FILE, or /run/secrets."),
+        typer.Option(help="Name of the password secret: a variable, <NAME>_FILE, or /run/secrets."),
     ] = None,
-    tls: Annotated[bool, typer.Option("--tls", help="Encrypt, and trust the system's authorities.")] = False,
-    tls_ca: Annotated[Path | None, typer.Option(help="Encrypt, and trust the authorities in this PEM file.")] = None,
-    mqtt_version: Annotated[str, typer.Option(help="5 or 3.1.1.")] = "5",
-    flush_every: Annotated[str, typer.Option(help="The longest that a message waits to be written.")] = "1s",
-    max_batch: Annotated[int, typer.Option(help="How many messages are written at a time, at most.")] = 1_000,
+    tls: Annotated[bool, typer.Option("--tls", help="Use TLS with the system's certificate authorities.")] = False,
+    tls_ca: Annotated[
+        Path | None, typer.Option(help="Use TLS with the certificate authorities in this PEM file.")
+    ] = None,
+    mqtt_version: Annotated[str, typer.Option(help="MQTT version, 5 or 3.1.1.")] = "5",
+    flush_every: Annotated[str, typer.Option(help="Longest time a message waits before it is written.")] = "1s",
+    max_batch: Annotated[int, typer.Option(help="Maximum number of messages per write.")] = 1_000,
     partitions: Annotated[
-        int | None, typer.Option(help="Spread topics over so many partitions of the log; one a topic if left out.")
+        int | None, typer.Option(help="Number of log partitions to spread topics over; one per topic by default.")
     ] = None,
-    raw: Annotated[bool, typer.Option("--raw", help="Write bare payloads instead of JSON objects.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress lines.")] = False,
+    raw: Annotated[bool, typer.Option("--raw", help="Write raw payloads instead of JSON objects.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print no progress lines.")] = False,
 ) -> None:
-    """Carry MQTT messages into a log or a Kafka topic until Ctrl-C or SIGTERM, which end it cleanly.
+    """Write MQTT messages to a log or a Kafka topic until Ctrl-C or SIGTERM (a clean stop).
 
-    A message is acknowledged to the broker when it is durable, so none is lost; after a crash some may be there twice.
+    Messages are acknowledged once they are durable, so none is lost; a crash may cause duplicates.
 
     [dim]Examples:[/dim]
 

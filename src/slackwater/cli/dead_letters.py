@@ -19,24 +19,24 @@ from slackwater.dead_letters.selecting import Filters, only_letter, since_time
 from slackwater.dead_letters.text import By, count_by, letter_text, print_letters, print_stats, time_text
 from slackwater.errors import counted
 
-dead_letters = typer.Typer(
-    help="Records that could not be processed: look at them, repair them, send them again.", no_args_is_help=True
-)
+dead_letters = typer.Typer(help="Inspect, repair and retry records that could not be processed.", no_args_is_help=True)
 _WIDTH: Final = 160
 _LEAST_WIDTH: Final = 120
 _SHOWN: Final = 20
-Place = Annotated[str, typer.Argument(metavar="WHERE", help="A folder of sinks.files, or kafka://SERVERS/TOPIC.")]
-Reason = Annotated[str | None, typer.Option(help="Only those of this reason, such as malformed.")]
-Step = Annotated[str | None, typer.Option(help="Only those of this step, such as orders.decode.")]
-Source = Annotated[str | None, typer.Option(metavar="GLOB", help="Only those whose source fits, such as '*/phones/*'.")]
+Place = Annotated[str, typer.Argument(metavar="WHERE", help="Folder of sw.sinks.files, or kafka://SERVERS/TOPIC.")]
+Reason = Annotated[str | None, typer.Option(help="Only letters with this reason, such as malformed.")]
+Step = Annotated[str | None, typer.Option(help="Only letters from this step, such as orders.decode.")]
+Source = Annotated[
+    str | None, typer.Option(metavar="GLOB", help="Only letters from matching sources, such as '*/phones/*'.")
+]
 Since = Annotated[
     str | None,
-    typer.Option(metavar="TIME", help="Only those found since then: 2026-03-01T12:00 (UTC), or 2h for two hours ago."),
+    typer.Option(metavar="TIME", help="Only letters since then: 2026-03-01T12:00 (UTC), or 2h for the last two hours."),
 ]
 LedgerFile = Annotated[
     Path | None,
     typer.Option(
-        "--ledger", help="The ledger of retries; _retried.jsonl in the folder, or .slackwater/retried-TOPIC.jsonl."
+        "--ledger", help="Ledger of retries; default _retried.jsonl in the folder, or .slackwater/retried-TOPIC.jsonl."
     ),
 ]
 
@@ -49,10 +49,10 @@ def list_letters(
     step: Step = None,
     source: Source = None,
     since: Since = None,
-    limit: Annotated[int, typer.Option(min=1, help="The newest so many.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, help="Number of letters to list; the newest are kept.")] = 20,
     ledger: LedgerFile = None,
 ) -> None:
-    """List dead letters, the newest last, with the beginning of their ids and whether they were sent again.
+    """List dead letters, newest last, with abbreviated ids and whether they were retried.
 
     [dim]Examples:[/dim]
 
@@ -79,11 +79,11 @@ def list_letters(
 @dead_letters.command()
 def show(
     where: Place,
-    letter: Annotated[str, typer.Argument(metavar="ID", help="The id, or as much of its beginning as fits no other.")],
+    letter: Annotated[str, typer.Argument(metavar="ID", help="The id, or an unambiguous prefix.")],
     *,
     ledger: LedgerFile = None,
 ) -> None:
-    """Show one dead letter in full: JSON laid out, other text as it is, anything else in hexadecimal.
+    """Show one dead letter in full: formatted JSON, plain text, or hexadecimal.
 
     [dim]Examples:[/dim]
 
@@ -99,13 +99,13 @@ def show(
 def count_letters(
     where: Place,
     *,
-    by: Annotated[By, typer.Option(help="What is counted.")] = "reason",
+    by: Annotated[By, typer.Option(help="Group by.")] = "reason",
     reason: Reason = None,
     step: Step = None,
     source: Source = None,
     since: Since = None,
 ) -> None:
-    """Count dead letters by reason, step, source or hour, with their first and last time and an example of each.
+    """Count dead letters by reason, step, source or hour, with first and last time and an example.
 
     [dim]Examples:[/dim]
 
@@ -126,11 +126,11 @@ def count_letters(
 def retry(
     where: Place,
     *,
-    to: Annotated[str, typer.Option(metavar="TARGET", help="A log of JSON lines, or kafka://SERVERS/TOPIC.")],
+    to: Annotated[str, typer.Option(metavar="TARGET", help="Log of JSON lines, or kafka://SERVERS/TOPIC.")],
     repair: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE.py:FUNCTION", help="Is given (payload, letter); returns bytes, or None to leave it."
+            metavar="FILE.py:FUNCTION", help="Function of (payload, letter) that returns bytes, or None to skip."
         ),
     ] = None,
     reason: Reason = None,
@@ -138,21 +138,19 @@ def retry(
     source: Source = None,
     since: Since = None,
     ledger: LedgerFile = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Repair, and say what would be sent; send nothing.")
-    ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Repair and report, but send nothing.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
 ) -> None:
-    """Send dead letters to where the pipeline reads, repaired if you like; each record once.
+    """Send dead letters back to the source, optionally repaired; each record once.
 
-    What was sent is kept in a ledger, so the same command again sends nothing twice, also after a crash.
-    The exit code is 1 if a letter that should be sent could not be.
+    A ledger records what was sent, so rerunning the command sends nothing twice, even after a crash.
+    The exit code is 1 if a letter could not be sent.
 
     [dim]Examples:[/dim]
 
       slackwater dead-letters retry out/dead_letters --to data/orders --dry-run
 
-      slackwater dead-letters retry out/dead_letters --to data/orders --reason malformed --repair mend.py:mend
+      slackwater dead-letters retry out/dead_letters --to data/orders --reason malformed --repair repair.py:repair
 
       slackwater dead-letters retry out/dead_letters --to kafka://localhost:9092/orders --since 1d --yes
     """

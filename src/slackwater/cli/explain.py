@@ -13,5 +13,5 @@ from slackwater.cli.loading import load_pipeline
 def explain(
     file: Annotated[Path, typer.Argument(help="A Python file that defines a Pipeline.")],
 ) -> None:
-    """Print the plan as a graph: sources, steps with their stable names, watermark, outputs, sinks, delivery."""
+    """Print the plan as a graph: sources, steps with their stable names, watermarks, outputs, sinks, delivery."""
     typer.echo(load_pipeline(file).explain(), nl=False)

@@ -12,19 +12,19 @@ from slackwater.kafka.client import Cluster, kafka_errors
 from slackwater.kafka.connection import connection
 from slackwater.topics import broker
 
-kafka = typer.Typer(help="A single real Kafka broker for development and tests.", no_args_is_help=True)
+kafka = typer.Typer(help="Run a single-node Kafka broker for development and tests.", no_args_is_help=True)
 _PORT: Final = 9092
-Folder = Annotated[Path, typer.Option(help="Where its data, settings and log are kept.")]
+Folder = Annotated[Path, typer.Option(help="Folder for data, settings and log.")]
 
 
 @kafka.command()
 def up(
     *,
     folder: Folder = Path(".slackwater/kafka"),
-    port: Annotated[int | None, typer.Option(help="The port that clients connect to; 9092 by default.")] = None,
-    heap_mb: Annotated[int, typer.Option(help="Memory of its JVM, in MB.")] = 512,
+    port: Annotated[int | None, typer.Option(help="Client port; 9092 by default.")] = None,
+    heap_mb: Annotated[int, typer.Option(help="JVM heap, in MB.")] = 512,
 ) -> None:
-    """Start the broker and wait until it is ready. Its jars are fetched by Maven the first time (54 MB).
+    """Start the broker and wait until it is ready. The first start downloads its jars with Maven (54 MB).
 
     [dim]Examples:[/dim]
 
@@ -45,12 +45,12 @@ def up(
 
 @kafka.command()
 def topic(
-    name: Annotated[str, typer.Argument(help="The topic's name.")],
+    name: Annotated[str, typer.Argument(help="Topic name.")],
     *,
-    partitions: Annotated[int, typer.Option(min=1, help="How many partitions it has.")] = 4,
-    servers: Annotated[str, typer.Option(help="The cluster.")] = "localhost:9092",
+    partitions: Annotated[int, typer.Option(min=1, help="Number of partitions.")] = 4,
+    servers: Annotated[str, typer.Option(help="Kafka bootstrap servers.")] = "localhost:9092",
 ) -> None:
-    """Create a topic, with one replica of each partition; one that is there already stays as it is.
+    """Create a topic with one replica per partition; an existing topic is left unchanged.
 
     [dim]Examples:[/dim]
 
@@ -71,7 +71,7 @@ def topic(
 
 @kafka.command()
 def down(*, folder: Folder = Path(".slackwater/kafka")) -> None:
-    """Stop the broker; its data stays where it is."""
+    """Stop the broker; its data is kept."""
     stopped = broker.down(folder)
     typer.echo("the broker is stopped; its data stays in its folder" if stopped else f"no broker runs in {folder}")
 

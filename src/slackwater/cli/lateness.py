@@ -29,44 +29,45 @@ from slackwater.sources.chunk import Chunk
 
 def lateness(
     file: Annotated[
-        Path | None, typer.Argument(help="A Python file that defines a Pipeline; what its logs hold is measured.")
+        Path | None, typer.Argument(help="Python file that defines a Pipeline; its sources are measured.")
     ] = None,
     *,
     log: Annotated[Path | None, typer.Option(help="Measure this log, without a pipeline.")] = None,
     kafka: Annotated[
         str | None,
-        typer.Option(metavar="SERVERS/TOPIC", help="Measure this topic of JSON, without a pipeline."),
+        typer.Option(metavar="SERVERS/TOPIC", help="Measure this topic of JSON records, without a pipeline."),
     ] = None,
     time: Annotated[
-        str | None, typer.Option(help="The log's or topic's event time: a column, or a SQL expression of columns.")
+        str | None, typer.Option(help="Event time of the log or topic: a column or a SQL expression.")
     ] = None,
     schema: Annotated[
-        str | None, typer.Option(help="The log's columns, as Spark DDL; seen from its first records by default.")
+        str | None, typer.Option(help="Columns of the log, as Spark DDL; inferred from the first records by default.")
     ] = None,
     form: Annotated[
         Literal["json", "parquet", "avro"] | None,
-        typer.Option("--format", help="What the log's files are; seen from their names by default."),
+        typer.Option("--format", help="Format of the log's files; inferred from their names by default."),
     ] = None,
     max_ahead: Annotated[
-        str | None, typer.Option(help="Leave out the log's events that were further than this ahead when they came.")
+        str | None, typer.Option(help="Skip events that were further ahead than this on arrival.")
     ] = None,
     target: Annotated[
-        float, typer.Option(help="The share of events that should be in time; decides what is recommended.")
+        float,
+        typer.Option(help="Share of events that should arrive before the watermark; determines the recommendation."),
     ] = DEFAULT_TARGET,
     limit: Annotated[
         int | None,
-        typer.Option(min=1, help="Read this many records of each stream: the newest, of every partition alike."),
+        typer.Option(min=1, help="Read only the newest records of each stream, evenly across partitions."),
     ] = None,
-    picture: Annotated[Path | None, typer.Option(help="Draw the curve into this file, such as lateness.svg.")] = None,
+    picture: Annotated[Path | None, typer.Option(help="Write the curve to this file, such as lateness.svg.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress lines.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print no progress lines.")] = False,
 ) -> None:
-    """Measure how late events come, and recommend an out-of-orderness.
+    """Measure how late events arrive, and recommend an out-of-orderness.
 
-    An event is late by how far its time lies behind the newest one before it in its partition. The
-    report says, for every out-of-orderness worth a thought, how many events would come behind the
-    watermark, which is what waiting less costs; results wait by just that much. Nothing is written,
-    and no job is needed or disturbed.
+    The lateness of an event is how far its time lies behind the newest earlier event in its partition.
+    For each candidate out-of-orderness, the report shows how many events would fall behind the
+    watermark; results are delayed by that much. The command writes nothing and does not affect a
+    running job.
 
     [dim]Examples:[/dim]
 

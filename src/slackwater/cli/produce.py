@@ -15,25 +15,23 @@ from slackwater.topics.exporting import export
 from slackwater.topics.playing import Pace, play
 
 _INTERRUPTED: Final = 130
-log = typer.Typer(help="An append-only log in a folder.", no_args_is_help=True)
-Servers = Annotated[str, typer.Option(help="The Kafka cluster.")]
-Topic = Annotated[str, typer.Option(help="The topic; it must exist.")]
+log = typer.Typer(help="Work with append-only logs.", no_args_is_help=True)
+Servers = Annotated[str, typer.Option(help="Kafka bootstrap servers.")]
+Topic = Annotated[str, typer.Option(help="Topic; it must exist.")]
 
 
 def produce(
-    folder: Annotated[Path, typer.Argument(help="A log of JSON lines, as `sw.LogWriter` writes it.")],
+    folder: Annotated[Path, typer.Argument(help="Log of JSON lines, as written by `sw.LogWriter`.")],
     *,
     topic: Topic,
     servers: Servers = "localhost:9092",
-    rate: Annotated[
-        float | None, typer.Option(min=0.001, help="Records a second; as fast as it goes if left out.")
-    ] = None,
+    rate: Annotated[float | None, typer.Option(min=0.001, help="Records per second; unlimited by default.")] = None,
     speed_up: Annotated[
         float | None,
-        typer.Option(min=0.001, help="So many times as fast as the files were written: 1 is the original pace."),
+        typer.Option(min=0.001, help="Multiple of the pace at which the files were written; 1 is the original pace."),
     ] = None,
 ) -> None:
-    """Play a log into a Kafka topic, each partition in its order; Ctrl-C stops when what is on its way has arrived.
+    """Replay a log into a Kafka topic, each partition in order; Ctrl-C waits for records in flight, then stops.
 
     [dim]Examples:[/dim]
 
@@ -62,16 +60,18 @@ def produce(
 
 @log.command("export")
 def export_topic(
-    folder: Annotated[Path, typer.Argument(help="The log to write.")],
+    folder: Annotated[Path, typer.Argument(help="Log to write.")],
     *,
     topic: Topic,
     servers: Servers = "localhost:9092",
-    append: Annotated[bool, typer.Option("--append", help="Add to a log that has files already.")] = False,
-    skip: Annotated[bool, typer.Option("--skip", help="Records that no line can hold are no error.")] = False,
+    append: Annotated[bool, typer.Option("--append", help="Append to an existing log.")] = False,
+    skip: Annotated[
+        bool, typer.Option("--skip", help="Skip records that do not fit on one line instead of failing.")
+    ] = False,
 ) -> None:
-    """Write what a Kafka topic holds now into a log; keys and headers are left out.
+    """Write the current records of a Kafka topic to a log, without keys and headers.
 
-    JSON on several lines is put on one. Other records with line breaks are counted and written nowhere.
+    Multi-line JSON is joined into one line. Other records with line breaks are counted, not written.
 
     [dim]Examples:[/dim]
 

@@ -32,7 +32,7 @@ class Progress:
     quiet: bool = False
     out: TextIO = sys.stderr
     verbose: bool = False
-    """Whether batches in which nothing comes in and nothing changes are told as often as others."""
+    """Whether idle batches are printed as often as others."""
     every_s: float = 2.0
     idle_every_s: float = 60.0
     clock: Callable[[], float] = time.monotonic
@@ -76,7 +76,7 @@ class Progress:
         for said in places(outputs, self.delivered):
             self._say(said, always=True)
         if owed is not None:
-            self._say(f"batch {owed} is still to be delivered: start again with the same checkpoint", always=True)
+            self._say(f"batch {owed} is not delivered yet: restart with the same checkpoint", always=True)
 
     def _say(self, text: str, *, always: bool, every_s: float = 0.0) -> None:
         if self.quiet:

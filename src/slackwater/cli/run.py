@@ -17,38 +17,38 @@ def run(
     bounded: Annotated[
         bool,
         typer.Option(
-            "--bounded", help="Process what is there, fire every window, and end; the checkpoint ends with it."
+            "--bounded", help="Process the available data, fire every window, and exit; this finishes the checkpoint."
         ),
     ] = False,
     master: Annotated[
-        str | None, typer.Option(help="The Spark master, such as spark://host:7077; all local cores by default.")
+        str | None, typer.Option(help="Spark master, such as spark://host:7077; all local cores by default.")
     ] = None,
     checkpoint: Annotated[
         Path | None,
-        typer.Option(help="Where progress and state are kept; .slackwater/<pipeline> by default. Keep it to go on."),
+        typer.Option(help="Folder for progress and state; .slackwater/<pipeline> by default. Reuse it to resume."),
     ] = None,
-    trigger: Annotated[str, typer.Option(help="How often a batch is begun; 0s for as fast as possible.")] = "1s",
+    trigger: Annotated[str, typer.Option(help="Interval between batches; 0s for as fast as possible.")] = "1s",
     take_over: Annotated[
         bool,
-        typer.Option("--take-over", help="Write to sinks that hold another run's rows, or whose marks are missing."),
+        typer.Option("--take-over", help="Write to sinks that hold rows of another run, or whose marks are missing."),
     ] = False,
     accept_changes: Annotated[
-        bool, typer.Option("--accept-changes", help="Let changed code, or other files, finish a batch that was begun.")
+        bool, typer.Option("--accept-changes", help="Finish a started batch with changed code or changed files.")
     ] = False,
     fail_if_dead: Annotated[
         float | None,
         typer.Option(
-            min=0, max=1, metavar="SHARE", help="End with exit code 1 if more than this share of the records are dead."
+            min=0, max=1, metavar="SHARE", help="Exit with code 1 if a larger share of the records are dead letters."
         ),
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress lines.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print no progress lines.")] = False,
     verbose: Annotated[
-        bool, typer.Option("--verbose", help="Progress lines also while nothing comes in; else one a minute.")
+        bool, typer.Option("--verbose", help="Print a progress line per batch even when idle, not one a minute.")
     ] = False,
 ) -> None:
-    """Run a pipeline until Ctrl-C or SIGTERM, which stop it cleanly, or to the end with --bounded.
+    """Run a pipeline until Ctrl-C or SIGTERM (a clean stop), or to the end of its input with --bounded.
 
-    Started again with the same checkpoint it goes on where it stopped: nothing is lost, nothing doubled.
+    Restart with the same checkpoint to resume: no row is lost or duplicated.
 
     [dim]Examples:[/dim]
 

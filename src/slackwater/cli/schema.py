@@ -17,7 +17,7 @@ from slackwater.formats.avro.resolution import Unreadable
 from slackwater.formats.avro.schema import AvroType
 from slackwater.formats.schemas import as_schema
 
-schema = typer.Typer(help="Schemas of records, and how they may change.", no_args_is_help=True)
+schema = typer.Typer(help="Check schema changes.", no_args_is_help=True)
 
 _WORDS: Final[dict[Level, str]] = {
     "full": "each version reads the records of the other",
@@ -37,14 +37,14 @@ class Need(StrEnum):
 
 @schema.command("check")
 def check_schemas(
-    old: Annotated[Path, typer.Argument(help="The old version: an Avro schema (.avsc), or DDL as formats.json takes.")],
-    new: Annotated[Path, typer.Argument(help="The new version, of the same kind.")],
+    old: Annotated[Path, typer.Argument(help="Old version: an Avro schema (.avsc), or DDL as in sw.formats.json.")],
+    new: Annotated[Path, typer.Argument(help="New version, in the same notation.")],
     *,
-    need: Annotated[Need, typer.Option(help="What the change has to be; less makes the exit code 1.")] = Need.FULL,
+    need: Annotated[Need, typer.Option(help="Required compatibility; anything less exits with code 1.")] = Need.FULL,
 ) -> None:
-    """Say whether a change of schema is backward or forward compatible, both or neither, and why, field by field.
+    """Check whether a schema change is backward or forward compatible, and why, field by field.
 
-    The rules are those by which records are decoded: what is listed here becomes dead letters there.
+    The decoders apply the same rules: whatever is listed here becomes dead letters in a job.
 
     [dim]Examples:[/dim]
 

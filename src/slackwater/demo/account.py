@@ -200,7 +200,7 @@ def _check_records(outcome: Outcome, written: int, damaged: Counter[str]) -> lis
         complaints.append(f"unreadable and no dead letter: {counted(outcome.unreadable, 'record')}")
     same_bytes = outcome.dead.join(outcome.log, on=["partition", "offset", "payload"], how="semi", nulls_equal=True)
     if same_bytes.height != outcome.dead.height or same_bytes.select("partition", "offset").is_duplicated().any():
-        complaints.append("a dead letter is not the record that stands at its position, or is there twice")
+        complaints.append("a dead letter does not match the record at its position, or is duplicated")
     return complaints
 
 
@@ -214,11 +214,11 @@ def _check_step(outcome: Outcome, account: StepAccount, shown: pl.DataFrame, *, 
         complaints.append(f"{step}: {differ} from the recomputation")
     late = outcome.output(f"{step}.late")["event_id"]
     if late.is_duplicated().any() or not late.is_in(outcome.good["event_id"].implode()).all():
-        complaints.append(f"{step}: a late row is there twice, or is no record of the log")
+        complaints.append(f"{step}: a late row is duplicated, or is not in the log")
     copies = ACTIVE_WINDOWS if step == ACTIVE else 1
     in_windows = int(shown["purchases"].sum()) if not shown.is_empty() else 0
     if in_windows != copies * (account.on_time + account.refired):
-        complaints.append(f"{step}: the windows hold {in_windows:,} purchases, the job counted otherwise")
+        complaints.append(f"{step}: the windows hold {in_windows:,} purchases, the job counted a different number")
     if step == PURCHASES and not shown.is_empty():
         results = outcome.output(step)
         on_time = int(results.filter(pl.col("pane") == "on_time")["purchases"].sum())

@@ -126,7 +126,7 @@ def _print_places(console: Console, folder: Path, place: Place | None) -> None:
         ("dead letters", out / "dead_letters"),
         *([place.left] if place else []),
         ("the log itself", folder / "log"),
-        ("Spark's own words", folder / "spark.log"),
+        ("Spark's log", folder / "spark.log"),
     ):
         grid.add_row(f"  {what}", str(path))
     console.print(Text("Where it all is", style="bold"))

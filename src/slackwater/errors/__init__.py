@@ -14,7 +14,7 @@ from slackwater.errors.catalogue import CATALOGUE
 
 
 class SlackwaterError(Exception):
-    """Any error that Slackwater raises on purpose; `code` names its entry in the catalogue."""
+    """Base class of all Slackwater errors; `code` is the entry in the catalogue."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(f"[{code}] {message}")
@@ -26,11 +26,11 @@ class SlackwaterError(Exception):
 
 
 class DefinitionError(SlackwaterError):
-    """A pipeline that cannot be right, refused when it is built and before it touches data."""
+    """An invalid pipeline, rejected when it is built, before it touches data."""
 
 
 class RunError(SlackwaterError):
-    """A job that cannot start or cannot go on without losing or doubling rows."""
+    """A job that cannot start, or cannot continue without losing or duplicating rows."""
 
 
 class UnwritableError(RunError):

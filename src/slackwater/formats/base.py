@@ -24,10 +24,10 @@ class Flaw:
 
 @dataclass(frozen=True, kw_only=True)
 class Decoded:
-    """What came of a column of records.
+    """The result of decoding a column of records.
 
-    `frame` has one row per record, in order, with the declared columns; all null where the record is
-    bad. `bad` has a row (index, reason, message) for each bad record, in order.
+    `frame` has one row per record, in order, with the declared columns; all null where the record is bad. `bad` has
+    a row (index, reason, message) for each bad record, in order.
     """
 
     frame: pl.DataFrame
@@ -55,7 +55,7 @@ def check_limit(what: str, got: object, *, most: int, default: int) -> None:
 
 
 class Decoder(ABC):
-    """Decodes records of one format. Made once per process; it may learn from the records it has seen."""
+    """Decodes records of one format. Created once per process; it may learn from records it has seen."""
 
     @abstractmethod
     def decode(self, payload: pl.Series) -> Decoded:
@@ -63,7 +63,7 @@ class Decoder(ABC):
 
 
 class Format(ABC):
-    """How the bytes of a record become columns: a frozen definition that travels to the workers."""
+    """Defines how the bytes of a record become columns: a frozen definition that is sent to the workers."""
 
     schema: pl.Schema
     """The columns of every record."""

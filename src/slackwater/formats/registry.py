@@ -81,7 +81,7 @@ _registered: dict[tuple[str, str, str, str, tuple[Reference, ...]], int] = {}
 
 @dataclass(frozen=True, kw_only=True)
 class Registry:
-    """Where schemas are kept, and who asks."""
+    """A schema registry and its credentials."""
 
     url: str
     auth: Auth | None = field(default=None, repr=False, hash=False)
@@ -230,12 +230,11 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 
 def registry(url: str, *, auth: Auth | None = None, timeout: Duration = "10s") -> Registry:
-    """Name a schema registry that speaks Confluent's API: `registry("http://registry:8081")`.
+    """Refer to a schema registry with Confluent's API: `registry("http://registry:8081")`.
 
-    `auth` is a pair of user and password, or a bearer token; passwords and tokens are strings or, better,
-    secrets: `auth=("reader", sw.secret("REGISTRY_PASSWORD"))`. Nothing is asked before it is
-    needed. A request that fails is tried four times within a few seconds; then the batch fails,
-    and is run again when the job is.
+    `auth` is a pair of user and password, or a bearer token; passwords and tokens are strings or, better, secrets:
+    `auth=("reader", sw.secret("REGISTRY_PASSWORD"))`. The registry is contacted on first use. A failed request is
+    tried four times within a few seconds; then the batch fails, and is run again when the job restarts.
     """
     if not isinstance(url, str) or _ADDRESS.fullmatch(url) is None:
         raise refuse("REGISTRY_ADDRESS", got=repr(shown_url(url) if isinstance(url, str) else url))

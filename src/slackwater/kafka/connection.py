@@ -26,7 +26,7 @@ _SERVER: Final = re.compile(r"\s*(\w+://)?[^\s@/?;#]+:\d+\s*")
 
 @dataclass(frozen=True, kw_only=True)
 class Tls:
-    """An encrypted connection; the files are PEM, and are read on the driver."""
+    """A TLS connection; the files are PEM and are read on the driver."""
 
     ca: str | None = None
     certificate: str | None = None
@@ -37,7 +37,7 @@ class Tls:
 
 @dataclass(frozen=True, kw_only=True)
 class Sasl:
-    """Who we are, by name and password."""
+    """SASL credentials: a user name and a password."""
 
     mechanism: str
     username: str
@@ -46,7 +46,7 @@ class Sasl:
 
 @dataclass(frozen=True, kw_only=True)
 class Connection:
-    """A cluster and how to reach it; holds no secret's value."""
+    """A cluster and how to connect to it; holds no secret values."""
 
     servers: str
     tls: Tls | None = None
@@ -116,7 +116,7 @@ def tls(
     key_password: Secret | None = None,
     verify_host: bool = True,
 ) -> Tls:
-    """Encrypt the connection: `tls(ca="ca.pem")`; with `certificate` and `key` (PEM files) the broker knows us, too."""
+    """Encrypt the connection: `tls(ca="ca.pem")`; `certificate` and `key` (PEM files) authenticate the client."""
     if (certificate is None) != (key is None):
         raise refuse("KAFKA_TLS_PAIR", got="certificate" if key is None else "key")
     if key_password is not None and not isinstance(key_password, Secret):
@@ -131,7 +131,7 @@ def tls(
 
 
 def sasl(mechanism: str, username: str, password: Secret) -> Sasl:
-    """Log in: `sasl("SCRAM-SHA-512", "orders", secret("KAFKA_PASSWORD"))`; also SCRAM-SHA-256 and PLAIN."""
+    """Authenticate: `sasl("SCRAM-SHA-512", "orders", secret("KAFKA_PASSWORD"))`; also SCRAM-SHA-256, PLAIN."""
     if mechanism not in _MECHANISMS:
         raise refuse("KAFKA_SASL_MECHANISM", got=repr(mechanism), known=", ".join(_MECHANISMS))
     if not isinstance(password, Secret):

@@ -47,7 +47,7 @@ def clock_ahead(events: int, furthest_ms: int, partitions: Sequence[str]) -> str
     number = f"{counted(events, 'event')}, in partition{'s' * (len(partitions) != 1)} {places},"
     return (
         f"A clock runs ahead: {number} {'was' if events == 1 else 'were'} up to {render_ms(shorten_ms(furthest_ms))} "
-        "ahead of the time of arrival, and left out here. In a job the watermark would jump there and every honest "
+        "ahead of the time of arrival, and left out here. In a job the watermark would jump there and every correct "
         'event become late: set max_ahead, such as max_ahead="1m", and they are dead letters.'
     )
 
@@ -86,7 +86,7 @@ def remarks(
     if target < 1 and whole.count * (1 - target) < _LEAST_BEYOND:
         yield (
             f"{counted(whole.count, 'event')} {'is' if whole.count == 1 else 'are'} few for a target of "
-            f"{100 * target:.12g} %: what is recommended hangs on the {max(1, round(whole.count * (1 - target)))} "
+            f"{100 * target:.12g} %: the recommendation depends on the {max(1, round(whole.count * (1 - target)))} "
             "latest of them."
         )
     if whole.max_ms >= _HOUR_MS and whole.share_later_than(whole.max_ms // 2) > _HALF:

@@ -132,7 +132,7 @@ def _advice(stream: StreamReport, target: float) -> Text:
     if now is not None and now is not stream.recommended:
         text.append(f" Now it is {render_ms(now.out_of_orderness_ms)}: {_left(now)}.")
     elif now is not None:
-        text.append(" The pipeline has it so.")
+        text.append(" The pipeline uses this value.")
     return text
 
 

@@ -27,7 +27,7 @@ def _printable(line: str) -> str:
 def _watermark(source: SourcePlan) -> list[str]:
     time = source.time
     if time is None:
-        return ["  no time: rows pass through, nothing is remembered"]
+        return ["  no event time: rows pass through, no state is kept"]
     if time.clock == "processing":
         return ["  watermark: processing time"]
     slack = render_ms(time.out_of_orderness_ms)

@@ -24,10 +24,10 @@ EVERYTHING: Final[frozenset[Change]] = frozenset({"append", "update", "retract"}
 
 
 class Unavailable(Exception):  # noqa: N818  what a sink says, not what the job fails with
-    """Raised by a writer for trouble that may pass: a server that is gone, a connection that was cut.
+    """Raised by a writer for a transient failure: an unavailable server, a lost connection.
 
-    The slot is closed, opened again after a while, and asked for its mark: so it does not matter whether what was being
-    written has arrived.
+    The slot is closed, reopened after a delay, and asked for its mark, so it does not matter whether the interrupted
+    write succeeded.
     """
 
 
@@ -47,13 +47,13 @@ class Trial:
 
 @dataclass(frozen=True, kw_only=True)
 class Mark:
-    """What is committed together with a batch's rows, and says that they are there."""
+    """Committed together with a batch's rows, as proof that they were delivered."""
 
     incarnation: str
-    """Made anew with every new checkpoint, so that a new run under an old name is never taken for a repetition."""
+    """Created with every new checkpoint, so that a new run under an old name is never mistaken for a redelivery."""
     batch: int
     token: str
-    """Of what the batch has read: two copies of a checkpoint go on with batches of one number, not of one token."""
+    """Of the batch's input: two copies of a checkpoint may share batch numbers, but not tokens."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the mark as sinks store it."""
@@ -61,7 +61,7 @@ class Mark:
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Mark:
-        """Return the mark that was stored; raises `DamagedMarkError` if it is not one."""
+        """Return a stored mark; raises `DamagedMarkError` if it is not one."""
         try:
             found = {name: stored[name] for name in ("incarnation", "batch", "token")}
             mark: Mark = shaped({**found, "batch": int(found["batch"])}, cls)
@@ -72,9 +72,9 @@ class Mark:
 
 @dataclass(frozen=True, kw_only=True)
 class Slot:
-    """One way into a sink: rows are split over slots the same way each time, and each slot has its own mark.
+    """One way into a sink: rows are always split over slots the same way, and each slot has its own mark.
 
-    Slot 0 is the driver's, for what is written in one go; the slots from 1 on are the executors'.
+    Slot 0 is the driver's, for batches written in one go; slots from 1 on are the executors'.
     """
 
     pipeline: str
@@ -82,7 +82,7 @@ class Slot:
     schema: pl.Schema
     number: int = 0
     delivered_before: bool = False
-    """Whether this run has written here before, so that what is missing was removed, and is not to be made anew."""
+    """Whether this run has written here before; if so, a missing target was removed and must not be recreated."""
 
 
 @dataclass(kw_only=True)
@@ -93,81 +93,81 @@ class SinkBatch:
     schema: pl.Schema
     rows: int
     frames: Callable[[], Iterator[pl.DataFrame]]
-    """The rows, one bounded frame after another; can be asked for again."""
+    """The rows, as a sequence of bounded frames; can be iterated again."""
     is_stopping: Callable[[], bool] = lambda: False
-    """Whether the job was asked to stop; who waits inside `write` looks at it, and raises `StoppedWaitingError`."""
+    """Whether the job was asked to stop; check it while waiting inside `write`, and raise `StoppedWaitingError`."""
     check_owner: Callable[[], None] = lambda: None
-    """Raises if another driver runs this job now; for sinks that cannot shut out a writer by themselves."""
+    """Raises if another driver now runs this job; for sinks that cannot fence a writer themselves."""
     in_parallel: Callable[[Callable[[int, SinkBatch], None]], Any] | None = None
-    """For a large batch on the driver: runs a function over (part's number, part's rows) on the executors."""
+    """For a large batch on the driver: runs a function over (part number, rows of the part) on the executors."""
     spark_frame: Callable[[], Any] | None = None
     """The rows as a PySpark DataFrame, on the driver; None outside Spark."""
 
 
 class SinkWriter(ABC):
-    """A slot of a sink, open for writing: on the driver as long as the job runs, on an executor for one batch."""
+    """An open slot of a sink: on the driver for the lifetime of the job, on an executor for one batch."""
 
     def mark(self) -> Mark | None:
-        """Return the last mark committed in this slot; None if there is none, or the sink keeps none."""
+        """Return the last mark committed in this slot; None if there is none, or the sink keeps no marks."""
         return None
 
     @abstractmethod
     def write(self, batch: SinkBatch, mark: Mark | None) -> None:
-        """Write the rows, and the mark unless it is None, in one transaction: all of it, or nothing.
+        """Write the rows, and the mark unless it is None, in one transaction: all or nothing.
 
-        Returns when it is durable. Raises `Unavailable` for trouble that may pass, anything else for good.
+        Returns when they are durable. Raises `Unavailable` for transient failures, anything else for permanent ones.
         """
 
     def close(self) -> None:  # noqa: B027  most sinks hold nothing
-        """Let go of connections, and of what is not committed."""
+        """Release connections, and discard what is not committed."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Sink(ABC):
-    """A sink as users define it; it travels to the executors, so it holds no connections."""
+    """A sink as users define it; it is sent to the executors, so it holds no connections."""
 
     for_retractions: ClassVar[str] = ""
     """How to have a sink of this kind take retractions, where one can."""
     shown_options: ClassVar[tuple[str, ...]] = ()
-    """Attributes that `explain` shows where they are not the default; one that may hold a secret is none of them."""
+    """Attributes that `explain` shows if they are not the default; never one that may hold a secret."""
     takes: frozenset[Change] = frozenset({"append"})
     """What rows may do to earlier ones: be new (`append`), replace (`update`), withdraw (`retract`)."""
     delivery: Delivery = "at_least_once"
-    """What the sink promises: `exactly_once`, `at_least_once` or `at_most_once`."""
+    """The guarantee of the sink: `exactly_once`, `at_least_once` or `at_most_once`."""
     keeps_marks: bool = True
-    """Whether slots remember marks; a sink of which each row replaces itself is exactly once without."""
+    """Whether slots store marks; a sink with idempotent rows is exactly once without them."""
     has_slots: bool = False
-    """Whether executors may write a large batch, each its own slot, beside one another."""
+    """Whether executors may write a large batch in parallel, each through its own slot."""
     retry_for_ms: int = 300_000
-    """How long a batch waits for a sink that is unavailable, before the job fails."""
+    """How long a batch waits for an unavailable sink before the job fails."""
 
     @property
     def place(self) -> str | None:
-        """What this sink alone may write to, such as a folder; None if outputs may share it."""
+        """What only this sink may write to, such as a folder; None if outputs may share it."""
         return None
 
     @property
     def replaced_by(self) -> tuple[str, ...]:
-        """The columns whose values tell which earlier row a new one replaces; none if rows are only added."""
+        """The columns that identify the earlier row a new one replaces; none if rows are only added."""
         return ()
 
     @property
     def promise(self) -> str:
-        """The delivery as `explain` shows it."""
+        """The delivery guarantee as shown by `explain`."""
         return self.delivery.replace("_", " ")
 
     @property
     def uses_marks(self) -> bool:
-        """Whether slots remember what they have; else every delivery is written."""
+        """Whether slots record what they have; otherwise every delivery is written."""
         return self.delivery == "exactly_once" and self.keeps_marks
 
     @property
     def name(self) -> str:
-        """What the sink is called among those of its output; it stays the same when the sink's server moves."""
+        """The name of the sink within its output; it does not change when the sink's server moves."""
         return self.place or type(self).__name__
 
     def chosen(self) -> str:
-        """Return what `shown_options` names and is not the default, in the one line that `explain` shows."""
+        """Return the options in `shown_options` that are not the default, as the line that `explain` shows."""
         defaults = {each.name: each.default for each in fields(self)}
         found = {name: getattr(self, name) for name in (*self.shown_options, "retry_for_ms")}
         return "; ".join(
@@ -177,26 +177,26 @@ class Sink(ABC):
         )
 
     def check(self, slot: Slot, identity: Sequence[str] = ()) -> None:  # noqa: B027  most sinks take any rows
-        """Refuse rows that cannot be written, when the pipeline is built; `identity` are window results' keys."""
+        """Reject unwritable rows when the pipeline is built; `identity` is the key of window results."""
 
     def trial(self, slot: Slot) -> Trial | None:  # noqa: ARG002  most sinks write any value
-        """Return what finds the rows that cannot be written, which become dead letters; None if there are none such."""
+        """Return a check that finds unwritable rows, which become dead letters; None if all rows are writable."""
         return None
 
     def session_conf(self) -> dict[str, str]:
-        """Return the Spark settings that a session must be started with for this sink."""
+        """Return the Spark settings that a session needs for this sink."""
         return {}
 
     def prepare(self, slot: Slot) -> None:  # noqa: B027  most sinks need nothing
-        """Check, and make where that was asked for, what the sink writes to: once, before the first batch."""
+        """Check, or create if asked to, the sink's target: once, before the first batch."""
 
     @abstractmethod
     def open(self, slot: Slot) -> SinkWriter:
-        """Open a slot, and shut out whoever has it open from before."""
+        """Open a slot, and fence its previous writer."""
 
     @abstractmethod
     def __str__(self) -> str:
-        """Return the sink as `explain` shows it."""
+        """Return the sink as shown by `explain`."""
 
 
 class _Dropped(SinkWriter):

@@ -32,7 +32,7 @@ class ForeachBatchSink(Sink):
 
 
 def foreach_batch(function: Callable[[Any, int], None]) -> ForeachBatchSink:
-    """Call `function(dataframe, batch)` with every batch that has rows, as Spark's own `foreachBatch` does."""
+    """Call `function(dataframe, batch)` for every batch with rows, like Spark's own `foreachBatch`."""
     if not callable(function):
         raise refuse("FOREACH_BATCH_FUNCTION", got=repr(function))
     _check_signature(function)

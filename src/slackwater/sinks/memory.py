@@ -53,5 +53,5 @@ class MemorySink(Sink):
 
 
 def memory() -> MemorySink:
-    """Return a sink that keeps its rows; read them with its method `rows`."""
+    """Return a sink that keeps its rows in memory; read them with its method `rows`."""
     return MemorySink()

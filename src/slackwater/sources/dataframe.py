@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DataFrameSource(Source):
-    """A streaming DataFrame; its columns are the stream's."""
+    """A streaming DataFrame; the stream has its columns."""
 
     has_places: ClassVar[bool] = False
     frame: Any

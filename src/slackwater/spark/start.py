@@ -84,9 +84,9 @@ def _needed(plan: Plan) -> dict[str, str]:
 def run_pipeline(plan: Plan, **options: Any) -> Job:  # noqa: ANN401  as make_job's
     """Run a plan on Spark until Ctrl-C, SIGTERM or, if bounded, the end of its input; returns the job.
 
-    Options: `spark` (a session), `checkpoint` (a folder; `.slackwater/<name>` unless told otherwise),
-    `bounded`, `trigger` (the pause between batches), `master`, `partitions`, `accept_changes`, `take_over`,
-    `on_start` (called when what needs no Spark was checked), `on_batch`.
+    Options: `spark` (a session), `checkpoint` (a folder; default `.slackwater/<name>`), `bounded`, `trigger` (the
+    interval between batches), `master`, `partitions`, `accept_changes`, `take_over`, `on_start` (called after the
+    checks that need no Spark), `on_batch`.
     """
     stopped = threading.Event()
     with stopped_by_signals(stopped.set):

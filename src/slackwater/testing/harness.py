@@ -47,10 +47,10 @@ def rows_source(schema: SchemaSpec) -> RowsSource:
 
 
 class Harness:
-    """A pipeline in memory: send rows, run batches, move the clocks, restart, look at every output.
+    """A pipeline in memory: send rows, run batches, move the clocks, restart, read every output.
 
-    Time stands still unless it is moved: processing time starts at the epoch, or at `now`, and a
-    batch moves the watermark only by the rows it saw, or where `advance_watermark` puts it.
+    Nothing advances on its own: processing time starts at the epoch, or at `now`, and a batch advances the
+    watermark only by the rows it has seen, or to where `advance_watermark` moves it.
     """
 
     def __init__(self, pipeline: Pipeline, *, now: datetime | int = 0) -> None:
@@ -68,9 +68,9 @@ class Harness:
         self._outputs = {output.name: [pl.DataFrame(schema=output.schema)] for output in self.plan.outputs}
 
     def send(self, stream: str, rows: Iterable[Row] | pl.DataFrame, *, partition: str = "0") -> Harness:
-        """Put rows into a source stream, for the next batch.
+        """Send rows to a source stream, for the next batch.
 
-        Rows are dictionaries, or for a stream of bytes also `str` or `bytes` as a producer would write them.
+        Rows are dictionaries or, for a stream of bytes, also `str` or `bytes` as a producer would write them.
         """
         names = [source.name for source in self.plan.sources]
         if stream not in names:
@@ -94,7 +94,7 @@ class Harness:
         return self
 
     def run_batch(self) -> dict[str, pl.DataFrame]:
-        """Run one micro-batch over what was sent; returns the batch's rows by output."""
+        """Run one micro-batch over the pending rows; returns its rows by output."""
         batch = self.engine.run(self._sent, replace(self.clock, now_ms=self.now_ms))
         self._sent = {}
         self.last = batch.stats
@@ -104,10 +104,9 @@ class Harness:
         return batch.outputs
 
     def advance_watermark(self, to: datetime | int, *, stream: str | None = None) -> dict[str, pl.DataFrame]:
-        """Move the watermark (of one stream, or all) to `to` and run a batch, so that windows fire.
+        """Advance the watermark (of one stream, or all) to `to` and run a batch, so that windows fire.
 
-        Rows that were sent before are in that batch, and are judged under the new watermark: run_batch() first
-        if they are to be on time.
+        Pending rows are in that batch, under the new watermark: call run_batch() first if they should be on time.
         """
         target = _milliseconds(to, "`to`")
         if stream is not None and stream not in self.clock.streams:
@@ -121,14 +120,14 @@ class Harness:
         return self.run_batch()
 
     def advance_processing_time(self, by: Duration) -> dict[str, pl.DataFrame]:
-        """Move processing time on and run a batch."""
+        """Advance processing time and run a batch."""
         self.now_ms += duration_ms(by, what="`by`", least_ms=0)
         return self.run_batch()
 
     def finish(self) -> dict[str, pl.DataFrame]:
-        """End the input as a bounded run does: a batch for what was sent, then one under the final watermark.
+        """End the input as a bounded run does: a batch for the pending rows, then one with the final watermark.
 
-        Nothing can be sent afterwards.
+        No more rows can be sent.
         """
         first = self.run_batch()
         self._is_finished = True
@@ -158,13 +157,13 @@ class Harness:
 
     @property
     def pieces(self) -> int:
-        """How many pieces of state are held, over all steps and key groups."""
+        """The number of pieces of state, over all steps and key groups."""
         return sum(name != "index" for blobs in self.engine.state.values() for name in blobs)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What a whole run in memory gave."""
+    """The outputs of a complete run in memory."""
 
     harness: Harness
 

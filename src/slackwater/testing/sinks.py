@@ -16,8 +16,8 @@ from slackwater.sinks.delivery import Expected, Outlet
 class SinkHarness:
     """Delivers frames to a sink as a job would: `with SinkHarness(sink=..., schema=...) as job: job.deliver(frame)`.
 
-    To deliver a batch again is what happens after a crash: say which one with `batch=`, after `restart()`
-    if the process was to die, too. Another `incarnation` is another run; `token` tells copies of a checkpoint apart.
+    To simulate a redelivery after a crash, pass the batch number as `batch=`, after `restart()` if the process died
+    too. Another `incarnation` is another run; `token` distinguishes copies of a checkpoint.
     """
 
     sink: Sink
@@ -29,11 +29,11 @@ class SinkHarness:
     token: str = "token"  # noqa: S105  not a secret
     take_over: bool = False
     marked: list[int] = field(default_factory=list)
-    """The batches that this run has noted as delivered."""
+    """The batches that this run has recorded as delivered."""
     _outlet: Outlet | None = None
 
     def deliver(self, *frames: pl.DataFrame, batch: int | None = None) -> None:
-        """Deliver the rows as the next batch, or as the one told."""
+        """Deliver the rows as the next batch, or as the given one."""
         number = batch if batch is not None else self.marked[-1] + 1 if self.marked else 0
         expected = self._expected(number)
         rows = SinkBatch(
@@ -55,7 +55,7 @@ class SinkHarness:
         return self._outlet
 
     def restart(self) -> Self:
-        """Forget what is open, without closing it, as a process that is killed does."""
+        """Drop what is open without closing it, like a killed process."""
         self._outlet = None
         return self
 

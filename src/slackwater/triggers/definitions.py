@@ -64,9 +64,9 @@ def after_watermark(
     late: AfterCount | Never | None = AfterCount(n=1),  # noqa: B008  frozen, so sharing it is safe
     repeat_unchanged: bool = True,
 ) -> AfterWatermark:
-    """A pane when the window is complete: `after_watermark(early=every("10s"), late=after_count(1))`.
+    """Fire when the window is complete: `after_watermark(early=every("10s"), late=after_count(1))`.
 
-    With `repeat_unchanged=False` the on-time pane is left out when nothing came after the last early one.
+    With `repeat_unchanged=False` the on-time pane is omitted if no rows arrived after the last early pane.
     """
     if early is not None and not isinstance(early, AfterCount | Every | EveryEventTime | AnyOf | Never):
         raise refuse("TRIGGER_EARLY", got=early)
@@ -80,24 +80,24 @@ def after_watermark(
 
 
 def after_count(n: int, *, once: bool = False) -> AfterCount:
-    """A pane after every `n` rows of a window; with `once`, the window is finished after the first."""
+    """Fire after every `n` rows of a window; with `once`, the window is finished after the first pane."""
     if isinstance(n, bool) or not isinstance(n, int) or n < 1:
         raise refuse("TRIGGER_COUNT", got=repr(n))
     return AfterCount(n=n, once=once)
 
 
 def every(interval: Duration) -> Every:
-    """A pane every `interval` of processing time: `every("10s")`."""
+    """Fire every `interval` of processing time: `every("10s")`."""
     return Every(interval_ms=duration_ms(interval, what="trigger `every`"))
 
 
 def every_event_time(interval: Duration) -> EveryEventTime:
-    """A pane whenever the watermark passes a multiple of `interval`, plus the on-time pane."""
+    """Fire whenever the watermark passes a multiple of `interval`, and when the window is complete."""
     return EveryEventTime(interval_ms=duration_ms(interval, what="trigger `every_event_time`"))
 
 
 def any_of(*parts: AfterCount | Every | EveryEventTime) -> AnyOf:
-    """A pane whenever one of `parts` asks for one; each kind may stand once."""
+    """Fire whenever one of `parts` fires; each kind of trigger may appear once."""
     kinds = [type(part) for part in parts]
     usable = all(isinstance(part, AfterCount | Every | EveryEventTime) for part in parts)
     if len(parts) < 2 or not usable or len(set(kinds)) != len(kinds):  # noqa: PLR2004  any of one is no choice
@@ -112,7 +112,7 @@ def _parts(parts: tuple[object, ...]) -> str:
 
 
 def never() -> Never:
-    """No pane: `after_watermark(late=never())` keeps late rows for the window's last, closing pane."""
+    """Never fire: `after_watermark(late=never())` keeps late rows for the window's closing pane."""
     return Never()
 
 

@@ -58,7 +58,7 @@ class CumulativeWindow(AlignedWindow):
 
 
 def cumulative(size: Duration, *, every: Duration, offset: Duration = "0s") -> CumulativeWindow:
-    """Windows that grow by `every` up to `size`, then start anew: `cumulative("1d", every="1h")`."""
+    """Windows that grow by `every` up to `size`, then start over: `cumulative("1d", every="1h")`."""
     size_ms = duration_ms(size, what="cumulative window `size`")
     every_ms = duration_ms(every, what="cumulative window `every`")
     if size_ms % every_ms:

@@ -43,5 +43,5 @@ class GlobalWindow(AlignedWindow):
 
 
 def global_window() -> GlobalWindow:
-    """One window for all time; give it a trigger such as `after_count(100)` or `every("10s")`."""
+    """A single window for all time; use a trigger such as `after_count(100)` or `every("10s")`."""
     return GlobalWindow()

@@ -57,7 +57,7 @@ class HoppingWindow(AlignedWindow):
 
 
 def hopping(size: Duration, *, every: Duration, offset: Duration = "0s") -> HoppingWindow:
-    """Windows of one size, a new one `every` so often: `hopping("10m", every="1m")`."""
+    """Fixed-size windows, one starting `every` interval: `hopping("10m", every="1m")`."""
     size_ms = duration_ms(size, what="hopping window `size`")
     every_ms = duration_ms(every, what="hopping window `every`")
     check_overlap("hopping", size_ms, every_ms)

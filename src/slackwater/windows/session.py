@@ -92,11 +92,11 @@ def session(
     max_length: Duration | None = None,
     touching: Literal["merge", "separate"] = "merge",
 ) -> SessionWindow:
-    """Windows that end after a pause of `gap`: `session("30m", max_length="24h")`.
+    """Windows that end after a gap in activity: `session("30m", max_length="24h")`.
 
-    `gap` may be an expression that gives each row its own gap in whole milliseconds; a null, or what is
-    less than one, counts as one, and more than a hundred years as that. `touching` says whether events
-    exactly one gap apart share a session ("merge") or not ("separate").
+    `gap` can be an expression for the gap of each row in whole milliseconds; null or a value below one counts as
+    one, and more than a hundred years as a hundred years. `touching` decides whether events exactly one gap apart
+    share a session ("merge") or not ("separate").
     """
     if touching not in ("merge", "separate"):
         raise refuse("SESSION_TOUCHING", got=repr(touching))

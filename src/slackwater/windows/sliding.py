@@ -53,7 +53,7 @@ class SlidingWindow(Window):
 
 
 def sliding(size: Duration) -> SlidingWindow:
-    """For every event, the last `size` of its key up to and including it: `sliding("5m")`."""
+    """For every event, the last `size` of its key, up to and including the event: `sliding("5m")`."""
     return SlidingWindow(size_ms=duration_ms(size, what="sliding window `size`"))
 
 

@@ -28,16 +28,16 @@ Accumulation = Literal["discarding", "accumulating", "retracting"]
 
 @dataclass(frozen=True, kw_only=True)
 class Semantics:
-    """The points on which Flink, Beam, Spark and Kafka Streams disagree, each with our choice as default."""
+    """The points on which Flink, Beam, Spark and Kafka Streams disagree, with Slackwater's defaults."""
 
     session_lateness: Literal["after_merge", "before_merge"] = "after_merge"
     """Whether the merged session or the single row is compared with the watermark."""
     empty_on_time_pane: Literal["skip", "emit"] = "skip"
-    """Whether a discarding window shows an on-time pane although nothing came since the early one."""
+    """Whether a discarding window emits an on-time pane although no rows arrived since the early one."""
     retract_unchanged: Literal["skip", "emit"] = "skip"
-    """Whether an unchanged result is withdrawn and shown again."""
+    """Whether an unchanged result is retracted and emitted again."""
     on_close: Literal["flush", "discard"] = "flush"
-    """What happens to rows that no trigger has shown when the window is forgotten."""
+    """What happens to rows that no trigger has emitted when the window is forgotten."""
 
     def __post_init__(self) -> None:
         for name, choices in get_type_hints(type(self)).items():

@@ -37,6 +37,6 @@ class TumblingWindow(AlignedWindow):
 
 
 def tumbling(size: Duration, *, offset: Duration = "0s") -> TumblingWindow:
-    """Windows of one size, side by side: `tumbling("1m")`, `tumbling("1d", offset="-8h")`."""
+    """Fixed-size windows, side by side: `tumbling("1m")`, `tumbling("1d", offset="-8h")`."""
     size_ms = duration_ms(size, what="tumbling window `size`")
     return TumblingWindow(size_ms=size_ms, offset_ms=checked_offset(offset, size_ms, "tumbling", "size"))

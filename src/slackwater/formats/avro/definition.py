@@ -36,10 +36,10 @@ _DECLARED: Final = "schema as declared"
 
 @dataclass(frozen=True, kw_only=True)
 class AvroFormat(Format):
-    """Records in Avro's binary encoding, read as the columns of `reader`, and written as records of it.
+    """Avro binary records, read as the columns of `reader` and written with it.
 
-    Without a registry every record is the body of a record of `reader`. With one, records are in
-    Confluent's wire format, each with the id of the schema it was written with.
+    Without a registry every record is a bare body of `reader`. With one, records are in Confluent's wire format,
+    each with the id of its writer's schema.
     """
 
     schema: pl.Schema = field(hash=False)
@@ -117,22 +117,21 @@ def avro(
 ) -> AvroFormat | AvroOutput:
     """Read or write records as Avro: `avro(Path("order.avsc"))`, or with the schemas of a registry.
 
-    `schema` is JSON text, the same as a dict, or the path of a file, and must be a record; its fields
-    become columns. Alone, every record is the body of such a record. With
-    `registry=sw.formats.registry("http://host:8081")` records are in Confluent's wire format, written with
-    any schemas of the registry, and are read as `schema` by Avro's rules of resolution; with `subject=` in
-    place of `schema` they are read as the subject's latest version, fetched when the pipeline is
-    built. A record whose schema cannot be read as that one is a dead letter; a registry that does not
-    answer stops the batch, to be run again.
+    `schema` is JSON text, the same as a dict, or the path of a file, and must be a record; its fields become
+    columns. On its own, every record is a bare Avro body of that schema. With
+    `registry=sw.formats.registry("http://host:8081")`, records are in Confluent's wire format, written with any
+    schemas of the registry, and are resolved to `schema` by Avro's rules. With `subject=` instead of `schema`, they
+    are resolved to the subject's latest version, fetched when the pipeline is built. A record whose schema cannot be
+    resolved is a dead letter. An unreachable registry fails the batch, which is run again.
 
-    Times become timestamps in UTC, in microseconds (finer ones are cut); `time-millis` and
-    `time-micros` become numbers of that unit; a `uuid` or an enum becomes a string, `decimal` a decimal,
-    a map a list of keys and values. Only unions of null and one other type are columns. Records longer
-    than `max_bytes` are dead letters.
+    Times become UTC timestamps in microseconds (finer values are truncated); `time-millis` and `time-micros`
+    become integers of that unit; a `uuid` or an enum becomes a string, `decimal` a decimal, a map a list of keys
+    and values. Only unions of null and one other type are supported. Records longer than `max_bytes` are dead
+    letters.
 
-    A sink writes with the same schema: one of your own is registered under `<topic>-value`, and one
-    named by `subject=` is there already. With neither, for writing only, the schema is made from the
-    columns: `avro(registry=...)`, or `avro()` for records without ids.
+    A sink writes with the same schema: your own is registered under `<topic>-value`; one named by `subject=` is
+    already registered. With neither, for writing only, the schema is derived from the columns:
+    `avro(registry=...)`, or `avro()` for records without ids.
     """
     _check_arguments(schema, registry, subject)
     check_limit("max_bytes", max_bytes, most=_LONGEST, default=MAX_BYTES)

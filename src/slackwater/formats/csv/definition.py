@@ -25,10 +25,10 @@ _BLOCK_ROWS: Final = 1 << 16
 
 @dataclass(frozen=True, kw_only=True)
 class CsvFormat(Format):
-    """Records that are lines of CSV, one a record, with the columns of `schema` in order.
+    """CSV records, one line each, with the columns of `schema` in order.
 
-    Nothing is coerced: a record whose value is not of its column's type, or that has more or fewer
-    values than columns, is a dead letter.
+    Nothing is coerced: a record with a value of the wrong type, or with more or fewer values than columns, is a
+    dead letter.
     """
 
     schema: pl.Schema = field(hash=False)
@@ -53,14 +53,14 @@ def csv(
 ) -> CsvFormat:
     r"""Read records as lines of CSV: `csv("order_id string, amount double, placed_at timestamp")`.
 
-    A value may stand in quotes, and must if the delimiter, a quote (written twice) or a line break is
-    part of it, as RFC 4180 has it; `quote=None` means that there are no quotes. A value that is `null`
-    without quotes is null, so that with the default `,,` is null and `,"",` an empty text. Numbers are
-    written as in JSON, without blanks or leading zeros; times are ISO 8601, with an offset or in UTC;
-    booleans `true` and `false`; `binary` is base64. A line break after the last value is passed over.
+    As in RFC 4180, a value may be quoted, and must be if it contains the delimiter, a quote (written twice) or a
+    line break; `quote=None` disables quoting. An unquoted value equal to `null` is null, so by default `,,` is null
+    and `,"",` an empty string. Numbers are written as in JSON, without blanks or leading zeros; times are ISO 8601,
+    with an offset or in UTC; booleans are `true` and `false`; `binary` is base64. A line break after the last value
+    is ignored.
 
-    Header lines are not known: one is read as any record, and is a dead letter where its words are not
-    of their columns' types. Records longer than `max_bytes` are dead letters.
+    Header lines are not recognised: a header is read like any record, and is a dead letter if it does not match the
+    column types. Records longer than `max_bytes` are dead letters.
     """
     columns = as_schema(schema)
     for name, dtype in columns.items():

@@ -34,7 +34,7 @@ _SAMPLES: Final = 20
 
 @dataclass(frozen=True, kw_only=True)
 class DebeziumFormat(Format):
-    """Records that are Debezium's envelopes, read as changes: see `debezium`."""
+    """Debezium envelopes, read as changes: see `debezium`."""
 
     schema: pl.Schema = field(hash=False)
     rows: pl.Schema = field(hash=False)
@@ -62,19 +62,19 @@ def debezium(
     decimals: Decimals = "precise",
     max_bytes: int = MAX_BYTES,
 ) -> DebeziumFormat:
-    """Read records as Debezium's change events: `debezium("id long, email string", key="id")`.
+    """Read records as Debezium change events: `debezium("id long, email string", key="id")`.
 
-    `schema` is the table's columns and `key` names those of its key. Envelopes are JSON, with or without Kafka
-    Connect's wrapper of schema and payload. With `value=sw.formats.avro(...)` they are Avro, the table's
-    columns are those of its field `after`, and `schema` is left out.
+    `schema` declares the table's columns and `key` names its key columns. Envelopes are JSON, with or without Kafka
+    Connect's wrapper of schema and payload. With `value=sw.formats.avro(...)` they are Avro; the table's columns
+    are then those of its field `after`, and `schema` is omitted.
 
     Each record becomes a row of `op` ("insert", "update", "delete", "snapshot", "truncate", "message",
-    "schema_change" or "tombstone"), the key's columns, `before` and `after`, `source_time`, `processed_time`,
+    "schema_change" or "tombstone"), the key columns, `before` and `after`, `source_time`, `processed_time`,
     `position`, `snapshot`, `transaction` and `table`.
 
-    Times, decimals and bytes are read as the wrapper's schema says they are written. Without a wrapper,
-    `times` is the unit of times that are numbers ("millis", "micros", "nanos", or "auto" to go by their size), and
-    `decimals` the connector's `decimal.handling.mode`. Records longer than `max_bytes` are dead letters.
+    The wrapper's schema defines how times, decimals and bytes are encoded. Without a wrapper, `times` is the unit of
+    numeric times ("millis", "micros", "nanos", or "auto" to decide by magnitude), and `decimals` the connector's
+    `decimal.handling.mode`. Records longer than `max_bytes` are dead letters.
     """
     if (schema is None) == (value is None):
         raise refuse("DEBEZIUM_ARGUMENTS", got="neither of them" if value is None else "both")

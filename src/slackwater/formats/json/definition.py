@@ -31,10 +31,10 @@ _LONGEST: Final = 64 << 20
 
 @dataclass(frozen=True, kw_only=True)
 class JsonFormat(Format):
-    """Records that are JSON objects, one a record, with the columns of `schema`.
+    """JSON objects, one per record, with the columns of `schema`.
 
-    A field that is missing is null; one that is not declared is passed over, or kept in the column
-    `unknown`. Nothing is coerced: a record whose field is not of the declared type is a dead letter.
+    A missing field is null; an undeclared field is skipped, or kept in the column `unknown`. Nothing is coerced: a
+    record with a field of the wrong type is a dead letter.
     """
 
     schema: pl.Schema = field(hash=False)
@@ -81,10 +81,10 @@ def json(
     Times are ISO 8601 strings, with an offset or in UTC; `binary` is base64; a `map` is an object.
     Records nested deeper than `max_depth` or longer than `max_bytes` are dead letters.
 
-    With `unknown="keep"`, a further column `unknown` holds the fields of a record that are not declared,
-    as a list of `key` and `value`, the value being its JSON as it was written; null if there are none.
-    Records that have the same fields in the same order are read all at once also then; the others with
-    undeclared fields one by one, which is many times slower.
+    With `unknown="keep"`, an additional column `unknown` holds the undeclared fields of a record, as a list of
+    `key` and `value`, where the value is the original JSON; null if there are none. Records with the same fields in
+    the same order are still decoded in bulk; other records with undeclared fields are decoded one by one, which is
+    many times slower.
 
     With `numbers_as_strings=True`, a number may also be a string that holds a JSON number: `"12"`, `"1.5"`.
     """

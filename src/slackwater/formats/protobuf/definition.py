@@ -29,10 +29,10 @@ _BLOCK_BYTES: Final = 1 << 24
 
 @dataclass(frozen=True, kw_only=True)
 class ProtobufFormat(Format):
-    """Records that are Protobuf messages, one a record, with a column for each field.
+    """Protobuf messages, one per record, with a column for each field.
 
-    Protobuf evolves by field numbers, so one description reads the records of every writer: fields that
-    it does not have are passed over, fields that a writer did not have are absent.
+    Protobuf evolves by field numbers, so one descriptor reads the records of every writer: fields unknown to it are
+    skipped, fields unknown to the writer are absent.
     """
 
     schema: pl.Schema = field(hash=False)
@@ -59,20 +59,20 @@ def protobuf(
 ) -> ProtobufFormat:
     """Read records as Protobuf messages: `protobuf(orders_pb2.Order)`.
 
-    `message` is a generated class or a descriptor; without generated code, give what `protoc
-    --include_imports --descriptor_set_out` wrote and the message's full name:
+    `message` is a generated class or a descriptor. Without generated code, pass the output of `protoc
+    --include_imports --descriptor_set_out` and the message's full name:
     `protobuf(descriptor_set="orders.desc", name="shop.Order")`.
 
-    A field that a record does not have is null if its presence is told (`optional`, a member of a oneof,
-    a message, everything in proto2), else its default value; a list or a map is empty. An enum is the
-    name of its value, or the digits of a number that has no name. A `google.protobuf.Timestamp` is a
-    timestamp, a `Duration` whole milliseconds, a wrapper a nullable value, a message without fields
-    true; another message is a struct, and a map needs strings as keys. What is cut off, has a field of
-    another wire type than declared, or lacks a required field is a dead letter.
+    A field that is absent from a record is null if the field tracks presence (`optional`, a member of a oneof, a
+    message, everything in proto2), otherwise its default value; a list or a map is empty. An enum is the name of
+    its value, or the number as a string if it has no name. A `google.protobuf.Timestamp` is a timestamp, a
+    `Duration` whole milliseconds, a wrapper a nullable value, a message without fields true; any other message is a
+    struct. Map keys must be strings. A record that is truncated, has a field of another wire type than declared, or
+    lacks a required field is a dead letter.
 
-    With `confluent=True`, or a `registry`, records begin with the header of Confluent's serializers. It
-    is checked and passed over: no schema has to be fetched, because field numbers say it all. A record
-    that holds another message of its file is a dead letter (`incompatible_schema`).
+    With `confluent=True`, or a `registry`, records start with the header of Confluent's serializers, which is
+    checked and skipped: no schema is fetched, because field numbers identify everything. A record with another
+    message of its file is a dead letter (`incompatible_schema`).
     """
     check_limit("max_bytes", max_bytes, most=_LONGEST, default=MAX_BYTES)
     described = describe_message(message, descriptor_set=descriptor_set, name=name)

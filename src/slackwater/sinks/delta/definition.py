@@ -115,8 +115,8 @@ def delta(
 ) -> DeltaSink:
     """Write to a Delta table: `delta("lake/totals", merge_on=["user", "window_start"])`.
 
-    With `merge_on` the table has one row for each key: a later row replaces it and a retraction deletes it. Without,
-    rows are appended, and retractions refused unless `changelog=True` says that readers look at `is_retraction`.
+    With `merge_on` the table has one row per key: a later row replaces it and a retraction deletes it. Without it,
+    rows are appended, and retractions are rejected unless `changelog=True` (readers then check `is_retraction`).
     """
     check_delivery("delta", delivery)
     check_flags("delta", schema_evolution=schema_evolution, changelog=changelog)

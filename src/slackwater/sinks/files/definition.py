@@ -92,13 +92,13 @@ def files(
 ) -> FilesSink:
     """Write Parquet or JSON-lines files, exactly once: `files("out/results")`.
 
-    JSON has no form for NaN and infinities: they are null there, and themselves in Parquet.
+    JSON cannot represent NaN and infinities, so they are null there; Parquet keeps them.
 
-    Rows are only ever appended: a window that fires again adds a row with the next `pane_index`.
-    Retractions are refused, unless `changelog=True` says that readers look at `is_retraction`.
+    Rows are only appended: a window that fires again adds a row with the next `pane_index`. Retractions are
+    rejected unless `changelog=True` (readers then check `is_retraction`).
 
-    Each batch is a folder. With `merge_after=100`, every hundred of them become one; read the rows with
-    `sw.sinks.read_files(path)` then, which sees each row once at any moment.
+    Each batch is a folder. With `merge_after=100`, every hundred folders are merged into one; then read the rows
+    with `sw.sinks.read_files(path)`, which returns each row once at any moment.
     """
     if merge_after is not None and (type(merge_after) is not int or merge_after < _LEAST_MERGED):
         raise refuse("FILES_MERGE", got=repr(merge_after), least=_LEAST_MERGED)

@@ -250,8 +250,8 @@ def http(
     """Send each row as JSON: `http("https://host/results", key="user", rejected=sw.sinks.files("out/refused"))`.
 
     Exactly once if the receiver honours the header `Idempotency-Key`. Rows of one `key` are sent in order; without
-    one, in any order. With `batch_rows` above 1, requests are arrays of up to so many rows. Rows that the receiver
-    answers with 4xx go to `rejected` as dead letters; other trouble is tried again for `retry_for`.
+    `key`, in any order. With `batch_rows` above 1, requests are arrays of up to that many rows. Rows that the
+    receiver rejects with 4xx go to `rejected` as dead letters; other failures are retried for `retry_for`.
     """
     if not isinstance(rejected, Sink):
         remedy = 'write for example rejected=sw.sinks.files("out/refused")'

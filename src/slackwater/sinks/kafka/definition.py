@@ -136,22 +136,23 @@ def kafka(
 ) -> KafkaSink:
     """Write records to a Kafka topic, exactly once: `kafka("localhost:9092", "totals", key="customer")`.
 
-    `key` is a column or several: text as UTF-8, bytes as they are, anything else as JSON; several columns
-    make a JSON object. `value` is JSON of all columns, or a format that can encode, such as `sw.formats.avro(...)`.
-    JSON has no form for NaN and infinities: they are null there.
-    `headers` are columns by name, or expressions such as `pl.lit("eu")`. The partition is chosen by the key as
-    Java's clients choose it, unless `partitioner` is "consistent" (librdkafka's own) or "random".
+    `key` is one or more columns: text as UTF-8, bytes unchanged, anything else as JSON; several columns form a JSON
+    object. `value` is JSON of all columns, or a format that can encode, such as `sw.formats.avro(...)`. JSON cannot
+    represent NaN and infinities, so they are null. `headers` are columns by name, or expressions such as
+    `pl.lit("eu")`. The key selects the partition as in Java clients, unless `partitioner` is "consistent"
+    (librdkafka's default) or "random".
 
-    Rows are appended: a window that fires again adds a record. Retractions are refused, unless `changelog=True`
-    says that readers look at `is_retraction`, or `tombstones=True` that a retraction becomes a record of its key
-    without a value; of the rows of a key in a batch only the last is then written, as a compacted topic needs it.
+    Rows are appended: a window that fires again adds a record. Retractions are rejected, unless `changelog=True`
+    (readers then check `is_retraction`) or `tombstones=True` (a retraction becomes a record with its key and no
+    value; of the rows of a key in a batch only the last is then written, for compacted topics).
 
-    With "exactly_once" the records of a batch are a transaction: readers with `isolation.level=read_committed`
-    see each row once. Marks are kept in a topic of their own, `marks_topic`, which is created. "at_least_once"
-    writes without transactions, and again after trouble; "at_most_once" sends once and does not ask.
+    With "exactly_once" the records of a batch are a transaction: readers with `isolation.level=read_committed` see
+    each row once. Marks are stored in a separate topic, `marks_topic`, which is created. "at_least_once" writes
+    without transactions, and again after a failure; "at_most_once" sends once, without waiting for
+    acknowledgement.
 
-    `create` is the number of partitions that a missing topic is created with. `options` are librdkafka's for
-    producers, except those that the promise rests on. TLS and SASL: `tls=sw.kafka.tls(...)`, `sasl=sw.kafka.sasl(...)`.
+    `create` is the number of partitions to create a missing topic with. `options` are librdkafka producer settings,
+    except those that the guarantee depends on. TLS and SASL: `tls=sw.kafka.tls(...)`, `sasl=sw.kafka.sasl(...)`.
     """
     for what, name in (("topic", topic), ("marks_topic", marks_topic)):
         if not (name is None and what == "marks_topic") and not (isinstance(name, str) and _TOPIC.fullmatch(name)):

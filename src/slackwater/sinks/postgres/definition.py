@@ -165,8 +165,8 @@ def postgres(
 ) -> PostgresSink:
     """Write to a table: `postgres("postgresql://me@db/shop", "totals", upsert_on=["user", "window_start"])`.
 
-    With `upsert_on` the table has one row for each key: a later row replaces it and a retraction deletes it. Without,
-    rows are appended, and retractions refused unless `changelog=True` says that readers look at `is_retraction`.
+    With `upsert_on` the table has one row per key: a later row replaces it and a retraction deletes it. Without it,
+    rows are appended, and retractions are rejected unless `changelog=True` (readers then check `is_retraction`).
     """
     check_delivery("the Postgres sink", delivery)
     check_flags("the Postgres sink", create=create, changelog=changelog)

@@ -272,9 +272,9 @@ def redis(
 ) -> RedisSink:
     """Write one hash per entity: `redis("redis://host:6379/0", key="user_id", prefix="user", ttl="30d")`.
 
-    `key` names the columns that name the entity, `columns` those that become fields (all others by default). Of the
-    rows of one key in a batch the last one is written; a retraction deletes the hash. A field that is null is removed.
-    Where the results of several windows share a hash, it has those of the newest window, whenever they come.
+    `key` names the columns that identify the entity, `columns` those that become fields (all others by default). Of
+    the rows of one key in a batch the last one is written; a retraction deletes the hash. A null removes its field.
+    If the results of several windows share a hash, the newest window wins, whatever the order of arrival.
     """
     if password is not None and not isinstance(password, Secret):
         raise refuse("SECRET_EXPECTED", what="password")

@@ -33,7 +33,7 @@ _CHANGE: Final = {
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DeltaSource(Source):
-    """A Delta table; its columns are the stream's."""
+    """A Delta table; the stream has its columns."""
 
     has_places: ClassVar[bool] = False
     path: str
@@ -83,10 +83,10 @@ def delta(
 ) -> DeltaSource:
     """Read a Delta table as a stream: `delta("lake/orders", start="2026-03-01T00:00:00Z")`.
 
-    `start` is "earliest" (all rows that the table has now, then what is added), "latest", a version or a time. A
-    commit that changes or deletes rows stops the stream, unless `read_changes=True` reads it as rows with
-    `_change_type`, from a table with delta.enableChangeDataFeed, or `ignore_changes=True` passes over it. The columns
-    are read from the table's log; a table that is elsewhere, or not there yet, needs `schema`.
+    `start` is "earliest" (all current rows, then additions), "latest", a version or a time. A commit that changes or
+    deletes rows stops the stream, unless `read_changes=True` reads it as rows with `_change_type` (the table needs
+    delta.enableChangeDataFeed), or `ignore_changes=True` skips it. Columns are read from the table's log; a remote
+    table, or one that does not exist yet, needs `schema`.
     """
     place = delta_path(path, what="the Delta source")
     if read_changes and ignore_changes:

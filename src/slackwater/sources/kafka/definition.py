@@ -45,7 +45,7 @@ OnLoss = Literal["stop", "go_on"]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class KafkaSource(Source):
-    """Records of some topics; a partition is called `topic/number`."""
+    """Records of one or more topics; a partition is named `topic/number`."""
 
     connection: Connection
     topics: tuple[str, ...] = ()
@@ -104,18 +104,18 @@ def kafka(
 ) -> KafkaSource:
     """Read Kafka topics: `kafka("localhost:9092", topic="orders")`.
 
-    Give one of `topic`, `topics` or `pattern` (a regular expression that both Java and Python can read).
-    `start` says where a new checkpoint begins: "earliest", "latest", a `datetime` (the first record at or
-    after it), or offsets as {"orders": {0: 120, 1: 95}}, where what is left out begins at its earliest; an
-    old checkpoint goes on where it stopped. A backlog is read in batches of `max_records_per_batch`, so that
-    it waits in Kafka and not in memory. Only committed records are read.
+    Pass one of `topic`, `topics` or `pattern` (a regular expression that is valid in both Java and Python). `start`
+    is where a new checkpoint starts: "earliest", "latest", a `datetime` (the first record at or after it), or
+    offsets as {"orders": {0: 120, 1: 95}}, where omitted partitions start at their earliest record. An existing
+    checkpoint resumes where it stopped. A batch reads at most `max_records_per_batch`, so a backlog waits in
+    Kafka and not in memory. Only committed records are read.
 
     `metadata` adds columns to every row: any of "key", "headers", "topic", "partition", "offset" and
-    "timestamp" become `kafka_key`, `kafka_headers` and so on. The broker's time is the ingestion time.
+    "timestamp" become `kafka_key`, `kafka_headers` and so on. The ingestion time is the broker's timestamp.
 
-    Progress is committed to the consumer group `group` (the pipeline's name by default), for Kafka's own
-    tools to see; Slackwater does not read it. Records that are gone before they were read stop the job,
-    unless `on_data_loss="go_on"`. TLS and SASL: `tls=sw.kafka.tls(...)`, `sasl=sw.kafka.sasl(...)`.
+    Progress is committed to the consumer group `group` (the pipeline name by default), for Kafka's own tools;
+    Slackwater does not read it. If records are gone before they were read, the job stops, unless
+    `on_data_loss="go_on"`. TLS and SASL: `tls=sw.kafka.tls(...)`, `sasl=sw.kafka.sasl(...)`.
     """
     chosen = _topics(topic, topics, pattern)
     if (

@@ -28,9 +28,9 @@ _NAMES: Final[dict[LogFormat, str]] = {"json": "JSON lines", "parquet": "Parquet
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LogSource(Source):
-    """A folder of JSON-lines, Parquet or Avro files, one sub-folder per partition, that only grows.
+    """An append-only folder of JSON-lines, Parquet or Avro files, one sub-folder per partition.
 
-    The driver lists the files, in order and so many per batch; Spark keeps which were read; FRONT reads them directly.
+    The driver lists the files in order, a limited number per batch; Spark tracks which were read; FRONT reads them.
     """
 
     path: str
@@ -80,10 +80,9 @@ def log(
 ) -> LogSource:
     """Read an append-only log: `log("data/orders")`.
 
-    Each sub-folder is a partition. Files are written under a temporary name (one that begins with
-    a dot) and renamed, as `sw.LogWriter` does; a file never changes afterwards. JSON lines
-    need `.decode(formats.json(...))`. A Parquet or
-    Avro log has the columns of `schema`, or of its first file.
+    Each sub-folder is a partition. Files are written under a temporary name (starting with a dot) and then
+    renamed, as `sw.LogWriter` does; after that a file never changes. JSON lines need
+    `.decode(formats.json(...))`. A Parquet or Avro log has the columns of `schema`, or of its first file.
     """
     if format not in _NAMES:
         raise refuse("LOG_FORMAT", got=repr(format))

@@ -39,10 +39,9 @@ _NO_LINKS: Final = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 class LogWriter:
     """Appends records to a log; any number of threads and processes may write to one log.
 
-    A file is completed when it has `roll_bytes`, when it is `roll_after` old, and at `flush` or `close`.
-    Records are in the log for good once `flush` or `close` has returned; those of a writer that died
-    before are not in it at all. Offsets of a partition go up by one from record to record, across files,
-    writers and restarts.
+    A file is completed when it reaches `roll_bytes`, when it is `roll_after` old, and at `flush` or `close`.
+    Records are durable once `flush` or `close` has returned; those of a writer that died before that are not in
+    the log at all. Offsets of a partition increase by one per record, across files, writers and restarts.
     """
 
     def __init__(
@@ -80,7 +79,7 @@ class LogWriter:
         self._folder.mkdir(parents=True, exist_ok=True)
 
     def append(self, record: Record, partition: str = "0") -> None:
-        """Append one record: a mapping, or a line as string or bytes (JSON lines only), written as it is."""
+        """Append one record: a mapping, or a line as string or bytes (JSON lines only), written unchanged."""
         if self._format == "json":
             self._add(partition, to_line(record), 1)
         elif isinstance(record, str | bytes):
@@ -99,14 +98,14 @@ class LogWriter:
             self._add(partition, to_lines(frame) if self._format == "json" else frame, frame.height)
 
     def flush(self) -> None:
-        """Complete all open files; afterwards every record appended so far is in the log for good."""
+        """Complete all open files; all records appended so far are then durable."""
         with self._lock:
             for part in self._partitions.values():
                 part.publish()
             self._raise_failure()
 
     def close(self) -> None:
-        """Complete all open files and take no more records."""
+        """Complete all open files; no more records can be appended."""
         with self._lock:
             self._is_closed = True
             self.flush()
