@@ -28,7 +28,7 @@ strings or Polars expressions. The commands are on the [command line](command-li
 
 _STREAM = ("decode", "event_time", "ingestion_time", "processing_time", "where", "with_columns", "select", "map")
 _TRIGGERS = ("after_watermark", "after_count", "every", "every_event_time", "any_of", "never")
-_WINDOWS = ("tumbling", "hopping", "cumulative", "sliding", "session", "global_window")
+_WINDOWS = ("tumbling", "hopping", "cumulative", "calendar", "sliding", "session", "global_window")
 _AGGREGATES = (
     "count",
     "count_distinct",
@@ -94,6 +94,11 @@ def page() -> str:
             types = sorted(set(module.__all__) - set(names))
             parts += [_type(f"{prefix}.{name}", getattr(module, name)) for name in types]
     parts += [_type("sw.sinks.MemorySink", sw.sinks.MemorySink), *_members("memory", sw.sinks.MemorySink, "rows")]
+    parts += _section(
+        "Your own window",
+        _type("sw.windows.AlignedWindow", sw.windows.AlignedWindow),
+        *_members("window", sw.windows.AlignedWindow, "bounds", "windows_of"),
+    )
     parts += _section(
         "Your own sink",
         *_class("sw.sinks.Sink", sw.sinks.Sink, "sink"),
