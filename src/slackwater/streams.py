@@ -103,19 +103,19 @@ class Stream:
         *,
         out_of_orderness: Duration = "0s",
         idle_after: Duration | None = None,
-        when_all_idle: Literal["wait", "go_on"] = "wait",
+        when_all_idle: Literal["wait", "advance"] = "wait",
         max_ahead: Duration | None = None,
     ) -> Stream:
         """Take the event time from a timestamp column, an integer column (epoch milliseconds) or an expression.
 
         The watermark follows the largest time seen by `out_of_orderness`. A partition without a usable
         row for `idle_after` no longer holds it back; while all are, it waits, or moves on at the pace of the clock
-        with `when_all_idle="go_on"`, so that windows close. A row more than `max_ahead` ahead of the processing
+        with `when_all_idle="advance"`, so that windows close. A row more than `max_ahead` ahead of the processing
         time goes to the dead letters, so that one fast clock cannot make the honest rows late.
         """
-        if when_all_idle not in ("wait", "go_on"):
+        if when_all_idle not in ("wait", "advance"):
             raise refuse("WHEN_ALL_IDLE", got=repr(when_all_idle))
-        if when_all_idle == "go_on" and idle_after is None:
+        if when_all_idle == "advance" and idle_after is None:
             raise refuse("WHEN_ALL_IDLE_NEVER")
         return self._then(
             TakeTime(
@@ -124,7 +124,7 @@ class Stream:
                 said=as_written(column_or_expr),
                 out_of_orderness_ms=duration_ms(out_of_orderness, what="`out_of_orderness`", least_ms=0),
                 idle_after_ms=None if idle_after is None else duration_ms(idle_after, what="`idle_after`"),
-                goes_on_when_idle=when_all_idle == "go_on",
+                goes_on_when_idle=when_all_idle == "advance",
                 max_ahead_ms=None if max_ahead is None else duration_ms(max_ahead, what="`max_ahead`", least_ms=0),
             )
         )

@@ -56,13 +56,13 @@ def test_a_filter_with_wildcards_out_of_place_is_refused(topic: str) -> None:
 @pytest.mark.parametrize(
     "options, words",
     [
-        ({"topics": []}, r"`topic`.*one filter or more; got none"),
+        ({"topics": []}, r"`topic`.*at least one filter; got none"),
         ({"qos": 2}, r"`qos`.*must be 1, or 0.*; got 2; with 2 the client would take a message over before"),
         ({"version": "4"}, r"`version`.*must be 5 or 3.1.1; got '4'"),
         ({"max_batch": 0}, r"`max_batch`.*must be 1 to 65535; got 0"),
         ({"partitions": 0}, r"`partitions`.*got 0"),
         ({"partitions": 4, "to": "kafka://h:9092/t"}, r"`partitions`.*got 4 for Kafka"),
-        ({"client_id": ""}, r"`client_id`.*must be a name that stays the same"),
+        ({"client_id": ""}, r"`client_id`.*must be a stable name"),
         ({"password": secret("P")}, r"`password`.*given together with a username"),
         ({"to": "kafka://h:9092"}, r"`to`.*must be a log's folder or kafka://SERVERS/TOPIC"),
         ({"to": "kafka://h:9092/a b"}, r"`to`.*must be a log's folder or kafka://SERVERS/TOPIC"),

@@ -198,7 +198,7 @@ def test_a_connection_that_is_lost_is_made_again_without_subscribing_anew(
     kinds = [notice.split()[0] for notice in work.notices]
     assert kinds == ["connected", "[MQTT_AWAY]", "connected"]
     assert "the broker keeps its messages meanwhile" in work.notices[1]
-    assert work.notices[2].endswith("the session that the broker kept")
+    assert work.notices[2].endswith("resuming its session")
 
 
 def test_a_session_that_the_broker_has_forgotten_is_said_and_made_anew(

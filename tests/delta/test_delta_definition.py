@@ -224,7 +224,7 @@ def java(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_folder_that_cannot_be_made_is_a_matter_of_rights_or_of_the_path(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     words = r"DELTA_NO_PERMISSION.*in the start: {}; give the job's user the right or choose another path"
-    with pytest.raises(RunError, match=words.format("a folder cannot be made at `/proc/x`")):
+    with pytest.raises(RunError, match=words.format("cannot create a folder at `/proc/x`")):
         delta("/proc/x").prepare(slot(RESULTS))
     with pytest.raises(RunError, match=words.format("Parent path is not a directory")):
         delta(tmp_path / "file" / "t").prepare(slot(RESULTS))

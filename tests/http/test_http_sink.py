@@ -333,7 +333,7 @@ def test_new_run_sends_panes_by_the_same_keys(receiver: Receiver) -> None:
 def test_at_most_once_sends_once_and_says_what_is_lost(receiver: Receiver) -> None:
     receiver.faults.extend([Fault(takes_row=True), Fault(status=503, body=b"no")])
     run = job(receiver, delivery="at_most_once", rejected=console(), concurrency=1, key=None)
-    with pytest.warns(SinkWarning, match=r"SINK_LOST.*2 requests failed, one with: the connection was cut"):
+    with pytest.warns(SinkWarning, match=r"SINK_LOST.*2 requests failed, one with: the connection was closed"):
         run.deliver(rows(1, 2, 3))
     assert len(receiver.seen) == 3
     assert taken(receiver) == [1, 3]
@@ -474,7 +474,7 @@ def test_tls_is_spoken_and_the_certificate_checked(tmp_path: Path, needs: Needs)
     try:
         with job(receiver, ca=certificate) as run:
             run.deliver(rows(1))
-        with pytest.raises(RunError, match=r"SINK_UNREACHABLE.*certificate is not trusted .*name its root by `ca`"):
+        with pytest.raises(RunError, match=r"SINK_UNREACHABLE.*certificate is not trusted .*give its root as `ca`"):
             job(receiver).start()
         other = http(receiver.url.replace("localhost", "127.0.0.1"), rejected=memory(), ca=certificate)
         with pytest.raises(RunError, match=r"SINK_UNREACHABLE.*IP address mismatch"):
@@ -510,7 +510,7 @@ def test_missing_client_says_what_to_install(receiver: Receiver, monkeypatch: py
         ("http://host/?a=1&API_Key=hush", {}, "without credentials"),
         ("http://host/?access%5Ftoken=hush", {}, "without credentials"),
         ("ftp://host/?a=hush", {}, r"https://host/path; got 'ftp://host/\?…'"),
-        ("http://host/", {"rejected": None}, "a sink, for the rows refused; got None; write for example"),
+        ("http://host/", {"rejected": None}, "a sink for rejected rows; got None; write for example"),
         ("http://host/", {"method": "GET"}, "one of POST, PUT, PATCH; got 'GET'"),
         ("http://host/", {"concurrency": 0}, "a whole number from 1 to 64; got 0"),
         ("http://host/", {"concurrency": 65}, "a whole number from 1 to 64; got 65"),

@@ -372,7 +372,7 @@ def test_record_too_large_says_which_limit_to_raise(topics: Topics) -> None:
     options = {"compression.type": "none"}
     with (
         job(topics, topic, key=None, options=options) as run,
-        pytest.raises(RunError, match=r"KAFKA_SINK_TOO_LARGE.*the topic takes; raise the topic's max.message.bytes"),
+        pytest.raises(RunError, match=r"KAFKA_SINK_TOO_LARGE.*the topic allows; raise the topic's max.message.bytes"),
     ):
         run.deliver(rows(1), big)
     assert ids(topics, topic) == []

@@ -59,7 +59,7 @@ SERVERS = "localhost:9092"
         ({"options": {"ssl.ca.location": "x"}}, "KAFKA_SINK_OPTION.*give it as tls="),
         ({"options": {"bootstrap.servers": "x"}}, "KAFKA_SINK_OPTION.*give them as `servers`"),
         ({"options": {"partitioner": "x"}}, "KAFKA_SINK_OPTION.*give it as `partitioner`"),
-        ({"options": {"transaction.timeout.ms": "soon"}}, "KAFKA_SINK_OPTION.*'soon'; it is 1000 ms or more"),
+        ({"options": {"transaction.timeout.ms": "soon"}}, "KAFKA_SINK_OPTION.*'soon'; it must be 1000 ms or more"),
         (
             {"options": {"transaction.timeout.ms": 9_000}, "delivery": "at_least_once"},
             "KAFKA_SINK_OPTION.*has transactions",

@@ -25,7 +25,7 @@ def starts(servers: str, **options: Any) -> None:  # noqa: ANN401  the sink's ow
 def test_servers_that_refuse_connections_are_said_before_the_client_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(preparing, "Topics")
     port = free_port()
-    words = rf"localhost:{port} refuses connections, no\.host\.invalid is no host that is known here"
+    words = rf"localhost:{port} refuses connections, no\.host\.invalid is an unknown host"
     with pytest.raises(RunError, match=rf"SINK_UNREACHABLE.*Kafka t at localhost:.* is not: {words}"):
         starts(f"localhost:{port}, no.host.invalid:9092")
 

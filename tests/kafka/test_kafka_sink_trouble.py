@@ -206,7 +206,7 @@ def test_topic_deleted_under_a_job_is_trouble_that_names_it(rough: Rough, monkey
     [gone] = rough.topics.cluster.admin.delete_topics([topic]).values()
     gone.result()
     until(lambda: not rough.topics.cluster.partitions([topic]), "the topic to be gone")
-    with pytest.raises(RunError, match=rf"SINK_GAVE_UP.*topic {topic} or a partition of it is not there"):
+    with pytest.raises(RunError, match=rf"SINK_GAVE_UP.*topic {topic} or one of its partitions does not exist"):
         run.deliver(rows(1))
 
 

@@ -197,7 +197,7 @@ def test_records_that_are_gone_stop_the_job_unless_it_may_go_on(
     assert "[KAFKA_DATA_LOSS]" in said
     assert f"gone from stream `events`: {25 - read} records, {topic}/0 offsets {read} to 24; " in said
     with pytest.warns(KafkaWarning, match=r"KAFKA_LOST.*the job goes on without them"):
-        job_of(spark, reading(on_data_loss="go_on"), tmp_path / "checkpoint", bounded=True).run()
+        job_of(spark, reading(on_data_loss="continue"), tmp_path / "checkpoint", bounded=True).run()
     assert ids(sink) == [*range(read), *range(25, 30)]
 
 

@@ -40,7 +40,7 @@ URL = "postgresql://me@db.example:5432/shop?sslmode=require"
         ("postgresql://me@db/shop?password%3Dxyzzy", "POSTGRES_URL_PASSWORD"),
         ("postgresql://me@db/shop?oauth_client_secret=xyzzy", "POSTGRES_URL_PASSWORD"),
         ("postgresql://me@db/shop#password=xyzzy", "POSTGRES_URL_PASSWORD"),
-        ("postgresql://me@db/shop#xyzzy", "POSTGRES_URL.*one with a `#`"),
+        ("postgresql://me@db/shop#xyzzy", "POSTGRES_URL.*a URL with a `#`"),
     ],
 )
 def test_url_that_cannot_be_one_or_holds_a_password_is_refused_and_not_repeated(url: object, words: str) -> None:

@@ -45,7 +45,7 @@ def test_password_is_read_where_it_is_used_and_a_wrong_one_is_said(
     )
     with ruled(database, f"local all {clerk} scram-sha-256"):
         monkeypatch.setenv("PG_PASSWORD", "xyzzy")
-        words = r"POSTGRES_LOGIN.*password authentication failed.*; mend the user in the URL, or the password, and"
+        words = r"POSTGRES_LOGIN.*password authentication failed.*; correct the user in the URL, or the password, and"
         with pytest.raises(RunError, match=words) as said:
             SinkHarness(sink=sink, schema=TOTALS).start()
         assert "xyzzy" not in str(said.value)
@@ -114,7 +114,7 @@ def answering(answer: bytes) -> Iterator[int]:
 def test_server_without_encryption_is_no_server_that_is_away() -> None:
     with answering(b"N") as port:
         sink = postgres(f"postgresql://me@localhost:{port}/shop?sslmode=require", "totals")
-        with pytest.raises(RunError, match=r"POSTGRES_LOGIN.*does not support SSL.*; mend sslmode"):
+        with pytest.raises(RunError, match=r"POSTGRES_LOGIN.*does not support SSL.*; correct sslmode"):
             SinkHarness(sink=sink, schema=TOTALS).start()
 
 

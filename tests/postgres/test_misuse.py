@@ -74,7 +74,7 @@ def test_everything_unfit_about_a_table_is_in_one_error(database: Database) -> N
         "column `n` is integer, and Int64 needs bigint",
         "column `day` is text, and Date needs date",
         "column `at` is generated always",
-        "column `must` is NOT NULL, has no default, and is given no value",
+        "column `must` is NOT NULL, has no default, and gets no value",
         'it has no unique index on exactly user (CREATE UNIQUE INDEX ON "public"."totals" ("user")); mend',
     ):
         assert problem in str(said.value)

@@ -523,25 +523,25 @@ def test_columns_that_the_output_does_not_have_are_an_error(options: dict[str, A
 
 def test_output_of_keys_alone_is_an_error() -> None:
     slot = Slot(pipeline="test", output="results", schema=pl.Schema({"user": pl.String()}))
-    with pytest.raises(DefinitionError, match=r"REDIS_COLUMN.*no column beside the key"):
+    with pytest.raises(DefinitionError, match=r"REDIS_COLUMN.*no column besides the key"):
         redis("redis://localhost", key="user").check(slot)
 
 
 @pytest.mark.parametrize(
     "url, options, words",
     [
-        ("http://host?password=hush", {}, r"an address without a password; got http://host\?…"),
+        ("http://host?password=hush", {}, r"a URL without a password; got http://host\?…"),
         ("redis://:hush@host", {}, r"without a password; got redis://.*…@host; write password=sw.secret"),
         ("http://host", {}, "redis://host:6379/0"),
         ("redis://", {}, "redis://host:6379/0"),
         ("redis://host:port", {}, "cannot be read"),
-        (7, {}, "write it as a text"),
+        (7, {}, "write it as a string"),
         ("redis://host?ssl_cert_reqs=none", {}, "without settings"),
         ("redis://host", {"ca": "ca.pem"}, "write rediss://"),
         ("redis://host", {"key": []}, "at least one column"),
-        ("redis://host", {"key": 7}, "a column's name, or a list of names that differ; got 7"),
+        ("redis://host", {"key": 7}, "a column name, or a list of distinct names; got 7"),
         ("redis://host", {"key": ["a", "a"]}, "each once"),
-        ("redis://host", {"columns": ["user"]}, "others than the key's; got `user` in both"),
+        ("redis://host", {"columns": ["user"]}, "columns other than the key; got `user` in both"),
         ("redis://host", {"prefix": ""}, "a text; got ''; write for example prefix"),
         ("redis://host", {"delivery": "twice"}, "one of exactly_once, at_least_once, at_most_once"),
     ],

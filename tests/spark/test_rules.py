@@ -113,7 +113,7 @@ def test_rule_17_old_files_are_read_whatever_they_are_called_and_strays_are_repo
     write_file(log, "part %20 ü", "per%20cent [1] {x}?*", [record(2, 2)], written_s=now_s - 1)
     stray = write_file(log, "0", "_stray", [record(3, 3)], written_s=now_s - 1)
     kept = counted(log)
-    with pytest.warns(StrayFilesWarning, match=r"LOG_STRAYS.*\(name begins with `_`\).*_stray") as told:
+    with pytest.warns(StrayFilesWarning, match=r"LOG_STRAYS.*\(name starts with `_`\).*_stray") as told:
         run(spark, kept.pipeline, tmp_path / "checkpoint")
     assert len(told) == 1, "each stray is reported once, not with every batch"
     assert str(stray) in str(told[0].message)

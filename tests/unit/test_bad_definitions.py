@@ -294,7 +294,7 @@ ROWS = [
 
 WINDOWS = [
     Bad("an idle stream that does neither", "WHEN_ALL_IDLE", "got 'sleep'", lambda: records().event_time("placed_at", when_all_idle="sleep")),
-    Bad("time that goes on though nothing is ever idle", "WHEN_ALL_IDLE_NEVER", 'add idle_after="1m"', lambda: records().event_time("placed_at", when_all_idle="go_on")),
+    Bad("time that goes on though nothing is ever idle", "WHEN_ALL_IDLE_NEVER", 'add idle_after="1m"', lambda: records().event_time("placed_at", when_all_idle="advance")),
     Bad("semantics that are a number", "NOT_SEMANTICS", "got 3", lambda: windowed(semantics=3)),
     Bad("an empty step name", "BAD_NAME", "a step name must be made of letters, digits", lambda: windowed(name="")),
     Bad("windows without number", "WINDOW_OVERLAP", "got a hopping window that puts each event into 86,400,000", lambda: sw.hopping("1d", every="1ms")),
@@ -322,7 +322,7 @@ WINDOWS = [
     Bad("an aggregate with the key's name", "AGGREGATE_NAME_TAKEN", "got `user_id`", lambda: built(windowed().aggregate(user_id=sw.count()))),
     Bad("an aggregate with a result column's name", "AGGREGATE_NAME_TAKEN", "got `pane_index`", lambda: built(windowed().aggregate(pane_index=sw.count()))),
     Bad("a sum of text", "AGGREGATE_INPUT_TYPE", "sum(user_id) needs numbers; got String", lambda: built(windowed().aggregate(total=sw.sum("user_id")))),
-    Bad("the top by something without an order", "AGGREGATE_INPUT_TYPE", "a `by` that has an order", lambda: built(windowed().aggregate(best=sw.top(3, by="tags")))),
+    Bad("the top by something without an order", "AGGREGATE_INPUT_TYPE", "an orderable `by`", lambda: built(windowed().aggregate(best=sw.top(3, by="tags")))),
     Bad("a sum of a sum", "AGGREGATE_INPUT_NOT_A_ROW_VALUE", "leave summing to the aggregate", lambda: built(windowed().aggregate(total=sw.sum(pl.col("amount").sum())))),
     Bad("the top zero", "TOP_N", "got 0", lambda: sw.top(0, by="amount")),
     Bad("a quantile of 95", "QUANTILE_RANGE", "0.95 is the 95th percentile", lambda: sw.quantile("amount", 95)),

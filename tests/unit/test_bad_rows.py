@@ -187,7 +187,7 @@ PLACE = r"in step `per_key`, key k='x', window from 1970-01-01 00:00:00\.000; go
 BROKEN: list[tuple[str, Callable[..., Any], str]] = [
     ("merge", failing, PLACE + "KeyError: 'no such tide'"),
     ("result", failing, PLACE + "KeyError: 'no such tide'"),
-    ("result", lambda *_: "seven", PLACE + "its result is not of the class's `output`, Int64"),
+    ("result", lambda *_: "seven", PLACE + "its result does not match the class's `output`, Int64"),
     ("add", only_rising, PLACE + "ValueError: 7 after 9"),
     ("create", failing, "failed; got KeyError: 'no such tide'"),
     ("__init__", failing, "failed; got KeyError: 'no such tide'"),

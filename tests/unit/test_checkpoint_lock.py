@@ -122,7 +122,7 @@ def test_driver_whose_checkpoint_was_deleted_is_told(tmp_path: Path) -> None:
     with held(tmp_path) as lease:
         lease.file.unlink()
         lock_folder(tmp_path).rmdir()
-        with pytest.raises(RunError, match=r"CHECKPOINT_LOST.*its lock was deleted"):
+        with pytest.raises(RunError, match=r"CHECKPOINT_LOST.*its lock file was deleted"):
             lease.check()
 
 

@@ -30,7 +30,7 @@ def mqtt(
     broker: Annotated[str, typer.Option(help="The MQTT broker, host:port.")],
     topic: Annotated[list[str], typer.Option(help="A topic filter, as 'sensors/+/temp'; may be given several times.")],
     to: Annotated[str, typer.Option(help="A log's folder, or kafka://SERVERS/TOPIC.")],
-    qos: Annotated[int, typer.Option(help="1, or 0 for topics whose loss does not matter.")] = 1,
+    qos: Annotated[int, typer.Option(help="1, or 0 if messages may be lost.")] = 1,
     client_id: Annotated[
         str | None, typer.Option(help="The session that the broker keeps; made of topics and target if left out.")
     ] = None,

@@ -138,9 +138,9 @@ def _unmeasurable(source: SourcePlan) -> str:
     if source.time is None:
         return "has no time"
     if source.time.clock != "event":
-        return f"goes by {source.time.clock} time, in which nothing is out of order"
+        return f"uses {source.time.clock} time, in which no event is out of order"
     if not isinstance(source.source, LogSource | KafkaSource):
-        return f"is read from {source.source}, which cannot be looked into"
+        return f"is read from {source.source}, which cannot be measured"
     return ""
 
 

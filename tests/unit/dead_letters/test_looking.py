@@ -192,7 +192,7 @@ def write_part(folder: Path, frame: pl.DataFrame) -> None:
 @pytest.mark.parametrize(
     "arguments, code, words",
     [
-        (["list", "nowhere"], "DEAD_LETTERS_NOWHERE", "is no folder; give the folder of"),
+        (["list", "nowhere"], "DEAD_LETTERS_NOWHERE", "is not a folder; give the folder of"),
         (["stats", "empty"], "DEAD_LETTERS_NOWHERE", "is a folder without batches; give"),
         (["list", "results"], "DEAD_LETTERS_SCHEMA", "lacks payload, source, "),
         (["list", "other"], "DEAD_LETTERS_SCHEMA", "has other types: payload is String; give"),

@@ -63,7 +63,7 @@ def test_an_id_of_four_bytes_is_written_big_endian(server: RegistryServer) -> No
 @pytest.mark.parametrize("answer", [b'{"id": 4294967296}', b'{"id": -1}', b'{"id": true}', b"{}"])
 def test_an_answer_without_a_usable_id_is_told(answer: bytes, server: RegistryServer) -> None:
     server.fail_next(200, body=answer)
-    with pytest.raises(RunError, match="got an answer without an id for /subjects/orders-value/versions") as caught:
+    with pytest.raises(RunError, match="got a response without an id for /subjects/orders-value/versions") as caught:
         registry(server.url).register(SUBJECT, '"string"')
     assert caught.value.code == "REGISTRY_ANSWER"
 

@@ -120,7 +120,7 @@ def test_a_record_is_read_the_same_alone_as_among_others(
         (b"", "empty_record", "the record has no bytes"),
         (b"{}", "malformed", "a record in Confluent's wire format begins with byte 0x00; got 0x7b"),
         (b"\x00\x00\x00", "truncated", "a record in Confluent's wire format begins with 5 bytes; got 3"),
-        (framed(1, b""), "truncated", "field `id`, byte 5: it breaks off"),
+        (framed(1, b""), "truncated", "field `id`, byte 5: it is truncated"),
         (framed(77, b"abc"), "unknown_schema", "schema 77 is not in http://127.0.0.1:"),
         (framed(2**32 - 1, b"abc"), "unknown_schema", "schema 4294967295 is not in http://127.0.0.1:"),
     ],

@@ -72,7 +72,7 @@ ENUM = {"type": "enum", "name": "E", "symbols": ["A"]}
         (record(), "got record `R` without fields; name its fields"),
         (record(field("strnig")), "got unknown type `strnig` in field `a`"),
         (record(field({"type": "array", "items": "nope"})), "got unknown type `nope` in field `a[]`"),
-        (record(field("null")), "got field `a` of nothing but null; leave it out"),
+        (record(field("null")), "got field `a` of type null only; leave it out"),
         (record(field("int"), field("long")), "got field `a` twice in record `R`"),
         (record({"type": "int"}), 'got {"type": "int"} as a field'),
         (record({"name": "a"}), "got field `a` without a type"),
@@ -81,20 +81,20 @@ ENUM = {"type": "enum", "name": "E", "symbols": ["A"]}
         ({"type": "record", "name": "int", "fields": []}, 'got "int" as the name of a record'),
         ({"type": "record", "fields": []}, "got null as the name of a record"),
         (record(field({"type": "record", "name": "S", "fields": []})), "got record `S` without fields in `a`"),
-        (record(field(FIXED), {"name": "b", "type": FIXED}), "got two types of the name `F`"),
+        (record(field(FIXED), {"name": "b", "type": FIXED}), "got two types named `F`"),
         (record(field({**FIXED, "size": -1})), "got fixed `F` of size -1"),
         (record(field({**ENUM, "symbols": ["A", "A"]})), 'got enum `E` of ["A", "A"] with default null'),
         (record(field({**ENUM, "default": "B"})), 'got enum `E` of ["A"] with default "B"'),
         (record(field({"type": "array"})), "got type array without items in field `a`"),
         (record(field({"type": "map"})), "got type map without values in field `a`"),
-        (record(field([])), "got a union of nothing in field `a`"),
+        (record(field([])), "got an empty union in field `a`"),
         (record(field(["null", "int", "int"])), "got a union of null, int, int in field `a`"),
         (record(field(["null", ["int"]])), "got a union of null, union in field `a`"),
         (record(field("R")), "got `R`, which contains itself in field `a`; declare a reader's schema without"),
         (record(field(["null", {"type": "array", "items": "R"}])), "got `R`, which contains itself in field `a[]`"),
-        (record(field(nested(40))), "got more than 32 types inside one another"),
-        (chained(60), "got more than 32 types inside one another"),
-        (doubled(20), "got more than 10000 types within one another"),
+        (record(field(nested(40))), "got more than 32 levels of nested types"),
+        (chained(60), "got more than 32 levels of nested types"),
+        (doubled(20), "got more than 10000 nested types"),
         (record(field({"type": "array", "items": {**FIXED, "size": 0}})), "take no bytes; leave it out"),
         (
             record(field({"type": "bytes", "logicalType": "decimal", "precision": 39})),
@@ -164,7 +164,7 @@ def test_arguments_that_name_no_schema_or_two_are_refused(define: Callable[[], o
 
 def test_a_schema_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     (tmp_path / "latin.avsc").write_bytes(b"\xff\xfe")
-    for name, cause in (("nowhere.avsc", "No such file or directory"), ("latin.avsc", "no UTF-8")):
+    for name, cause in (("nowhere.avsc", "No such file or directory"), ("latin.avsc", "not UTF-8")):
         with pytest.raises(DefinitionError, match=rf"{name}` \({cause}\)") as caught:
             avro(tmp_path / name)
         assert caught.value.code == "SCHEMA_FILE"

@@ -291,7 +291,7 @@ def test_envelope_with_fields_of_a_wrapper_is_an_envelope() -> None:
         (lambda text: text + b"}", "Extra data at character"),
         (lambda text: text[:-1] + b',"payload":{}}', "field `payload` is given twice"),
         (lambda text: text[:-2] + b',"op":"c"}}', "field `op` is declared string"),
-        (lambda text: text.replace(b'"name":"Source"', b'"name":NaN'), "NaN is no JSON number"),
+        (lambda text: text.replace(b'"name":"Source"', b'"name":NaN'), "NaN is not a JSON number"),
     ],
 )
 def test_wrapped_record_that_is_broken_is_malformed_as_a_whole(cut: Any, message: str) -> None:  # noqa: ANN401
@@ -388,7 +388,7 @@ def test_record_that_is_too_long_is_a_dead_letter() -> None:
         (lambda: sw.formats.debezium("id int", key="id", value=json("id int")), "DEBEZIUM_ARGUMENTS", "got both"),
         (lambda: sw.formats.debezium(key="id", value="avro"), "DEBEZIUM_ENVELOPE", "got a str; take the schema"),
         (lambda: sw.formats.debezium(key="id", value=json("id int")), "DEBEZIUM_ENVELOPE", "got a format of id int, without such a `before`"),
-        (lambda: sw.formats.debezium(key="id", value=json("before struct<id:int>, after struct<id:long>, source struct<lsn:long>, op string, ts_ms long")), "DEBEZIUM_ENVELOPE", "a `before` of other columns than `after`"),
+        (lambda: sw.formats.debezium(key="id", value=json("before struct<id:int>, after struct<id:long>, source struct<lsn:long>, op string, ts_ms long")), "DEBEZIUM_ENVELOPE", "`before` and `after` with different columns"),
         (lambda: sw.formats.debezium("id int, shop string", key="shp"), "DEBEZIUM_KEY", "got 'shp' (did you mean `shop`?); its columns are id, shop"),
         (lambda: sw.formats.debezium("id int", key=[]), "DEBEZIUM_KEY", "got []"),
         (lambda: sw.formats.debezium("id int", key=["id", "id"]), "DEBEZIUM_KEY", "got ['id', 'id']"),

@@ -173,12 +173,12 @@ def test_a_registry_that_is_not_there_fails_the_batch() -> None:
 @pytest.mark.parametrize(
     "status, body, words",
     [
-        (404, b"<html>no such page</html>", "HTTP 404 and no JSON object"),
+        (404, b"<html>no such page</html>", "HTTP 404 and not a JSON object"),
         (404, b'{"error_code":404,"message":"HTTP 404 Not Found"}', "HTTP 404, 'HTTP 404 Not Found'"),
-        (200, b"[1]", "HTTP 200 and no JSON object"),
-        (200, b"[" * 100_000, "HTTP 200 and no JSON object"),
-        (200, b'{"id":1}', "an answer without a schema (KeyError 'schema')"),
-        (200, b'{"schema":"x","references":[{}]}', "an answer without a schema"),
+        (200, b"[1]", "HTTP 200 and not a JSON object"),
+        (200, b"[" * 100_000, "HTTP 200 and not a JSON object"),
+        (200, b'{"id":1}', "a response without a schema (KeyError 'schema')"),
+        (200, b'{"schema":"x","references":[{}]}', "a response without a schema"),
         (422, b'{"error_code":42201,"message":"Invalid schema"}', "HTTP 422, 'Invalid schema'"),
     ],
 )
@@ -194,7 +194,7 @@ def test_an_answer_of_another_kind_is_an_error_and_no_unknown_schema(
 
 def test_a_registration_without_an_id_is_an_error(server: RegistryServer) -> None:
     server.fail_next(200, body=b"{}")
-    with pytest.raises(RunError, match="got an answer without an id for /subjects/orders-value/versions"):
+    with pytest.raises(RunError, match="got a response without an id for /subjects/orders-value/versions"):
         registry(server.url).register(SUBJECT, '"string"')
 
 

@@ -292,9 +292,9 @@ def test_rule_17_each_stray_is_reported_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name, why, remedy",
     [
-        ("0/_a.jsonl", "name begins with `_`", "rename it"),
-        ("_1/b.jsonl", "name begins with `_`", "rename it"),
-        ("0/link.jsonl", "link leads nowhere", "put back what it leads to"),
+        ("0/_a.jsonl", "name starts with `_`", "rename it"),
+        ("_1/b.jsonl", "name starts with `_`", "rename it"),
+        ("0/link.jsonl", "broken link", "put back what it leads to"),
         ("0/changed.jsonl", "changed after it was read", "write new records to new files"),
     ],
 )
@@ -302,7 +302,7 @@ def test_rule_17_stray_is_reported_with_the_one_reason_that_it_has(
     tmp_path: Path, name: str, why: str, remedy: str
 ) -> None:
     file = write(tmp_path, name)
-    if why == "link leads nowhere":
+    if why == "broken link":
         file.unlink()
         file.symlink_to(tmp_path / "nothing")
     with pytest.warns(StrayFilesWarning, match="LOG_STRAYS") as told:
