@@ -197,7 +197,7 @@ def test_a_connection_that_is_lost_is_made_again_without_subscribing_anew(
         assert peer.acknowledged(1) == [1]
     kinds = [notice.split()[0] for notice in work.notices]
     assert kinds == ["connected", "[MQTT_AWAY]", "connected"]
-    assert "the broker keeps its messages meanwhile" in work.notices[1]
+    assert "the broker keeps the messages until then" in work.notices[1]
     assert work.notices[2].endswith("resuming its session")
 
 
@@ -211,7 +211,7 @@ def test_a_session_that_the_broker_has_forgotten_is_said_and_made_anew(
         peer.publish(1, b"a")
         assert peer.acknowledged(1) == [1]
     [lost] = [notice for notice in work.notices if notice.startswith("[MQTT_SESSION_LOST]")]
-    assert "what was published meanwhile may be lost" in lost
+    assert "messages published in the meantime may be lost" in lost
 
 
 def test_a_new_session_whose_subscription_was_never_granted_is_subscribed_again(
@@ -293,7 +293,9 @@ def test_a_broker_of_the_older_version_that_says_so_is_understood(broker: Script
         work.ended()
 
 
-@pytest.mark.parametrize("version, hint", [("5", "silent: --mqtt-version 3.1.1"), ("3.1.1", "no answer in 0.1 s;")])
+@pytest.mark.parametrize(
+    "version, hint", [("5", "respond: try --mqtt-version 3.1.1"), ("3.1.1", "no response in 0.1 s;")]
+)
 def test_a_broker_that_is_silent_at_the_start_ends_the_bridge(
     broker: ScriptedBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, hint: str
 ) -> None:
@@ -321,7 +323,7 @@ def test_another_client_with_our_name_ends_the_bridge(broker: ScriptedBroker, tm
     work = AtWork(bridge(broker, tmp_path, client_id="mine"))
     peer = broker.meet()
     peer.send(DISCONNECT << 4, bytes([TAKEN_OVER, 0]))
-    with pytest.raises(RunError, match=r"stay connected as mine; .* said: Session taken over; stop the other one"):
+    with pytest.raises(RunError, match=r"stay connected as mine; .* replied: Session taken over; stop the other"):
         work.ended()
 
 
@@ -329,7 +331,7 @@ def test_a_broker_that_is_not_there_at_the_start_ends_the_bridge(tmp_path: Path)
     with scripted_broker() as gone:
         definition = bridge(gone, tmp_path)
     with pytest.raises(
-        RunError, match=r"needs its broker to start; localhost:\d+ does not answer: .*refused"
+        RunError, match=r"needs its broker to start; localhost:\d+ does not respond: .*refused"
     ) as raised:
         AtWork(definition).ended()
     assert raised.value.code == "MQTT_UNREACHABLE"

@@ -67,7 +67,7 @@ def test_command_says_where_the_broker_is_and_that_it_is_stopped(folder: Path) -
     assert f"Kafka is up already at {running.servers}; stop it with" in up.stdout
     elsewhere = ["kafka", "up", "--folder", str(folder), "--port", str(broker.free_port())]
     with pytest.raises(
-        RunError, match=rf"BROKER_RUNNING.*runs already at {running.servers}, and port \d+ was not used"
+        RunError, match=rf"BROKER_RUNNING.*is already running at {running.servers}, so port \d+ was not used"
     ):
         CliRunner().invoke(app, elsewhere, catch_exceptions=False)
     down = CliRunner().invoke(app, ["kafka", "down", "--folder", str(folder)])

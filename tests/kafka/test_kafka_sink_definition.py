@@ -50,7 +50,7 @@ SERVERS = "localhost:9092"
         ({"value": object()}, "KAFKA_SINK_VALUE.*got object"),
         ({"headers": {"h": 7}}, "KAFKA_SINK_HEADERS.*got 'h': 7"),
         ({"headers": ["h"]}, "KAFKA_SINK_HEADERS.*got list"),
-        ({"options": ["linger.ms"]}, "KAFKA_SINK_OPTION.*got list; they are a mapping"),
+        ({"options": ["linger.ms"]}, "KAFKA_SINK_OPTION.*got list; give a mapping"),
         ({"options": {"linger.ms": None}}, "KAFKA_SINK_OPTION.*got 'linger.ms'; names are strings"),
         ({"options": {"acks": 1}}, "KAFKA_SINK_OPTION.*got `acks`; the sink sets it by `delivery`"),
         ({"options": {"enable.idempotence": False}}, "KAFKA_SINK_OPTION.*`enable.idempotence`"),
@@ -62,7 +62,7 @@ SERVERS = "localhost:9092"
         ({"options": {"transaction.timeout.ms": "soon"}}, "KAFKA_SINK_OPTION.*'soon'; it must be 1000 ms or more"),
         (
             {"options": {"transaction.timeout.ms": 9_000}, "delivery": "at_least_once"},
-            "KAFKA_SINK_OPTION.*has transactions",
+            "KAFKA_SINK_OPTION.*uses transactions",
         ),
         ({"retry_for": "soon"}, "DURATION_UNREADABLE.*retry_for"),
         ({"servers": "nowhere"}, "KAFKA_SERVERS"),

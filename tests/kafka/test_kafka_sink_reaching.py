@@ -67,8 +67,8 @@ def test_tls_at_a_port_without_is_told_from_a_broker_that_is_away(
     topics: Topics, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(preparing, "_TIMEOUT_S", 2.0)
-    words = r"SSL.*; let `tls` and `sasl` be those of the listener at that port \(here: TLS, no SASL\)"
-    with pytest.raises(RunError, match=rf"KAFKA_SINK_NO_ANSWER.*\(TLS\) takes connections and gave no answer.*{words}"):
+    words = r"SSL.*; check that `tls` and `sasl` match that listener \(here: TLS, no SASL\)"
+    with pytest.raises(RunError, match=rf"KAFKA_SINK_NO_ANSWER.*\(TLS\) accepts .* but does not reply.*{words}"):
         starts(topics.servers, tls=tls())
 
 

@@ -28,8 +28,8 @@ URL = "postgresql://me@db.example:5432/shop?sslmode=require"
     "url, words",
     [
         (None, "POSTGRES_URL.*got a NoneType"),
-        ("host=db dbname=shop password=xyzzy", "POSTGRES_URL.*does not begin with postgresql://"),
-        ("mysql://me@db/shop", "POSTGRES_URL.*does not begin with postgresql://"),
+        ("host=db dbname=shop password=xyzzy", "POSTGRES_URL.*does not start with postgresql://"),
+        ("mysql://me@db/shop", "POSTGRES_URL.*does not start with postgresql://"),
         ("postgresql://me@db", "POSTGRES_URL.*'db' without a database"),
         ("postgresql://me@[db/shop", "POSTGRES_URL.*cannot be read"),
         ("postgresql://me:xyzzy@db/shop", r"POSTGRES_URL_PASSWORD.*write password=sw\.secret"),
@@ -68,7 +68,7 @@ def test_url_that_cannot_be_one_or_holds_a_password_is_refused_and_not_repeated(
         ({"columns": ["user", "user"]}, "POSTGRES_COLUMNS"),
         ({"columns": {"user": "a", "total": "a"}}, "POSTGRES_COLUMNS"),
         ({"columns": {"user": 1}}, "POSTGRES_COLUMNS"),
-        ({"upsert_on": ["user"], "changelog": True}, "POSTGRES_CHANGELOG.*leave one of them out"),
+        ({"upsert_on": ["user"], "changelog": True}, "POSTGRES_CHANGELOG.*remove one of them"),
         ({"delivery": "twice"}, "SINK_OPTION.*`delivery` .*exactly_once.*'twice'"),
         (
             {"create": "yes"},
@@ -120,7 +120,7 @@ RESULTS = pl.Schema(
     [(["user"], ["shop", "window_start"]), (["user", "shop"], ["window_start"]), (["window_start"], ["user", "shop"])],
 )
 def test_key_by_which_windows_would_overwrite_one_another_is_refused(upsert_on: list[str], missing: list[str]) -> None:
-    words = rf"SINK_KEYS_OVERWRITE.*{re.escape(str(upsert_on))} leaves out {re.escape(str(missing))}"
+    words = rf"SINK_KEYS_OVERWRITE.*{re.escape(str(upsert_on))} omits {re.escape(str(missing))}"
     with pytest.raises(DefinitionError, match=words):
         check_window_keys("upsert_on", upsert_on, RESULTS, ["user", "shop"])
     with pytest.raises(DefinitionError, match="SINK_KEYS_OVERWRITE"):

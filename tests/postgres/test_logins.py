@@ -64,7 +64,7 @@ def test_values_of_options_are_not_repeated(database: Database) -> None:
 
 def kept_out(server: LocalServer, words: str, **where: str) -> None:
     sink = postgres(server.url(**where), "totals")
-    with pytest.raises(RunError, match=rf"POSTGRES_LOGIN.*is there and said: .*{words}.*, and start again"):
+    with pytest.raises(RunError, match=rf"POSTGRES_LOGIN.*replied: .*{words}.*, and restart"):
         SinkHarness(sink=sink, schema=TOTALS).start()
 
 
@@ -78,9 +78,13 @@ def test_password_that_is_lacking_is_said(database: Database, clerk: str, monkey
 
 def test_user_whom_a_rule_keeps_out_is_told_of_the_rules(database: Database, clerk: str) -> None:
     with ruled(database, f"local all {clerk} reject"):
-        kept_out(database.server, "rejects connection.*; have this user, database and address allowed", user=clerk)
+        kept_out(database.server, "rejects connection.*; allow this user, database and address", user=clerk)
     with ruled(database, f"local all {clerk} peer"):
-        kept_out(database.server, "Peer authentication failed.*; log in as the server's pg_hba.conf asks", user=clerk)
+        kept_out(
+            database.server,
+            "Peer authentication failed.*; use the method that the server's",
+            user=clerk,
+        )
 
 
 def test_user_and_database_that_are_not_there_are_said(server: LocalServer) -> None:

@@ -197,7 +197,7 @@ def test_stream_whose_files_are_older_than_its_events_is_left_out_of_the_report(
     plan = plan_of(copied.event_time("t", max_ahead="1m"), decoded(tmp_path / "good").event_time("t"))
     report = measure_plan(plan)
     assert [stream.name for stream in report.streams] == ["events"]
-    assert "copied without their times" in report.unmeasured["copied"]
+    assert "copied without their modification times" in report.unmeasured["copied"]
 
 
 def test_chunks_of_several_partitions_may_alternate(tmp_path: Path) -> None:
@@ -254,7 +254,7 @@ def test_only_streams_of_logs_with_an_event_time_are_measured(tmp_path: Path) ->
     assert report.unmeasured == {
         "by_hand": "is read from rows of a test, which cannot be measured",
         "untimed": "has no time",
-        "ticking": "goes by processing time, in which nothing is out of order",
+        "ticking": "uses processing time, in which no event is out of order",
     }
 
 

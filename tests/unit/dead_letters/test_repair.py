@@ -103,7 +103,7 @@ def test_letter_without_a_payload_can_be_repaired() -> None:
 @pytest.mark.parametrize(
     "name, code, words",
     [
-        ("mend.py", "REPAIR_NAME", "got 'mend.py'; try --repair repair.py:mend"),
+        ("mend.py", "REPAIR_NAME", "got 'mend.py'; try --repair repair.py:fix"),
         ("mend.py:", "REPAIR_NAME", "got 'mend.py:'"),
         (":mend", "REPAIR_NAME", "got ':mend'"),
         ("mend.py:mned", "REPAIR_MISSING", "mend.py has no function `mned` (did you mean `mend`?); define it"),

@@ -229,7 +229,7 @@ def test_log_that_went_away_before_it_could_be_asked_is_a_fault(monkeypatch: pyt
     crash(monkeypatch, "after 4")
     Path("log").rename("away")
     Path("new").mkdir()
-    with pytest.raises(SlackwaterError, match=r"\[RETRY_UNSURE\].* is not there; find out yourself, then add the line"):
+    with pytest.raises(SlackwaterError, match=r"\[RETRY_UNSURE\].* does not exist; find out, then add the line"):
         retry("--to", "new")
     Path("away").rename("log")
     assert retry("--to", "new").exit_code == 0
@@ -246,7 +246,7 @@ def test_place_without_letters_is_told_and_stays_as_it_was() -> None:
 def test_one_retry_at_a_time() -> None:
     with (
         open_ledger(Path("dead/_retried.jsonl").absolute()),
-        pytest.raises(SlackwaterError, match=r"\[RETRY_BUSY\] .*_retried.jsonl; wait until it has ended"),
+        pytest.raises(SlackwaterError, match=r"\[RETRY_BUSY\] .*_retried.jsonl; wait until it finishes"),
     ):
         retry()
 

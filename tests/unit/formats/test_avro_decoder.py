@@ -91,7 +91,7 @@ MONEY = {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2}
             of(["null", "long"]),
             b"\x04\x00",
             "malformed",
-            "field `a`, byte 0: its type has 2 branches, and this is none",
+            "field `a`, byte 0: its type has 2 branches, and this is not one of them",
         ),
         (LONGS, b"\x04\x02", "truncated", "field `a`, byte 0: it is truncated"),
         (LONGS, zigzag(2**40) + b"\x02\x00", "truncated", "field `a`, byte 0: it is truncated"),
@@ -236,7 +236,7 @@ def test_a_null_record_within_a_list_stays_null() -> None:
 def test_what_is_longer_than_allowed_is_not_looked_into() -> None:
     form = avro(TICK, max_bytes=20)
     decoded = decode(form, tick(1), tick(1, key=b"x" * 30))
-    assert decoded.bad.rows() == [(1, "too_long", "a record may have 20 bytes; got 40")]
+    assert decoded.bad.rows() == [(1, "too_long", "a record may have at most 20 bytes; got 40")]
 
 
 def test_a_sliced_column_is_decoded_like_any_other() -> None:
@@ -291,6 +291,6 @@ def test_threads_decode_side_by_side() -> None:
 
 @pytest.mark.parametrize("limit", [0, True, 1 << 27, "1"])
 def test_unusable_limits_are_refused(limit: Any) -> None:  # noqa: ANN401
-    with pytest.raises(DefinitionError, match="`max_bytes` of a format must be a whole number from 1") as caught:
+    with pytest.raises(DefinitionError, match="format option `max_bytes` must be a whole number from 1") as caught:
         avro(TICK, max_bytes=limit)
     assert caught.value.code == "FORMAT_LIMIT"

@@ -392,7 +392,7 @@ def test_columns_and_fields_that_are_not_the_same_are_refused(schema: dict[str, 
             column([1, None], dtype=pl.List(pl.Int32)),
             r"got null in 1 of 2 values in field `a\[\]`",
         ),
-        (fixed(3), column(b"abc", b"ab", dtype=pl.Binary), "got 2 bytes in field `a`; a value has 3 bytes there"),
+        (fixed(3), column(b"abc", b"ab", dtype=pl.Binary), "got 2 bytes in field `a`; values must have 3 bytes"),
         (
             {"type": "enum", "name": "E", "symbols": ["A", "B"]},
             column("A", "C", dtype=pl.String),
@@ -445,8 +445,8 @@ def test_the_same_key_in_two_maps_is_fine() -> None:
 
 def test_a_format_without_a_schema_only_writes() -> None:
     assert str(avro()) == "Avro"
-    with pytest.raises(DefinitionError, match="records in Avro are read by one schema") as caught:
+    with pytest.raises(DefinitionError, match="Avro records are read with one schema") as caught:
         _ = avro().schema
     assert caught.value.code == "AVRO_ARGUMENTS"
-    with pytest.raises(DefinitionError, match="got no JSON"):
+    with pytest.raises(DefinitionError, match="got invalid JSON"):
         avro("")

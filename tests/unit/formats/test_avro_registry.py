@@ -277,7 +277,7 @@ def test_noise_does_not_ask_the_registry_about_every_number_in_it(
     assert decoded.frame["id"].to_list()[-2:] == [1, 1]
     assert set(decoded.bad["reason"]) == {"unknown_schema"}
     assert len(server.requests) == 6
-    assert decoded.bad["message"][49] == f"schema 1049 was not looked for: 5 ids beside it are not in {server.url}"
+    assert decoded.bad["message"][49] == f"schema 1049 was not looked up: 5 other ids are not in {server.url}"
 
 
 def test_a_format_travels_without_the_values_of_its_secrets(

@@ -124,7 +124,7 @@ def test_schema_may_describe_the_row_on_one_side_only(side: int) -> None:
         (exact("0"), digits(10**38), "decimal(38,0)", "out_of_range", "is declared decimal(38,0); got string"),
         (exact("0"), digits(2**200), "decimal(38,0)", "out_of_range", "is declared decimal(38,0); got string"),
         (exact("999"), digits(1), "decimal(10,2)", "out_of_range", "is declared decimal(10,2); got string"),
-        (exact("2"), "*", "decimal(10,2)", "wrong_type", 'got string "*" (not base64 of a decimal\'s digits)'),
+        (exact("2"), "*", "decimal(10,2)", "wrong_type", 'got string "*" (not the base64 of a decimal\'s digits)'),
         (exact("2"), "é", "decimal(10,2)", "wrong_type", "(not the base64 of a decimal's digits)"),
         (exact("2"), "", "decimal(10,2)", "wrong_type", 'got string "" (no digits)'),
         (exact("2"), 1.5, "decimal(10,2)", "wrong_type", "is declared decimal(10,2) and written as base64 of its digits; got number 1.5"),

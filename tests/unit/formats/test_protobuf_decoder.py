@@ -148,11 +148,11 @@ MIXED = message_class(
         (b"\x08", "truncated", "field `n`, byte 1: a number is truncated"),
         (b"\x08\x80", "truncated", "field `n`, byte 1: a number is truncated"),
         (b"\x08" + b"\xff" * 11, "malformed", "field `n`, byte 1: a number of more than 10 bytes"),
-        (b"\x12\x05abc", "truncated", "field `s`, byte 1: a value of 5 bytes, of which 3 are there"),
+        (b"\x12\x05abc", "truncated", "field `s`, byte 1: a value of 5 bytes, of which 3 are present"),
         (b"\x12\xff\xff\xff\xff\x0f", "malformed", "field `s`, byte 1: no value has a length of 4294967295"),
         (b"\x12\x81\x80\x80\x80\x80\x00x", "malformed", "field `s`, byte 1: a number of more than 5 bytes"),
         (b"\x08\x01\x12\x02a\xff", "invalid_utf8", "field `s`, byte 5: invalid start byte: byte 0xff"),
-        (b"\x19\x01\x02", "truncated", "field `d`, byte 1: a number of 8 bytes, of which 2 are there"),
+        (b"\x19\x01\x02", "truncated", "field `d`, byte 1: a number of 8 bytes, of which 2 are present"),
         (b"\x0a\x01x", "wrong_type", "field `n`, byte 1: declared int64 (varint); got length-delimited"),
         (b"\x0b\x0c", "wrong_type", "field `n`, byte 1: declared int64 (varint); got group"),
         (b"\x10\x01", "wrong_type", "field `s`, byte 1: declared string (length-delimited); got varint"),
@@ -166,7 +166,7 @@ MIXED = message_class(
         (b"\x7b\x08\x01\x74", "malformed", "field `15`, byte 4: a group ends that did not start (field 14)"),
         (b"\x7b" * 101 + b"\x7c" * 101, "too_deep", "field `15`, byte 101: more than 100 levels of nested groups"),
         (b"\x22\x02\x08\x80", "truncated", "field `i.n`, byte 3: a number is truncated"),
-        (b"\x22\x05\x08\x01", "truncated", "field `i`, byte 1: a value of 5 bytes, of which 2 are there"),
+        (b"\x22\x05\x08\x01", "truncated", "field `i`, byte 1: a value of 5 bytes, of which 2 are present"),
         (b"\x22\x04\x2a\x02\x12\x05", "truncated", "field `i.more.s`, byte 5: a value of 5 bytes, of which 0"),
         (b"\x32\x03\x01\x02\x03", "malformed", "field `f`, byte 2: 3 bytes of packed numbers of 4 bytes each"),
         (b"\x3a\x02\x01\x80", "truncated", "field `p`, byte 3: a number is truncated"),
@@ -352,8 +352,8 @@ def test_limits_on_length_hold() -> None:
     decoded = decode(made, [b"\x0a\x01x", b"\x0a\x02xy", None, b"\x0a\x01z"], max_bytes=3)
     assert decoded.frame["a"].to_list() == ["x", None, None, "z"]
     assert decoded.bad["reason"].to_list() == ["too_long", "empty_record"]
-    assert decoded.bad["message"][0] == "a record may have 3 bytes; got 4"
-    with pytest.raises(DefinitionError, match="`max_bytes` of a format must be a whole number from 1") as caught:
+    assert decoded.bad["message"][0] == "a record may have at most 3 bytes; got 4"
+    with pytest.raises(DefinitionError, match="format option `max_bytes` must be a whole number from 1") as caught:
         protobuf(made, max_bytes=0)
     assert caught.value.code == "FORMAT_LIMIT"
 

@@ -6,8 +6,8 @@ from typing import Final
 
 MESSAGES: Final[dict[str, str]] = {
     "BATCH_INPUT_CHANGED": (
-        "the files of a planned batch must not change; {path} of stream `{stream}`, to be read by batch {batch}, is "
-        "{found}; restore the file, or pass --accept-changes if rows may be lost or duplicated"
+        "the files of a planned batch must not change; {path} of stream `{stream}`, which batch {batch} must read, "
+        "is {found}; restore the file, or pass --accept-changes if rows may be lost or duplicated"
     ),
     "CHECKPOINT_FINISHING": (
         "a bounded run advances the watermark to the end of time, so an unbounded run cannot continue from it; "

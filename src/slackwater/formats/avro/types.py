@@ -107,7 +107,7 @@ def _check_defaults(kind: AvroType, path: str) -> None:
                     try:
                         default_column(field, _column_type(field.type, within))
                     except UnfitDefaultError as error:
-                        remedy = "correct the default; a union's is of one of its types"
+                        remedy = "correct the default: for a union, a value of one of its types"
                         raise _unusable(f"the default of field `{within}`: {error}", remedy) from None
                 _check_defaults(field.type, within)
 
