@@ -270,8 +270,8 @@ def test_a_bridge_reads_no_more_than_it_may_hold(broker: ScriptedBroker, target:
 @pytest.mark.parametrize(
     "reason, words",
     [
-        (0x86, "must be allowed to connect; .* said: Bad user name or password; check username, password"),
-        (0x84, "said: Unsupported protocol version; use --mqtt-version 3.1.1"),
+        (0x86, "must be allowed to connect; .* replied: Bad user name or password; check username, password"),
+        (0x84, "replied: Unsupported protocol version; use --mqtt-version 3.1.1"),
     ],
 )
 def test_a_broker_that_refuses_the_first_connection_ends_the_bridge(
@@ -289,7 +289,7 @@ def test_a_broker_of_the_older_version_that_says_so_is_understood(broker: Script
     peer = broker.accept()
     peer.next(CONNECT)
     peer.send(CONNACK << 4, b"\x00\x01")
-    with pytest.raises(RunError, match=r"said: Unsupported protocol version; use --mqtt-version 3\.1\.1"):
+    with pytest.raises(RunError, match=r"replied: Unsupported protocol version; use --mqtt-version 3\.1\.1"):
         work.ended()
 
 

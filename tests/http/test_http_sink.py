@@ -502,7 +502,7 @@ def test_missing_client_says_what_to_install(receiver: Receiver, monkeypatch: py
         ("ftp://host/", {}, "https://host/path; got 'ftp://host/'"),
         ("https:///path", {}, "https://host/path"),
         ("https://host/#top", {}, "https://host/path"),
-        ("https://host:port/", {}, "cannot be read"),
+        ("https://host:port/", {}, "an invalid URL"),
         ("https://höst/", {}, "in ASCII"),
         (7, {}, "in ASCII; got int"),
         ("http://host/", {"ca": "ca.pem"}, "write https:// for TLS"),

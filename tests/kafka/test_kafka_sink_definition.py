@@ -51,7 +51,7 @@ SERVERS = "localhost:9092"
         ({"headers": {"h": 7}}, "KAFKA_SINK_HEADERS.*got 'h': 7"),
         ({"headers": ["h"]}, "KAFKA_SINK_HEADERS.*got list"),
         ({"options": ["linger.ms"]}, "KAFKA_SINK_OPTION.*got list; give a mapping"),
-        ({"options": {"linger.ms": None}}, "KAFKA_SINK_OPTION.*got 'linger.ms'; names are strings"),
+        ({"options": {"linger.ms": None}}, "KAFKA_SINK_OPTION.*got 'linger.ms'; names must be strings"),
         ({"options": {"acks": 1}}, "KAFKA_SINK_OPTION.*got `acks`; the sink sets it by `delivery`"),
         ({"options": {"enable.idempotence": False}}, "KAFKA_SINK_OPTION.*`enable.idempotence`"),
         ({"options": {"transactional.id": "x"}}, "KAFKA_SINK_OPTION.*`transactional.id`"),

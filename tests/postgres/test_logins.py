@@ -88,8 +88,8 @@ def test_user_whom_a_rule_keeps_out_is_told_of_the_rules(database: Database, cle
 
 
 def test_user_and_database_that_are_not_there_are_said(server: LocalServer) -> None:
-    kept_out(server, 'role "ghost" does not exist; mend the user in the URL', user="ghost")
-    kept_out(server, 'database "nowhere" does not exist; mend the database in the URL', database="nowhere")
+    kept_out(server, 'role "ghost" does not exist; correct the user in the URL', user="ghost")
+    kept_out(server, 'database "nowhere" does not exist; correct the database in the URL', database="nowhere")
 
 
 def test_user_who_may_not_log_in_or_not_here_is_told_what_to_have_allowed(database: Database, clerk: str) -> None:

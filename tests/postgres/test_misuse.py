@@ -75,7 +75,7 @@ def test_everything_unfit_about_a_table_is_in_one_error(database: Database) -> N
         "column `day` is text, and Date needs date",
         "column `at` is generated always",
         "column `must` is NOT NULL, has no default, and gets no value",
-        'it has no unique index on exactly user (CREATE UNIQUE INDEX ON "public"."totals" ("user")); mend',
+        'it has no unique index on exactly user (CREATE UNIQUE INDEX ON "public"."totals" ("user")); alter',
     ):
         assert problem in str(said.value)
 
@@ -127,7 +127,7 @@ def test_table_whose_key_is_not_unique_is_an_error_that_shows_the_index(database
         database.sql(index)
     with pytest.raises(RunError, match=r"POSTGRES_NOT_UNIQUE.*has none on user; run CREATE UNIQUE INDEX") as said:
         start(database, **KEYED)
-    database.sql(str(said.value).partition("; run ")[2].partition(", or leave")[0])
+    database.sql(str(said.value).partition("; run ")[2].partition(", or omit")[0])
     start(database, **KEYED)
 
 

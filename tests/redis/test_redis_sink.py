@@ -495,7 +495,7 @@ def test_tls_is_spoken_and_the_certificate_checked(server: RedisServer, tmp_path
 
 def test_null_as_a_key_is_an_error(server: RedisServer) -> None:
     frame = pl.DataFrame([(None, 1, False), ("ann", 1, False)], schema=SCHEMA, orient="row")
-    with pytest.raises(RunError, match=r"REDIS_KEY_NULL.*got 1 key with null in column `user`.*is_not_null"):
+    with pytest.raises(RunError, match=r"SINK_KEY_NULL.*`results` has a row with null in `user`.*with_columns"):
         job(server.url).deliver(frame)
     assert server.hashes() == {}
 
@@ -534,7 +534,7 @@ def test_output_of_keys_alone_is_an_error() -> None:
         ("redis://:hush@host", {}, r"without a password; got redis://.*…@host; write password=sw.secret"),
         ("http://host", {}, "redis://host:6379/0"),
         ("redis://", {}, "redis://host:6379/0"),
-        ("redis://host:port", {}, "cannot be read"),
+        ("redis://host:port", {}, "an invalid URL"),
         (7, {}, "write it as a string"),
         ("redis://host?ssl_cert_reqs=none", {}, "without settings"),
         ("redis://host", {"ca": "ca.pem"}, "write rediss://"),

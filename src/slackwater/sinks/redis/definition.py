@@ -280,7 +280,7 @@ def redis(
         raise refuse("SECRET_EXPECTED", what="password")
     check_delivery("the Redis sink", delivery)
     if prefix is not None and (not isinstance(prefix, str) or not prefix):
-        raise _option("prefix", "a string", repr(prefix), 'write, for example, prefix="user", or leave it out')
+        raise _option("prefix", "a string", repr(prefix), 'write, for example, prefix="user", or omit it')
     _check_url(url, has_ca=ca is not None)
     named = Hashes(
         key=column_names("the Redis sink", "key", key),
