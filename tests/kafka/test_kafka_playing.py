@@ -87,7 +87,7 @@ def test_what_cannot_be_played_or_exported_is_said(topics: Topics, tmp_path: Pat
     with pytest.raises(RunError, match="PLAY_EMPTY"):
         play(tmp_path / "empty", connection(topics.servers), "t", pace=Pace())
     near = topics.make()
-    missing = rf"KAFKA_NO_TOPIC.*has no topic `{near}0` \(did you mean `{near}`\?\).*`slackwater kafka topic {near}0 --servers"
+    missing = rf"KAFKA_NO_TOPIC.*has no topic `{near}0` \(did you mean `{near}`\?\).*`slackwater kafka topic {near}0 "
     with pytest.raises(RunError, match=missing):
         play(tmp_path / "log", connection(topics.servers), f"{near}0", pace=Pace())
     with pytest.raises(RunError, match=missing):
