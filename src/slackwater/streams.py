@@ -103,19 +103,19 @@ class Stream:
         *,
         out_of_orderness: Duration = "0s",
         idle_after: Duration | None = None,
-        when_all_idle: Literal["wait", "go_on"] = "wait",
+        when_all_idle: Literal["wait", "advance"] = "wait",
         max_ahead: Duration | None = None,
     ) -> Stream:
         """Take the event time from a timestamp column, an integer column (epoch milliseconds) or an expression.
 
         The watermark trails the largest event time by `out_of_orderness`. A partition without a usable row for
         `idle_after` is idle and no longer holds back the watermark. While all partitions are idle, the watermark
-        waits or, with `when_all_idle="go_on"`, advances at the pace of the clock, so that windows close. A row more
+        waits or, with `when_all_idle="advance"`, advances at the pace of the clock, so that windows close. A row more
         than `max_ahead` ahead of processing time is a dead letter, so one fast clock cannot make correct rows late.
         """
-        if when_all_idle not in ("wait", "go_on"):
+        if when_all_idle not in ("wait", "advance"):
             raise refuse("WHEN_ALL_IDLE", got=repr(when_all_idle))
-        if when_all_idle == "go_on" and idle_after is None:
+        if when_all_idle == "advance" and idle_after is None:
             raise refuse("WHEN_ALL_IDLE_NEVER")
         return self._then(
             TakeTime(
@@ -124,7 +124,7 @@ class Stream:
                 said=as_written(column_or_expr),
                 out_of_orderness_ms=duration_ms(out_of_orderness, what="`out_of_orderness`", least_ms=0),
                 idle_after_ms=None if idle_after is None else duration_ms(idle_after, what="`idle_after`"),
-                goes_on_when_idle=when_all_idle == "go_on",
+                goes_on_when_idle=when_all_idle == "advance",
                 max_ahead_ms=None if max_ahead is None else duration_ms(max_ahead, what="`max_ahead`", least_ms=0),
             )
         )

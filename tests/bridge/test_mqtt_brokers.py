@@ -59,7 +59,7 @@ def test_what_is_published_while_the_bridge_is_away_comes_when_it_is_back(broker
     with at_work(bridge(broker, "away/#", tmp_path / "log")) as work:
         until(lambda: work.tally.acknowledged == 100, what="100 messages")
         until(work.is_connected, what="the subscription's answer")
-    assert work.notices[0].endswith("the session that the broker kept")
+    assert work.notices[0].endswith("resuming its session")
     assert numbers(tmp_path / "log") == Counter(range(100))
 
 

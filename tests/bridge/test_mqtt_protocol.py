@@ -197,8 +197,8 @@ def test_a_connection_that_is_lost_is_made_again_without_subscribing_anew(
         assert peer.acknowledged(1) == [1]
     kinds = [notice.split()[0] for notice in work.notices]
     assert kinds == ["connected", "[MQTT_AWAY]", "connected"]
-    assert "the broker keeps its messages meanwhile" in work.notices[1]
-    assert work.notices[2].endswith("the session that the broker kept")
+    assert "the broker keeps the messages until then" in work.notices[1]
+    assert work.notices[2].endswith("resuming its session")
 
 
 def test_a_session_that_the_broker_has_forgotten_is_said_and_made_anew(
@@ -211,7 +211,7 @@ def test_a_session_that_the_broker_has_forgotten_is_said_and_made_anew(
         peer.publish(1, b"a")
         assert peer.acknowledged(1) == [1]
     [lost] = [notice for notice in work.notices if notice.startswith("[MQTT_SESSION_LOST]")]
-    assert "what was published meanwhile may be lost" in lost
+    assert "messages published in the meantime may be lost" in lost
 
 
 def test_a_new_session_whose_subscription_was_never_granted_is_subscribed_again(
@@ -270,8 +270,8 @@ def test_a_bridge_reads_no_more_than_it_may_hold(broker: ScriptedBroker, target:
 @pytest.mark.parametrize(
     "reason, words",
     [
-        (0x86, "must be allowed to connect; .* said: Bad user name or password; check username, password"),
-        (0x84, "said: Unsupported protocol version; use --mqtt-version 3.1.1"),
+        (0x86, "must be allowed to connect; .* replied: Bad user name or password; check username, password"),
+        (0x84, "replied: Unsupported protocol version; use --mqtt-version 3.1.1"),
     ],
 )
 def test_a_broker_that_refuses_the_first_connection_ends_the_bridge(
@@ -289,11 +289,13 @@ def test_a_broker_of_the_older_version_that_says_so_is_understood(broker: Script
     peer = broker.accept()
     peer.next(CONNECT)
     peer.send(CONNACK << 4, b"\x00\x01")
-    with pytest.raises(RunError, match=r"said: Unsupported protocol version; use --mqtt-version 3\.1\.1"):
+    with pytest.raises(RunError, match=r"replied: Unsupported protocol version; use --mqtt-version 3\.1\.1"):
         work.ended()
 
 
-@pytest.mark.parametrize("version, hint", [("5", "silent: --mqtt-version 3.1.1"), ("3.1.1", "no answer in 0.1 s;")])
+@pytest.mark.parametrize(
+    "version, hint", [("5", "respond: try --mqtt-version 3.1.1"), ("3.1.1", "no response in 0.1 s;")]
+)
 def test_a_broker_that_is_silent_at_the_start_ends_the_bridge(
     broker: ScriptedBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, hint: str
 ) -> None:
@@ -321,7 +323,7 @@ def test_another_client_with_our_name_ends_the_bridge(broker: ScriptedBroker, tm
     work = AtWork(bridge(broker, tmp_path, client_id="mine"))
     peer = broker.meet()
     peer.send(DISCONNECT << 4, bytes([TAKEN_OVER, 0]))
-    with pytest.raises(RunError, match=r"stay connected as mine; .* said: Session taken over; stop the other one"):
+    with pytest.raises(RunError, match=r"stay connected as mine; .* replied: Session taken over; stop the other"):
         work.ended()
 
 
@@ -329,7 +331,7 @@ def test_a_broker_that_is_not_there_at_the_start_ends_the_bridge(tmp_path: Path)
     with scripted_broker() as gone:
         definition = bridge(gone, tmp_path)
     with pytest.raises(
-        RunError, match=r"needs its broker to start; localhost:\d+ does not answer: .*refused"
+        RunError, match=r"needs its broker to start; localhost:\d+ does not respond: .*refused"
     ) as raised:
         AtWork(definition).ended()
     assert raised.value.code == "MQTT_UNREACHABLE"

@@ -85,7 +85,7 @@ def test_commit_that_changes_rows_stops_the_stream_with_words(lake: Lake, tmp_pa
     said = error if isinstance(error, RunError) else table.source.explained(error)
     assert said is not None
     assert said.code == "DELTA_SOURCE_CHANGED"
-    assert f"`{lake.path()}` has a commit that changed or deleted some" in said.message
+    assert f"`{lake.path()}` has a commit that updated or deleted rows" in said.message
     passed = sw.sinks.memory()
     run(lake.spark, copied(lake, passed, start=0, ignore_changes=True), tmp_path / "other")
     assert sorted(passed.rows()["id"]) == [1, 2]

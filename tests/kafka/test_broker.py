@@ -38,7 +38,7 @@ def test_records_survive_a_restart_of_the_broker(folder: Path) -> None:
     assert made.stdout == f"created events with 1 partition at {first.servers}\n"
     again = CliRunner().invoke(app, ["kafka", "topic", "events", "--partitions", "1", "--servers", first.servers])
     assert (again.exit_code, again.stdout) == (0, f"there is already events with 1 partition at {first.servers}\n")
-    with pytest.raises(RunError, match=r"KAFKA_TOPIC_EXISTS.*has `events` already, with 1 partition and not 4"):
+    with pytest.raises(RunError, match=r"KAFKA_TOPIC_EXISTS.*already has `events`, with 1 partition and not 4"):
         CliRunner().invoke(app, ["kafka", "topic", "events", "--servers", first.servers], catch_exceptions=False)
     producer = Producer({"bootstrap.servers": first.servers})
     records = [f"record {number}".encode() for number in range(1_000)]
@@ -67,7 +67,7 @@ def test_command_says_where_the_broker_is_and_that_it_is_stopped(folder: Path) -
     assert f"Kafka is up already at {running.servers}; stop it with" in up.stdout
     elsewhere = ["kafka", "up", "--folder", str(folder), "--port", str(broker.free_port())]
     with pytest.raises(
-        RunError, match=rf"BROKER_RUNNING.*runs already at {running.servers}, and port \d+ was not used"
+        RunError, match=rf"BROKER_RUNNING.*is already running at {running.servers}, so port \d+ was not used"
     ):
         CliRunner().invoke(app, elsewhere, catch_exceptions=False)
     down = CliRunner().invoke(app, ["kafka", "down", "--folder", str(folder)])

@@ -25,7 +25,7 @@ def starts(servers: str, **options: Any) -> None:  # noqa: ANN401  the sink's ow
 def test_servers_that_refuse_connections_are_said_before_the_client_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(preparing, "Topics")
     port = free_port()
-    words = rf"localhost:{port} refuses connections, no\.host\.invalid is no host that is known here"
+    words = rf"localhost:{port} refuses connections, no\.host\.invalid is an unknown host"
     with pytest.raises(RunError, match=rf"SINK_UNREACHABLE.*Kafka t at localhost:.* is not: {words}"):
         starts(f"localhost:{port}, no.host.invalid:9092")
 
@@ -67,8 +67,8 @@ def test_tls_at_a_port_without_is_told_from_a_broker_that_is_away(
     topics: Topics, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(preparing, "_TIMEOUT_S", 2.0)
-    words = r"SSL.*; let `tls` and `sasl` be those of the listener at that port \(here: TLS, no SASL\)"
-    with pytest.raises(RunError, match=rf"KAFKA_SINK_NO_ANSWER.*\(TLS\) takes connections and gave no answer.*{words}"):
+    words = r"SSL.*; check that `tls` and `sasl` match that listener \(here: TLS, no SASL\)"
+    with pytest.raises(RunError, match=rf"KAFKA_SINK_NO_ANSWER.*\(TLS\) accepts .* but does not reply.*{words}"):
         starts(topics.servers, tls=tls())
 
 

@@ -174,7 +174,7 @@ def test_broker_that_stays_away_is_given_up_and_the_batch_is_delivered_later(
     rough.kill()
     with pytest.warns(SinkWarning, match=r"SINK_LOST.*output `careless` failed in batch 0"):
         careless.deliver(rows(9))
-    with pytest.raises(RunError, match=r"SINK_GAVE_UP.*Kafka .* did not take batch 1 for .*transport failure"):
+    with pytest.raises(RunError, match=r"SINK_GAVE_UP.*Kafka .* did not accept batch 1 for .*transport failure"):
         run.deliver(rows(1))
     rough.start()
     monkeypatch.undo()
@@ -206,7 +206,7 @@ def test_topic_deleted_under_a_job_is_trouble_that_names_it(rough: Rough, monkey
     [gone] = rough.topics.cluster.admin.delete_topics([topic]).values()
     gone.result()
     until(lambda: not rough.topics.cluster.partitions([topic]), "the topic to be gone")
-    with pytest.raises(RunError, match=rf"SINK_GAVE_UP.*topic {topic} or a partition of it is not there"):
+    with pytest.raises(RunError, match=rf"SINK_GAVE_UP.*topic {topic} or one of its partitions does not exist"):
         run.deliver(rows(1))
 
 
@@ -256,18 +256,18 @@ def test_rights_are_asked_for_at_the_start_one_after_the_other(
     run = job(outer, topic, sasl=login)
 
     def denied(words: str) -> None:
-        with pytest.raises(RunError, match=rf"KAFKA_SINK_DENIED.*{words}.*allow the user WRITE"):
+        with pytest.raises(RunError, match=rf"KAFKA_SINK_DENIED.*{words}.*grant the user WRITE"):
             run.restart().start()
 
     denied("Topic authorization failed")
     allow(guarded.topics, ResourceType.TOPIC, topic, AclOperation.DESCRIBE)
-    denied(f"lets us not WRITE in topic `{topic}`")
+    denied(f"denies WRITE on topic `{topic}`")
     allow(guarded.topics, ResourceType.TOPIC, topic, AclOperation.WRITE)
     denied("uthorization failed")
     marks = f"slackwater.marks.test.results.{topic}"
     allow(guarded.topics, ResourceType.TOPIC, marks, AclOperation.CREATE, AclOperation.DESCRIBE)
     denied("Transactional Id authorization failed")
-    denied(f"lets us not WRITE and READ in topic `{marks}`")
+    denied(f"denies WRITE and READ on topic `{marks}`")
     allow(guarded.topics, ResourceType.TOPIC, marks, AclOperation.READ, AclOperation.WRITE)
     denied("Transactional Id authorization failed")
     transactions = (AclOperation.WRITE, AclOperation.DESCRIBE)

@@ -32,7 +32,7 @@ Content = Counter[str]
 UNEXPLAINED: Final[Mapping[str, str]] = {
     "new": r"SINK_OF_ANOTHER_RUN.*start from the checkpoint that wrote them.*--take-over",
     "copied": r"SINK_OF_A_COPY.*start from the newest checkpoint.*--take-over",
-    "missing": r"SINK_MARK_MISSING.*put back what was removed.*--take-over",
+    "missing": r"SINK_MARK_MISSING.*restore what was deleted.*--take-over",
 }
 """What is said, with its choices, to a new checkpoint, a copied one, and one whose mark is gone from the sink."""
 

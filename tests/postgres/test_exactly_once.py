@@ -184,7 +184,7 @@ def test_server_that_stays_away_fails_the_job_and_the_batch_is_delivered_later(d
     job.deliver(ONE)
     database.server.kill()
     try:
-        with pytest.raises(RunError, match=r"SINK_GAVE_UP.*table public.totals \(appended\).*did not take batch 1"):
+        with pytest.raises(RunError, match=r"SINK_GAVE_UP.*table public.totals \(appended\).*did not accept batch 1"):
             job.deliver(TWO)
     finally:
         database.server.start()
@@ -281,7 +281,7 @@ def test_writer_whose_slot_was_opened_by_another_is_shut_out(database: Database)
     old.deliver(ONE)
     new = database.job(run={"marked": [0]})
     new.deliver(TWO)
-    with pytest.raises(RunError, match=r"POSTGRES_SHUT_OUT.*another has opened slot 0 of .*output `results`"):
+    with pytest.raises(RunError, match=r"POSTGRES_SHUT_OUT.*another job has opened slot 0 of .*output `results`"):
         old.deliver(THREE)
     assert content(database) == APPENDED
 

@@ -45,7 +45,7 @@ def test_password_is_read_where_it_is_used_and_a_wrong_one_is_said(
     )
     with ruled(database, f"local all {clerk} scram-sha-256"):
         monkeypatch.setenv("PG_PASSWORD", "xyzzy")
-        words = r"POSTGRES_LOGIN.*password authentication failed.*; mend the user in the URL, or the password, and"
+        words = r"POSTGRES_LOGIN.*password authentication failed.*; correct the user in the URL, or the password, and"
         with pytest.raises(RunError, match=words) as said:
             SinkHarness(sink=sink, schema=TOTALS).start()
         assert "xyzzy" not in str(said.value)
@@ -64,7 +64,7 @@ def test_values_of_options_are_not_repeated(database: Database) -> None:
 
 def kept_out(server: LocalServer, words: str, **where: str) -> None:
     sink = postgres(server.url(**where), "totals")
-    with pytest.raises(RunError, match=rf"POSTGRES_LOGIN.*is there and said: .*{words}.*, and start again"):
+    with pytest.raises(RunError, match=rf"POSTGRES_LOGIN.*replied: .*{words}.*, and restart"):
         SinkHarness(sink=sink, schema=TOTALS).start()
 
 
@@ -78,14 +78,18 @@ def test_password_that_is_lacking_is_said(database: Database, clerk: str, monkey
 
 def test_user_whom_a_rule_keeps_out_is_told_of_the_rules(database: Database, clerk: str) -> None:
     with ruled(database, f"local all {clerk} reject"):
-        kept_out(database.server, "rejects connection.*; have this user, database and address allowed", user=clerk)
+        kept_out(database.server, "rejects connection.*; allow this user, database and address", user=clerk)
     with ruled(database, f"local all {clerk} peer"):
-        kept_out(database.server, "Peer authentication failed.*; log in as the server's pg_hba.conf asks", user=clerk)
+        kept_out(
+            database.server,
+            "Peer authentication failed.*; use the method that the server's",
+            user=clerk,
+        )
 
 
 def test_user_and_database_that_are_not_there_are_said(server: LocalServer) -> None:
-    kept_out(server, 'role "ghost" does not exist; mend the user in the URL', user="ghost")
-    kept_out(server, 'database "nowhere" does not exist; mend the database in the URL', database="nowhere")
+    kept_out(server, 'role "ghost" does not exist; correct the user in the URL', user="ghost")
+    kept_out(server, 'database "nowhere" does not exist; correct the database in the URL', database="nowhere")
 
 
 def test_user_who_may_not_log_in_or_not_here_is_told_what_to_have_allowed(database: Database, clerk: str) -> None:
@@ -114,7 +118,7 @@ def answering(answer: bytes) -> Iterator[int]:
 def test_server_without_encryption_is_no_server_that_is_away() -> None:
     with answering(b"N") as port:
         sink = postgres(f"postgresql://me@localhost:{port}/shop?sslmode=require", "totals")
-        with pytest.raises(RunError, match=r"POSTGRES_LOGIN.*does not support SSL.*; mend sslmode"):
+        with pytest.raises(RunError, match=r"POSTGRES_LOGIN.*does not support SSL.*; correct sslmode"):
             SinkHarness(sink=sink, schema=TOTALS).start()
 
 

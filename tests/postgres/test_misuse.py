@@ -47,7 +47,7 @@ def test_server_that_is_read_only_is_waited_for(database: Database) -> None:
 
 
 def test_missing_table_is_an_error_that_shows_how_to_make_it(database: Database) -> None:
-    with pytest.raises(RunError, match=r"POSTGRES_TABLE_MISSING.*no `public.totals`; say create=True, or run") as said:
+    with pytest.raises(RunError, match=r"POSTGRES_TABLE_MISSING.*`public.totals` .*; set create=True, or run") as said:
         start(database, **KEYED)
     database.sql(str(said.value).rpartition(", or run ")[2])
     start(database, **KEYED)
@@ -74,8 +74,8 @@ def test_everything_unfit_about_a_table_is_in_one_error(database: Database) -> N
         "column `n` is integer, and Int64 needs bigint",
         "column `day` is text, and Date needs date",
         "column `at` is generated always",
-        "column `must` is NOT NULL, has no default, and is given no value",
-        'it has no unique index on exactly user (CREATE UNIQUE INDEX ON "public"."totals" ("user")); mend',
+        "column `must` is NOT NULL, has no default, and gets no value",
+        'it has no unique index on exactly user (CREATE UNIQUE INDEX ON "public"."totals" ("user")); alter',
     ):
         assert problem in str(said.value)
 
@@ -127,7 +127,7 @@ def test_table_whose_key_is_not_unique_is_an_error_that_shows_the_index(database
         database.sql(index)
     with pytest.raises(RunError, match=r"POSTGRES_NOT_UNIQUE.*has none on user; run CREATE UNIQUE INDEX") as said:
         start(database, **KEYED)
-    database.sql(str(said.value).partition("; run ")[2].partition(", or leave")[0])
+    database.sql(str(said.value).partition("; run ")[2].partition(", or omit")[0])
     start(database, **KEYED)
 
 
@@ -151,10 +151,10 @@ def test_what_a_user_may_not_do_is_an_error_whose_statements_mend_it(
         database.sql('CREATE TABLE shop.totals ("user" text PRIMARY KEY, total bigint)')
     sink = postgres(database.server.url(user=clerk, database=database.name), "shop.totals", create=True, **options)
     with pytest.raises(
-        RunError, match=f"POSTGRES_NO_PERMISSION.*`{clerk}` lacks rights for table `shop.totals`"
+        RunError, match=f"POSTGRES_NO_PERMISSION.*`{clerk}` lacks privileges on table `shop.totals`"
     ) as said:
         SinkHarness(sink=sink, schema=TOTALS).start()
-    for statement in str(said.value).partition("owner run: ")[2].split("; "):
+    for statement in str(said.value).partition("owner to run: ")[2].split("; "):
         database.sql(statement)
     with SinkHarness(sink=sink, schema=TOTALS) as job:
         job.deliver(totals(("ann", 1)))
@@ -185,19 +185,19 @@ def test_ledger_that_may_not_be_written_is_an_error(database: Database, clerk: s
             '"user" text PRIMARY KEY, total bigint',
             {},
             [("ann", 1), ("ann", 2)],
-            r'violates unique constraint "totals_pkey".*Key \("user"\)=\(ann\) already exists.*let upsert_on name the',
+            r'violates unique constraint "totals_pkey".*Key \("user"\)=\(ann\) already exists.*set upsert_on to the',
         ),
         (
             '"user" text, total bigint CHECK (total > 0)',
             {},
             [("ann", 0)],
-            'violates check constraint "totals_total_check".*Failing row contains.*mend them in the pipeline',
+            'violates check constraint "totals_total_check".*Failing row contains.*fix them in the pipeline',
         ),
         (
             '"user" text PRIMARY KEY, total bigint NOT NULL',
             {"upsert_on": ["user"]},
             [("ann", None)],
-            'null value in column "total".*let the table take such rows',
+            'null value in column "total".*alter the table to accept these rows',
         ),
         (
             '"user" varchar(2), total bigint',
@@ -210,7 +210,7 @@ def test_ledger_that_may_not_be_written_is_an_error(database: Database, clerk: s
             '"user" uuid PRIMARY KEY, total bigint',
             {"upsert_on": ["user"]},
             [("A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11", 1), ("a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", 1)],
-            "cannot affect row a second time.*takes two of the keys for one",
+            "cannot affect row a second time.*treats two of the keys as equal",
         ),
     ],
 )
@@ -219,7 +219,7 @@ def test_row_that_the_table_refuses_stops_the_job_and_nothing_of_the_batch_is_wr
 ) -> None:
     database.sql(f"CREATE TABLE totals ({table})")
     job = database.job(create=False, **options)
-    with pytest.raises(RunError, match=f"POSTGRES_REFUSED.*refused batch 0: .*{words}.*nothing of it was written"):
+    with pytest.raises(RunError, match=f"POSTGRES_REFUSED.*rejected batch 0: .*{words}.*nothing of it was written"):
         job.deliver(totals(*rows))
     assert database.sql("SELECT total FROM totals") == []
     assert database.sql("SELECT batch FROM slackwater_ledger") == [(None,)]
@@ -227,7 +227,7 @@ def test_row_that_the_table_refuses_stops_the_job_and_nothing_of_the_batch_is_wr
 
 def test_null_in_a_key_is_told_from_other_nulls_by_its_column(database: Database) -> None:
     job = database.job(upsert_on=["user"], columns={"user": "who", "total": "total"})
-    with pytest.raises(RunError, match=r"POSTGRES_NULL_KEY.*null in key column `who` in batch 0: .*; filter such rows"):
+    with pytest.raises(RunError, match=r"POSTGRES_NULL_KEY.*null in key column `who` in batch 0: .*; filter out"):
         job.deliver(totals(("ann", 1), (None, 1)))
     assert database.sql("SELECT total FROM totals") == []
     assert database.sql("SELECT batch FROM slackwater_ledger") == [(None,)]
@@ -263,7 +263,7 @@ def test_table_that_is_gone_when_a_slot_is_opened_is_said(database: Database) ->
     outlet = job.start()
     outlet.close()
     database.sql("DROP TABLE totals")
-    with pytest.raises(RunError, match=r"POSTGRES_TABLE_GONE.*`public.totals` is no longer there"):
+    with pytest.raises(RunError, match=r"POSTGRES_TABLE_GONE.*`public.totals` no longer exists"):
         job.deliver(totals(("ann", 1)))
 
 
@@ -271,7 +271,7 @@ def test_table_that_is_gone_when_a_slot_is_opened_is_said(database: Database) ->
 def test_table_that_went_between_two_starts_is_not_made_anew(database: Database, *, create: bool) -> None:
     sink = database.sink(create=create)
     slot = Slot(pipeline="p", output="o", schema=TOTALS, delivered_before=True)
-    with pytest.raises(RunError, match=r"POSTGRES_TABLE_GONE.*`public.totals` is no longer there.*--take-over"):
+    with pytest.raises(RunError, match=r"POSTGRES_TABLE_GONE.*`public.totals` no longer exists.*--take-over"):
         sink.prepare(slot)
     assert database.sql("SELECT relname FROM pg_class WHERE relname IN ('totals', 'slackwater_ledger')") == []
     database.sql('CREATE TABLE totals ("user" text, total bigint)')
@@ -286,7 +286,10 @@ def test_right_that_is_taken_away_while_the_job_runs_stops_it(database: Database
     with SinkHarness(sink=sink, schema=TOTALS) as job:
         job.deliver(totals(("ann", 1)))
         database.sql(f"REVOKE INSERT ON totals FROM {clerk}")
-        with pytest.raises(RunError, match=r"POSTGRES_REFUSED.*permission denied for table totals.*give the user back"):
+        with pytest.raises(
+            RunError,
+            match=r"POSTGRES_REFUSED.*permission denied for table totals.*grant the user",
+        ):
             job.deliver(totals(("ann", 1)))
 
 

@@ -121,7 +121,7 @@ def test_newer_window_that_may_not_be_looked_at_is_not_overwritten(
         client.hset("user:ann", mapping={"orders": "1", "window_end": "2026-01-01T00:01:00+00:00"})
     url = server.url.replace("redis://", "redis://writer@")
     sink = redis(url, key="user", prefix="user", password=secret("WRITER"))
-    with pytest.raises(RunError, match=r"REDIS_REFUSED.*the user's rights"):
+    with pytest.raises(RunError, match=r"REDIS_REFUSED.*the user's ACL"):
         SinkHarness(sink=sink, schema=WINDOWS).deliver(panes(("ann", 30, 2)))
     assert orders(server) == {"user:ann": "1"}
 
@@ -412,7 +412,7 @@ def test_missing_password_and_wrong_password_are_said_and_no_password_is(
 ) -> None:
     with server.client() as client:
         client.config_set("requirepass", "tide-table")
-    with pytest.raises(RunError, match=r"REDIS_REFUSED.*Authentication required.*mend the password"):
+    with pytest.raises(RunError, match=r"REDIS_REFUSED.*Authentication required.*check the password"):
         job(server.url).start()
     monkeypatch.setenv("REDIS_PASSWORD", "low-tide")
     sink = redis(server.url, key="user", prefix="user", password=secret("REDIS_PASSWORD"))
@@ -431,7 +431,7 @@ def test_user_without_rights_is_told(server: RedisServer, monkeypatch: pytest.Mo
         client.acl_setuser("reader", enabled=True, passwords=["+reads"], keys="*", categories=["+read", "+connection"])
     monkeypatch.setenv("READER", "reads")
     sink = redis(server.url.replace("redis://", "redis://reader@"), key="user", password=secret("READER"))
-    with pytest.raises(RunError, match=r"REDIS_REFUSED.*no permissions.*mend the password or the user's rights"):
+    with pytest.raises(RunError, match=r"REDIS_REFUSED.*no permissions.*check the password and the user's ACL"):
         job(server.url, sink).start()
 
 
@@ -439,7 +439,7 @@ def test_key_of_another_type_is_named(server: RedisServer) -> None:
     with server.client() as client:
         client.set("user:bob", "not a hash")
     run = job(server.url)
-    with pytest.raises(RunError, match=r"REDIS_WRONG_TYPE.*something else under the key `user:bob`"):
+    with pytest.raises(RunError, match=r"REDIS_WRONG_TYPE.*a value of another type at key `user:bob`"):
         run.deliver(ONE)
     with pytest.raises(RunError, match=r"REDIS_WRONG_TYPE.*`user:bob`"):
         run.deliver(rows(("bob", 1, True)))
@@ -495,7 +495,7 @@ def test_tls_is_spoken_and_the_certificate_checked(server: RedisServer, tmp_path
 
 def test_null_as_a_key_is_an_error(server: RedisServer) -> None:
     frame = pl.DataFrame([(None, 1, False), ("ann", 1, False)], schema=SCHEMA, orient="row")
-    with pytest.raises(RunError, match=r"REDIS_KEY_NULL.*got 1 key with null in column `user`.*is_not_null"):
+    with pytest.raises(RunError, match=r"SINK_KEY_NULL.*`results` has a row with null in `user`.*with_columns"):
         job(server.url).deliver(frame)
     assert server.hashes() == {}
 
@@ -523,26 +523,26 @@ def test_columns_that_the_output_does_not_have_are_an_error(options: dict[str, A
 
 def test_output_of_keys_alone_is_an_error() -> None:
     slot = Slot(pipeline="test", output="results", schema=pl.Schema({"user": pl.String()}))
-    with pytest.raises(DefinitionError, match=r"REDIS_COLUMN.*no column beside the key"):
+    with pytest.raises(DefinitionError, match=r"REDIS_COLUMN.*no column besides the key"):
         redis("redis://localhost", key="user").check(slot)
 
 
 @pytest.mark.parametrize(
     "url, options, words",
     [
-        ("http://host?password=hush", {}, r"an address without a password; got http://host\?…"),
+        ("http://host?password=hush", {}, r"a URL without a password; got http://host\?…"),
         ("redis://:hush@host", {}, r"without a password; got redis://.*…@host; write password=sw.secret"),
         ("http://host", {}, "redis://host:6379/0"),
         ("redis://", {}, "redis://host:6379/0"),
-        ("redis://host:port", {}, "cannot be read"),
-        (7, {}, "write it as a text"),
+        ("redis://host:port", {}, "an invalid URL"),
+        (7, {}, "write it as a string"),
         ("redis://host?ssl_cert_reqs=none", {}, "without settings"),
         ("redis://host", {"ca": "ca.pem"}, "write rediss://"),
         ("redis://host", {"key": []}, "at least one column"),
-        ("redis://host", {"key": 7}, "a column's name, or a list of names that differ; got 7"),
+        ("redis://host", {"key": 7}, "a column name, or a list of distinct names; got 7"),
         ("redis://host", {"key": ["a", "a"]}, "each once"),
-        ("redis://host", {"columns": ["user"]}, "others than the key's; got `user` in both"),
-        ("redis://host", {"prefix": ""}, "a text; got ''; write for example prefix"),
+        ("redis://host", {"columns": ["user"]}, "columns other than the key; got `user` in both"),
+        ("redis://host", {"prefix": ""}, "a string; got ''; write, for example, prefix"),
         ("redis://host", {"delivery": "twice"}, "one of exactly_once, at_least_once, at_most_once"),
     ],
 )

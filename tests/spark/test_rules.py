@@ -113,7 +113,7 @@ def test_rule_17_old_files_are_read_whatever_they_are_called_and_strays_are_repo
     write_file(log, "part %20 ü", "per%20cent [1] {x}?*", [record(2, 2)], written_s=now_s - 1)
     stray = write_file(log, "0", "_stray", [record(3, 3)], written_s=now_s - 1)
     kept = counted(log)
-    with pytest.warns(StrayFilesWarning, match=r"LOG_STRAYS.*\(name begins with `_`\).*_stray") as told:
+    with pytest.warns(StrayFilesWarning, match=r"LOG_STRAYS.*\(name starts with `_`\).*_stray") as told:
         run(spark, kept.pipeline, tmp_path / "checkpoint")
     assert len(told) == 1, "each stray is reported once, not with every batch"
     assert str(stray) in str(told[0].message)
@@ -150,7 +150,7 @@ def test_rule_17_batch_is_not_run_again_without_one_of_its_files(
     kept, checkpoint = crashed_in_its_last_batch(spark, tmp_path, monkeypatch), tmp_path / "checkpoint"
     last = tmp_path / "log" / "0" / f"{2:020d}.jsonl"
     last.rename(tmp_path / "gone")
-    with pytest.raises(RunError, match=rf"BATCH_INPUT_CHANGED.*{last} .*batch 2 .*is gone; put it back"):
+    with pytest.raises(RunError, match=rf"BATCH_INPUT_CHANGED.*{last} .*batch 2 .*is gone; restore the file"):
         run(spark, kept.pipeline, checkpoint)
     write_file(tmp_path / "log", "0", last.stem, [record(9, 4 * MINUTE)], written_s=WRITTEN_S + 500)
     with pytest.raises(
@@ -185,7 +185,7 @@ def test_rule_17_file_that_changes_under_the_reader_stops_the_job_in_plain_words
 
     events = stream(tmp_path / "log").map(appended)
     results = events.key_by("k").window(sw.tumbling("1m")).aggregate(n=sw.count())
-    with pytest.raises(RunError, match=r"^\[LOG_FILE_CHANGED\].*must never change.*put the file back"):
+    with pytest.raises(RunError, match=r"^\[LOG_FILE_CHANGED\].*must not change.*restore the file"):
         run(spark, Kept(events=events, results=results).pipeline, tmp_path / "checkpoint")
 
 

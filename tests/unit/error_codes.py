@@ -13,12 +13,12 @@ PACKAGE = Path(__file__).resolve().parents[2] / "src" / "slackwater"
 REFUSALS = frozenset({"refuse"})
 """Functions that make a `DefinitionError`."""
 FAULTS = frozenset({"fault", "_fault", "unwritable", "render", "WindowFailedError"})
-"""Functions that make a `RunError`, or the words of a warning."""
+"""Functions that make a `RunError`, or the text of a warning."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Use:
-    """One place that asks the catalogue for words."""
+    """One place that asks the catalogue for a message."""
 
     code: str
     function: str
@@ -35,6 +35,12 @@ class Use:
 def uses() -> list[Use]:
     """Return every call of `refuse` or `fault` whose code is written out, in the order of the files."""
     return [use for path in sorted(PACKAGE.rglob("*.py")) for use in _uses(path)]
+
+
+def notices() -> frozenset[str]:
+    """Return the codes that are only ever rendered: warnings of a job that continues."""
+    found = uses()
+    return frozenset({use.code for use in found} - {use.code for use in found if use.function != "render"})
 
 
 def placeholders(text: str) -> frozenset[str]:

@@ -187,14 +187,16 @@ PLACE = r"in step `per_key`, key k='x', window from 1970-01-01 00:00:00\.000; go
 BROKEN: list[tuple[str, Callable[..., Any], str]] = [
     ("merge", failing, PLACE + "KeyError: 'no such tide'"),
     ("result", failing, PLACE + "KeyError: 'no such tide'"),
-    ("result", lambda *_: "seven", PLACE + "its result is not of the class's `output`, Int64"),
+    ("result", lambda *_: "seven", PLACE + "its result does not match the class's `output`, Int64"),
     ("add", only_rising, PLACE + "ValueError: 7 after 9"),
     ("create", failing, "failed; got KeyError: 'no such tide'"),
     ("__init__", failing, "failed; got KeyError: 'no such tide'"),
 ]
 
 
-@pytest.mark.parametrize("method, function, message", BROKEN, ids=lambda value: str(value)[:25])
+@pytest.mark.parametrize(
+    "method, function, message", BROKEN, ids=lambda value: getattr(value, "__name__", str(value)[:25])
+)
 def test_accumulator_that_fails_on_a_window_stops_the_job_and_names_the_window(
     method: str, function: Callable[..., Any], message: str
 ) -> None:

@@ -56,7 +56,7 @@ def aged(lease: Lease, seconds: float) -> None:
 
 def test_second_driver_is_refused_and_reads_who_runs_the_checkpoint_since_when_and_what_to_do(tmp_path: Path) -> None:
     with driver(tmp_path) as other:
-        words = rf"CHECKPOINT_IN_USE.*{tmp_path}.*process {other.pid} of .* since 20.*stop it first.*after 30s without"
+        words = rf"CHECKPOINT_IN_USE.*{tmp_path}.*process {other.pid} of .* since 20.*stop it and.*after 30s without"
         with pytest.raises(RunError, match=words), held(tmp_path):
             pass
         with pytest.raises(RunError, match=words):
@@ -122,7 +122,7 @@ def test_driver_whose_checkpoint_was_deleted_is_told(tmp_path: Path) -> None:
     with held(tmp_path) as lease:
         lease.file.unlink()
         lock_folder(tmp_path).rmdir()
-        with pytest.raises(RunError, match=r"CHECKPOINT_LOST.*its lock was deleted"):
+        with pytest.raises(RunError, match=r"CHECKPOINT_LOST.*its lock file was deleted"):
             lease.check()
 
 

@@ -90,7 +90,7 @@ def test_damaged_file_of_a_checkpoint_is_one_sentence(tmp_path: Path, file: str,
     assert error.value.code == "CHECKPOINT_DAMAGED"
     words = f"`{path}` is damaged: "
     assert words in error.value.message
-    assert f"restore `{tmp_path}` from a copy, as a whole, or start with a new checkpoint" in error.value.message
+    assert f"restore all of `{tmp_path}` from a backup, or start with a new checkpoint" in error.value.message
     assert "\n" not in error.value.message
     assert len(error.value.message) < 300 + 2 * len(str(path))
 
@@ -148,7 +148,7 @@ def test_damaged_file_of_a_files_sink_is_one_sentence(tmp_path: Path, file: str,
         run.restart().start(2)
     assert error.value.code == "FILES_DAMAGED"
     assert f"`{path}` is damaged: " in error.value.message
-    assert f"restore `{tmp_path}` from a copy" in error.value.message
+    assert f"restore `{tmp_path}` from a backup" in error.value.message
     if file == "_manifest.json":
         with pytest.raises(RunError, match="FILES_DAMAGED"):
             sw.sinks.read_files(tmp_path)

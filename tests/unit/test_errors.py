@@ -7,9 +7,10 @@ import pytest
 
 from slackwater.errors import DefinitionError, RunError, cause_of, counted, fault, near_miss, refuse, render
 from slackwater.errors.catalogue import CATALOGUE
-from tests.unit.error_codes import Use, placeholders, uses
+from tests.unit.error_codes import Use, notices, placeholders, uses
 
 USES = uses()
+NOTICES = notices()
 
 
 def test_catalogue_is_sorted() -> None:
@@ -30,13 +31,18 @@ def test_message_renders_with_its_facts_filled_in(code: str) -> None:
 
 
 @pytest.mark.parametrize("code", CATALOGUE)
-def test_message_says_rule_then_what_was_got_then_what_to_do(code: str) -> None:
-    rule, *_, remedy = parts = CATALOGUE[code].split("; ")
-    assert len(parts) >= 3, "a message has three parts, with semicolons between them"
+def test_message_of_an_error_has_the_rule_then_what_was_got_then_what_to_do(code: str) -> None:
+    first, *_, last = parts = CATALOGUE[code].split("; ")
+    assert len(parts) >= 3 or code in NOTICES, "an error has three parts, with semicolons between them"
     assert all(part.strip() == part and part for part in parts)
-    names = {"Avro", "Kafka", "MQTT", "Maven", "Slackwater", "Spark", "TLS"}
-    assert rule[0] in "`{" or rule[0].islower() or rule.split()[0].removesuffix("'s") in names
-    assert not remedy.endswith((".", "!"))
+    names = {"Avro", "CSV", "Debezium", "JSON", "Kafka", "Maven", "Postgres", "Spark", "TLS"}
+    assert first[0] in "`{" or first[0].islower() or first.split()[0] in names
+    assert not last.endswith((".", "!"))
+
+
+def test_notices_are_the_messages_of_warnings() -> None:
+    assert {"KAFKA_WAITING", "SINK_BACK"} <= NOTICES
+    assert "SINK_GAVE_UP" not in NOTICES
 
 
 @pytest.mark.parametrize("use", USES, ids=lambda use: f"{use.place} {use.code}")
@@ -68,7 +74,7 @@ def test_cause_is_one_line_of_what_an_error_says() -> None:
     assert cause_of(KeyError()) == "KeyError"
 
 
-def test_error_shows_its_code_before_its_words() -> None:
+def test_error_shows_its_code_before_its_message() -> None:
     error = refuse("PIPELINE_EMPTY", pipeline="orders")
     assert isinstance(error, DefinitionError)
     assert str(error).startswith("[PIPELINE_EMPTY] a pipeline needs at least one output; got none in `orders`;")
@@ -76,7 +82,7 @@ def test_error_shows_its_code_before_its_words() -> None:
 
 
 def test_error_survives_the_way_from_a_worker_to_the_driver() -> None:
-    error = fault("CHECKPOINT_FINISHED", path="/tmp/somewhere", outputs="")  # noqa: S108  words, not a file
+    error = fault("CHECKPOINT_FINISHED", path="/tmp/somewhere", outputs="")  # noqa: S108  a text, not a file
     again = pickle.loads(pickle.dumps(error))  # noqa: S301  our own bytes
     assert isinstance(again, RunError)
     assert (again.code, str(again)) == (error.code, str(error))

@@ -31,7 +31,7 @@ def build(rows: Sink, dead: Sink, log: str = "log") -> sw.Pipeline:
 )
 def test_one_folder_for_two_outputs_is_refused_however_it_is_spelt(home: Path, spelt: str) -> None:
     with pytest.raises(
-        DefinitionError, match=r"SINK_SHARED.*for both `orders.rows` and `orders.dead_letters`; give one"
+        DefinitionError, match=r"SINK_SHARED.*for both `orders.rows` and `orders.dead_letters`; choose another place"
     ):
         build(sw.sinks.files("out"), sw.sinks.files(spelt.format(home=home)))
 
@@ -39,7 +39,7 @@ def test_one_folder_for_two_outputs_is_refused_however_it_is_spelt(home: Path, s
 @pytest.mark.parametrize("sink", [sw.sinks.files, sw.sinks.delta])
 @pytest.mark.parametrize("inner", ["out/dead", "link/dead", "out/a/../dead"])
 def test_output_inside_another_one_is_refused(home: Path, inner: str, sink: Callable[[str], Sink]) -> None:
-    words = r"FOLDERS_NESTED.*dead` of output `orders\.{}` lies in `{}/out` of output `orders\.{}`; give one"
+    words = r"FOLDERS_NESTED.*dead` of output `orders\.{}` is inside `{}/out` of output `orders\.{}`; choose another"
     with pytest.raises(DefinitionError, match=words.format("dead_letters", home, "rows")):
         build(sw.sinks.files("out"), sink(inner))
     with pytest.raises(DefinitionError, match=words.format("rows", home, "dead_letters")):
@@ -48,20 +48,20 @@ def test_output_inside_another_one_is_refused(home: Path, inner: str, sink: Call
 
 def test_output_inside_the_log_that_is_read_is_refused(home: Path) -> None:
     words = (
-        rf"FOLDERS_NESTED.*`{home}/log/dead` of output `orders\.dead_letters` lies in `{home}/log` of stream `orders`;"
+        rf"FOLDERS_NESTED.*`{home}/log/dead` of output `orders\.dead_letters` is inside `{home}/log` of stream `orders`"
     )
     with pytest.raises(DefinitionError, match=words):
         build(sw.sinks.files("out"), sw.sinks.files("log/dead"))
 
 
 def test_log_inside_the_folder_of_an_output_is_refused(home: Path) -> None:
-    words = rf"FOLDERS_NESTED.*`{home}/link/log` of stream `orders` lies in `{home}/out` of output `orders\.rows`;"
+    words = rf"FOLDERS_NESTED.*`{home}/link/log` of stream `orders` is inside `{home}/out` of output `orders\.rows`;"
     with pytest.raises(DefinitionError, match=words):
         build(sw.sinks.files("out"), sw.sinks.files("dead"), log="link/log")
 
 
 def test_output_in_the_log_s_own_folder_is_refused(home: Path) -> None:
-    words = rf"FOLDERS_NESTED.*`{home}/out` of output `orders\.rows` is the folder `{home}/link` of stream `orders`;"
+    words = rf"FOLDERS_NESTED.*`{home}/out` of output `orders\.rows` is the same folder as `{home}/link` of stream"
     with pytest.raises(DefinitionError, match=words):
         build(sw.sinks.files("out"), sw.sinks.files("dead"), log="link")
 

@@ -99,7 +99,7 @@ def test_picture_is_drawn_beside_the_report() -> None:
         (
             ["--kafka", "orders", "--time", "at"],
             "LATENESS_KAFKA",
-            "SERVERS/TOPIC; got `orders`; write for example `--kafka",
+            "SERVERS/TOPIC; got `orders`; write, for example, `--kafka",
         ),
         (["--kafka", "h:1/t"], "LATENESS_SUBJECT", "got --kafka without --time;"),
         (

@@ -137,7 +137,7 @@ def test_picture_is_written_as_svg(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["a.png", "a.jpg", "a"])
 def test_picture_of_another_kind_is_refused_with_what_to_do(name: str, tmp_path: Path) -> None:
-    with pytest.raises(RunError, match=r"\[LATENESS_PICTURE\].*drawn as SVG; got `.*`; give a name that ends in \.svg"):
+    with pytest.raises(RunError, match=r"\[LATENESS_PICTURE\].*written as SVG; got `.*`; give .* ends in \.svg"):
         check_picture(tmp_path / name)
 
 

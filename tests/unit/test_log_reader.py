@@ -191,7 +191,7 @@ def test_a_file_whose_length_or_time_changed_since_it_was_listed_is_an_error(tmp
     os.utime(path, ns=(0, 5_000_999_999))
     read_as_listed(path, 4, 5_000)
     for length, modified_ms in ((3, 5_000), (4, 5_001)):
-        with pytest.raises(LogFileError, match="must never change") as caught:
+        with pytest.raises(LogFileError, match="must not change") as caught:
             read_as_listed(path, length, modified_ms)
         assert caught.value.code == "LOG_FILE_CHANGED"
 
@@ -209,7 +209,7 @@ def test_a_file_that_grows_while_it_is_read_is_an_error(tmp_path: Path) -> None:
     next(chunks)
     with path.open("ab") as file:
         file.write(b"c\n")
-    with pytest.raises(LogFileError, match="must never change"):
+    with pytest.raises(LogFileError, match="must not change"):
         list(chunks)
 
 
@@ -395,7 +395,7 @@ def test_a_link_that_leads_back_into_the_log_is_an_error(tmp_path: Path, link: s
     (tmp_path / "log" / "0").mkdir(parents=True)
     (tmp_path / "log" / "0" / "a.jsonl").write_bytes(b"x\n")
     (tmp_path / "log" / link).symlink_to(target)
-    with pytest.raises(RunError, match=rf"LOG_LINK.*{link} leads to .*; remove the link"):
+    with pytest.raises(RunError, match=rf"LOG_LINK.*{link} points to .*; remove the link"):
         list_log(tmp_path / "log")
 
 
@@ -405,7 +405,7 @@ def test_links_that_lead_round_in_a_circle_outside_the_log_are_an_error(tmp_path
     (tmp_path / "log" / "p").symlink_to("../x")
     (tmp_path / "x" / "q").symlink_to("../y")
     (tmp_path / "y" / "r").symlink_to("../x")
-    with pytest.raises(RunError, match=r"LOG_LINK.*p/q/r leads to .*/x;"):
+    with pytest.raises(RunError, match=r"LOG_LINK.*p/q/r points to .*/x;"):
         list_log(tmp_path / "log")
 
 

@@ -231,7 +231,7 @@ def test_partitions_are_folders_and_have_their_own_offsets(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("partition", ["_x", ".x", "a/_b", "..", "a/../../b", "/abs", "a\x00"])
 def test_partitions_that_no_reader_would_find_are_refused(tmp_path: Path, partition: str) -> None:
-    with LogWriter(tmp_path) as writer, pytest.raises(DefinitionError, match="sub-folder") as caught:
+    with LogWriter(tmp_path) as writer, pytest.raises(DefinitionError, match="subfolder") as caught:
         writer.append("0", partition=partition)
     assert caught.value.code == "LOG_WRITER_OPTION"
 
@@ -282,7 +282,7 @@ def test_naive_times_are_taken_as_utc(tmp_path: Path) -> None:
     [
         ("two\nlines", "must not contain a newline"),
         (b"a\n", "must not contain a newline"),
-        ({"a": float("nan")}, "values that JSON can hold"),
+        ({"a": float("nan")}, "values that JSON can represent"),
         ({"a": Decimal("0.1234567890123456789")}, "no exact JSON"),
         ({"a": object()}, "no exact JSON"),
         ([1], "a mapping, a string or bytes; got list"),
@@ -296,7 +296,7 @@ def test_records_that_a_line_cannot_hold_are_refused(tmp_path: Path, record: obj
 
 
 def test_a_frame_with_a_number_that_json_lacks_is_refused_and_not_written_as_null(tmp_path: Path) -> None:
-    with LogWriter(tmp_path) as writer, pytest.raises(DefinitionError, match="JSON can hold"):
+    with LogWriter(tmp_path) as writer, pytest.raises(DefinitionError, match="JSON can represent"):
         writer.append_frame(pl.DataFrame({"a": [[1.0, float("inf")]]}))
 
 

@@ -152,7 +152,7 @@ def test_aggregate_with_a_name_of_ours_or_of_the_key_is_refused(name: str) -> No
 
 
 def test_aggregate_with_a_name_that_begins_as_our_own_columns_is_refused_for_that() -> None:
-    with pytest.raises(sw.DefinitionError, match=r"RESERVED_COLUMN.*begin with `__` belong to Slackwater; got `__x`"):
+    with pytest.raises(sw.DefinitionError, match=r"RESERVED_COLUMN.*start with `__` are reserved .*; got `__x`"):
         built(counted(EVENTS, __x=sw.count()))
 
 

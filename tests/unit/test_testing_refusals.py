@@ -25,8 +25,11 @@ ROW = {"id": 1, "t": 5}
 @pytest.mark.parametrize(
     "switches, words",
     [
-        ({"on_close": "x"}, '`on_close` of sw.Semantics is "flush" or "discard"; got \'x\'; leave it out for "flush"'),
-        ({"session_lateness": 5}, '`session_lateness` of sw.Semantics is "after_merge" or "before_merge"; got 5;'),
+        (
+            {"on_close": "x"},
+            '`on_close` of sw.Semantics must be "flush" or "discard"; got \'x\'; omit it to use',
+        ),
+        ({"session_lateness": 5}, '`session_lateness` of sw.Semantics must be "after_merge" or "before_merge"; got 5;'),
         ({"empty_on_time_pane": None}, "got None"),
         ({"retract_unchanged": ["skip"]}, "got ['skip']"),
     ],
@@ -66,7 +69,7 @@ def test_nothing_can_be_sent_to_a_run_that_is_finished() -> None:
 
 @pytest.mark.parametrize("inputs", [None, [ROW], "events"])
 def test_a_run_takes_its_rows_by_stream(inputs: object) -> None:
-    with pytest.raises(DefinitionError, match="takes the rows of each source stream by its name; got") as refused:
+    with pytest.raises(DefinitionError, match="takes the rows of each source stream by name; got") as refused:
         sw.testing.run(pipeline(), inputs)
     assert refused.value.code == "TEST_INPUTS"
 

@@ -42,15 +42,17 @@ def test_column_whose_values_stay_what_they_are(
 @pytest.mark.parametrize(
     "values, found, declared, at_fault",
     [
-        pytest.param([1.0, 1.5], pl.Float64, pl.Int64, "1.5 is no Int64", id="a fraction"),
-        pytest.param([1, 300], pl.Int64, pl.Int8, "300 is no Int8", id="too large"),
-        pytest.param([2**53 + 1], pl.Int64, pl.Float64, "9007199254740993 is no Float64", id="for a double"),
-        pytest.param([0.1], pl.Float64, pl.Float32, "0.1 is no Float32", id="for a float"),
-        pytest.param([Decimal("1.25")], pl.Decimal(10, 2), pl.Decimal(10, 1), "is no Decimal", id="a decimal place"),
-        pytest.param(["1", "one"], pl.String, pl.Int64, "'one' is no Int64", id="no number"),
-        pytest.param(["007"], pl.String, pl.Int64, "'007' is no Int64", id="a name of digits"),
-        pytest.param([FIVE], pl.Datetime("us", "UTC"), pl.Date, "is no Date", id="a time"),
-        pytest.param([[1]], pl.List(pl.Int64), pl.Int64, "is no Int64", id="a list"),
+        pytest.param([1.0, 1.5], pl.Float64, pl.Int64, "1.5 is not a valid Int64", id="a fraction"),
+        pytest.param([1, 300], pl.Int64, pl.Int8, "300 is not a valid Int8", id="too large"),
+        pytest.param([2**53 + 1], pl.Int64, pl.Float64, "9007199254740993 is not a valid Float64", id="for a double"),
+        pytest.param([0.1], pl.Float64, pl.Float32, "0.1 is not a valid Float32", id="for a float"),
+        pytest.param(
+            [Decimal("1.25")], pl.Decimal(10, 2), pl.Decimal(10, 1), "not a valid Decimal", id="a decimal place"
+        ),
+        pytest.param(["1", "one"], pl.String, pl.Int64, "'one' is not a valid Int64", id="no number"),
+        pytest.param(["007"], pl.String, pl.Int64, "'007' is not a valid Int64", id="a name of digits"),
+        pytest.param([FIVE], pl.Datetime("us", "UTC"), pl.Date, "is not a valid Date", id="a time"),
+        pytest.param([[1]], pl.List(pl.Int64), pl.Int64, "is not a valid Int64", id="a list"),
     ],
 )
 def test_value_that_would_be_changed_stops_the_job_in_plain_words(

@@ -53,7 +53,7 @@ def test_partition_without_usable_rows_holds_the_watermark_for_idle_after_and_is
             assert (harness.watermark["s"] == harness.now_ms) == (second >= 10)
     assert [notice.category for notice in notices] == [BarrenPartitionWarning]
     assert "[PARTITION_UNUSABLE]" in str(notices[0].message)
-    assert "of stream `s`, `1` brought none for 10s" in str(notices[0].message)
+    assert "stream `s` had no row with an event time for 10s in partition `1`" in str(notices[0].message)
     assert harness.output("seconds").height == 11
 
 

@@ -68,7 +68,7 @@ class CollectSet(ColumnAggregate):
     def _checked(self, schema: pl.Schema) -> pl.DataType:
         dtype = self.input_type(schema)
         if not is_ordered(dtype):
-            raise self.unsuitable(dtype, wants="values that have an order")
+            raise self.unsuitable(dtype, wants="orderable values")
         return dtype
 
 

@@ -51,7 +51,7 @@ class Min(ColumnAggregate):
     def output_type(self, schema: pl.Schema) -> pl.DataType:
         dtype = self.input_type(schema)
         if not is_ordered(dtype):
-            raise self.unsuitable(dtype, wants="values that have an order")
+            raise self.unsuitable(dtype, wants="orderable values")
         return dtype
 
     def partial(self, alias: str) -> list[pl.Expr]:

@@ -42,7 +42,7 @@ class Top(Aggregate):
     def output_type(self, schema: pl.Schema) -> pl.DataType:
         by = input_type(self.by, schema, reader=self.describe())
         if not is_ordered(by):
-            wants = "a `by` that has an order"
+            wants = "an orderable `by`"
             raise refuse("AGGREGATE_INPUT_TYPE", aggregate=self.describe(), wants=wants, got=by)
         if self.column is not None:
             return pl.List(input_type(self.column, schema, reader=self.describe()))

@@ -128,7 +128,7 @@ class Accumulated(ColumnAggregate):
         try:
             self._column("", [result])
         except _MISTYPED as error:
-            cause = f"its result is not of the class's `output`, {self._output()}: {error}"
+            cause = f"its result does not match the class's `output`, {self._output()}: {error}"
             raise _FailedError("result", cause) from error
 
     def _added(self, user: Accumulator, values: list[Any]) -> bytes:
@@ -147,7 +147,7 @@ class Accumulated(ColumnAggregate):
         try:
             return pickle.dumps(acc, protocol=_PROTOCOL)
         except (pickle.PicklingError, TypeError, AttributeError) as error:
-            raise _FailedError("add", f"its accumulation cannot be pickled: {error}") from error
+            raise _FailedError("add", f"the accumulator cannot be pickled: {error}") from error
 
     def _user(self) -> Accumulator:
         try:

@@ -96,28 +96,28 @@ def mqtt_bridge(
     host, port = _address(broker, _TLS_PORT if uses_tls else _PORT)
     filters = (topics,) if isinstance(topics, str) else tuple(topics)
     if not filters:
-        raise _unusable("topic", "one filter or more", "none", "try 'sensors/#'")
+        raise _unusable("topic", "at least one filter", "none", "try 'sensors/#'")
     for each in filters:
         _check_filter(each)
     if qos not in (0, 1):
         raise _unusable(
             "qos",
-            "1, or 0 for topics whose loss does not matter",
+            "1, or 0 if messages may be lost",
             qos,
-            "with 2 the client would take a message over before it is written; what is published with 2 arrives by 1",
+            "use 1: messages published with QoS 2 arrive with QoS 1",
         )
     if version not in VERSIONS:
-        raise _unusable("version", " or ".join(VERSIONS), repr(version), "leave it out for 5")
+        raise _unusable("version", " or ".join(VERSIONS), repr(version), "omit it to use 5")
     if not 1 <= max_batch <= _MOST_UNACKNOWLEDGED:
-        raise _unusable("max_batch", f"1 to {_MOST_UNACKNOWLEDGED}", max_batch, "leave it out for 1000")
+        raise _unusable("max_batch", f"1 to {_MOST_UNACKNOWLEDGED}", max_batch, "omit it to use 1000")
     if password is not None and not isinstance(password, Secret):
         raise refuse("SECRET_EXPECTED", what="password")
     if password is not None and username is None:
-        raise _unusable("password", "given together with a username", "it alone", "give the username, too")
+        raise _unusable("password", "given together with a username", "a password alone", "give the username as well")
     target = _target(to)
     if partitions is not None and (partitions < 1 or isinstance(target, KafkaPlace)):
         given = partitions if partitions < 1 else f"{partitions} for Kafka"
-        raise _unusable("partitions", "1 or more, and of a log", given, "leave it out for one a topic")
+        raise _unusable("partitions", "1 or more, for a log only", given, "omit it to have one per topic")
     return MqttBridge(
         host=host,
         port=port,
@@ -164,7 +164,7 @@ def _check_filter(topic: str) -> None:
     if not is_right:
         raise _unusable(
             "topic",
-            "a filter whose `+` are whole levels and `#` the last",
+            "a filter in which `+` is a whole level and `#` the last",
             repr(topic),
             "try 'sensors/+/temp'",
         )
@@ -183,7 +183,7 @@ def _target(to: str | os.PathLike[str]) -> str | KafkaPlace:
 def _client_id(given: str | None, topics: tuple[str, ...], to: str | KafkaPlace) -> str:
     if given is not None:
         if not given or len(given.encode("utf-8", "surrogatepass")) > _LONGEST or "\x00" in given:
-            raise _unusable("client_id", "a name that stays the same", repr(given), "leave it out to have one made")
+            raise _unusable("client_id", "a stable name", repr(given), "omit it to have one generated")
         return given
     # 23 characters, which is what every broker of MQTT 3.1.1 must take.
     told_apart_by = "\n".join([*sorted(topics), str(to)])

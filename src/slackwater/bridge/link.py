@@ -96,8 +96,8 @@ class Link:
         if self.lost is None:
             self._client.loop_misc()
         if self.lost is None and not self.is_answered and time.monotonic() - self._began > _ANSWER_S:
-            hint = " (one that knows MQTT 3.1.1 alone may be silent: --mqtt-version 3.1.1)"
-            self._end(f"no answer in {_ANSWER_S:g} s{hint if self._definition.version == '5' else ''}")
+            hint = " (a broker that supports only MQTT 3.1.1 may not respond: try --mqtt-version 3.1.1)"
+            self._end(f"no response in {_ANSWER_S:g} s{hint if self._definition.version == '5' else ''}")
 
     def acknowledge(self, message: Message) -> bool:
         """Tell the broker that a message is safe; False if it did not come by this connection, or came once more.
@@ -176,9 +176,7 @@ class Link:
     def _connected(self, _client: object, _data: object, flags: Any, reason: Any, _properties: object) -> None:  # noqa: ANN401  paho's
         if reason.is_failure:
             is_version = reason.value == _OTHER_VERSION and self._definition.version == "5"
-            remedy = (
-                "use --mqtt-version 3.1.1" if is_version else "check username, password, client id and what they may do"
-            )
+            remedy = "use --mqtt-version 3.1.1" if is_version else "check username, password, client id and permissions"
             self.refusal, self.may_retry = self._refused("connect", reason, remedy), True
             self._end(str(reason))
             return
@@ -200,7 +198,7 @@ class Link:
     def _subscribed(self, _client: object, _data: object, _mid: int, reasons: list[Any], _properties: object) -> None:
         for topic, reason in zip(self._definition.topics, reasons, strict=True):
             if reason.value < self._definition.qos or reason.value >= _IS_FAILURE:
-                remedy = "check what the user may read, or ask for less with --qos 0, which may lose messages"
+                remedy = "check the user's permissions, or use --qos 0, which may lose messages"
                 self.refusal = self._refused(f"subscribe to {topic} with QoS {self._definition.qos}", reason, remedy)
                 self._end(str(reason))
                 return
@@ -208,7 +206,7 @@ class Link:
 
     def _disconnected(self, _client: object, _data: object, _flags: object, reason: Any, _properties: object) -> None:  # noqa: ANN401  paho's
         if reason.value == _TAKEN_OVER:
-            remedy = "stop the other one, or give each its own --client-id"
+            remedy = "stop the other client, or give each its own --client-id"
             self.refusal = self._refused(f"stay connected as {self._definition.client_id}", reason, remedy)
         self._end(str(reason))
 

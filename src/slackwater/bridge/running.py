@@ -200,7 +200,7 @@ class RunningBridge:
 
     def _arrive(self, link: Link) -> None:
         definition = self._definition
-        kind = "the session that the broker kept" if link.is_resumed else "a new session"
+        kind = "resuming its session" if link.is_resumed else "a new session"
         self._on_notice(f"connected to {definition.broker} as {definition.client_id}, {kind}")
         self._was_up, self._failures, self._judged = True, 0, link
         # A session that is resumed has its subscriptions; asking again would bring retained messages again.

@@ -58,7 +58,7 @@ def _check(path: Path, checkpoint: Path) -> None:
             shaped(json.loads(first), dict)
             return
         if re.fullmatch(r"v\d+", first) is None:
-            raise ValueError("it is empty" if not first else "it does not begin with a version")
+            raise ValueError("it is empty" if not first else "it does not start with a version")
         for line in lines:
             if line.startswith("{"):
                 json.loads(line)

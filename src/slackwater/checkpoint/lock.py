@@ -74,7 +74,7 @@ class Owner:
 
     def __str__(self) -> str:
         if not self.pid:
-            return "a driver that its lock, which is damaged, does not name"
+            return "an unknown driver (its lock file is damaged)"
         return f"process {self.pid} of {self.user} on {self.host}"
 
 
@@ -102,7 +102,7 @@ class Lease:
         if newest == self.epoch:
             return None
         if newest < self.epoch:
-            return fault("CHECKPOINT_LOST", path=self.path, how="its lock was deleted")
+            return fault("CHECKPOINT_LOST", path=self.path, how="its lock file was deleted")
         owner = Owner.read(lock_folder(self.path) / str(newest))
         return fault("CHECKPOINT_LOST", path=self.path, how=f"{owner} took it over at {owner.since}")
 

@@ -79,7 +79,7 @@ def _read(path: Path) -> AvroType | pl.Schema:
         if path.suffix == ".avsc" or text.lstrip().startswith(("{", "[", '"')):
             return read_schema(text)
     except (OSError, UnicodeDecodeError) as error:
-        raise refuse("SCHEMA_FILE", path=path, cause=getattr(error, "strerror", None) or "no UTF-8") from None
+        raise refuse("SCHEMA_FILE", path=path, cause=getattr(error, "strerror", None) or "not UTF-8") from None
     except AvroSchemaError as error:
         raise refuse("AVRO_SCHEMA", problem=f"{error.problem} in `{path}`", remedy=error.remedy) from None
     return as_schema(text)

@@ -70,7 +70,7 @@ def _of_folder(folder: Path) -> pl.LazyFrame:
 
 def _parts(folder: Path) -> list[Path]:
     if not folder.is_dir():
-        raise fault("DEAD_LETTERS_NOWHERE", path=folder, found="no folder")
+        raise fault("DEAD_LETTERS_NOWHERE", path=folder, found="not a folder")
     parts = part_files(folder)
     if not parts and not (folder / OWNER).exists():
         raise fault("DEAD_LETTERS_NOWHERE", path=folder, found="a folder without batches")

@@ -78,7 +78,7 @@ def repair_letters(letters: pl.DataFrame, repair: Repair) -> Repaired:
             kept.append(number)
             payloads.append(payload)
         elif payload is not None:
-            why = f"the repair returned {type(payload).__name__}; it must return bytes, or None to leave the letter"
+            why = f"the repair returned {type(payload).__name__}; it must return bytes, or None to skip the letter"
             left.append(Left(id=letter["id"], why=why))
     mended = letters[kept].with_columns(payload=pl.Series(payloads, dtype=pl.Binary))
     return Repaired(letters=mended, declined=letters.height - len(kept) - len(left), left=tuple(left))

@@ -114,7 +114,7 @@ def _content(payload: bytes) -> tuple[str, Iterator[str]]:
     try:
         text = payload.decode()
     except UnicodeDecodeError:
-        return "no UTF-8", _hex_dump(payload)
+        return "not UTF-8", _hex_dump(payload)
     try:
         # Numbers stay as they are written: one that was too large is why the letter is here.
         value = json.loads(

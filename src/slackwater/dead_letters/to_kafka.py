@@ -72,7 +72,7 @@ class RetriesToTopic(RetryTarget):
         since = {int(number): end for number, end in intent.facts["ends"].items()}
         gone = [number for number, begin in begins_of(self.topic).items() if begin > since.get(number, begin)]
         if gone:
-            raise UnsureError(f"partition {gone[0]} does not reach back to offset {since[gone[0]]} any more")
+            raise UnsureError(f"partition {gone[0]} no longer has offset {since[gone[0]]}")
         self._await_others()
         ours = f"/{intent.batch}".encode()
         return any(_retry_id(message).endswith(ours) for message in read_topic(self.topic, since))
@@ -112,7 +112,7 @@ class RetriesToTopic(RetryTarget):
         high, patience = high_ends_of(self.topic), time.monotonic() + _PATIENCE_S
         while any(ends_of(self.topic).get(number, 0) < end for number, end in high.items()):
             if time.monotonic() > patience:
-                raise UnsureError("somebody else's transaction is open there; try again when it has ended")
+                raise UnsureError("another transaction is open on the topic; try again when it has finished")
             time.sleep(_POLL_S)
 
 

@@ -25,7 +25,7 @@ from slackwater.sinks.files import OWNER
 from slackwater.sources.log.listing import list_log
 from slackwater.sources.log.writing import _DIGITS, _NO_LINKS, _check_partition, _Partition
 
-_NEVER: Final = "a line of a log cannot hold"
+_NEVER: Final = "a log line cannot hold"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,7 @@ class RetriesToLog(RetryTarget):
     def check(self) -> None:
         """Refuse what is no log, or one of another kind: letters would vanish there."""
         if not self.folder.is_dir():
-            raise fault("RETRY_TARGET", path=self.folder, found="no folder")
+            raise fault("RETRY_TARGET", path=self.folder, found="not a folder")
         if (self.folder / OWNER).exists():
             raise fault("RETRY_TARGET", path=self.folder, found="the folder of a files sink")
         if any(file.path.endswith(".parquet") for file in list_log(self.folder)):
@@ -50,9 +50,9 @@ class RetriesToLog(RetryTarget):
             pl.when(payload.is_null())
             .then(pl.lit(f"{_NEVER} a record without a payload"))
             .when(payload.bin.contains(b"\n"))
-            .then(pl.lit(f"{_NEVER} a newline; take it out by --repair, or send to Kafka"))
+            .then(pl.lit(f"{_NEVER} a newline; remove it with --repair, or send to Kafka"))
             .when(payload.bin.ends_with(b"\r"))
-            .then(pl.lit(f"{_NEVER} a carriage return at its end; take it out by --repair, or send to Kafka"))
+            .then(pl.lit(f"{_NEVER} a carriage return at its end; remove it with --repair, or send to Kafka"))
             .when(pl.col("partition").is_in(_impossible(letters["partition"])))
             .then(pl.format("a log cannot have a partition `{}`; send to Kafka", "partition"))
         )
@@ -79,7 +79,7 @@ class RetriesToLog(RetryTarget):
         """Return whether the prepared file has got a second name, one of the log's."""
         prepared = self._prepared(intent)
         if not self.folder.is_dir():
-            raise UnsureError(f"{self.folder} is not there")
+            raise UnsureError(f"{self.folder} does not exist")
         if not prepared.exists():
             return False  # it goes only when the ledger has said what became of it, so it never was there
         in_log = (path for path in prepared.parent.iterdir() if path.name[0] not in {".", "_"})

@@ -104,13 +104,13 @@ class _Parser:
         elif token.kind == "word":
             name = token.text
         else:
-            raise self._wrong(f"`{token.text}` where a column's name belongs", "write `name type`", token)
+            raise self._wrong(f"`{token.text}` where a column name is expected", "write `name type`", token)
         self._accept(":")
         dtype = self._type(name)
         if self._accept_word("not") and not self._accept_word("null"):
             raise self._wrong(f"`not` before `{self._peek().text}`", "write NOT NULL")
         if self._accept_word("comment") and self._take().kind != "text":
-            raise self._wrong("a comment without quotes", "write COMMENT 'words'")
+            raise self._wrong("a comment without quotes", "write COMMENT 'text'")
         return name, dtype
 
     def _type(self, name: str) -> pl.DataType:
@@ -150,13 +150,13 @@ class _Parser:
     def _number(self) -> int:
         token = self._take()
         if not (token.text.isascii() and token.text.isdigit() and len(token.text) <= len("2147483647")):
-            raise self._wrong(f"`{token.text}` where a number belongs", "write for example decimal(10,2)", token)
+            raise self._wrong(f"`{token.text}` where a number is expected", "write, for example, decimal(10,2)", token)
         return int(token.text)
 
     def _nested(self, word: str, token: _Token) -> pl.DataType:
         self.depth += 1
         if self.depth > _MAX_NESTING:
-            raise self._wrong(f"more than {_MAX_NESTING} types inside one another", "declare fewer levels", token)
+            raise self._wrong(f"more than {_MAX_NESTING} levels of nested types", "declare fewer levels", token)
         build: dict[str, Callable[[], pl.DataType]] = {
             "array": lambda: pl.List(self._type("an array's items")),
             "map": self._map,
@@ -197,7 +197,7 @@ class _Parser:
 
     def _expect(self, mark: str) -> None:
         if not self._accept(mark):
-            raise self._wrong(f"`{self._peek().text}` where `{mark}` belongs", "close what was opened")
+            raise self._wrong(f"`{self._peek().text}` where `{mark}` belongs", "close the bracket")
 
     def _wrong(self, problem: str, remedy: str, token: _Token | None = None) -> Exception:
         return _unreadable(self.text, (token or self._peek()).at, problem, remedy)

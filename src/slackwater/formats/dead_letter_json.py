@@ -60,7 +60,7 @@ def _decoded(values: pl.Series) -> pl.DataFrame:
     texts = values.cast(pl.String).str.strip_chars()
     # Polars reads all values as one list, in which an empty one would be no item and `{},{}` two.
     if not (texts.str.starts_with("{") & texts.str.ends_with("}")).fill_null(value=False).all():
-        raise pl.exceptions.ComputeError("no JSON object")
+        raise pl.exceptions.ComputeError("not a JSON object")
     fields = texts.str.json_decode(_WRITTEN).struct.unnest()
     if fields.height != len(values):
         raise pl.exceptions.ComputeError("more than one JSON object")

@@ -46,7 +46,7 @@ def to_line(record: Record) -> bytes:
     except (TypeError, ValueError) as error:
         raise refuse(
             "LOG_RECORD",
-            rule="a record must consist of values that JSON can hold",
+            rule="a record must contain only values that JSON can represent",
             got=f"{error} in {record!r:.100}",
             remedy="convert them, or write the line yourself and append it as a string",
         ) from error
@@ -101,4 +101,4 @@ def _plain(value: object) -> object:
         return base64.b64encode(value).decode()
     if isinstance(value, Decimal) and Decimal(repr(float(value))) == value:
         return float(value)
-    raise TypeError(f"{type(value).__name__} {value!r:.40} has no exact JSON")
+    raise TypeError(f"{type(value).__name__} {value!r:.40} has no exact JSON representation representation")

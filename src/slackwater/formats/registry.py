@@ -119,7 +119,7 @@ class Registry:
                 body["references"] = [asdict(reference) for reference in references]
             answer = self._ask(path, set(), body=body)
             if answer is None or type(answer.get("id")) is not int or not 0 <= answer["id"] <= _LARGEST_ID:
-                raise self._strange(path, "an answer without an id")
+                raise self._strange(path, "a response without an id")
             _registered[key] = int(answer["id"])
         return _registered[key]
 
@@ -153,7 +153,7 @@ class Registry:
                 version=answer.get("version"),
             )
         except (KeyError, TypeError, ValueError) as error:
-            raise self._strange(path, f"an answer without a schema ({type(error).__name__} {error})") from None
+            raise self._strange(path, f"a response without a schema ({type(error).__name__} {error})") from None
 
     def _ask(self, path: str, missing: set[int], body: dict[str, Any] | None = None) -> dict[str, Any] | None:
         """Return the registry's answer, or None if it says that there is no such thing; try again for a while."""
@@ -180,7 +180,7 @@ class Registry:
         except (ValueError, RecursionError):
             answer = None
         if not isinstance(answer, dict):
-            raise self._strange(path, f"HTTP {status} and no JSON object")
+            raise self._strange(path, f"HTTP {status} without a JSON object")
         if status == _NOT_FOUND and answer.get("error_code") in missing:
             return None
         if writes and status == _CONFLICT:

@@ -108,15 +108,15 @@ def _declared(name: object, given: Any) -> pl.DataType:  # noqa: ANN401  users m
     try:
         dtype = pl.Schema({"given": given})["given"]
     except (TypeError, ValueError) as error:
-        raise _unusable(name, repr(given), "use a whole Polars type, as in pl.List(pl.String)") from error
+        raise _unusable(name, repr(given), "use a complete Polars type, as in pl.List(pl.String)") from error
     if isinstance(dtype, pl.Map | pl.List | pl.Struct):
         _check_inner(name, dtype)
     elif isinstance(dtype, pl.Datetime) and dtype.time_zone not in {None, "UTC"}:
-        raise _unusable(name, str(dtype), "times are in UTC; convert them where they are shown")
+        raise _unusable(name, str(dtype), "times are in UTC; convert them for display")
     elif isinstance(dtype, _UNDECLARABLE):
         raise _unusable(name, str(dtype), "use pl.String")
     elif not isinstance(dtype, (*_PLAIN, pl.Datetime, pl.Decimal)):
-        raise _unusable(name, str(dtype), "use a type that Spark has as well")
+        raise _unusable(name, str(dtype), "use a type that Spark supports")
     return normal_type(dtype)
 
 
@@ -166,7 +166,7 @@ def _arrow_type(dtype: pl.DataType, name: str) -> pa.DataType:
 def _plain(dtype: pl.DataType, name: str) -> tuple[str, pa.DataType]:
     known = _PLAIN.get(type(dtype))
     if known is None:
-        raise _unusable(name, str(dtype), "cast it to a type that Spark has as well")
+        raise _unusable(name, str(dtype), "cast it to a type that Spark supports")
     return known
 
 

@@ -23,13 +23,13 @@ class Texts:
 
 
 def to_texts(payload: pl.Series, *, max_bytes: int) -> Texts:
-    """Return a column of bytes as text; what is null, longer than `max_bytes` or no UTF-8 is a flaw."""
+    """Return a column of bytes as text; what is null, longer than `max_bytes` or not UTF-8 is a flaw."""
     flaws: dict[int, Flaw] = {}
     sizes = payload.bin.size()
     for at in sizes.is_null().arg_true() if sizes.null_count() else ():
         flaws[at] = Flaw(reason="empty_record", message="the record has no payload")
     for at in (sizes > max_bytes).arg_true():
-        words = f"a record may have {max_bytes} bytes; got {sizes[at]}"
+        words = f"a record may have at most {max_bytes} bytes; got {sizes[at]}"
         flaws[at] = Flaw(reason="too_long", message=words)
     if not flaws:
         try:
@@ -48,7 +48,7 @@ def to_texts(payload: pl.Series, *, max_bytes: int) -> Texts:
 
 
 def _not_utf8(payload: pl.Series) -> dict[int, Flaw]:
-    """Return the records that are no UTF-8; only those with a byte beyond ASCII are looked at."""
+    """Return the records that are not UTF-8; only those with a byte beyond ASCII are looked at."""
     flaws = {}
     plain = payload.rechunk().to_arrow()
     _, offsets, values = plain.buffers()

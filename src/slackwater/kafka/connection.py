@@ -159,7 +159,7 @@ def _pem(path: str) -> str:
 def _check_readable(path: str) -> None:
     """Refuse a file that is not there: the client's own words would be about the cluster."""
     if not os.access(path, os.R_OK):
-        cause = "it cannot be read" if Path(path).exists() else "there is no such file"
+        cause = "it cannot be read" if Path(path).exists() else "no such file"
         raise fault("KAFKA_PEM", path=path, cause=cause)
 
 

@@ -139,7 +139,7 @@ def _seen_types(folder: str | Path, records: list[dict[str, object]], needed: li
 
 
 def _sample(files: list[LogFile]) -> list[dict[str, object]]:
-    """Return the first records of the first file that has any; what is no JSON object is left out."""
+    """Return the first records of the first file that has any; what is not a JSON object is left out."""
     for file in files:
         for piece in read_file(file.path, length=file.length, modified_ms=file.modified_ms, kind="json"):
             records = [_object(line) for line in piece.frame["__payload"].head(_SAMPLE).to_list()]

@@ -18,8 +18,8 @@ DEFAULT_TARGET: Final = 0.99
 QUANTILES: Final = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
 _RUNGS: Final = 8
 _FILE_TIMES: Final = (
-    "its files were most likely copied without their times: copy them again with `cp -p` or `rsync -t`, or measure "
-    "the log without max_ahead"
+    "its files were probably copied without their modification times: copy them again with `cp -p` or `rsync -t`, "
+    "or measure the log without max_ahead"
 )
 
 

@@ -72,7 +72,7 @@ def _output(output: OutputPlan, indent: str, label: str) -> list[str]:
         promise = "" if str(sink).startswith("dropped") else f"   {sink.promise}"
         lines.append(f"{indent}→ {label} {output.name}: {sink}{promise}")
         lines += [f"{indent}    chosen: {words}"] if (words := sink.chosen()) else []
-    return lines or [f"{indent}→ {label} {output.name}: goes on to the next step"]
+    return lines or [f"{indent}→ {label} {output.name}: feeds the next step"]
 
 
 def _op(op: RowOp) -> str:

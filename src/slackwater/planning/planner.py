@@ -284,7 +284,7 @@ def _check_apart(mine: tuple[str, str], other: tuple[str, str]) -> None:
         raise refuse("SINK_SHARED", place=mine[0], first=first, second=second)
     if is_inside or is_around:
         (inner, who), (outer, whose) = (mine, other) if is_inside else (other, mine)
-        how = "is the folder" if is_inside and is_around else "lies in"
+        how = "is the same folder as" if is_inside and is_around else "is inside"
         raise refuse("FOLDERS_NESTED", inner=inner, who=who, how=how, outer=outer, other=whose)
 
 

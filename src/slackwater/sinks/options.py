@@ -21,7 +21,7 @@ def bad_option(sink: str, what: str, *, rule: str, got: str, remedy: str) -> Def
 def check_delivery(sink: str, delivery: object) -> None:
     """Refuse a promise that no sink makes."""
     if delivery not in _DELIVERIES:
-        rule, remedy = f"one of {', '.join(_DELIVERIES)}", "leave it out for exactly once"
+        rule, remedy = f"one of {', '.join(_DELIVERIES)}", "omit it to use exactly once"
         raise bad_option(sink, "delivery", rule=rule, got=repr(delivery), remedy=remedy)
 
 
@@ -29,7 +29,7 @@ def check_flags(sink: str, **flags: object) -> None:
     """Refuse what only looks like yes or no: the text "no" would count as yes."""
     for what, given in flags.items():
         if not isinstance(given, bool):
-            remedy = f"write {what}=True, or leave it out"
+            remedy = f"write {what}=True, or omit it"
             raise bad_option(sink, what, rule="True or False", got=repr(given), remedy=remedy)
 
 
@@ -40,7 +40,7 @@ def column_names(sink: str, what: str, given: object) -> tuple[str, ...]:
     names = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, list | tuple) else (None,)
     texts = tuple(name for name in names if isinstance(name, str) and name)
     if len(texts) < len(names) or len(set(texts)) < len(texts):
-        rule, remedy = "a column's name, or a list of names that differ", "name columns of the output, each once"
+        rule, remedy = "a column name, or a list of distinct names", "name columns of the output, each once"
         raise bad_option(sink, what, rule=rule, got=repr(given), remedy=remedy)
     return texts
 

@@ -87,9 +87,9 @@ def report_strays(plan: Plan, found: Unread, reported: set[str]) -> None:
 def _why(file: str, root: str) -> tuple[str, str]:
     """Return why a file of the log `root` is never read, and what to do."""
     if any(map(is_passed_over, Path(file.removeprefix(shown(root))).parts)):
-        return "name begins with `_`", "rename it"
+        return "name starts with `_`", "rename it"
     if Path(file).is_symlink() and not Path(file).exists():
-        return "link leads nowhere", "put back what it leads to, or remove it"
+        return "broken link", "restore its target, or remove it"
     return "changed after it was read", "write new records to new files, with other names"
 
 

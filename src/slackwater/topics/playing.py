@@ -85,7 +85,7 @@ def play(
     unsure = sending.finish()
     stopped = is_stopping()
     if sending.failed or (unsure and not stopped):
-        cause = sending.failed[0] if sending.failed else f"nothing of {unsure:,} records for {_TIMEOUT_S:.0f} s"
+        cause = sending.failed[0] if sending.failed else f"no ack of {unsure:,} records for {_TIMEOUT_S:.0f} s"
         raise fault(
             "PLAY_UNDELIVERED",
             delivered=f"{sending.delivered:,} records",

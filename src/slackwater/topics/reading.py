@@ -112,5 +112,5 @@ def _until_ends(consumer: Any, ends: dict[Place, int], presence: Presence) -> It
 
 def _silence(presence: Presence) -> RunError:
     if presence.is_away:
-        return fault("KAFKA_UNREACHABLE", servers=presence.connection, cause="all its brokers are away")
+        return fault("KAFKA_UNREACHABLE", servers=presence.connection, cause="all its brokers are down")
     return fault("KAFKA_REFUSED", servers=presence.connection, cause=f"no records for {_TIMEOUT_S:.0f} s")

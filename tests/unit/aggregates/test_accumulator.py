@@ -82,7 +82,7 @@ def test_error_of_a_method_names_class_and_method(method: str) -> None:
 
 def test_result_of_another_type_than_declared_is_named() -> None:
     cls = type("Mistyped", (Joined,), {"output": pl.Int64})
-    with pytest.raises(RunError, match=r"method `result` of accumulator class Mistyped.*not of the class's `output`"):
+    with pytest.raises(RunError, match=r"method `result` of .* class Mistyped.*does not match the class's `output`"):
         run(cls)
 
 

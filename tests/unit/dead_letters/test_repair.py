@@ -66,7 +66,7 @@ def test_letter_that_cannot_be_repaired_is_left_and_the_others_go_on() -> None:
     assert done.exit_code == 1
     assert "1 left by the repair\n2 cannot be sent:\n" in done.stdout
     assert f"  {ids()[1]}: the repair raised ValueError: beyond repair\n" in done.stdout
-    words = "the repair returned str; it must return bytes, or None to leave the letter"
+    words = "the repair returned str; it must return bytes, or None to skip the letter"
     assert f"  {ids()[2]}: {words}\n" in done.stdout
     assert lines() == [b'{"id": 0}', b'{"id": 4}']
 
@@ -103,7 +103,7 @@ def test_letter_without_a_payload_can_be_repaired() -> None:
 @pytest.mark.parametrize(
     "name, code, words",
     [
-        ("mend.py", "REPAIR_NAME", "got 'mend.py'; try --repair repair.py:mend"),
+        ("mend.py", "REPAIR_NAME", "got 'mend.py'; try --repair repair.py:fix"),
         ("mend.py:", "REPAIR_NAME", "got 'mend.py:'"),
         (":mend", "REPAIR_NAME", "got ':mend'"),
         ("mend.py:mned", "REPAIR_MISSING", "mend.py has no function `mned` (did you mean `mend`?); define it"),

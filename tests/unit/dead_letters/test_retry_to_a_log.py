@@ -229,7 +229,7 @@ def test_log_that_went_away_before_it_could_be_asked_is_a_fault(monkeypatch: pyt
     crash(monkeypatch, "after 4")
     Path("log").rename("away")
     Path("new").mkdir()
-    with pytest.raises(SlackwaterError, match=r"\[RETRY_UNSURE\].* is not there; find out yourself, then add the line"):
+    with pytest.raises(SlackwaterError, match=r"\[RETRY_UNSURE\].* does not exist; find out, then add the line"):
         retry("--to", "new")
     Path("away").rename("log")
     assert retry("--to", "new").exit_code == 0
@@ -238,7 +238,7 @@ def test_log_that_went_away_before_it_could_be_asked_is_a_fault(monkeypatch: pyt
 
 
 def test_place_without_letters_is_told_and_stays_as_it_was() -> None:
-    with pytest.raises(SlackwaterError, match=r"\[DEAD_LETTERS_NOWHERE\].*typo` is no folder"):
+    with pytest.raises(SlackwaterError, match=r"\[DEAD_LETTERS_NOWHERE\].*typo` is not a folder"):
         CliRunner().invoke(dead_letters, ["retry", "typo", "--to", "log", "--yes"], catch_exceptions=False)
     assert not Path("typo").exists()
 
@@ -246,7 +246,7 @@ def test_place_without_letters_is_told_and_stays_as_it_was() -> None:
 def test_one_retry_at_a_time() -> None:
     with (
         open_ledger(Path("dead/_retried.jsonl").absolute()),
-        pytest.raises(SlackwaterError, match=r"\[RETRY_BUSY\] .*_retried.jsonl; wait until it has ended"),
+        pytest.raises(SlackwaterError, match=r"\[RETRY_BUSY\] .*_retried.jsonl; wait until it finishes"),
     ):
         retry()
 
@@ -267,7 +267,7 @@ def test_ledger_may_be_elsewhere() -> None:
 @pytest.mark.parametrize(
     "to, words",
     [
-        ("nowhere", "is no folder; give the log that the pipeline reads"),
+        ("nowhere", "is not a folder; give the log that the pipeline reads"),
         ("dead", "is the folder of a files sink; give"),
         ("typed", "is a log of Parquet files; give"),
     ],
@@ -304,9 +304,9 @@ def test_letters_that_a_line_cannot_hold_are_left_and_reported() -> None:
     done = CliRunner().invoke(dead_letters, ["retry", "odd", "--to", "log", "--yes"])
     assert done.exit_code == 1
     assert "4 cannot be sent:\n" in done.stdout
-    assert f"  {odd[0]}: a line of a log cannot hold a record without a payload\n" in done.stdout
-    assert f"  {odd[1]}: a line of a log cannot hold a newline; take it out by --repair" in done.stdout
-    assert f"  {odd[2]}: a line of a log cannot hold a carriage return at its end" in done.stdout
+    assert f"  {odd[0]}: a log line cannot hold a record without a payload\n" in done.stdout
+    assert f"  {odd[1]}: a log line cannot hold a newline; remove it with --repair" in done.stdout
+    assert f"  {odd[2]}: a log line cannot hold a carriage return at its end" in done.stdout
     assert f"  {odd[4]}: a log cannot have a partition `../../etc`" in done.stdout
     assert records()["phones"][2:] == [b"fine"]
     assert records()[""] == [b"root"]

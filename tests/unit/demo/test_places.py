@@ -117,13 +117,13 @@ def test_place_that_started_by_half_is_stopped_and_its_trouble_is_one_sentence(t
     assert place.calls == ["start", "stop"]
     assert raised.value.code == "DEMO_SINK"
     assert raised.value.message == (
-        "the Noted place that the demo starts must start and answer; it did not: OSError: no more room; "
-        f"look into {tmp_path}, or run the demo without --sink"
+        "the Noted place of the demo must start; it did not: OSError: no more room; "
+        f"check {tmp_path}, or run the demo without --sink"
     )
 
 
 def test_place_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match=r"\[DEMO_SINK\] the Noted place that the demo starts"):
+    with pytest.raises(RunError, match=r"\[DEMO_SINK\] the Noted place of the demo"):
         Noted(folder=tmp_path, fails_at="rows").read()
 
 
@@ -180,7 +180,7 @@ def test_end_of_the_demo_says_how_to_look_again(tmp_path: Path) -> None:
 def test_redis_without_a_program_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, needs: Needs
 ) -> None:
-    needs(importlib.util.find_spec("redis"), "needs the package redis")
+    needs(importlib.util.find_spec("redis"), "requires the package redis")
     monkeypatch.setattr(shutil, "which", lambda _: None)
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     with pytest.raises(RunError) as raised, opened(PLACES["redis"](folder=tmp_path / "redis")):

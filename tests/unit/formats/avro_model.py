@@ -244,7 +244,7 @@ def text(value: bytes) -> str:
     try:
         return value.decode()
     except UnicodeDecodeError:
-        raise BadError("no UTF-8") from None
+        raise BadError("not UTF-8") from None
 
 
 def meant(value: Any, writer: Schema, reader: Schema) -> Any:  # noqa: ANN401, C901, PLR0911  any value

@@ -73,34 +73,34 @@ MONEY = {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2}
     [
         (LONG, None, "empty_record", "the record has no payload"),
         (LONG, b"", "empty_record", "the record has no bytes"),
-        (LONG, b"\x80", "truncated", "field `a`, byte 0: it breaks off"),
+        (LONG, b"\x80", "truncated", "field `a`, byte 0: it is truncated"),
         (LONG, b"\xff" * 10, "malformed", "field `a`, byte 0: a number of more than 64 bits"),
         (LONG, b"\xff" * 9 + b"\x02", "malformed", "field `a`, byte 0: a number of more than 64 bits"),
-        (LONG, b"\x02\x00", "malformed", "byte 1: more bytes after the last field"),
+        (LONG, b"\x02\x00", "malformed", "byte 1: extra bytes after the last field"),
         (of("int"), zigzag(2**31), "malformed", "field `a`, byte 0: an int of more than 32 bits"),
         (of("boolean"), b"\x02", "malformed", "field `a`, byte 0: neither true (1) nor false (0)"),
-        (of("double"), b"\x00" * 7, "truncated", "field `a`, byte 0: it breaks off"),
-        (STRING, b"\x06ab", "truncated", "field `a`, byte 1: it breaks off"),
+        (of("double"), b"\x00" * 7, "truncated", "field `a`, byte 0: it is truncated"),
+        (STRING, b"\x06ab", "truncated", "field `a`, byte 1: it is truncated"),
         (STRING, b"\x01", "malformed", "field `a`, byte 0: a negative length"),
-        (STRING, zigzag(2**62) + b"ab", "truncated", "field `a`, byte 10: it breaks off"),
-        (STRING, b"\x04\xc3\x28", "invalid_utf8", "field `a`, byte 1: a text that is no UTF-8"),
-        (of("long", "string"), b"\x00\x02\xff", "invalid_utf8", "field `b`, byte 2: a text that is no UTF-8"),
-        (ENUM, b"\x04", "malformed", "field `a`, byte 0: its type has 2 symbols, and this is none of them"),
-        (ENUM, b"\x01", "malformed", "field `a`, byte 0: its type has 2 symbols, and this is none of them"),
+        (STRING, zigzag(2**62) + b"ab", "truncated", "field `a`, byte 10: it is truncated"),
+        (STRING, b"\x04\xc3\x28", "invalid_utf8", "field `a`, byte 1: text that is not UTF-8"),
+        (of("long", "string"), b"\x00\x02\xff", "invalid_utf8", "field `b`, byte 2: text that is not UTF-8"),
+        (ENUM, b"\x04", "malformed", "field `a`, byte 0: its type has 2 symbols, and this is not one of them"),
+        (ENUM, b"\x01", "malformed", "field `a`, byte 0: its type has 2 symbols, and this is not one of them"),
         (
             of(["null", "long"]),
             b"\x04\x00",
             "malformed",
-            "field `a`, byte 0: its type has 2 branches, and this is none",
+            "field `a`, byte 0: its type has 2 branches, and this is not one of them",
         ),
-        (LONGS, b"\x04\x02", "truncated", "field `a`, byte 0: it breaks off"),
-        (LONGS, zigzag(2**40) + b"\x02\x00", "truncated", "field `a`, byte 0: it breaks off"),
-        (LONGS, zigzag(-(2**63)) + b"\x02\x02\x00", "truncated", "field `a`, byte 0: it breaks off"),
+        (LONGS, b"\x04\x02", "truncated", "field `a`, byte 0: it is truncated"),
+        (LONGS, zigzag(2**40) + b"\x02\x00", "truncated", "field `a`, byte 0: it is truncated"),
+        (LONGS, zigzag(-(2**63)) + b"\x02\x02\x00", "truncated", "field `a`, byte 0: it is truncated"),
         (LONGS, b"\x01\x01\x02\x00", "malformed", "field `a`, byte 0: a block of negative size"),
-        (LONGS, b"\x01\x40\x02\x00", "truncated", "field `a`, byte 0: it breaks off"),
-        (LONGS, b"\x02\x02", "truncated", "field `a`, byte 2: it breaks off"),
-        (MAP, b"\x04\x02k\x02\x02k\x04\x00", "malformed", "field `a`, byte 1: a key that is there twice"),
-        (MAP, b"\x02\x02\xff\x02\x00", "invalid_utf8", "field `a`, byte 2: a text that is no UTF-8"),
+        (LONGS, b"\x01\x40\x02\x00", "truncated", "field `a`, byte 0: it is truncated"),
+        (LONGS, b"\x02\x02", "truncated", "field `a`, byte 2: it is truncated"),
+        (MAP, b"\x04\x02k\x02\x02k\x04\x00", "malformed", "field `a`, byte 1: a duplicate key"),
+        (MAP, b"\x02\x02\xff\x02\x00", "invalid_utf8", "field `a`, byte 2: text that is not UTF-8"),
         (of(DAY), zigzag(2**31 - 1), "out_of_range", "field `a`, byte 0: a day outside the years 1 to 9999"),
         (of(MILLIS), zigzag(2**63 - 1), "out_of_range", "field `a`, byte 0: a time outside the years 1 to 9999"),
         (of(MILLIS), zigzag(-62_135_596_800_001), "out_of_range", "field `a`, byte 0: a time outside the years"),
@@ -108,7 +108,7 @@ MONEY = {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2}
         (of(MONEY), b"\x04\x27\x10", "out_of_range", "field `a`, byte 1: more digits than decimal(4,2) has"),
         (of(MONEY), zigzag(65) + b"\0" * 65, "out_of_range", "field `a`, byte 2: more digits than decimal(4,2) has"),
         (of(MONEY), zigzag(17) + b"\x01" + b"\0" * 16, "out_of_range", "field `a`, byte 1: more digits"),
-        (of(MONEY), b"\x00", "malformed", "field `a`, byte 1: a decimal of no bytes"),
+        (of(MONEY), b"\x00", "malformed", "field `a`, byte 1: an empty decimal"),
     ],
 )
 def test_bad_bytes_of_every_kind_have_their_reason_their_field_and_their_byte(
@@ -236,7 +236,7 @@ def test_a_null_record_within_a_list_stays_null() -> None:
 def test_what_is_longer_than_allowed_is_not_looked_into() -> None:
     form = avro(TICK, max_bytes=20)
     decoded = decode(form, tick(1), tick(1, key=b"x" * 30))
-    assert decoded.bad.rows() == [(1, "too_long", "a record may have 20 bytes; got 40")]
+    assert decoded.bad.rows() == [(1, "too_long", "a record may have at most 20 bytes; got 40")]
 
 
 def test_a_sliced_column_is_decoded_like_any_other() -> None:
@@ -291,6 +291,6 @@ def test_threads_decode_side_by_side() -> None:
 
 @pytest.mark.parametrize("limit", [0, True, 1 << 27, "1"])
 def test_unusable_limits_are_refused(limit: Any) -> None:  # noqa: ANN401
-    with pytest.raises(DefinitionError, match="`max_bytes` of a format must be a whole number from 1") as caught:
+    with pytest.raises(DefinitionError, match="format option `max_bytes` must be a whole number from 1") as caught:
         avro(TICK, max_bytes=limit)
     assert caught.value.code == "FORMAT_LIMIT"

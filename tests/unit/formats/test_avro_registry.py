@@ -120,7 +120,7 @@ def test_a_record_is_read_the_same_alone_as_among_others(
         (b"", "empty_record", "the record has no bytes"),
         (b"{}", "malformed", "a record in Confluent's wire format begins with byte 0x00; got 0x7b"),
         (b"\x00\x00\x00", "truncated", "a record in Confluent's wire format begins with 5 bytes; got 3"),
-        (framed(1, b""), "truncated", "field `id`, byte 5: it breaks off"),
+        (framed(1, b""), "truncated", "field `id`, byte 5: it is truncated"),
         (framed(77, b"abc"), "unknown_schema", "schema 77 is not in http://127.0.0.1:"),
         (framed(2**32 - 1, b"abc"), "unknown_schema", "schema 4294967295 is not in http://127.0.0.1:"),
     ],
@@ -277,7 +277,7 @@ def test_noise_does_not_ask_the_registry_about_every_number_in_it(
     assert decoded.frame["id"].to_list()[-2:] == [1, 1]
     assert set(decoded.bad["reason"]) == {"unknown_schema"}
     assert len(server.requests) == 6
-    assert decoded.bad["message"][49] == f"schema 1049 was not looked for: 5 ids beside it are not in {server.url}"
+    assert decoded.bad["message"][49] == f"schema 1049 was not looked up: 5 other ids are not in {server.url}"
 
 
 def test_a_format_travels_without_the_values_of_its_secrets(

@@ -61,10 +61,10 @@ ENUM = {"type": "enum", "name": "E", "symbols": ["A"]}
 @pytest.mark.parametrize(
     "schema, words",
     [
-        ("{", "got no JSON (Expecting property name"),
-        ("order.avsc", "a file is given as pathlib.Path(...)"),
-        ("[" * 100_000, "got no JSON (maximum recursion depth"),
-        (record(field("int", default={1, 2})), "got no JSON (Object of type set is not JSON serializable)"),
+        ("{", "got invalid JSON (Expecting property name"),
+        ("order.avsc", "pass a file as pathlib.Path(...)"),
+        ("[" * 100_000, "got invalid JSON (maximum recursion depth"),
+        (record(field("int", default={1, 2})), "got invalid JSON (Object of type set is not JSON serializable)"),
         (3, "got 3 as the type"),
         ('"string"', "got string at the top; declare a record"),
         (["null", record(field("int"))], "got union of null, record `R` at the top"),
@@ -72,7 +72,7 @@ ENUM = {"type": "enum", "name": "E", "symbols": ["A"]}
         (record(), "got record `R` without fields; name its fields"),
         (record(field("strnig")), "got unknown type `strnig` in field `a`"),
         (record(field({"type": "array", "items": "nope"})), "got unknown type `nope` in field `a[]`"),
-        (record(field("null")), "got field `a` of nothing but null; leave it out"),
+        (record(field("null")), "got field `a` of type null only; remove it"),
         (record(field("int"), field("long")), "got field `a` twice in record `R`"),
         (record({"type": "int"}), 'got {"type": "int"} as a field'),
         (record({"name": "a"}), "got field `a` without a type"),
@@ -81,38 +81,47 @@ ENUM = {"type": "enum", "name": "E", "symbols": ["A"]}
         ({"type": "record", "name": "int", "fields": []}, 'got "int" as the name of a record'),
         ({"type": "record", "fields": []}, "got null as the name of a record"),
         (record(field({"type": "record", "name": "S", "fields": []})), "got record `S` without fields in `a`"),
-        (record(field(FIXED), {"name": "b", "type": FIXED}), "got two types of the name `F`"),
+        (record(field(FIXED), {"name": "b", "type": FIXED}), "got two types named `F`"),
         (record(field({**FIXED, "size": -1})), "got fixed `F` of size -1"),
         (record(field({**ENUM, "symbols": ["A", "A"]})), 'got enum `E` of ["A", "A"] with default null'),
         (record(field({**ENUM, "default": "B"})), 'got enum `E` of ["A"] with default "B"'),
         (record(field({"type": "array"})), "got type array without items in field `a`"),
         (record(field({"type": "map"})), "got type map without values in field `a`"),
-        (record(field([])), "got a union of nothing in field `a`"),
+        (record(field([])), "got an empty union in field `a`"),
         (record(field(["null", "int", "int"])), "got a union of null, int, int in field `a`"),
         (record(field(["null", ["int"]])), "got a union of null, union in field `a`"),
-        (record(field("R")), "got `R`, which contains itself in field `a`; declare a reader's schema without"),
+        (record(field("R")), "got `R`, which contains itself in field `a`; declare a reader schema without"),
         (record(field(["null", {"type": "array", "items": "R"}])), "got `R`, which contains itself in field `a[]`"),
-        (record(field(nested(40))), "got more than 32 types inside one another"),
-        (chained(60), "got more than 32 types inside one another"),
-        (doubled(20), "got more than 10000 types within one another"),
-        (record(field({"type": "array", "items": {**FIXED, "size": 0}})), "take no bytes; leave it out"),
+        (record(field(nested(40))), "got more than 32 levels of nested types"),
+        (chained(60), "got more than 32 levels of nested types"),
+        (doubled(20), "got more than 10000 nested types"),
+        (record(field({"type": "array", "items": {**FIXED, "size": 0}})), "take no bytes; remove it"),
         (
             record(field({"type": "bytes", "logicalType": "decimal", "precision": 39})),
             "got decimal(39,0) in field `a`; declare at most 38 digits",
         ),
-        (record(field("int", default="x")), 'got the default of field `a`: "x" is no int'),
-        (record(field("int", default=2**31)), "got the default of field `a`: 2147483648 is no int"),
-        (record(field("int", default=True)), "got the default of field `a`: true is no int"),
-        (record(field("float", default=1e300)), "got the default of field `a`: 1e+300 is no float"),
-        (record(field(["null", "int"], default="x")), 'got the default of field `a`: "x" is no union of null, int'),
-        (record(field({**FIXED}, default="x")), 'got the default of field `a`: "x" is no fixed `F` of 2 bytes'),
-        (record(field("bytes", default="€")), 'got the default of field `a`: "\\u20ac" is no bytes'),
+        (record(field("int", default="x")), 'got the default of field `a`: "x" is not a valid int'),
+        (record(field("int", default=2**31)), "got the default of field `a`: 2147483648 is not a valid int"),
+        (record(field("int", default=True)), "got the default of field `a`: true is not a valid int"),
+        (record(field("float", default=1e300)), "got the default of field `a`: 1e+300 is not a valid float"),
+        (
+            record(field(["null", "int"], default="x")),
+            'default of field `a`: "x" is not a valid union of null, int',
+        ),
+        (
+            record(field({**FIXED}, default="x")),
+            'default of field `a`: "x" is not a valid fixed `F` of 2 bytes',
+        ),
+        (record(field("bytes", default="€")), 'got the default of field `a`: "\\u20ac" is not a valid bytes'),
         (
             record(field("string", default="\ud800")),
-            "got the default of field `a`: field `a`, byte 1: a text that is no",
+            "got the default of field `a`: field `a`, byte 1: text that is not",
         ),
         (record(field(record(field("int"), name="S"), default={})), "got the default of field `a`: {} has no `a`"),
-        (record(field(record(field("int", default=[]), name="S"))), "got the default of field `a.a`: [] is no int"),
+        (
+            record(field(record(field("int", default=[]), name="S"))),
+            "default of field `a.a`: [] is not a valid int",
+        ),
         (
             record(field({"type": "int", "logicalType": "date"}, default=2**30)),
             "got the default of field `a`: field `a`, byte 0: a day outside the years 1 to 9999",
@@ -128,7 +137,7 @@ def test_a_schema_that_cannot_be_used_is_refused_with_its_problem(schema: object
 
 @pytest.mark.parametrize("branches", [["int", "string"], ["null", "int", "string"], ["null"]])
 def test_a_union_that_is_no_column_is_refused_with_what_to_do(branches: list[str]) -> None:
-    with pytest.raises(DefinitionError, match=r"in field `a\.a`; declare the field in a reader's schema as") as caught:
+    with pytest.raises(DefinitionError, match=r"in field `a\.a`; declare the field in a reader schema as") as caught:
         avro(record(field(record(field(branches), name="S"))))
     assert caught.value.code == "AVRO_UNION"
 
@@ -157,14 +166,14 @@ def test_names_that_cannot_be_columns_are_refused(name: str, code: str) -> None:
     ],
 )
 def test_arguments_that_name_no_schema_or_two_are_refused(define: Callable[[], object], got: str) -> None:
-    with pytest.raises(DefinitionError, match=f"got {got}; write for example") as caught:
+    with pytest.raises(DefinitionError, match=f"got {got}; write, for example,") as caught:
         define()
     assert caught.value.code == "AVRO_ARGUMENTS"
 
 
 def test_a_schema_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     (tmp_path / "latin.avsc").write_bytes(b"\xff\xfe")
-    for name, cause in (("nowhere.avsc", "No such file or directory"), ("latin.avsc", "no UTF-8")):
+    for name, cause in (("nowhere.avsc", "No such file or directory"), ("latin.avsc", "not UTF-8")):
         with pytest.raises(DefinitionError, match=rf"{name}` \({cause}\)") as caught:
             avro(tmp_path / name)
         assert caught.value.code == "SCHEMA_FILE"

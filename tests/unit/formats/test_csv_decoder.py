@@ -136,7 +136,7 @@ def test_a_value_of_the_declared_type_is_read_exactly(dtype: Any, text: str, exp
         (pl.Datetime, "infinity"),
         (pl.Datetime, "epoch"),
         (pl.Binary, "AQI"),
-        (pl.Binary, "no base64!"),
+        (pl.Binary, "not base64!"),
         (pl.Decimal(10, 2), "12.34.5"),
         (pl.Decimal(10, 2), "twelve"),
     ],
@@ -180,14 +180,14 @@ def test_a_number_beyond_its_type_is_out_of_range(dtype: Any, text: str) -> None
         (b"a,b,c", "wrong_type", 'column `a` is declared bigint; got "a"'),
         (b'1,"x,true', "malformed", 'column `b`: a quote is opened and not closed; begins "\\"x,true"'),
         (b'1,"x"y,true', "malformed", "column `b`: a value after a closing quote at character 5"),
-        (b'1,x"y",true', "malformed", "column `b`: a quote inside of a value at character 3"),
-        (b'1,x,true,more"', "malformed", "after column `c`: a quote inside of a value at character 13"),
-        (b"1,x\ny,true", "malformed", "column `b`: a line break outside of quotes at character 3"),
-        (b"1,x,true\n\n", "malformed", "column `c`: a line break outside of quotes at character 8"),
-        (b"1,x,true\n2,y,false", "malformed", "column `c`: a line break outside of quotes at character 8"),
+        (b'1,x"y",true', "malformed", "column `b`: a quote inside a value at character 3"),
+        (b'1,x,true,more"', "malformed", "after column `c`: a quote inside a value at character 13"),
+        (b"1,x\ny,true", "malformed", "column `b`: a line break outside quotes at character 3"),
+        (b"1,x,true\n\n", "malformed", "column `c`: a line break outside quotes at character 8"),
+        (b"1,x,true\n2,y,false", "malformed", "column `c`: a line break outside quotes at character 8"),
         (b"1,\xff,true", "invalid_utf8", "byte 0xff at position 2"),
         (None, "empty_record", "the record has no payload"),
-        (b"1," + b"x" * (1 << 20) + b",true", "too_long", "a record may have 1048576 bytes"),
+        (b"1," + b"x" * (1 << 20) + b",true", "too_long", "a record may have at most 1048576 bytes"),
     ],
 )
 def test_a_bad_record_has_its_reason_its_column_and_what_it_held(record: bytes | None, reason: str, words: str) -> None:
@@ -263,14 +263,14 @@ def test_frame_has_exactly_the_declared_schema_when_all_none_or_some_are_bad() -
 @pytest.mark.parametrize(
     "options, words",
     [
-        ({"delimiter": ""}, "`delimiter` of CSV must be one ASCII character, and no line break; got ''"),
+        ({"delimiter": ""}, "CSV option `delimiter` must be one ASCII character other than a line break; got ''"),
         ({"delimiter": ";;"}, "got ';;'"),
         ({"delimiter": "\n"}, r"got '\n'"),
         ({"delimiter": "é"}, "got 'é'"),
         ({"delimiter": None}, "got None"),
-        ({"quote": ""}, "`quote` of CSV must be one ASCII character"),
-        ({"quote": ","}, "`quote` of CSV must be another character than `delimiter`; got ','"),
-        ({"null": "a,b"}, "`null` of CSV must be a text without delimiter, quote or line break; got 'a,b'"),
+        ({"quote": ""}, "CSV option `quote` must be one ASCII character"),
+        ({"quote": ","}, "CSV option `quote` must be a character other than `delimiter`; got ','"),
+        ({"null": "a,b"}, "CSV option `null` must be a string without delimiter, quote or line break; got 'a,b'"),
         ({"null": None}, "got None"),
     ],
 )
@@ -282,7 +282,7 @@ def test_options_that_make_no_sense_are_refused(options: dict[str, Any], words: 
 
 
 def test_nested_columns_are_refused() -> None:
-    with pytest.raises(DefinitionError, match=r"plain columns; got `tags` of type array<string>; declare") as caught:
+    with pytest.raises(DefinitionError, match=r"nested columns; got `tags` of type array<string>; declare") as caught:
         csv("id int, tags array<string>")
     assert caught.value.code == "CSV_NESTED"
 

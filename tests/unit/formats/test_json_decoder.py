@@ -131,13 +131,13 @@ def test_one_name_within_another_is_told_apart() -> None:
         (b'{"m":{"k":300}}', "field `m.k` is declared tinyint; got number 300"),
         (b'{"s":[1,2]}', "field `s` is declared struct<`zip`:int>; got an array of 2 items"),
         (b'{"l":{"x":1}}', "field `l` is declared array<double>; got an object of 1 fields"),
-        (b'{"t":"noon"}', 'field `t` is declared timestamp; got string "noon" (no ISO 8601 time'),
+        (b'{"t":"noon"}', 'field `t` is declared timestamp; got string "noon" (not an ISO 8601 time'),
         (b'{"t":"' + b"n" * 200 + b'"}', 'got string "' + "n" * 60 + "…"),
         (b'{"t":', "Expecting value at character 5"),
         (b"[1]", 'a record must be a JSON object; got "[1]"'),
         (b"ab\xffc", "byte 0xff at position 2"),
         (b"[" * 99, "nested deeper than 64 levels"),
-        (b" " * 2_000_000, "a record may have 1048576 bytes; got 2000000"),
+        (b" " * 2_000_000, "a record may have at most 1048576 bytes; got 2000000"),
     ],
 )
 def test_messages_name_the_field_its_type_and_what_was_got(record: bytes, words: str) -> None:

@@ -207,9 +207,9 @@ def test_every_string_in_every_field_decodes_as_the_model_says(ddl: str, fewest:
         (
             {"unknown": "drop"},
             "JSON_OPTION",
-            "`unknown` of JSON must be 'ignore' or 'keep'; got 'drop'; leave it out for 'ig",
+            "JSON option `unknown` must be 'ignore' or 'keep'; got 'drop'; omit it to use 'ig",
         ),
-        ({"numbers_as_strings": "yes"}, "JSON_OPTION", "must be False or True; got 'yes'; leave it out for False"),
+        ({"numbers_as_strings": "yes"}, "JSON_OPTION", "must be False or True; got 'yes'; omit it to use False"),
         ({"unknown": "keep", "schema": "id int, Unknown int"}, "JSON_UNKNOWN_TAKEN", "got a declared column `Unknown`"),
     ],
 )

@@ -145,14 +145,14 @@ MIXED = message_class(
 @pytest.mark.parametrize(
     "record, reason, words",
     [
-        (b"\x08", "truncated", "field `n`, byte 1: a number breaks off"),
-        (b"\x08\x80", "truncated", "field `n`, byte 1: a number breaks off"),
+        (b"\x08", "truncated", "field `n`, byte 1: a number is truncated"),
+        (b"\x08\x80", "truncated", "field `n`, byte 1: a number is truncated"),
         (b"\x08" + b"\xff" * 11, "malformed", "field `n`, byte 1: a number of more than 10 bytes"),
-        (b"\x12\x05abc", "truncated", "field `s`, byte 1: a value of 5 bytes, of which 3 are there"),
+        (b"\x12\x05abc", "truncated", "field `s`, byte 1: a value of 5 bytes, of which 3 are present"),
         (b"\x12\xff\xff\xff\xff\x0f", "malformed", "field `s`, byte 1: no value has a length of 4294967295"),
         (b"\x12\x81\x80\x80\x80\x80\x00x", "malformed", "field `s`, byte 1: a number of more than 5 bytes"),
         (b"\x08\x01\x12\x02a\xff", "invalid_utf8", "field `s`, byte 5: invalid start byte: byte 0xff"),
-        (b"\x19\x01\x02", "truncated", "field `d`, byte 1: a number of 8 bytes, of which 2 are there"),
+        (b"\x19\x01\x02", "truncated", "field `d`, byte 1: a number of 8 bytes, of which 2 are present"),
         (b"\x0a\x01x", "wrong_type", "field `n`, byte 1: declared int64 (varint); got length-delimited"),
         (b"\x0b\x0c", "wrong_type", "field `n`, byte 1: declared int64 (varint); got group"),
         (b"\x10\x01", "wrong_type", "field `s`, byte 1: declared string (length-delimited); got varint"),
@@ -161,15 +161,15 @@ MIXED = message_class(
         (b"\x88\x80\x80\x80\x10\x05", "malformed", "byte 0: no field has the tag 4294967304"),
         (b"\x88\x80\x80\x80\x80\x00\x05", "malformed", "byte 0: a number of more than 5 bytes"),
         (b"\x7e", "malformed", "field `15`, byte 1: no value has wire type 6"),
-        (b"\x7c", "malformed", "field `15`, byte 1: a group ends that did not begin (field 15)"),
-        (b"\x7b\x08\x01", "truncated", "field `15`, byte 3: a group breaks off (field 15)"),
-        (b"\x7b\x08\x01\x74", "malformed", "field `15`, byte 4: a group ends that did not begin (field 14)"),
-        (b"\x7b" * 101 + b"\x7c" * 101, "too_deep", "field `15`, byte 101: more than 100 groups inside one another"),
-        (b"\x22\x02\x08\x80", "truncated", "field `i.n`, byte 3: a number breaks off"),
-        (b"\x22\x05\x08\x01", "truncated", "field `i`, byte 1: a value of 5 bytes, of which 2 are there"),
+        (b"\x7c", "malformed", "field `15`, byte 1: a group ends that did not start (field 15)"),
+        (b"\x7b\x08\x01", "truncated", "field `15`, byte 3: a group is truncated (field 15)"),
+        (b"\x7b\x08\x01\x74", "malformed", "field `15`, byte 4: a group ends that did not start (field 14)"),
+        (b"\x7b" * 101 + b"\x7c" * 101, "too_deep", "field `15`, byte 101: more than 100 levels of nested groups"),
+        (b"\x22\x02\x08\x80", "truncated", "field `i.n`, byte 3: a number is truncated"),
+        (b"\x22\x05\x08\x01", "truncated", "field `i`, byte 1: a value of 5 bytes, of which 2 are present"),
         (b"\x22\x04\x2a\x02\x12\x05", "truncated", "field `i.more.s`, byte 5: a value of 5 bytes, of which 0"),
         (b"\x32\x03\x01\x02\x03", "malformed", "field `f`, byte 2: 3 bytes of packed numbers of 4 bytes each"),
-        (b"\x3a\x02\x01\x80", "truncated", "field `p`, byte 3: a number breaks off"),
+        (b"\x3a\x02\x01\x80", "truncated", "field `p`, byte 3: a number is truncated"),
         (b"\x3a\x0b" + b"\x80" * 10 + b"\x01", "malformed", "field `p`, byte 2: a number of more than 10 bytes"),
         (b"\x42\x03\x0a\x01\xff", "invalid_utf8", "field `m.key`, byte 4: invalid start byte: byte 0xff"),
         (MIXED(t={"seconds": 253402300800}).SerializeToString(), "out_of_range",
@@ -251,7 +251,7 @@ class TestProto2:
         made = message_class(self.SOURCE, syntax="proto2")
         row: dict[str, object] = {"id": 1, "s": None, "e": None, "g": None, "l": [], "m": []}
         assert outcome(made, b"\x08\x01") == row
-        words = "field `id`, byte 0: required, and not there"
+        words = "field `id`, byte 0: required, but missing"
         assert single(decode(made, [b""]), 0) == ("malformed", words)
 
     def test_groups_are_messages(self) -> None:
@@ -261,9 +261,9 @@ class TestProto2:
         assert decoded.frame["g"].to_list() == [{"n": 5}] * 20
         assert decoded.frame["l"].to_list() == [[{"n": 6}, {"n": 7}]] * 20
         broken = single(decode(made, [b"\x08\x01\x23\x08\x01"]), 0)
-        assert broken == ("truncated", "field `g`, byte 5: a group breaks off (field 4)")
+        assert broken == ("truncated", "field `g`, byte 5: a group is truncated (field 4)")
         lacking = single(decode(made, [b"\x08\x01\x23\x24"]), 0)
-        assert lacking == ("malformed", "field `g.n`, byte 4: required, and not there")
+        assert lacking == ("malformed", "field `g.n`, byte 4: required, but missing")
 
     def test_an_enum_of_numbers_known_in_advance_shows_others_all_the_same(self) -> None:
         made = message_class(self.SOURCE, syntax="proto2")
@@ -316,15 +316,15 @@ def test_records_in_confluents_wire_format_are_read_after_their_header(message: 
         (b"", "empty_record", "the record is empty"),
         (b"\x08\x05", "malformed", "byte 0: a record in Confluent's wire format begins with 0; got 8"),
         (b"\x00\x00\x00", "truncated", "byte 1: a schema id has 4 bytes; got 2"),
-        (b"\x00\x00\x00\x00\x07", "truncated", "byte 5: a number breaks off"),
-        (b"\x00\x00\x00\x00\x07\x02", "truncated", "byte 6: a number breaks off"),
+        (b"\x00\x00\x00\x00\x07", "truncated", "byte 5: a number is truncated"),
+        (b"\x00\x00\x00\x00\x07\x02", "truncated", "byte 6: a number is truncated"),
         (b"\x00\x00\x00\x00\x07\x01", "malformed", "byte 5: a path of -1 message indexes"),
         (b"\x00\x00\x00\x00\x07\xfe\x01", "malformed", "byte 5: a path of 127 message indexes"),
         (b"\x00\x00\x00\x00\x07\x00\x08\x05", "incompatible_schema",
          "schema 7 holds message [0] of its file; this reads [1]"),
         (b"\x00\x00\x00\x00\x07\x04\x02\x00\x08\x05", "incompatible_schema",
          "schema 7 holds message [1, 0] of its file; this reads [1]"),
-        (b"\x00\x00\x00\x00\x07\x02\x02\x08", "truncated", "field `a`, byte 8: a number breaks off"),
+        (b"\x00\x00\x00\x00\x07\x02\x02\x08", "truncated", "field `a`, byte 8: a number is truncated"),
     ],
 )  # fmt: skip
 def test_a_header_that_is_no_header_or_another_messages_is_a_flaw(record: bytes, reason: str, words: str) -> None:
@@ -352,8 +352,8 @@ def test_limits_on_length_hold() -> None:
     decoded = decode(made, [b"\x0a\x01x", b"\x0a\x02xy", None, b"\x0a\x01z"], max_bytes=3)
     assert decoded.frame["a"].to_list() == ["x", None, None, "z"]
     assert decoded.bad["reason"].to_list() == ["too_long", "empty_record"]
-    assert decoded.bad["message"][0] == "a record may have 3 bytes; got 4"
-    with pytest.raises(DefinitionError, match="`max_bytes` of a format must be a whole number from 1") as caught:
+    assert decoded.bad["message"][0] == "a record may have at most 3 bytes; got 4"
+    with pytest.raises(DefinitionError, match="format option `max_bytes` must be a whole number from 1") as caught:
         protobuf(made, max_bytes=0)
     assert caught.value.code == "FORMAT_LIMIT"
 

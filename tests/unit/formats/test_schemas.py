@@ -81,18 +81,18 @@ def test_capitals_spaces_backticks_colons_and_comments_are_read() -> None:
         ("id", "no type for `id` at the end"),
         ("id strin", r"unknown type `strin` of `id` \(did you mean `string`\?\) at position 4"),
         ("a int b string", "`b` at position 7"),
-        ("a int,, b string", "`,` where a column's name belongs at position 7"),
-        ("a int,", "where a column's name belongs at the end"),
+        ("a int,, b string", "`,` where a column name is expected at position 7"),
+        ("a int,", "where a column name is expected at the end"),
         ("a array<int", "where `>` belongs at the end"),
         ("a array", "where `<` belongs"),
         ("a decimal(39,2)", r"decimal\(39,2\) at position 3"),
         ("a decimal(5,6)", r"decimal\(5,6\)"),
-        ("a decimal(x)", "`x` where a number belongs"),
+        ("a decimal(x)", "`x` where a number is expected"),
         ("a map<int,string>", "a map with keys of type `int`"),
         ("a int; b int", "`;` at position 6"),
         ("a int not", "write NOT NULL"),
         ("a int comment oops", "a comment without quotes"),
-        ("a " + "array<" * 40 + "int" + ">" * 40, "more than 32 types inside one another"),
+        ("a " + "array<" * 40 + "int" + ">" * 40, "more than 32 levels of nested types"),
     ],
 )
 def test_unreadable_ddl_is_refused_with_the_place_and_the_near_miss(ddl: str, words: str) -> None:
@@ -106,9 +106,9 @@ def test_unreadable_ddl_is_refused_with_the_place_and_the_near_miss(ddl: str, wo
     [
         ({"a": "int"}, "Polars types in a mapping, or one DDL string"),
         ({"a": 5}, "type 5 of `a`"),
-        ({"a": pl.List}, "a whole Polars type"),
+        ({"a": pl.List}, "a complete Polars type"),
         ({"a": pl.Categorical()}, "use pl.String"),
-        ({"a": pl.Duration("us")}, "a type that Spark has as well"),
+        ({"a": pl.Duration("us")}, "a type that Spark supports"),
         ({"a": pl.List(pl.Struct({"b": pl.Time}))}, r"type Time of `a\[\]\.b`"),
         ({"a": pl.Datetime("us", "Europe/Paris")}, "times are in UTC"),
         ({"a": pl.Map(pl.Int64, pl.String)}, "a map's keys are strings"),
@@ -137,7 +137,7 @@ def test_names_that_begin_with_two_underscores_are_refused(spec: object) -> None
     "spec", ["a int, a string", "a int, A string", {"a": pl.Int8, "A": pl.Int8}, "s struct<x:int,X:int>"]
 )
 def test_two_columns_of_one_name_are_refused_whatever_their_capitals(spec: object) -> None:
-    with pytest.raises(DefinitionError, match="must not have one name") as caught:
+    with pytest.raises(DefinitionError, match="must be unique") as caught:
         as_schema(spec)  # type: ignore[arg-type]
     assert caught.value.code == "DUPLICATE_COLUMN"
 

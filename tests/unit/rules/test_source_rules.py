@@ -279,10 +279,12 @@ def test_rule_17_each_stray_is_reported_once(tmp_path: Path) -> None:
     plan: Plan = Job(tmp_path).plan
     reported: set[str] = set()
     with pytest.warns(
-        StrayFilesWarning, match=r"LOG_STRAYS.*2 files of .* never will be \(changed after it was read\): /a, /b;"
+        StrayFilesWarning, match=r"LOG_STRAYS.*2 files of .* will never be read \(changed after it was read\): /a, /b;"
     ):
         report_strays(plan, Unread(strays={"events": ["/a", "/b"]}), reported)
-    with pytest.warns(StrayFilesWarning, match=r"1 file of `.*/log` never will be \(changed after it was read\): /c;"):
+    with pytest.warns(
+        StrayFilesWarning, match=r"1 file of .*log` will never be read \(changed after it was read\): /c;"
+    ):
         report_strays(plan, Unread(strays={"events": ["/a", "/b", "/c"]}), reported)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -292,9 +294,9 @@ def test_rule_17_each_stray_is_reported_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name, why, remedy",
     [
-        ("0/_a.jsonl", "name begins with `_`", "rename it"),
-        ("_1/b.jsonl", "name begins with `_`", "rename it"),
-        ("0/link.jsonl", "link leads nowhere", "put back what it leads to"),
+        ("0/_a.jsonl", "name starts with `_`", "rename it"),
+        ("_1/b.jsonl", "name starts with `_`", "rename it"),
+        ("0/link.jsonl", "broken link", "restore its target"),
         ("0/changed.jsonl", "changed after it was read", "write new records to new files"),
     ],
 )
@@ -302,12 +304,12 @@ def test_rule_17_stray_is_reported_with_the_one_reason_that_it_has(
     tmp_path: Path, name: str, why: str, remedy: str
 ) -> None:
     file = write(tmp_path, name)
-    if why == "link leads nowhere":
+    if why == "broken link":
         file.unlink()
         file.symlink_to(tmp_path / "nothing")
     with pytest.warns(StrayFilesWarning, match="LOG_STRAYS") as told:
         report_strays(Job(tmp_path).plan, Unread(strays={"events": [str(file)]}), set())
-    reasons = ("begins with", "leads nowhere", "changed after")
+    reasons = ("begins with", "broken link", "changed after")
     assert [reason for reason in reasons if reason in str(told[0].message)] == [r for r in reasons if r in why]
     assert remedy in str(told[0].message)
 

@@ -78,7 +78,7 @@ def test_rule_12_state_of_another_step_is_never_read() -> None:
     }
     other = Harness(built(events().key_by("k").window(sw.tumbling("1m"), name="b").aggregate(n=sw.count())))
     other.engine.state = moved
-    with pytest.raises(RunError, match=r"STATE_OF_ANOTHER_STEP.*`b` found a blob of `a`"):
+    with pytest.raises(RunError, match=r"STATE_OF_ANOTHER_STEP.*`b` found state of `a`"):
         other.advance_watermark(MINUTE)
 
 

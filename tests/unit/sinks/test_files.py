@@ -122,13 +122,13 @@ def test_place_that_is_a_file_or_below_one_is_said_at_the_start(tmp_path: Path) 
     file = tmp_path / "all.py"
     file.write_text("")
     for place in (file, file / "out"):
-        with pytest.raises(RunError, match=rf"FILES_PLACE.*`{place}` cannot be one: .*all\.py.*; choose another path"):
+        with pytest.raises(RunError, match=rf"FILES_PLACE.*`{place}` cannot be used: .*all\.py.*; choose another path"):
             job(place).start()
     assert file.read_text() == ""
 
 
 def test_folder_that_cannot_be_made_is_said_at_the_start() -> None:
-    with pytest.raises(RunError, match=r"FILES_PLACE.*`/proc/x` cannot be one: .*No such file or directory"):
+    with pytest.raises(RunError, match=r"FILES_PLACE.*`/proc/x` cannot be used: .*No such file or directory"):
         job(Path("/proc/x")).start()
 
 

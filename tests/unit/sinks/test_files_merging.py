@@ -77,7 +77,7 @@ def test_folders_that_become_many_are_noticed_unless_they_are_merged(
     deliver(run, *range(8))
     run.restart()
     deliver(run, 8)
-    with pytest.warns(SinkWarning, match=r"FILES_MANY.*plain` holds 10 of them.*merge_after=100.*read_files"):
+    with pytest.warns(SinkWarning, match=r"FILES_MANY.*plain` contains 10 batch folders.*merge_after=100.*read_files"):
         deliver(run, 9)
     deliver(run, 10, 11)
 
@@ -164,7 +164,7 @@ def test_merging_may_begin_and_end_at_any_start(tmp_path: Path) -> None:
 def test_older_batch_of_another_run_is_refused(tmp_path: Path) -> None:
     deliver(job(tmp_path), 0, 1, 2)
     other = SinkHarness(sink=sw.sinks.files(tmp_path), schema=SCHEMA, incarnation="second", take_over=True)
-    with pytest.raises(RunError, match=r"FILES_BATCH_TAKEN.*has batch 1 or a later one already"):
+    with pytest.raises(RunError, match=r"FILES_BATCH_TAKEN.*already contains batch 1 or a later one"):
         deliver(other, 1)
 
 

@@ -46,7 +46,7 @@ def three(df: Any, batch: int, mode: str) -> None:  # noqa: ANN401
     ],
 )
 def test_function_that_cannot_take_a_frame_and_a_number_is_refused(function: Any, shown: str) -> None:  # noqa: ANN401
-    with pytest.raises(DefinitionError, match=r"FOREACH_BATCH_SIGNATURE.*cannot take the two; write it as in") as said:
+    with pytest.raises(DefinitionError, match=r"FOREACH_BATCH_SIGNATURE.*cannot take both; write, for") as said:
         foreach_batch(function)
     assert f"; `{shown}" in str(said.value)
 

@@ -21,7 +21,7 @@ def test_what_is_packed_comes_out_again(frame: pl.DataFrame) -> None:
 
 @pytest.mark.parametrize("owner", ["orders.window2", "orders", "clicks.window", "bestellungen·fenster"])
 def test_a_blob_of_another_step_is_refused_by_name(owner: str) -> None:
-    with pytest.raises(RunError, match=r"step `orders\.window` found a blob of `" + owner) as refused:
+    with pytest.raises(RunError, match=r"step `orders\.window` found state of `" + owner) as refused:
         unpack(pack(FRAME, owner), "orders.window")
     assert refused.value.code == "STATE_OF_ANOTHER_STEP"
 

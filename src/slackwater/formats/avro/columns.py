@@ -35,7 +35,7 @@ def read_records(action: AsStruct, cursor: Cursor, schema: pl.Schema) -> pl.Data
     columns = _fields(action, cursor, list(schema.items()))
     over = cursor.position < cursor.end
     if over.any():
-        cursor.fail(over, cursor.position.copy(), "malformed", "", "more bytes after the last field")
+        cursor.fail(over, cursor.position.copy(), "malformed", "", "extra bytes after the last field")
     return pl.DataFrame(columns)
 
 
@@ -153,7 +153,7 @@ def _maps(action: AsMap, cursor: Cursor, dtype: pl.DataType) -> pl.Series:
     rows = pl.Series("row", np.repeat(np.arange(len(cursor)), counts))
     twice = np.flatnonzero(pl.DataFrame([rows, key]).is_duplicated().to_numpy())
     if len(twice):
-        inner.doubt(twice, begins[twice], "malformed", action.path, "a key that is there twice")
+        inner.doubt(twice, begins[twice], "malformed", action.path, "a duplicate key")
     return _lists(counts, pl.DataFrame([key, value]).to_struct())
 
 

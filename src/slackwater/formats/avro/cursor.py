@@ -128,7 +128,7 @@ class Cursor:
         self.position = start + size
         over = self.position > self.end
         if over.any():
-            self.fail(over, start, "truncated", path, "it breaks off")
+            self.fail(over, start, "truncated", path, "it is truncated")
         return start
 
     def longs(self, path: str) -> I64:
@@ -160,7 +160,7 @@ class Cursor:
         value = self.longs(path)
         bad = (value < 0) | (value >= count)
         if bad.any():
-            self.fail(bad, start, "malformed", path, f"its type has {count} {kind}, and this is none of them")
+            self.fail(bad, start, "malformed", path, f"its type has {count} {kind}, and this is not one of them")
         value[~self.alive] = -1
         return value
 

@@ -55,7 +55,7 @@ def _written(  # noqa: C901, PLR0911  one answer per type
             return b"".join(_field(field, value) for field in fields)
         case Union(branches=branches), _:
             return _branch(branches, value)
-    raise UnfitDefaultError(f"{json.dumps(value):.60} is no {kind}")
+    raise UnfitDefaultError(f"{json.dumps(value):.60} is not a valid {kind}")
 
 
 def _branch(branches: tuple[AvroType, ...], value: Any) -> bytes:  # noqa: ANN401  any JSON
@@ -65,7 +65,7 @@ def _branch(branches: tuple[AvroType, ...], value: Any) -> bytes:  # noqa: ANN40
             return _long(place) + _written(branch, value)
         except UnfitDefaultError:
             continue
-    raise UnfitDefaultError(f"{json.dumps(value):.60} is no {Union(branches=branches)}")
+    raise UnfitDefaultError(f"{json.dumps(value):.60} is not a valid {Union(branches=branches)}")
 
 
 def _field(field: Field, value: dict[str, Any]) -> bytes:
@@ -80,7 +80,7 @@ def _float(word: str, value: float) -> bytes:
     try:
         return struct.pack(_FLOATS[word], value)
     except (OverflowError, struct.error):
-        raise UnfitDefaultError(f"{value!r:.60} is no {word}") from None
+        raise UnfitDefaultError(f"{value!r:.60} is not a valid {word}") from None
 
 
 def _long(value: int) -> bytes:

@@ -174,7 +174,7 @@ def _source(given: object) -> object:
     try:
         return given.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        cause = getattr(error, "strerror", None) or "no UTF-8"
+        cause = getattr(error, "strerror", None) or "not UTF-8"
         raise refuse("SCHEMA_FILE", path=given, cause=cause) from None
 
 
@@ -251,7 +251,7 @@ class AvroDecoder(Decoder):
         """Return how records of a schema are read; `may_ask` is false when too much of what was asked is unknown."""
         if schema_id not in self._readings:
             if not may_ask:
-                words = f"schema {schema_id} was not looked for: {_MOST_UNKNOWN} ids beside it are not in {registry}"
+                words = f"schema {schema_id} was not looked up: {_MOST_UNKNOWN} other ids are not in {registry}"
                 return Flaw(reason="unknown_schema", message=words)
             schema = registry.schema(schema_id)
             if schema is None:

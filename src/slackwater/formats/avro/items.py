@@ -132,13 +132,13 @@ class _Finder:
             inner = part.subset(sized)
             size = inner.longs(self._path)
             inner.fail(size < 0, start[sized], "malformed", self._path, "a block of negative size")
-            inner.fail(size > inner.end - inner.position, start[sized], "truncated", self._path, "it breaks off")
+            inner.fail(size > inner.end - inner.position, start[sized], "truncated", self._path, "it is truncated")
             part.rejoin(sized, inner)
             # The most negative number has no positive counterpart; it is too large either way.
             count[sized] = -np.maximum(count[sized], -(2**62))
         if self._least:
             over = count > (part.end - part.position) // self._least
-            part.fail(over, start, "truncated", self._path, "it breaks off")
+            part.fail(over, start, "truncated", self._path, "it is truncated")
         self._cursor.rejoin(new, part)
         self._left[new] = count
         return rows[(self._left[rows] > 0) & self._cursor.alive[rows]]

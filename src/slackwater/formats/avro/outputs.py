@@ -55,7 +55,7 @@ class Optional(Output):
 
 @dataclass(frozen=True, kw_only=True)
 class Required(Output):
-    """A value that is always there, maybe in a union of nothing else."""
+    """A value that is always there, maybe in an empty union else."""
 
     path: str
     inner: Output
@@ -146,7 +146,7 @@ class Fixeds(Output):
         data, starts, sizes = bytes_of(values)
         wrong = np.flatnonzero(sizes != self.size)
         if len(wrong):
-            raise unfit(self.path, f"{sizes[wrong[0]]} bytes", f"a value has {self.size} bytes there")
+            raise unfit(self.path, f"{sizes[wrong[0]]} bytes", f"values must have {self.size} bytes")
         return [Slices.of(data, starts, self.size)]
 
 
@@ -180,7 +180,7 @@ class Symbols(Output):
         texts = values.cast(pl.String)
         places = texts.replace_strict(list(self.symbols), range(len(self.symbols)), default=None, return_dtype=pl.Int64)
         if places.null_count():
-            remedy = f"it is one of {', '.join(self.symbols):.200}"
+            remedy = f"use one of {', '.join(self.symbols):.200}"
             raise unfit(self.path, _first(texts.filter(places.is_null())), remedy)
         return varints(places.to_numpy())
 
@@ -232,10 +232,10 @@ class Maps(Lists):
         """Raise if a key is null, or twice in one map."""
         keys = items.struct.field("key")
         if items.null_count() or keys.null_count():
-            raise unfit(self.path, "a key that is null", "leave such entries out")
+            raise unfit(self.path, "a null key", "remove these entries")
         rows = pl.Series("row", np.repeat(np.arange(len(counts)), counts))
         if (twice := pl.DataFrame([rows, keys]).is_duplicated()).any():
-            raise unfit(self.path, f"the key {_first(keys.filter(twice))} twice in one map", "keep one entry for each")
+            raise unfit(self.path, f"the key {_first(keys.filter(twice))} twice in one map", "keep one entry per key")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -71,7 +71,7 @@ class AvroParser:
         except (TypeError, ValueError, RecursionError) as error:
             cause = str(error) or type(error).__name__
             raise AvroSchemaError(
-                f"no JSON ({cause:.100})", "check its JSON; a file is given as pathlib.Path(...)"
+                f"invalid JSON ({cause:.100})", "correct it, or pass a file as pathlib.Path(...)"
             ) from None
         return self._type(given, namespace="", path="", depth=0)
 
@@ -111,7 +111,7 @@ class AvroParser:
             if full in self._open:
                 raise AvroSchemaError(
                     f"`{full}`, which contains itself{_at(path)}",
-                    "declare a reader's schema without that field; a column has a fixed number of levels",
+                    "declare a reader schema without that field: columns cannot be recursive",
                 )
             if full in self._known:
                 return self._known[full]
@@ -122,11 +122,11 @@ class AvroParser:
     def _union(self, given: list[Any], namespace: str, path: str, depth: int) -> AvroType:
         branches = tuple(self._type(each, namespace=namespace, path=path, depth=depth + 1) for each in given)
         if not branches:
-            raise AvroSchemaError(f"a union of nothing{_at(path)}", "name its types")
+            raise AvroSchemaError(f"an empty union{_at(path)}", "name its types")
         kinds = [_union_kind(branch) for branch in branches]
         if "union" in kinds or len(set(kinds)) < len(kinds):
             raise AvroSchemaError(
-                f"a union of {', '.join(kinds)}{_at(path)}", "a union has each type once, and no union"
+                f"a union of {', '.join(kinds)}{_at(path)}", "a union may contain each type once, and no other union"
             )
         return self._made(Union(branches=branches), *branches)
 
@@ -164,7 +164,7 @@ class AvroParser:
         if not symbols or len(set(symbols)) < len(symbols) or (default is not None and default not in symbols):
             raise AvroSchemaError(
                 f"enum `{name.full}` of {_shown(list(symbols))} with default {_shown(default)}",
-                "each symbol stands once, and the default is one of them",
+                "symbols must be unique, and the default must be one of them",
             )
         self._open.pop()
         return self._named(name, Enum(name=name, symbols=symbols, default=default))
@@ -192,7 +192,7 @@ class AvroParser:
         space = given.get("namespace", namespace)
         full = _full(name, space if isinstance(space, str) else "")
         if full in self._known or full in self._open:
-            raise AvroSchemaError(f"two types of the name `{full}`", "define it once, and refer to it by name")
+            raise AvroSchemaError(f"two types named `{full}`", "define it once, and refer to it by name")
         self._open.append(full)
         home = full.rpartition(".")[0]
         aliases = _texts(given.get("aliases", []), f"the aliases of `{full}`")
@@ -210,13 +210,13 @@ class AvroParser:
         if depth > _DEEPEST + 1:
             raise _too_deep()
         if size > _MOST_TYPES:
-            raise AvroSchemaError(f"more than {_MOST_TYPES} types within one another", "declare fewer fields")
+            raise AvroSchemaError(f"more than {_MOST_TYPES} nested types", "declare fewer fields")
         self._extent[id(made)] = (depth, size)
         return made
 
 
 def _too_deep() -> AvroSchemaError:
-    return AvroSchemaError(f"more than {_DEEPEST} types inside one another", "declare fewer levels")
+    return AvroSchemaError(f"more than {_DEEPEST} levels of nested types", "declare fewer levels")
 
 
 def _full(name: str, namespace: str) -> str:

@@ -50,7 +50,7 @@ class Payload:
             words = "the record has no payload" if self.is_null[at] else "the record has no bytes"
             flaws[at] = Flaw(reason="empty_record", message=words)
         for at in np.flatnonzero(size > max_bytes).tolist():
-            words = f"a record may have {max_bytes} bytes; got {size[at]}"
+            words = f"a record may have at most {max_bytes} bytes; got {size[at]}"
             flaws[at] = Flaw(reason="too_long", message=words)
         return np.flatnonzero((size > 0) & (size <= max_bytes)), flaws
 

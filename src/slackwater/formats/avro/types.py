@@ -51,7 +51,7 @@ def columns_of(reader: AvroType) -> pl.Schema:
         raise _unusable(f"{reader} without fields", "name its fields")
     schema = as_schema({field.name: _column_type(field.type, field.name) for field in reader.fields})
     for problem in problems(resolve_schemas(reader, reader), only_always=True):
-        raise _unusable(str(problem), "leave it out")
+        raise _unusable(str(problem), "remove it")
     _check_defaults(reader, "")
     return schema
 
@@ -63,7 +63,7 @@ def _column_type(  # noqa: C901, PLR0911  one answer per type
         case Primitive(logical=logical) | Fixed(logical=logical) if logical is not None:
             return _meaning(logical, path)
         case Primitive(kind="null"):
-            raise _unusable(f"field `{path}` of nothing but null", "leave it out, or give it a type beside null")
+            raise _unusable(f"field `{path}` of type null only", "remove it, or add a type besides null")
         case Primitive(kind=word):
             return _PLAIN[word]
         case Fixed():
@@ -76,7 +76,7 @@ def _column_type(  # noqa: C901, PLR0911  one answer per type
             return map_type(_column_type(values, f"{path}[]"))
         case Record(fields=fields):
             if not fields:
-                raise _unusable(f"{kind} without fields in `{path}`", "leave it out, or name its fields")
+                raise _unusable(f"{kind} without fields in `{path}`", "remove it, or name its fields")
             return pl.Struct({field.name: _column_type(field.type, inside(path, field.name)) for field in fields})
         case Union():
             if kind.wanted is None:
@@ -107,7 +107,7 @@ def _check_defaults(kind: AvroType, path: str) -> None:
                     try:
                         default_column(field, _column_type(field.type, within))
                     except UnfitDefaultError as error:
-                        remedy = "correct the default; a union's is of one of its types"
+                        remedy = "correct the default: for a union, a value of one of its types"
                         raise _unusable(f"the default of field `{within}`: {error}", remedy) from None
                 _check_defaults(field.type, within)
 

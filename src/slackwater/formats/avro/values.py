@@ -70,7 +70,7 @@ def slices_of(data: NDArray[np.uint8], start: I64, stop: I64) -> pl.Series:
 
 
 def texts_of(cursor: Cursor, start: I64, stop: I64, path: str) -> pl.Series:
-    """Return a column of texts; what is no UTF-8 is noted, and null."""
+    """Return a column of texts; what is not UTF-8 is noted, and null."""
     if not cursor.alive.all():
         stop = np.where(cursor.alive, stop, start)
     found = slices_of(cursor.buffer.bytes, start, stop)
@@ -88,7 +88,7 @@ def texts_of(cursor: Cursor, start: I64, stop: I64, path: str) -> pl.Series:
             wrong += [at + place for place, text in enumerate(texts) if text is None]
             pieces.append(pl.Series(texts, dtype=pl.String))
     rows = np.array(wrong, np.int64)
-    cursor.doubt(rows, start[rows], "invalid_utf8", path, "a text that is no UTF-8")
+    cursor.doubt(rows, start[rows], "invalid_utf8", path, "text that is not UTF-8")
     return pl.concat(pieces)
 
 
@@ -176,7 +176,7 @@ def _decimals(action: AsValue, cursor: Cursor, dtype: pl.Decimal, start: I64, st
         high[rows] = low[rows] = 0
     none = np.flatnonzero(size == 0)
     if len(none):
-        cursor.doubt(none, start[none], "malformed", action.path, "a decimal of no bytes")
+        cursor.doubt(none, start[none], "malformed", action.path, "an empty decimal")
     both = np.column_stack([low, high]).reshape(-1)
     kind = pa.decimal128(dtype.precision or 38, dtype.scale)
     return pl.Series(pa.Array.from_buffers(kind, len(size), [None, pa.py_buffer(both.data)]))

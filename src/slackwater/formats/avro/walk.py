@@ -26,7 +26,7 @@ def walk_long(data: memoryview, at: int, end: int) -> tuple[int, int]:
     number, stop = 0, at
     while True:
         if stop >= end:
-            raise NoValueError("truncated", "it breaks off", at)
+            raise NoValueError("truncated", "it is truncated", at)
         byte = data[stop]
         number |= (byte & ~_MORE) << (7 * (stop - at))
         stop += 1
@@ -47,7 +47,7 @@ def walk(kind: AvroType, data: memoryview, at: int, end: int) -> int:
         case Primitive() | Fixed():
             width = kind.size if isinstance(kind, Fixed) else _WIDTHS[kind.kind]
             if at + width > end:
-                raise NoValueError("truncated", "it breaks off", at)
+                raise NoValueError("truncated", "it is truncated", at)
             if isinstance(kind, Primitive) and kind.kind == "boolean" and data[at] > 1:
                 raise NoValueError("malformed", "neither true (1) nor false (0)", at)
             return at + width
@@ -91,9 +91,9 @@ def walk_block(least: int, data: memoryview, at: int, end: int) -> tuple[int, in
         if size < 0:
             raise NoValueError("malformed", "a block of negative size", at)
         if size > end - stop:
-            raise NoValueError("truncated", "it breaks off", at)
+            raise NoValueError("truncated", "it is truncated", at)
     if least and count > (end - stop) // least:
-        raise NoValueError("truncated", "it breaks off", at)
+        raise NoValueError("truncated", "it is truncated", at)
     return count, stop
 
 
@@ -108,12 +108,12 @@ def _walk_counted(kind: str, data: memoryview, at: int, end: int) -> int:
     if number < 0:
         raise NoValueError("malformed", "a negative length", at)
     if number > end - stop:
-        raise NoValueError("truncated", "it breaks off", stop)
+        raise NoValueError("truncated", "it is truncated", stop)
     return stop + number
 
 
 def _walk_choice(count: int, data: memoryview, at: int, end: int, kind: str) -> tuple[int, int]:
     choice, stop = walk_long(data, at, end)
     if not 0 <= choice < count:
-        raise NoValueError("malformed", f"its type has {count} {kind}, and this is none of them", at)
+        raise NoValueError("malformed", f"its type has {count} {kind}, and this is not one of them", at)
     return choice, stop

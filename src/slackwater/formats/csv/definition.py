@@ -70,17 +70,17 @@ def csv(
     if quote is not None:
         _check_mark("quote", quote)
     if quote == delimiter:
-        raise refuse("CSV_OPTION", what="quote", rule="another character than `delimiter`", got=repr(quote))
+        raise refuse("CSV_OPTION", what="quote", rule="a character other than `delimiter`", got=repr(quote))
     marks = {delimiter, quote, "\r", "\n"}
     if not isinstance(null, str) or not marks.isdisjoint(null):
-        raise refuse("CSV_OPTION", what="null", rule="a text without delimiter, quote or line break", got=repr(null))
+        raise refuse("CSV_OPTION", what="null", rule="a string without delimiter, quote or line break", got=repr(null))
     check_limit("max_bytes", max_bytes, most=_LONGEST, default=MAX_BYTES)
     dialect = Dialect(delimiter=delimiter, quote=quote, null=null)
     return CsvFormat(schema=columns, dialect=dialect, max_bytes=max_bytes)
 
 
 def _check_mark(what: str, got: object) -> None:
-    rule = "one ASCII character, and no line break"
+    rule = "one ASCII character other than a line break"
     if not isinstance(got, str) or len(got) != 1 or not got.isascii() or got in "\r\n\0":
         raise refuse("CSV_OPTION", what=what, rule=rule, got=repr(got))
 

@@ -105,8 +105,8 @@ class LineReader:
 
     def _stray(self, character: str) -> str:
         if character in "\r\n":
-            return "a line break outside of quotes"
-        return "a quote inside of a value" if character == self._dialect.quote else "a value after a closing quote"
+            return "a line break outside quotes"
+        return "a quote inside a value" if character == self._dialect.quote else "a value after a closing quote"
 
     def _column(self, at: int) -> str:
         names = self._schema.names()

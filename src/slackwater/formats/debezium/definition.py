@@ -103,10 +103,10 @@ def _rows_of(value: object) -> pl.Schema:
         raise refuse("DEBEZIUM_ENVELOPE", got=f"a {type(value).__name__}")
     for name, kind in _ENVELOPE.items():
         if not isinstance(value.schema.get(name), kind):
-            raise refuse("DEBEZIUM_ENVELOPE", got=f"a format of {shown(value.schema):.200}, without such a `{name}`")
+            raise refuse("DEBEZIUM_ENVELOPE", got=f"a format of {shown(value.schema):.200}, without a valid `{name}`")
     after = value.schema["after"]
     if value.schema["before"] != after:
-        raise refuse("DEBEZIUM_ENVELOPE", got="a `before` of other columns than `after`")
+        raise refuse("DEBEZIUM_ENVELOPE", got="`before` and `after` with different columns")
     assert isinstance(after, pl.Struct)
     return as_schema({column.name: column.dtype for column in after.fields})
 

@@ -195,7 +195,7 @@ def _read_exactly(value: Any, encoding: Encoding, dtype: pl.DataType) -> Any:  #
             return converter(dtype)(value)
         case "decimal_text":
             if _NUMBER.fullmatch(value) is None:
-                raise Unfit("wrong_type", dtype, value, "no decimal number")
+                raise Unfit("wrong_type", dtype, value, "not a decimal number")
             return _exact_decimal(value, dtype, value, "")
         case "decimal_bytes":
             assert isinstance(dtype, pl.Decimal)
@@ -203,7 +203,7 @@ def _read_exactly(value: Any, encoding: Encoding, dtype: pl.DataType) -> Any:  #
         case "decimal_scaled":
             return _exact_unscaled(value["value"], value["scale"], dtype)
         case "no_unit":
-            raise Unfit("unknown_unit", dtype, value, 'no schema tells its unit; say times="micros" or "millis"')
+            raise Unfit("unknown_unit", dtype, value, 'its unit is unknown; set times="micros" or times="millis"')
         case _:
             raise Unfit("out_of_range", dtype, value, f"{encoding.kind.replace('any_unit', 'units')} since 1970")
 
@@ -212,7 +212,7 @@ def _exact_unscaled(text: str | None, scale: int | None, dtype: pl.DataType) -> 
     try:
         digits = base64.b64decode((text or "").encode(), validate=True)
     except ValueError:
-        raise Unfit("wrong_type", dtype, text, "no base64 of a decimal's digits") from None
+        raise Unfit("wrong_type", dtype, text, "not the base64 of a decimal's digits") from None
     if not digits or scale is None:
         raise Unfit("wrong_type", dtype, text, "no digits" if text is not None else "no value")
     if len(digits) > _DECIMAL_BYTES or abs(scale) > 10 * _MOST_DIGITS:

@@ -122,4 +122,4 @@ def _malformed(error: ValueError, text: str) -> str:
 
 
 def _no_constant(word: str) -> None:
-    raise ValueError(f"{word} is no JSON number")
+    raise ValueError(f"{word} is not a JSON number")

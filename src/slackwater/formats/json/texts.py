@@ -28,7 +28,7 @@ def read_time(value: str) -> datetime:
     """Return an ISO 8601 time in UTC; digits beyond the microsecond are cut off."""
     match = _TIME.fullmatch(value)
     if match is None:
-        raise ValueError("no ISO 8601 time such as 2024-01-31T12:00:00.5Z")
+        raise ValueError("not an ISO 8601 time such as 2024-01-31T12:00:00.5Z")
     day, clock, seconds, fraction, sign, hours, minutes = match.groups()
     moment = datetime.fromisoformat(f"{day}T{clock}:{seconds or '00'}").replace(
         microsecond=int((fraction or "0").ljust(6, "0")[:6]), tzinfo=UTC
@@ -36,7 +36,7 @@ def read_time(value: str) -> datetime:
     if sign is None:
         return moment
     if int(hours) > 23 or int(minutes or 0) > 59:  # noqa: PLR2004  the hours and minutes of a clock
-        raise ValueError("no such offset from UTC")
+        raise ValueError("not a valid offset from UTC")
     offset = timedelta(hours=int(hours), minutes=int(minutes or 0))
     return moment - offset if sign == "+" else moment + offset
 
@@ -44,12 +44,12 @@ def read_time(value: str) -> datetime:
 def read_date(value: str) -> date:
     """Return an ISO 8601 date."""
     if _DATE.fullmatch(value) is None:
-        raise ValueError("no ISO 8601 date such as 2024-01-31")
+        raise ValueError("not an ISO 8601 date such as 2024-01-31")
     return date.fromisoformat(value)
 
 
 def read_base64(value: str) -> bytes:
     """Return the bytes that base64 stands for."""
     if not value.isascii():
-        raise ValueError("no base64")
+        raise ValueError("not base64")
     return base64.b64decode(value, validate=True)

@@ -47,7 +47,7 @@ def read_varint(data: bytes, at: int, stop: int, *, most: int = _LONGEST_VARINT)
     value = 0
     for place in range(at, at + most):
         if place >= stop:
-            raise Broken("truncated", at, "a number breaks off")
+            raise Broken("truncated", at, "a number is truncated")
         byte = data[place]
         value |= (byte & ~_MORE) << 7 * (place - at)
         if byte < _MORE:
@@ -69,7 +69,7 @@ def read_slice(data: bytes, at: int, stop: int) -> tuple[int, int]:
     if size > _MOST_BYTES:
         raise Broken("malformed", at, f"no value has a length of {size}")
     if start + size > stop:
-        raise Broken("truncated", at, f"a value of {size} bytes, of which {stop - start} are there")
+        raise Broken("truncated", at, f"a value of {size} bytes, of which {stop - start} are present")
     return start, start + size
 
 
@@ -79,7 +79,7 @@ def read_number(data: bytes, at: int, stop: int, wire: int) -> tuple[int, int]:
         return read_varint(data, at, stop)
     end = at + FIXED_SIZES[wire]
     if end > stop:
-        raise Broken("truncated", at, f"a number of {end - at} bytes, of which {stop - at} are there")
+        raise Broken("truncated", at, f"a number of {end - at} bytes, of which {stop - at} are present")
     return int.from_bytes(data[at:end], "little"), end
 
 
@@ -90,16 +90,16 @@ def pass_over(data: bytes, at: int, stop: int, *, number: int, wire: int) -> int
         if wire == GROUP:
             groups.append(number)
             if len(groups) > _MOST_GROUPS:
-                raise Broken("too_deep", at, f"more than {_MOST_GROUPS} groups inside one another")
+                raise Broken("too_deep", at, f"more than {_MOST_GROUPS} levels of nested groups")
         elif wire == GROUP_END:
             if not groups or groups.pop() != number:
-                raise Broken("malformed", at, f"a group ends that did not begin (field {number})")
+                raise Broken("malformed", at, f"a group ends that did not start (field {number})")
         else:
             at = _value_end(data, at, stop, wire)
         if not groups:
             return at
         if at >= stop:
-            raise Broken("truncated", at, f"a group breaks off (field {groups[-1]})")
+            raise Broken("truncated", at, f"a group is truncated (field {groups[-1]})")
         number, wire, at = read_tag(data, at, stop)
 
 

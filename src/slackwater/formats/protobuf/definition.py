@@ -128,7 +128,7 @@ class ProtobufDecoder(Decoder):
         absent = Flaw(reason="empty_record", message="the record has no payload")
         flaws = dict.fromkeys(sizes.is_null().arg_true(), absent)
         for at in (sizes > most).arg_true():
-            flaws[at] = Flaw(reason="too_long", message=f"a record may have {most} bytes; got {sizes[at]}")
+            flaws[at] = Flaw(reason="too_long", message=f"a record may have at most {most} bytes; got {sizes[at]}")
         return flaws
 
     def _read_one(self, record: bytes) -> Row | Flaw:

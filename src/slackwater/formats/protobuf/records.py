@@ -79,7 +79,7 @@ class _Reading:
             except Broken as broken:
                 raise broken.within(field.name if field is not None else str(number)) from None
         if group:
-            raise Broken("truncated", at, f"a group breaks off (field {group})")
+            raise Broken("truncated", at, f"a group is truncated (field {group})")
         return at
 
     def _take(self, field: FieldPlan, wire: int, at: int, stop: int, into: _Fields) -> int:
@@ -158,7 +158,7 @@ def _column(field: FieldPlan, found: _Fields, end: int) -> Any:  # noqa: ANN401 
 
 def _absent(field: FieldPlan, end: int) -> Any:  # noqa: ANN401  a value of any declared type
     if field.is_required:
-        raise Broken("malformed", end, "required, and not there")
+        raise Broken("malformed", end, "required, but missing")
     if field.is_list or field.is_map:
         return []
     if field.has_presence:

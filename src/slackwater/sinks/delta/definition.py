@@ -25,7 +25,7 @@ _UNFIT: Final = re.compile(r"[ ,;{}()\n\t=]")
 class DeltaSink(Sink):
     """A Delta table, by its path."""
 
-    for_retractions: ClassVar[str] = "merge_on=[…] carries them out, changelog=True keeps them as rows"
+    for_retractions: ClassVar[str] = "merge_on=[…] applies them, changelog=True keeps them as rows"
     shown_options: ClassVar[tuple[str, ...]] = ("partition_by", "optimize_every", "schema_evolution", "changelog")
     path: str
     merge_on: tuple[str, ...] = ()
@@ -62,7 +62,7 @@ class DeltaSink(Sink):
             twins = [other for other in stored if other.lower() == name.lower() and other != name]
             if _UNFIT.search(name) or twins:
                 raise refuse(
-                    "DELTA_COLUMN_NAME", column=name, why=f"is `{twins[0]}`, too" if twins else "cannot be stored"
+                    "DELTA_COLUMN_NAME", column=name, why=f"equals `{twins[0]}`" if twins else "contains one of them"
                 )
             spark_type(dtype, name)
         check_window_keys("merge_on", self.merge_on, slot.schema, identity)
@@ -123,7 +123,7 @@ def delta(
     keys = column_names("delta", "merge_on", merge_on)
     is_number = isinstance(optimize_every, int) and not isinstance(optimize_every, bool) and optimize_every > 0
     if optimize_every is not None and not is_number:
-        rule, remedy = "a number of batches", "write optimize_every=100, or leave it out"
+        rule, remedy = "a number of batches", "write optimize_every=100, or omit it"
         raise bad_option("delta", "optimize_every", rule=rule, got=repr(optimize_every), remedy=remedy)
     if keys and changelog:
         rule, remedy = "for tables that are appended to", "leave out one of changelog and merge_on"

@@ -46,7 +46,7 @@ class Preparation:
         """Make the table's folder by itself: why that cannot be is lost among Delta's words for a table."""
         with explained(self.sink, doing="the start", forbidden=NO_FOLDER):
             if not place.make_folder():
-                why = f"a folder cannot be made at `{place.path}`"
+                why = f"cannot create a folder at `{place.path}`"
                 raise fault("DELTA_NO_PERMISSION", sink=self.sink, doing="the start", why=why)
 
     def _check(self, place: DeltaPlace) -> None:

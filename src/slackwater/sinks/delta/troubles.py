@@ -64,7 +64,7 @@ def _meaning(error: Exception, sink: Sink, doing: str, forbidden: Sequence[str])
     causes = list(_causes(error))
     why = causes[0].words if causes else _words(str(error))
     if any(cause.is_one_of(_CONFLICT) for cause in causes):
-        return ConflictError(f"another writer changed the table meanwhile: {why}")
+        return ConflictError(f"another writer changed the table concurrently: {why}")
     for cause in causes:
         if cause.is_one_of(forbidden) or "Permission denied" in cause.words:
             return fault("DELTA_NO_PERMISSION", sink=sink, doing=doing, why=cause.words)
@@ -90,4 +90,4 @@ def _causes(error: Exception) -> Iterator[_Cause]:
 
 def _words(message: str) -> str:
     """Return the first line of a message, which in Spark's has all that a user can act on."""
-    return message.strip().splitlines()[0][:_MOST_WORDS] if message.strip() else "no words"
+    return message.strip().splitlines()[0][:_MOST_WORDS] if message.strip() else "no details"

@@ -101,7 +101,7 @@ class DeltaWriter(SinkWriter):
 
     def _check_there(self) -> None:
         """Refuse to make a table anew in the place of one that was there: nobody would be told of its rows."""
-        with explained(self.sink, doing="a look at the table"):
+        with explained(self.sink, doing="a read of the table"):
             if not self.place.is_table:
                 raise fault("DELTA_TABLE_GONE", path=self.place.path)
 

@@ -254,8 +254,8 @@ def http(
     receiver rejects with 4xx go to `rejected` as dead letters; other failures are retried for `retry_for`.
     """
     if not isinstance(rejected, Sink):
-        remedy = 'write for example rejected=sw.sinks.files("out/refused")'
-        raise bad_option(_SINK, "rejected", rule="a sink, for the rows refused", got=repr(rejected), remedy=remedy)
+        remedy = 'write, for example, rejected=sw.sinks.files("out/refused")'
+        raise bad_option(_SINK, "rejected", rule="a sink for rejected rows", got=repr(rejected), remedy=remedy)
     check_delivery(_SINK, delivery)
     if delivery != "exactly_once" and rejected.delivery == "exactly_once":
         raise refuse("HTTP_REJECTED_PROMISE", rejected=rejected, delivery=delivery)
@@ -265,7 +265,7 @@ def http(
     for what, given, most in (("concurrency", concurrency, LANES), ("batch_rows", batch_rows, _MOST_ROWS)):
         if type(given) is not int or not 1 <= given <= most:
             rule = f"a whole number from 1 to {most}"
-            raise bad_option(_SINK, what, rule=rule, got=repr(given), remedy="leave it out if in doubt")
+            raise bad_option(_SINK, what, rule=rule, got=repr(given), remedy="omit it to use the default")
     return HttpSink(
         url=url,
         rejected=rejected,
@@ -282,21 +282,21 @@ def http(
 
 
 def _check_url(url: object, *, has_ca: bool) -> None:
-    rule, remedy = "an address as https://host/path", "correct it"
+    rule, remedy = "a URL such as https://host/path", "correct it"
     if not isinstance(url, str) or not re.fullmatch(r"[!-~]+", url):
         raise bad_option(_SINK, "url", rule=f"{rule}, in ASCII", got=type(url).__name__, remedy=remedy)
     try:
         parts = urlsplit(url)
         parts.port  # noqa: B018  raises if it is no number
     except ValueError as error:
-        raise bad_option(_SINK, "url", rule=rule, got="one that cannot be read", remedy=remedy) from error
+        raise bad_option(_SINK, "url", rule=rule, got="an invalid URL", remedy=remedy) from error
     if "@" in parts.netloc or holds_credentials(url):
-        rule, remedy = "an address without credentials", 'write headers={"Authorization": sw.secret("TOKEN")}'
+        rule, remedy = "a URL without credentials", 'write headers={"Authorization": sw.secret("TOKEN")}'
         raise bad_option(_SINK, "url", rule=rule, got=shown_url(url), remedy=remedy)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.fragment:
         raise bad_option(_SINK, "url", rule=rule, got=repr(shown_url(url)), remedy=remedy)
     if has_ca and parts.scheme != "https":
-        rule, remedy = "given with an https:// address alone", "write https:// for TLS"
+        rule, remedy = "used only with an https:// URL", "write https:// for TLS"
         raise bad_option(_SINK, "ca", rule=rule, got=parts.scheme, remedy=remedy)
 
 
@@ -308,13 +308,13 @@ def _checked_headers(headers: object) -> dict[str, str | Secret]:
         raise bad_option(_SINK, "headers", rule=rule, got=type(headers).__name__, remedy=remedy)
     for name, value in headers.items():
         if not isinstance(name, str) or not _HEADER_NAME.fullmatch(name) or name.lower() in _OURS:
-            rule, remedy = "named by what HTTP allows and the sink does not set itself", "choose another name"
+            rule, remedy = "valid HTTP header names that the sink does not set itself", "choose another name"
             raise bad_option(_SINK, "headers", rule=rule, got=repr(name), remedy=remedy)
         if (name.lower() in _CONFIDENTIAL or is_confidential(name)) and not isinstance(value, Secret):
             raise refuse("SECRET_EXPECTED", what=f"headers[{name!r}]")
         if not isinstance(value, Secret) and not (isinstance(value, str) and _HEADER_VALUE.fullmatch(value)):
-            rule, remedy = "lines of Latin letters, or secrets", "correct the value"
-            raise bad_option(_SINK, "headers", rule=rule, got=f"another value for {name!r}", remedy=remedy)
+            rule, remedy = "single lines of Latin-1 text, or secrets", "correct the value"
+            raise bad_option(_SINK, "headers", rule=rule, got=f"an invalid value for {name!r}", remedy=remedy)
     return dict(headers)
 
 
@@ -337,9 +337,9 @@ def _connect(parts: SplitResult, timeout_ms: int, ca: str | None) -> None:
             if parts.scheme == "https":
                 ssl.create_default_context(cafile=ca).wrap_socket(connection, server_hostname=host).close()
     except ssl.SSLCertVerificationError as error:
-        raise Unavailable(f"its certificate is not trusted ({error.verify_message}); name its root by `ca`") from error
+        raise Unavailable(f"its certificate is not trusted ({error.verify_message}); give its root as `ca`") from error
     except OSError as error:
-        raise Unavailable(f"it cannot be connected to: {error.strerror or error}") from error
+        raise Unavailable(f"cannot connect: {error.strerror or error}") from error
 
 
 def _rejected_slot(slot: Slot) -> Slot:

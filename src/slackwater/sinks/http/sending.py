@@ -206,7 +206,7 @@ class Sender:
         if status < 400:  # noqa: PLR2004  as above
             raise fault("HTTP_REDIRECT", sink=self.name, status=status, location=answer.location)
         if status in _DENIED:
-            raise fault("HTTP_DENIED", sink=self.name, status=status, said=answer.text or "no words")
+            raise fault("HTTP_DENIED", sink=self.name, status=status, said=answer.text or "no details")
         outcome.rejections.append(Rejection(request=request, message=f"HTTP {status} {answer.text}".rstrip()))
 
     def _shown(self, text: str) -> str:
@@ -217,14 +217,14 @@ class Sender:
     def _words(self, error: Exception) -> str:
         errors = http_library().exceptions
         if isinstance(error, errors.NameResolutionError):
-            return "its host is not known"
+            return "unknown host"
         if isinstance(error, errors.NewConnectionError):
-            return f"it cannot be connected to: {str(error).rpartition(': ')[2]}"
+            return f"cannot connect: {str(error).rpartition(': ')[2]}"
         if isinstance(error, errors.TimeoutError):
-            return f"no answer within {render_ms(self.timeout_ms)}"
+            return f"no response within {render_ms(self.timeout_ms)}"
         if isinstance(error, errors.SSLError):
-            return f"no TLS: {error}"
-        return "the connection was cut"
+            return f"TLS failed: {error}"
+        return "the connection was closed"
 
 
 def _is_passing(status: int) -> bool:

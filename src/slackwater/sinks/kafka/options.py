@@ -17,7 +17,7 @@ MOST_BYTES: Final = 1_000_000
 """What a record has at most, unless `message.max.bytes` says otherwise."""
 
 _PROMISE: Final = "the sink sets it by `delivery`"
-_CALLBACKS: Final = "the sink hears of it itself"
+_CALLBACKS: Final = "the sink sets it itself"
 _REFUSED: Final[Mapping[str, str]] = {
     **dict.fromkeys(
         (
@@ -52,17 +52,17 @@ _PREFIXES: Final[Mapping[str, str]] = {
 def checked_options(options: Any, delivery: Delivery) -> dict[str, Option]:  # noqa: ANN401  users may pass anything
     """Return `options` as they are, or refuse those that would break what the sink promises."""
     if not isinstance(options, Mapping):
-        raise refuse("KAFKA_SINK_OPTION", got=type(options).__name__, why='they are a mapping, {"linger.ms": 5}')
+        raise refuse("KAFKA_SINK_OPTION", got=type(options).__name__, why='give a mapping, such as {"linger.ms": 5}')
     for name, value in options.items():
         if not isinstance(name, str) or not isinstance(value, str | int | float | bool):
-            raise refuse("KAFKA_SINK_OPTION", got=f"{name!r}", why="names are strings, values strings or numbers")
+            raise refuse("KAFKA_SINK_OPTION", got=f"{name!r}", why="names must be strings, values strings or numbers")
         plain = name.lower()
         why = _REFUSED.get(plain) or next((why for prefix, why in _PREFIXES.items() if plain.startswith(prefix)), None)
         if why is not None:
             raise refuse("KAFKA_SINK_OPTION", got=f"`{name}`", why=why)
     timeout = options.get(TIMEOUT)
     if timeout is not None and delivery != "exactly_once":
-        raise refuse("KAFKA_SINK_OPTION", got=f"`{TIMEOUT}`", why='only delivery="exactly_once" has transactions')
+        raise refuse("KAFKA_SINK_OPTION", got=f"`{TIMEOUT}`", why='only delivery="exactly_once" uses transactions')
     if timeout is not None and not (str(timeout).isdecimal() and int(timeout) >= 1_000):  # noqa: PLR2004  librdkafka's least
-        raise refuse("KAFKA_SINK_OPTION", got=f"`{TIMEOUT}` {timeout!r}", why="it is 1000 ms or more")
+        raise refuse("KAFKA_SINK_OPTION", got=f"`{TIMEOUT}` {timeout!r}", why="it must be 1000 ms or more")
     return dict(options)

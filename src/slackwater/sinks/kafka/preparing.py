@@ -69,7 +69,7 @@ def _knock(servers: str) -> bool:
         except ConnectionRefusedError:
             answers.append(f"{server.strip()} refuses connections")
         except socket.gaierror as error:
-            answers.append(f"{host} is no host that is known here ({error.strerror})")
+            answers.append(f"{host} is an unknown host ({error.strerror})")
         except (OSError, OverflowError):
             return False
         else:
@@ -182,7 +182,7 @@ class Topics:
         rights = {right.name for right in found.authorized_operations or ()}
         lacking = [name for name in needed if name not in rights and "ALL" not in rights]
         if rights and lacking:
-            words = f"lets us not {' and '.join(lacking)} in topic `{found.name}`"
+            words = f"denies {' and '.join(lacking)} on topic `{found.name}`"
             raise fault("KAFKA_SINK_DENIED", what=words, **self._facts())
 
     def check_timeout(self) -> None:
@@ -226,7 +226,7 @@ class Topics:
         patience = time.monotonic() + _TIMEOUT_S
         while not self._is_there(name, partitions):
             if time.monotonic() > patience:
-                raise Unavailable(f"topic {name} was created and cannot be seen after {_TIMEOUT_S:.0f} s")
+                raise Unavailable(f"topic {name} was created but is not visible after {_TIMEOUT_S:.0f} s")
             time.sleep(_LOOK_S)
 
 

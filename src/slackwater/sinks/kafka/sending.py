@@ -157,7 +157,7 @@ class Sender:
     def _stalled(self) -> Unavailable:
         """Return that the queue stands still, unless it is for a topic that is gone, which is raised."""
         self._check_topic()
-        return Unavailable(f"took no record for {CALL_S:.0f} s{self._said}")
+        return Unavailable(f"accepted no record for {CALL_S:.0f} s{self._said}")
 
     def _check_topic(self) -> None:
         topic = self.target.topic
@@ -183,7 +183,7 @@ class Sender:
             call(CALL_S)
         except confluent().KafkaException as error:
             if error.args[0].name() in ("_TIMED_OUT", "_TRANSPORT", "_ALL_BROKERS_DOWN"):
-                raise Unavailable(f"did not answer within {CALL_S:.0f} s{self._said}") from error
+                raise Unavailable(f"did not respond within {CALL_S:.0f} s{self._said}") from error
             raise
 
     def _check(self) -> None:

@@ -52,7 +52,7 @@ class Target:
         if final is not None:
             return final
         if name in _GONE:
-            return Unavailable(f"topic {self.topic} or a partition of it is not there: {words}")
+            return Unavailable(f"topic {self.topic} or one of its partitions does not exist: {words}")
         return Unavailable(words)
 
     def _fault(self, name: str, words: str) -> Exception | None:
@@ -61,11 +61,11 @@ class Target:
         if name in _FENCED:
             said = fault("SINK_FENCED", sink=f"Kafka {self.topic}", output=self.output, slot=self.slot)
         elif name in _DENIED:
-            said = fault("KAFKA_SINK_DENIED", what=f"said: {words}", **facts)
+            said = fault("KAFKA_SINK_DENIED", what=f"replied: {words}", **facts)
         elif name == "INVALID_TRANSACTION_TIMEOUT":
             said = fault("KAFKA_SINK_TIMEOUT", got=self.timeout_ms, limit="less", servers=self.connection)
         elif name == "MSG_SIZE_TOO_LARGE":
-            said = self.too_large("the topic takes", f"the topic's max.message.bytes (the broker said: {words})")
+            said = self.too_large("the topic allows", f"the topic's max.message.bytes (the broker replied: {words})")
         elif name == "INVALID_RECORD":
             said = fault("KAFKA_SINK_RECORD", cause=words, **facts)
         elif name in _FINAL:

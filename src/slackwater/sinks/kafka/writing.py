@@ -87,5 +87,5 @@ def _topic_id(cluster: Cluster, target: Target) -> str:
     with target.troubles():
         found = cluster.topics([target.topic], None)
     if target.topic not in found:
-        raise Unavailable(f"topic {target.topic} is not there")
+        raise Unavailable(f"topic {target.topic} does not exist")
     return found[target.topic]

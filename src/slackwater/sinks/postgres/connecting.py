@@ -49,14 +49,14 @@ _PASSING: Final = frozenset(
     }
 )
 _REMEDIES: Final = {
-    "21000": "the server takes two of the keys for one: compare the types and the collation of the columns",
-    "23505": "let upsert_on name the columns of that constraint, or drop it",
-    "42501": "give the user back what was taken away",
+    "21000": "Postgres treats two of the keys as equal: compare the types and collations of the columns",
+    "23505": "set upsert_on to the columns of that constraint, or drop it",
+    "42501": "grant the user the revoked privileges again",
 }
 _OPTION: Final = re.compile(r"(?:-c\s*|--)([^\s=]+)")
 _OPTION_VALUE: Final = re.compile(r"(?:=|(?<!\S)(?!-))([^\s=]{4,})(?!\S)")
 _NULL: Final = "23502"
-_REMEDY: Final = "let the table take such rows, or mend them in the pipeline"
+_REMEDY: Final = "alter the table to accept these rows, or fix them in the pipeline"
 _SHOWN: Final = 300
 
 
@@ -77,13 +77,13 @@ def check_url(url: object) -> str:
         parts = urlsplit(url)
         given = dict(parse_qsl(parts.query, keep_blank_values=True))
     except ValueError as error:
-        raise refuse("POSTGRES_URL", got="one that cannot be read") from error
+        raise refuse("POSTGRES_URL", got="an invalid URL") from error
     if parts.scheme not in _SCHEMES:
-        raise refuse("POSTGRES_URL", got="one that does not begin with postgresql://")
+        raise refuse("POSTGRES_URL", got="a URL that does not start with postgresql://")
     if holds_credentials(url) or any(map(is_confidential, _OPTION.findall(given.get("options", "")))):
         raise refuse("POSTGRES_URL_PASSWORD")
     if parts.fragment:
-        raise refuse("POSTGRES_URL", got="one with a `#`")
+        raise refuse("POSTGRES_URL", got="a URL with a `#`")
     if not parts.path.strip("/"):
         raise refuse("POSTGRES_URL", got=f"{shown_server(url)!r} without a database")
     return url

@@ -32,7 +32,7 @@ _NUL_OF_LETTERS: Final = "\N{REPLACEMENT CHARACTER}"
 class PostgresSink(Sink):
     """A table of a Postgres database."""
 
-    for_retractions: ClassVar[str] = "upsert_on=[…] carries them out, changelog=True keeps them as rows"
+    for_retractions: ClassVar[str] = "upsert_on=[…] applies them, changelog=True keeps them as rows"
     shown_options: ClassVar[tuple[str, ...]] = ("columns", "create", "changelog", "replace_nul")
     url: str
     table: TableName

@@ -12,16 +12,16 @@ from typing import Final
 _REMEDIES: Final = (
     # In the order they are looked for; the first that fits is said.
     (r"no password supplied", 'give the user\'s password, as in password=sw.secret("NAME")'),
-    (r"(password|SASL) authentication failed", "mend the user in the URL, or the password"),
-    (r'role ".*" does not exist', "mend the user in the URL, or have it made with CREATE USER"),
-    (r'role ".*" is not permitted to log in', "have it allowed with ALTER ROLE … LOGIN, or take another user"),
-    (r'database ".*" does not exist', "mend the database in the URL, or have it made with CREATE DATABASE"),
-    (r"permission denied for database", "have it allowed with GRANT CONNECT ON DATABASE … TO …"),
-    (r"pg_hba\.conf", "have this user, database and address allowed in pg_hba.conf, or connect as it asks for"),
-    (r"authentication failed", "log in as the server's pg_hba.conf asks for, or have that changed"),
+    (r"(password|SASL) authentication failed", "correct the user in the URL, or the password"),
+    (r'role ".*" does not exist', "correct the user in the URL, or run CREATE USER"),
+    (r'role ".*" is not permitted to log in', "run ALTER ROLE … LOGIN, or use another user"),
+    (r'database ".*" does not exist', "correct the database in the URL, or run CREATE DATABASE"),
+    (r"permission denied for database", "run GRANT CONNECT ON DATABASE … TO …"),
+    (r"pg_hba\.conf", "allow this user, database and address in pg_hba.conf, or connect as it requires"),
+    (r"authentication failed", "use the method that the server's pg_hba.conf requires, or change it there"),
     (
         r"does not support SSL|certificate verify failed|certificate file|server certificate",
-        "mend sslmode and sslrootcert in the URL, or the server's certificate",
+        "correct sslmode and sslrootcert in the URL, or the server's certificate",
     ),
 )
 

@@ -74,7 +74,7 @@ class Table:
             problems += self._problems(field, is_key=field.name in keys)
         given = {field.name for field in fields}
         problems += [
-            f"column `{column.name}` is NOT NULL, has no default, and is given no value"
+            f"column `{column.name}` is NOT NULL, has no default, and gets no value"
             for column in self.columns.values()
             if column.is_not_null and not column.has_default and column.name not in given
         ]

@@ -40,7 +40,7 @@ from slackwater.sinks.redis.rows import Hashes
 
 _TIMEOUT_S: Final = 10.0
 _PASSING: Final = {
-    "BUSY": "it is busy with a script",
+    "BUSY": "it is running a script",
     "CLUSTERDOWN": "its cluster is down",
     "LOADING": "it is loading its data",
     "MASTERDOWN": "its primary is down",
@@ -252,7 +252,7 @@ class _RedisWriter(SinkWriter):
         if said == "fenced":
             raise fault("REDIS_FENCED", sink=self.sink, output=self.slot.output, slot=self.slot.number)
         if said == "lost":
-            raise Unavailable("it has lost what it knew of this slot: it was emptied, or restarted without its data")
+            raise Unavailable("it has lost the data of this slot: it was flushed, or restarted without its data")
         if said != "written":
             key, cause = said
             raise _refusal(self.sink, cause, key)
@@ -280,7 +280,7 @@ def redis(
         raise refuse("SECRET_EXPECTED", what="password")
     check_delivery("the Redis sink", delivery)
     if prefix is not None and (not isinstance(prefix, str) or not prefix):
-        raise _option("prefix", "a text", repr(prefix), 'write for example prefix="user", or leave it out')
+        raise _option("prefix", "a string", repr(prefix), 'write, for example, prefix="user", or omit it')
     _check_url(url, has_ca=ca is not None)
     named = Hashes(
         key=column_names("the Redis sink", "key", key),
@@ -289,9 +289,9 @@ def redis(
     )
     both = sorted({*named.key} & {*(named.columns or ())})
     if not named.key:
-        raise _option("key", "at least one column", repr(key), 'write for example key="user_id"')
+        raise _option("key", "at least one column", repr(key), 'write, for example, key="user_id"')
     if both:
-        raise _option("columns", "others than the key's", f"`{both[0]}` in both", "the hash is named after its key")
+        raise _option("columns", "columns other than the key", f"`{both[0]}` in both", "the key names the hash")
     return RedisSink(
         url=url,
         hashes=named,
@@ -304,24 +304,24 @@ def redis(
 
 
 def _check_url(url: str, *, has_ca: bool) -> None:
-    rule = "an address as redis://host:6379/0, rediss://… (TLS) or unix:///path/to/socket"
+    rule = "a URL such as redis://host:6379/0, rediss://… (TLS) or unix:///path/to/socket"
     if not isinstance(url, str):
-        raise _option("url", rule, type(url).__name__, "write it as a text")
+        raise _option("url", rule, type(url).__name__, "write it as a string")
     try:
         parts = urlsplit(url)
         parts.port  # noqa: B018  raises if it is no number
     except ValueError as error:
-        raise _option("url", rule, "an address that cannot be read", "correct it") from error
+        raise _option("url", rule, "an invalid URL", "correct it") from error
     if holds_credentials(url):
         remedy = 'write password=sw.secret("REDIS_PASSWORD")'
-        raise _option("url", "an address without a password", shown_url(url), remedy)
+        raise _option("url", "a URL without a password", shown_url(url), remedy)
     where = parts.path if parts.scheme == "unix" else parts.hostname
     if parts.scheme not in ("redis", "rediss", "unix") or not where:
         raise _option("url", rule, repr(shown_url(url)), "correct it")
     if not _DATABASE.search(url):
-        raise _option("url", "an address without settings", shown_url(url), "remove them")
+        raise _option("url", "a URL without settings", shown_url(url), "remove them")
     if has_ca and parts.scheme != "rediss":
-        raise _option("ca", "given with a rediss:// address alone", repr(shown_url(url)), "write rediss:// for TLS")
+        raise _option("ca", "used only with a rediss:// URL", repr(shown_url(url)), "write rediss:// for TLS")
 
 
 def _option(what: str, rule: str, got: str, remedy: str) -> Exception:
@@ -337,7 +337,7 @@ def _troubles(sink: RedisSink) -> Iterator[None]:
     except (errors.AuthenticationError, errors.AuthorizationError, errors.ResponseError) as error:
         raise _refusal(sink, f"{_WORDS.get(type(error).__name__, '')} {error}".strip()) from error
     except errors.TimeoutError as error:
-        raise Unavailable(f"no answer within {_TIMEOUT_S:.0f} s") from error
+        raise Unavailable(f"no response within {_TIMEOUT_S:.0f} s") from error
     except errors.ConnectionError as error:
         raise Unavailable(str(error).rstrip(".")) from error
 

@@ -57,7 +57,7 @@ class Hashes:
                 got = f"`{name}` of type {slot.schema[name]}"
                 raise refuse("REDIS_COLUMN", what="key", output=slot.output, got=got)
         if not self.fields(slot.schema):
-            raise refuse("REDIS_COLUMN", what="columns", output=slot.output, got="no column beside the key")
+            raise refuse("REDIS_COLUMN", what="columns", output=slot.output, got="no column besides the key")
         if self.order(slot.schema) < 0:
             raise refuse("REDIS_WINDOWS", output=slot.output, got=list(self.columns or ()), key=", ".join(self.key))
 

@@ -40,7 +40,7 @@ DEFAULT_MAX_RECORDS: Final = 2_000_000
 _TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
 Start = Literal["earliest", "latest"] | datetime | Offsets
-OnLoss = Literal["stop", "go_on"]
+OnLoss = Literal["stop", "continue"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -115,7 +115,7 @@ def kafka(
 
     Progress is committed to the consumer group `group` (the pipeline name by default), for Kafka's own tools;
     Slackwater does not read it. If records are gone before they were read, the job stops, unless
-    `on_data_loss="go_on"`. TLS and SASL: `tls=sw.kafka.tls(...)`, `sasl=sw.kafka.sasl(...)`.
+    `on_data_loss="continue"`. TLS and SASL: `tls=sw.kafka.tls(...)`, `sasl=sw.kafka.sasl(...)`.
     """
     chosen = _topics(topic, topics, pattern)
     if (
@@ -124,7 +124,7 @@ def kafka(
         or max_records_per_batch < 1
     ):
         raise refuse("RATE_LIMIT", what="max_records_per_batch", got=repr(max_records_per_batch))
-    if on_data_loss not in ("stop", "go_on"):
+    if on_data_loss not in ("stop", "continue"):
         raise refuse("KAFKA_ON_LOSS", got=repr(on_data_loss))
     columns = (metadata,) if isinstance(metadata, str) else tuple(metadata)
     for name in columns:

@@ -58,7 +58,7 @@ class LogWriter:
                 what="format",
                 rule='"json" or "parquet"',
                 got=repr(format),
-                remedy="leave it out for JSON lines",
+                remedy="omit it to write JSON lines",
             )
         if isinstance(roll_bytes, bool) or not isinstance(roll_bytes, int) or roll_bytes < 1:
             raise refuse(
@@ -66,7 +66,7 @@ class LogWriter:
                 what="roll_bytes",
                 rule="a whole number of 1 or more",
                 got=repr(roll_bytes),
-                remedy="leave it out for 64 MiB",
+                remedy="omit it to use 64 MiB",
             )
         self._folder = Path(folder)
         self._format = format
@@ -284,7 +284,7 @@ def _check_partition(partition: str) -> None:
         raise refuse(
             "LOG_WRITER_OPTION",
             what="partition",
-            rule="the name of a sub-folder that does not begin with `.` or `_`",
+            rule="the name of a subfolder that does not start with `.` or `_`",
             got=repr(partition),
             remedy='use for example "0" or "eu/3"; "" is the folder itself',
         )
