@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import io
 import os
 import re
 import subprocess
 import sys
+import tomllib
 from itertools import pairwise
 from pathlib import Path
 
@@ -17,6 +19,7 @@ import slackwater as sw
 from slackwater.cli.progress import Progress, places
 from slackwater.clock.batch_stats import BatchStats, StreamStats
 from slackwater.clock.clock import Clock, StreamTime
+from slackwater.ground import version
 from slackwater.planning.plan import OutputPlan
 from slackwater.spark.report import BatchReport
 
@@ -49,6 +52,18 @@ def test_help_names_every_verb(tmp_path: Path) -> None:
     done = slackwater("--help", cwd=tmp_path)
     assert done.returncode == 0
     assert all(verb in done.stdout for verb in ("run", "explain", "demo"))
+
+
+def test_version_is_that_of_the_package(tmp_path: Path) -> None:
+    done = slackwater("--version", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, f"slackwater {sw.__version__}\n")
+
+
+def test_version_stands_in_one_place(tmp_path: Path) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert "version" not in project["project"]
+    assert project["tool"]["setuptools"]["dynamic"]["version"] == {"attr": f"{version.__name__}.VERSION"}
+    assert importlib.metadata.version("slackwater") == version.VERSION == sw.__version__
 
 
 def test_no_arguments_show_the_help(tmp_path: Path) -> None:

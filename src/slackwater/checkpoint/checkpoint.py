@@ -26,6 +26,7 @@ from slackwater.clock.next_clock import first_clock
 from slackwater.errors import fault
 from slackwater.ground.durable import write_durably
 from slackwater.ground.stored import damaged, read_stored, readable, shaped
+from slackwater.ground.version import VERSION
 from slackwater.planning.plan import Plan
 from slackwater.sinks.base import Mark
 
@@ -254,7 +255,7 @@ def _manifest(path: Path) -> dict[str, Any]:
 
 
 def _code(plan: Plan) -> dict[str, Any]:
-    versions = {"slackwater": "0.1.0", "pyspark": pyspark.__version__, "polars": pl.__version__}
+    versions = {"slackwater": VERSION, "pyspark": pyspark.__version__, "polars": pl.__version__}
     return {"fingerprint": plan.fingerprint, "versions": versions}
 
 

