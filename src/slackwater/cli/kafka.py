@@ -24,7 +24,7 @@ def up(
     port: Annotated[int | None, typer.Option(help="The port that clients connect to; 9092 by default.")] = None,
     heap_mb: Annotated[int, typer.Option(help="Memory of its JVM, in MB.")] = 512,
 ) -> None:
-    """Start the broker and wait until it is ready. Its jars are fetched by Maven the first time (54 MB).
+    """Start the broker and wait until it is ready. Its jars are fetched the first time (54 MB).
 
     [dim]Examples:[/dim]
 

@@ -13,6 +13,10 @@ MESSAGES: Final[dict[str, str]] = {
         "a column's name is any text but an empty one, and `*` or `^…$`, which Polars takes for several columns, "
         "without NUL and without halves of characters; got {got}{place}; rename the column"
     ),
+    "CONNECTOR_RELEASE": (
+        "Spark's {name} connector must be of Spark's own minor release; installed pyspark {installed}, connector found "
+        "for {spark}; run `pip install 'pyspark~={minor}.0'`"
+    ),
     "DURATION_TOO_FINE": "{what} must be a whole number of milliseconds; got {got}; round it",
     "DURATION_TOO_LONG": "{what} must be shorter than a hundred years; got {got}; check its unit",
     "DURATION_TOO_SHORT": '{what} must be {rule}; got {got}; try "30s", "5m" or "1h30m"',
@@ -49,14 +53,10 @@ MESSAGES: Final[dict[str, str]] = {
         "change the expression"
     ),
     "FOLDER_REMOTE": ("{what} is a folder that driver and executors share; got `{got}`; give a local or mounted path"),
-    "JARS_NO_MAVEN": (
-        "jars are fetched by Maven; `mvn` was not found, and {coordinates} are not in {folder} yet; "
-        "install it, for example `apt-get install maven`, or put these jars and all they depend on "
-        "there"
-    ),
     "JARS_UNAVAILABLE": (
-        "Maven must find the jars {coordinates} and all they depend on; it did not: {cause}; check "
-        "the network, or the mirror in ~/.m2/settings.xml"
+        "{what} must be fetched once, with all it depends on; {coordinates} could not be resolved: {cause}; check the "
+        "network and whether the mirror has them (~/.m2/settings.xml, or DEFAULT_ARTIFACT_REPOSITORY without Maven), "
+        "or put these jars and all they depend on into {folder}"
     ),
     "NOT_A_FOLDER": '{what} is a folder; got {got}; give its path, such as "data/orders"',
     "PREDICATE_TYPE": (
