@@ -183,6 +183,11 @@ class Sink(ABC):
         """Return what finds the rows that cannot be written, which become dead letters; None if there are none such."""
         return None
 
+    @property
+    def needs_spark(self) -> bool:
+        """Whether the sink can be prepared in a Spark session only; else that is done before Spark is started."""
+        return False
+
     def session_conf(self) -> dict[str, str]:
         """Return the Spark settings that a session must be started with for this sink."""
         return {}

@@ -67,6 +67,8 @@ class Job:
     on_batch: Callable[[BatchReport], None] | None = None
     take_over: bool = False
     """Whether sinks that hold another run's rows, or whose marks are missing, are to be written to all the same."""
+    prepared: frozenset[str] = frozenset()
+    """The sinks that were prepared before Spark was started."""
     clock_hook: ClockHook | None = None
     """For tests: sees, and may replace, every clock before it is written."""
     reports: list[BatchReport] = field(default_factory=list)
@@ -118,6 +120,7 @@ class Job:
             lease=lease,
             is_stopping=self._stopping.is_set,
             take_over=self.take_over,
+            prepared=self.prepared,
         )
         try:
             clock = self.checkpoint.next_clock()

@@ -84,6 +84,11 @@ class HttpSink(Sink):
         """The place of refused rows: a receiver may be shared."""
         return self.rejected.place
 
+    @property
+    def needs_spark(self) -> bool:
+        """As the sink of refused rows."""
+        return self.rejected.needs_spark
+
     def session_conf(self) -> dict[str, str]:
         """Return what the sink of refused rows needs."""
         return self.rejected.session_conf()
