@@ -11,6 +11,8 @@ import sys
 import tomllib
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
 import polars as pl
 import pytest
@@ -21,7 +23,12 @@ from slackwater.clock.batch_stats import BatchStats, StreamStats
 from slackwater.clock.clock import Clock, StreamTime
 from slackwater.ground import version
 from slackwater.planning.plan import OutputPlan
+from slackwater.spark.failures import jvm_ended
 from slackwater.spark.report import BatchReport
+from slackwater.spark.session import check_master
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).resolve().parents[2]
 GOOD = """
@@ -159,6 +166,29 @@ def test_file_that_fails_is_one_sentence_with_the_line(text: str, words: str, tm
 def test_bad_definition_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "p.py").write_text(GOOD.format(name="pipeline").replace('tumbling("1m")', 'tumbling("0s")'))
     assert_one_sentence(slackwater("explain", "p.py", cwd=tmp_path), "DURATION_TOO_SHORT")
+
+
+def test_master_that_is_none_is_one_sentence_before_spark_starts(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "file.py").write_text(GOOD.format(name="pipeline"))
+    done = slackwater("run", "file.py", "--master", "nonsense", cwd=tmp_path)
+    assert_one_sentence(done, "SPARK_MASTER")
+    assert "got `nonsense`" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "master",
+    ["local", "local[*]", "local[4]", "local[2,3]", "local-cluster[2,1,1024]", "spark://a:7077", "yarn", "k8s://a"],
+)
+def test_master_of_any_kind_is_taken(master: str) -> None:
+    check_master(master)
+
+
+def test_jvm_that_was_killed_is_one_sentence() -> None:
+    process = subprocess.Popen(["sleep", "60"])
+    process.kill()
+    spark = SimpleNamespace(sparkContext=SimpleNamespace(_gateway=SimpleNamespace(proc=process)))
+    assert "it was killed (SIGKILL)" in str(jvm_ended(cast("SparkSession", spark)))
 
 
 def test_demo_wipes_no_folder_that_is_not_its_own(tmp_path: Path) -> None:

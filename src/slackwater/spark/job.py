@@ -107,7 +107,7 @@ class Job:
             self._intake.check()
             self._run(lease, finish=finish)
         except Exception as error:
-            if (reason := reason_of(error, lease, self.checkpoint)) is not None:
+            if (reason := reason_of(error, lease, self.checkpoint, self.spark)) is not None:
                 raise reason from error
             raise
         finally:

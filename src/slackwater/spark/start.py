@@ -23,7 +23,7 @@ from slackwater.spark.folders import check_logs
 from slackwater.spark.intake import check_intake, check_topics
 from slackwater.spark.job import ClockHook, Job
 from slackwater.spark.report import BatchReport
-from slackwater.spark.session import spark_session
+from slackwater.spark.session import check_master, spark_session
 
 if TYPE_CHECKING:
     from slackwater.planning.plan import Plan
@@ -47,6 +47,7 @@ def make_job(
     """Prepare a plan to run on Spark, with all that can be checked before the first batch."""
     trigger_ms = duration_ms(trigger, what="`trigger`", least_ms=0)
     path = Path(checkpoint or Path(".slackwater") / plan.name).absolute()
+    check_master(master)
     check_free(path)
     found = existing_checkpoint(path, plan, accept_changes=accept_changes)
     noted = {} if found is None else found.noted_marks(found.next_clock())

@@ -38,6 +38,10 @@ MESSAGES: Final[dict[str, str]] = {
         "Spark needs Java 17 or newer; none was found on PATH or in JAVA_HOME; install it, for "
         "example `apt-get install openjdk-17-jre-headless`"
     ),
+    "JVM_ENDED": (
+        "Spark's JVM must run as long as the job; it has ended: {how}; start again with the same checkpoint, nothing "
+        "is lost; if memory ran out, give it more with `spark.driver.memory`"
+    ),
     "LATENESS_ABOVE_SLACK": (
         "the out-of-orderness should cover 99 % of the rows; stream `{stream}` allows {slack}, and "
         "{share} of its rows are further behind (p99 is {measured}); raise it, or see what each "
@@ -79,6 +83,14 @@ MESSAGES: Final[dict[str, str]] = {
         "a column of a typed source must hold values of its declared type; `{column}` of {place} is "
         "{found}, and {value} is no {declared}; declare the column as what it is, or write it as "
         "declared"
+    ),
+    "SPARK_MASTER": (
+        "a Spark master is local[*], local[N], spark://HOST:PORT, yarn or k8s://URL; got `{got}`; correct --master, or "
+        "leave it out for all local cores"
+    ),
+    "SPARK_START": (
+        "Spark must start; it did not on master {master}: {cause}; check the master's address, that Java is 17 or "
+        "newer, and the settings in SPARK_CONF_DIR"
     ),
     "SPECULATION": (
         "a batch must be computed once at a time; the Spark session has spark.speculation switched "
