@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,11 +16,13 @@ from slackwater.cli.progress import line
 from slackwater.clock.batch_stats import BatchStats
 from slackwater.clock.clock import Clock, PartitionTime, StreamTime
 from slackwater.errors import RunError
+from slackwater.kafka.client import Cluster
 from slackwater.kafka.connection import connection
 from slackwater.sources.kafka.offsets import connector_offsets
+from slackwater.sources.kafka.watch import KafkaWatch
 from slackwater.spark.report import BatchReport
 from slackwater.topics.exporting import one_line
-from slackwater.topics.playing import Pace
+from slackwater.topics.playing import Pace, keys_of
 from slackwater.topics.reading import equal_shares
 
 
@@ -98,3 +101,25 @@ def test_partition_that_holds_the_watermark_is_named_with_what_ends_that(idle_af
         idle_after_ms={"orders": idle_after_ms},
     )
     assert f"held back by orders/4, which has no record yet {words}" in line(report, Counter())
+
+
+def test_key_of_a_line_is_the_text_of_its_field() -> None:
+    lines = [
+        b'{"user": "ada"}',
+        b'{"user": 7}',
+        b'{"user": null}',
+        b"{}",
+        b"[1]",
+        b'{"user": "b',
+        b'{"user": {"id": 1}}',
+    ]
+    assert keys_of(pl.Series(lines), "user") == ["ada", "7", None, None, None, None, '{"id": 1}']
+
+
+def test_topic_that_is_missing_is_offered_the_nearest_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Cluster, "topics", lambda *_: {})
+    monkeypatch.setattr(Cluster, "names", lambda _: ["orders", "flights"])
+    source = sw.sources.kafka("localhost:9", topic="flighst")
+    watch = KafkaWatch(stream="s", source=source, group="g", notes=tmp_path / "notes.json")
+    with pytest.raises(RunError, match=r"KAFKA_TOPIC_MISSING.*has no `flighst` \(did you mean `flights`\?\)"):
+        watch.check({})

@@ -57,7 +57,9 @@ def lateness(
         int | None,
         typer.Option(min=1, help="Read this many records of each stream: the newest, of every partition alike."),
     ] = None,
-    picture: Annotated[Path | None, typer.Option(help="Draw the curve into this file, such as lateness.svg.")] = None,
+    picture: Annotated[
+        Path | None, typer.Option(help="Draw the curve as SVG into this file, such as lateness.svg.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress lines.")] = False,
 ) -> None:

@@ -25,6 +25,10 @@ def produce(
     *,
     topic: Topic,
     servers: Servers = "localhost:9092",
+    key: Annotated[
+        str | None,
+        typer.Option(metavar="FIELD", help="The field that is the key of each record and decides its partition."),
+    ] = None,
     rate: Annotated[
         float | None, typer.Option(min=0.001, help="Records a second; as fast as it goes if left out.")
     ] = None,
@@ -39,7 +43,7 @@ def produce(
 
       slackwater produce data/orders --topic orders
 
-      slackwater produce data/orders --topic orders --rate 5000
+      slackwater produce data/orders --topic orders --key user_id --rate 5000
 
       slackwater produce data/orders --topic orders --speed-up 60
     """
@@ -49,6 +53,7 @@ def produce(
             folder,
             connection(servers),
             topic,
+            key=key,
             pace=Pace(rate=rate, speed_up=speed_up),
             told=counter.told,
             is_stopping=lambda: stops[-1],

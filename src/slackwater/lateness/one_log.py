@@ -76,10 +76,10 @@ def measure_topic(
         frames = (frame for _, frame in topic_frames(source.connection, [topic], limit=_SAMPLE))
         records = [_object(line) for frame in frames for line in frame["value"].drop_nulls().to_list()]
         columns = _seen_types(f"{servers}/{topic}", [each for each in records if each], as_expr(time).meta.root_names())
-    timed = stream(_NAME, source).decode(json_format(columns)).event_time(time, max_ahead=max_ahead)
+    timed = stream("topic", source).decode(json_format(columns)).event_time(time, max_ahead=max_ahead)
     [only] = _timed_plan(timed).sources
-    measured = replace(measure_source(only, limit=limit, watch=watch), out_of_orderness_ms=None)
-    return make_report([measured], target=target)
+    measured = measure_source(only, limit=limit, watch=watch)
+    return make_report([replace(measured, name=topic, out_of_orderness_ms=None)], target=target)
 
 
 def _plan(
