@@ -63,7 +63,8 @@ def main() -> None:
     try:
         app()
     except SlackwaterError as error:
-        sys.stderr.write(f"{error}\n")
+        place = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
+        sys.stderr.write(f"{error}{place}\n")
         sys.exit(1)
 
 

@@ -55,7 +55,7 @@ class _Stopped(Exception):  # noqa: N818  not an error: how a batch that is not 
     """Raised in a batch that began after the job was asked to stop; Spark will run it again."""
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class Job:
     """A pipeline on Spark. `run` blocks until the end; `stop` may come from another thread or a signal."""
 
@@ -73,7 +73,7 @@ class Job:
     """For tests: sees, and may replace, every clock before it is written."""
     reports: list[BatchReport] = field(default_factory=list)
     lateness: dict[str, dict[str, LatenessSketch]] = field(default_factory=dict)
-    """Per stream and partition, how late the rows of all batches since the start were."""
+    """Per stream and partition, how late the rows of all batches of this run were."""
     dead_letters: DeadLetterShare = field(default_factory=DeadLetterShare)
     query: Any = None
     """PySpark's StreamingQuery, once it was started."""
@@ -136,6 +136,9 @@ class Job:
                 self._finish()
         finally:
             self._deliveries.close()
+
+    def __repr__(self) -> str:
+        return f"<Job {self.plan.name}, checkpoint {self.checkpoint.path}, next batch {self.checkpoint.next_batch()}>"
 
     @property
     def is_finished(self) -> bool:
