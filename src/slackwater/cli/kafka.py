@@ -8,8 +8,8 @@ from typing import Annotated, Final
 import typer
 
 from slackwater.errors import counted, fault
+from slackwater.kafka.address import cluster_at
 from slackwater.kafka.client import Cluster, kafka_errors
-from slackwater.kafka.connection import connection
 from slackwater.topics import broker
 
 kafka = typer.Typer(help="A single real Kafka broker for development and tests.", no_args_is_help=True)
@@ -56,8 +56,9 @@ def topic(
 
       slackwater kafka topic orders --partitions 12
     """
-    cluster = Cluster(connection=connection(servers))
-    with kafka_errors(servers):
+    known = cluster_at(servers)
+    servers, cluster = known.servers, Cluster(connection=known)
+    with kafka_errors(known):
         there = len(cluster.partitions([name]))
         if not there:
             cluster.create_topic(name, partitions=partitions)

@@ -15,6 +15,7 @@ from rich.console import Console
 from slackwater.cli.loading import load_pipeline
 from slackwater.errors import counted, fault
 from slackwater.front.front import Chunk
+from slackwater.kafka.address import topic_at
 from slackwater.lateness import (
     DEFAULT_TARGET,
     Reading,
@@ -90,10 +91,10 @@ def lateness(
     if file is not None and log is None and kafka is None and not given:
         report = measure_plan(load_pipeline(file).plan(), target=target, limit=limit, watch=progress.watched)
     elif kafka is not None and file is None and log is None and time is not None and form is None:
-        servers, _, topic = kafka.rpartition("/")
-        if not servers or not topic:
+        place = topic_at(kafka)
+        if place is None:
             raise fault("LATENESS_KAFKA", got=shown_url(kafka))
-        report = measure_topic(servers, topic, **given, target=target, limit=limit, watch=progress.watched)
+        report = measure_topic(*place, **given, target=target, limit=limit, watch=progress.watched)
     elif log is not None and kafka is None and file is None and time is not None:
         report = measure_log(log, **given, target=target, limit=limit, watch=progress.watched)  # type: ignore[arg-type]  # by name
     else:

@@ -10,13 +10,15 @@ import typer
 from slackwater.cli.progress import Counter
 from slackwater.errors import counted, fault
 from slackwater.ground.stopping import stopped_by_signals
-from slackwater.kafka.connection import connection
+from slackwater.kafka.address import cluster_at
 from slackwater.topics.exporting import export
 from slackwater.topics.playing import Pace, play
 
 _INTERRUPTED: Final = 130
 log = typer.Typer(help="An append-only log in a folder.", no_args_is_help=True)
-Servers = Annotated[str, typer.Option(help="The Kafka cluster.")]
+Servers = Annotated[
+    str, typer.Option(help="The Kafka cluster; 'host:9093?ca=ca.pem&user=me&password=NAME_OF_SECRET' for TLS and SASL.")
+]
 Topic = Annotated[str, typer.Option(help="The topic; it must exist.")]
 
 
@@ -47,11 +49,11 @@ def produce(
 
       slackwater produce data/orders --topic orders --speed-up 60
     """
-    counter, stops = Counter("delivered"), [False]
+    counter, stops, cluster = Counter("delivered"), [False], cluster_at(servers)
     with stopped_by_signals(lambda: stops.append(True)):
         played = play(
             folder,
-            connection(servers),
+            cluster,
             topic,
             key=key,
             pace=Pace(rate=rate, speed_up=speed_up),
@@ -60,7 +62,7 @@ def produce(
         )
     unsure = f"; {played.unsure:,} more were on their way and may not have arrived" if played.unsure else ""
     stopped = "stopped: " if played.is_stopped else ""
-    counter.end(f"{stopped}delivered {counted(played.delivered, 'record')} of {folder} to {topic} at {servers}{unsure}")
+    counter.end(f"{stopped}delivered {counted(played.delivered, 'record')} of {folder} to {topic} at {cluster}{unsure}")
     if played.is_stopped:
         raise typer.Exit(_INTERRUPTED)
 
@@ -83,7 +85,7 @@ def export_topic(
       slackwater log export data/orders --topic orders
     """
     counter = Counter("written")
-    done = export(connection(servers), topic, folder, append=append, told=counter.told)
+    done = export(cluster_at(servers), topic, folder, append=append, told=counter.told)
     tombstones = f"; {done.empty:,} had no value and are left out" if done.empty else ""
     skipped = f"; {done.not_lines:,} fit no line and are left out: {done.named}" if done.not_lines and skip else ""
     counter.end(f"wrote {counted(done.written, 'record')} of {topic} to {folder}{tombstones}{skipped}")
