@@ -16,10 +16,13 @@ from slackwater.errors import RunError
 from slackwater.kafka.client import Cluster
 from slackwater.outputs.deliveries import Deliveries, prepare_without_spark
 from slackwater.sinks.base import Mark, Sink, SinkBatch, SinkWriter, Slot
+from slackwater.spark.job import Job
 from slackwater.spark.start import make_job
 from slackwater.topics.broker import free_port
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from slackwater.checkpoint.lock import Lease
     from slackwater.outputs.evaluated import EvaluatedBatch
     from slackwater.planning.plan import Plan
@@ -99,6 +102,7 @@ def test_topic_that_is_missing_is_known_before_spark_starts(tmp_path: Path, monk
         return {}
 
     monkeypatch.setattr(Cluster, "topics", none_of_them)
+    monkeypatch.setattr(Cluster, "names", lambda _: [])
     plan = plan_to(sw.sinks.console(), tmp_path, sw.sources.kafka("localhost:9", topic="flights"))
     with pytest.raises(RunError, match=r"KAFKA_TOPIC_MISSING.*flights"):
         make_job(plan, checkpoint=tmp_path / "c", on_start=no_spark)
@@ -124,6 +128,13 @@ def test_sink_without_marks_knows_that_it_was_delivered_to(tmp_path: Path) -> No
     prepare_without_spark(plan, marks, take_over=False)
     prepare_without_spark(plan, marks, take_over=True)
     assert [slot.delivered_before for slot in sink.slots] == [False, True, False]
+
+
+def test_job_is_shown_in_one_line(tmp_path: Path) -> None:
+    plan = plan_to(Noted(), tmp_path)
+    checkpoint = open_checkpoint(tmp_path / "c", plan, partitions=1)
+    job = Job(plan=plan, spark=cast("SparkSession", None), checkpoint=checkpoint, trigger_ms=0)
+    assert repr(job) == f"<Job p, checkpoint {tmp_path / 'c'}, next batch 0>"
 
 
 def deliveries_of(plan: Plan, folder: Path, prepared: frozenset[str] = frozenset()) -> Deliveries:

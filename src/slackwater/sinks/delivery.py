@@ -75,7 +75,8 @@ class Expected:
             return False
         facts = {"sink": sink, "output": slot.output, "pipeline": slot.pipeline, "slot": slot.number}
         if found is not None and is_foreign:
-            raise fault("SINK_OF_ANOTHER_RUN", found=found.incarnation[:8], mine=self.mark.incarnation[:8], **facts)
+            runs = {"found": found.incarnation[:8], "mine": self.mark.incarnation[:8]}
+            raise fault("SINK_OF_ANOTHER_RUN", **runs, remedy=sink.after_another_run, **facts)
         if found is None or (self.before is not None and found.batch < self.before):
             words = "no mark" if found is None else f"the mark of batch {found.batch}"
             raise fault("SINK_MARK_MISSING", last=words, before=self.before, **facts)

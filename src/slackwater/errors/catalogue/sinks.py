@@ -60,7 +60,7 @@ MESSAGES: Final[dict[str, str]] = {
     ),
     "FILES_BATCH_TAKEN": (
         "batches of a folder only ever get newer; `{path}` has batch {batch} or a later one already, "
-        "from another run; choose another folder, or delete this one"
+        "from another run, so --take-over cannot add to it; choose another folder, or move this one away"
     ),
     "FILES_DAMAGED": (
         "a file of a files sink must be as it was written; `{path}` is damaged: {why}; restore `{home}` from a "
@@ -205,8 +205,7 @@ MESSAGES: Final[dict[str, str]] = {
     "SINK_OF_ANOTHER_RUN": (
         "a sink holds the output of one run, and each new checkpoint is a new run; {sink} has rows of "
         "run {found} for output `{output}` of pipeline `{pipeline}` in slot {slot}, this is run "
-        "{mine}; start from the checkpoint that wrote them, choose another place, or go on with "
-        "--take-over, which leaves what is there and adds to it"
+        "{mine}; start from the checkpoint that wrote them, or {remedy}"
     ),
     "SINK_OF_A_COPY": (
         "a sink is written by one copy of a checkpoint; {sink} has batch {found} of output `{output}` "
