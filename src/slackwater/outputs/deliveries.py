@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from slackwater.planning.plan import Plan
 
 
+_BEHIND: Final = "behind"
+"""What stands for the sink behind a sink, such as that of refused rows, in the clock."""
 _UNMARKED: Final = "unmarked"
 """What stands for the slots of a sink that keeps no marks, in the clock: it has been delivered to."""
 
@@ -73,6 +75,8 @@ class Deliveries:
             )
             slots = map(str, written) if outlet.sink.uses_marks else [_UNMARKED]
             marks.setdefault(name, {}).update(dict.fromkeys(slots, batch.number))
+            if (behind := outlet.behind()) is not None:
+                marks[name][_BEHIND] = behind
             self._ours.update((name, number) for number in written)
             crash_point("delivering", batch.number)
         return marks
@@ -109,6 +113,7 @@ class Deliveries:
             mark=mark,
             before=marks.get(name, {}).get(str(slot)),
             takes_over=self.take_over and (name, slot) not in self._ours,
+            behind=marks.get(name, {}).get(_BEHIND),
             has_unmarked=_UNMARKED in marks.get(name, {}),
         )
 

@@ -81,6 +81,8 @@ class Slot:
     output: str
     schema: pl.Schema
     number: int = 0
+    behind: int | None = None
+    """What `SinkWriter.behind` gave when this run last noted it."""
     delivered_before: bool = False
     """Whether this run has written here before, so that what is missing was removed, and is not to be made anew."""
 
@@ -117,6 +119,13 @@ class SinkWriter(ABC):
 
         Returns when it is durable. Raises `Unavailable` for trouble that may pass, anything else for good.
         """
+
+    def behind(self) -> int | None:
+        """Return the last batch that wrote to a sink behind this one, such as that of refused rows; None if none did.
+
+        The checkpoint notes it, so that a mark that is lost there is noticed.
+        """
+        return None
 
     def close(self) -> None:  # noqa: B027  most sinks hold nothing
         """Let go of connections, and of what is not committed."""

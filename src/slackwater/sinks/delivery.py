@@ -56,6 +56,8 @@ class Expected:
     """The last batch that this run has noted for the slot, None if none: the one before this, or already this one."""
     takes_over: bool = False
     """Whether the user has said that any other mark may be passed over."""
+    behind: int | None = None
+    """The last batch that this run has noted for the sink behind this one."""
     has_unmarked: bool = False
     """Whether this run has delivered here without marks, so that it knows nothing but that."""
 
@@ -106,6 +108,7 @@ class Outlet:
         """Prepare the sink unless that was done, and see that its mark is one that this run can go on from."""
         if not is_prepared:
             self.prepare(came_before=expected.came_before)
+        self.slot = replace(self.slot, behind=None if expected.takes_over else expected.behind)
         with self._reachable():
             self._open()
             if self.sink.uses_marks:
@@ -129,6 +132,10 @@ class Outlet:
             self._deliver_or_lose(batch)
         else:
             self._patiently(batch.batch, lambda: self._deliver(batch, expected))
+
+    def behind(self) -> int | None:
+        """Return the last batch that wrote to a sink behind this one."""
+        return self.slot.behind if self._writer is None else self._writer.behind()
 
     def judge(self, expected: Expected) -> None:
         """Raise if the slot's mark cannot be explained."""
@@ -216,6 +223,7 @@ class Outlet:
         """Close the slot; what is not committed is gone."""
         writer, self._writer = self._writer, None
         if writer is not None:
+            self.slot = replace(self.slot, behind=writer.behind())
             writer.close()
 
 
