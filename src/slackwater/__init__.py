@@ -25,6 +25,7 @@ from slackwater.aggregates import (
 )
 from slackwater.errors import DefinitionError, RunError, SlackwaterError
 from slackwater.ground.durations import duration
+from slackwater.ground.version import VERSION
 from slackwater.pipeline import Pipeline
 from slackwater.secrets import secret
 from slackwater.sources.log.writing import LogWriter
@@ -33,7 +34,7 @@ from slackwater.triggers import after_count, after_watermark, any_of, every, eve
 from slackwater.windows import calendar, cumulative, global_window, hopping, session, sliding, tumbling
 from slackwater.windows.spec import Semantics
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 __all__ = [
     "Accumulator",

@@ -272,6 +272,20 @@ def test_refused_rows_are_written_once_by_the_protocol_of_all_sinks(receiver: Re
     assert refused(tmp_path / "refused") == [0, 2]
 
 
+@pytest.mark.parametrize("is_restarted", [False, True])
+def test_refused_rows_that_were_removed_are_noticed(receiver: Receiver, tmp_path: Path, *, is_restarted: bool) -> None:
+    receiver.judge = refuses_bad_rows
+    run = job(receiver, rejected=files(tmp_path / "refused"))
+    run.deliver(rows(BAD))
+    run.deliver(rows(1))
+    for batch in (tmp_path / "refused").glob("batch-*"):
+        shutil.rmtree(batch)
+    run.close()
+    after = run.restart() if is_restarted else run
+    with pytest.raises(RunError, match=r"SINK_MARK_MISSING.*output `results\.rejected`.*this run wrote batch 0 there"):
+        after.deliver(rows(BAD))
+
+
 def test_refused_rows_of_another_run_are_an_error(receiver: Receiver, tmp_path: Path) -> None:
     receiver.judge = refuses_bad_rows
     job(receiver, rejected=files(tmp_path / "refused")).deliver(rows(BAD))

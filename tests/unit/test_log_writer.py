@@ -300,6 +300,19 @@ def test_a_frame_with_a_number_that_json_lacks_is_refused_and_not_written_as_nul
         writer.append_frame(pl.DataFrame({"a": [[1.0, float("inf")]]}))
 
 
+@pytest.mark.parametrize("dtype", [pl.Datetime("ms", "UTC"), pl.Datetime("us"), pl.Date()], ids=str)
+@pytest.mark.parametrize("is_nested", [False, True])
+def test_a_frame_with_a_time_beyond_the_year_9999_is_refused(
+    tmp_path: Path, dtype: pl.DataType, *, is_nested: bool
+) -> None:
+    far = pl.Series([None, 2**62 if isinstance(dtype, pl.Datetime) else 2**30], dtype=pl.Int64).cast(dtype)
+    frame = pl.DataFrame({"at": far}).select(at=pl.struct("at").implode() if is_nested else pl.col("at"))
+    words = rf"the years 1 to 9999; got \d+ in `{'at.at' if is_nested else 'at'}`"
+    with LogWriter(tmp_path) as writer, pytest.raises(DefinitionError, match=words):
+        writer.append_frame(frame)
+    assert list_log(tmp_path) == []
+
+
 def test_a_closed_writer_takes_no_records(tmp_path: Path) -> None:
     writer = LogWriter(tmp_path)
     writer.close()

@@ -13,7 +13,8 @@ from urllib.parse import urlsplit
 from slackwater.errors import refuse
 from slackwater.ground.durations import Duration, duration_ms
 from slackwater.ground.folders import local_folder
-from slackwater.kafka.connection import Connection, connection
+from slackwater.kafka.address import topic_at
+from slackwater.kafka.connection import Connection
 from slackwater.secrets import Secret, shown_url
 
 VERSIONS: Final = ("5", "3.1.1")
@@ -173,11 +174,11 @@ def _check_filter(topic: str) -> None:
 def _target(to: str | os.PathLike[str]) -> str | KafkaPlace:
     if not (isinstance(to, str) and to.startswith("kafka://")):
         return local_folder(to, what="the bridge's log")
-    servers, _, topic = to.removeprefix("kafka://").partition("/")
-    if not _KAFKA_TOPIC.fullmatch(topic):
+    found = topic_at(to.removeprefix("kafka://"))
+    if found is None or not _KAFKA_TOPIC.fullmatch(found[1]):
         rule, remedy = "a log's folder or kafka://SERVERS/TOPIC", "try kafka://localhost:9092/sensors"
         raise _unusable("to", rule, repr(shown_url(to)), remedy)
-    return KafkaPlace(connection=connection(servers), topic=topic)
+    return KafkaPlace(connection=found[0], topic=found[1])
 
 
 def _client_id(given: str | None, topics: tuple[str, ...], to: str | KafkaPlace) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 
 from slackwater.bridge.definition import KafkaPlace, MqttBridge
 from slackwater.bridge.messages import Message, fits_a_line, topic_folder, wrapped_message
-from slackwater.errors import fault
+from slackwater.errors import fault, near_miss
 from slackwater.kafka.client import Cluster, confluent, kafka_errors
 from slackwater.sources.log.writing import LogWriter
 
@@ -79,8 +79,10 @@ class KafkaTarget:
         self._is_raw = is_raw
         self._failed: list[str] = []
         with kafka_errors(place.connection):
-            if not Cluster(connection=place.connection).partitions([place.topic]):
-                raise fault("KAFKA_TOPIC_MISSING", topics=place.topic, servers=place.connection.servers)
+            cluster = Cluster(connection=place.connection)
+            if not cluster.partitions([place.topic]):
+                named = f"`{place.topic}`{near_miss(place.topic, cluster.names())}"
+                raise fault("KAFKA_TOPIC_MISSING", topics=named, servers=place.connection.servers)
             self._producer = confluent().Producer(
                 {
                     **place.connection.for_librdkafka(),

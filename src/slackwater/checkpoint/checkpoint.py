@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import uuid
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
@@ -25,7 +26,9 @@ from slackwater.clock.clock import Clock, Marks
 from slackwater.clock.next_clock import first_clock
 from slackwater.errors import fault
 from slackwater.ground.durable import write_durably
+from slackwater.ground.durations import render_ms
 from slackwater.ground.stored import damaged, read_stored, readable, shaped
+from slackwater.ground.version import VERSION
 from slackwater.planning.plan import Plan
 from slackwater.sinks.base import Mark
 
@@ -254,7 +257,7 @@ def _manifest(path: Path) -> dict[str, Any]:
 
 
 def _code(plan: Plan) -> dict[str, Any]:
-    versions = {"slackwater": "0.1.0", "pyspark": pyspark.__version__, "polars": pl.__version__}
+    versions = {"slackwater": VERSION, "pyspark": pyspark.__version__, "polars": pl.__version__}
     return {"fingerprint": plan.fingerprint, "versions": versions}
 
 
@@ -273,6 +276,10 @@ def _check(manifest: Mapping[str, Any], plan: Plan, path: Path) -> None:
     _check_steps(manifest["steps"], plan, path)
 
 
+_MILLISECONDS: Final = re.compile(r"(\w+)_ms=(-?\d+)")
+_WINDOW: Final = re.compile(r"\b([A-Z][a-z]+)Window(?=\()")
+
+
 def _check_steps(found: Mapping[str, Any], plan: Plan, path: Path) -> None:
     for name in sorted({*found, *plan.layout}):
         if name not in plan.layout:
@@ -281,9 +288,14 @@ def _check_steps(found: Mapping[str, Any], plan: Plan, path: Path) -> None:
             raise fault("CHECKPOINT_STEP_NEW", path=path, step=name)
         for part, value in plan.layout[name].items():
             if found[name][part] != value:
-                raise fault(
-                    "CHECKPOINT_STEP_CHANGED", path=path, step=name, part=part, found=found[name][part], mine=value
-                )
+                before, now = readable_part(found[name][part]), readable_part(value)
+                raise fault("CHECKPOINT_STEP_CHANGED", path=path, step=name, part=part, found=before, mine=now)
+
+
+def readable_part(text: str) -> str:
+    """Return a part of a step's layout as people read it: durations with their units, windows by their names."""
+    in_units = _MILLISECONDS.sub(lambda found: f"{found[1]}={render_ms(int(found[2]))}", text)
+    return _WINDOW.sub(lambda found: found[1].lower(), in_units)
 
 
 def _newest(folder: Path) -> int:

@@ -8,8 +8,8 @@ from typing import Annotated, Final
 import typer
 
 from slackwater.errors import counted, fault
+from slackwater.kafka.address import cluster_at
 from slackwater.kafka.client import Cluster, kafka_errors
-from slackwater.kafka.connection import connection
 from slackwater.topics import broker
 
 kafka = typer.Typer(help="Run a single-node Kafka broker for development and tests.", no_args_is_help=True)
@@ -24,7 +24,7 @@ def up(
     port: Annotated[int | None, typer.Option(help="Client port; 9092 by default.")] = None,
     heap_mb: Annotated[int, typer.Option(help="JVM heap, in MB.")] = 512,
 ) -> None:
-    """Start the broker and wait until it is ready. The first start downloads its jars with Maven (54 MB).
+    """Start the broker and wait until it is ready. The first start downloads its jars (54 MB).
 
     [dim]Examples:[/dim]
 
@@ -56,8 +56,9 @@ def topic(
 
       slackwater kafka topic orders --partitions 12
     """
-    cluster = Cluster(connection=connection(servers))
-    with kafka_errors(servers):
+    known = cluster_at(servers)
+    servers, cluster = known.servers, Cluster(connection=known)
+    with kafka_errors(known):
         there = len(cluster.partitions([name]))
         if not there:
             cluster.create_topic(name, partitions=partitions)

@@ -14,6 +14,7 @@ from rich.console import Console
 
 from slackwater.cli.loading import load_pipeline
 from slackwater.errors import counted, fault
+from slackwater.kafka.address import topic_at
 from slackwater.lateness import (
     DEFAULT_TARGET,
     Reading,
@@ -58,7 +59,9 @@ def lateness(
         int | None,
         typer.Option(min=1, help="Read only the newest records of each stream, evenly across partitions."),
     ] = None,
-    picture: Annotated[Path | None, typer.Option(help="Write the curve to this file, such as lateness.svg.")] = None,
+    picture: Annotated[
+        Path | None, typer.Option(help="Write the curve as SVG to this file, such as lateness.svg.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print no progress lines.")] = False,
 ) -> None:
@@ -89,10 +92,10 @@ def lateness(
     if file is not None and log is None and kafka is None and not given:
         report = measure_plan(load_pipeline(file).plan(), target=target, limit=limit, watch=progress.watched)
     elif kafka is not None and file is None and log is None and time is not None and form is None:
-        servers, _, topic = kafka.rpartition("/")
-        if not servers or not topic:
+        place = topic_at(kafka)
+        if place is None:
             raise fault("LATENESS_KAFKA", got=shown_url(kafka))
-        report = measure_topic(servers, topic, **given, target=target, limit=limit, watch=progress.watched)
+        report = measure_topic(*place, **given, target=target, limit=limit, watch=progress.watched)
     elif log is not None and kafka is None and file is None and time is not None:
         report = measure_log(log, **given, target=target, limit=limit, watch=progress.watched)  # type: ignore[arg-type]  # by name
     else:

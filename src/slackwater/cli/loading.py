@@ -9,9 +9,10 @@ import traceback
 from pathlib import Path
 from typing import Any, Final
 
-from slackwater.errors import SlackwaterError, fault
+from slackwater.errors import DefinitionError, SlackwaterError, fault
 from slackwater.pipeline import Pipeline
 
+_PACKAGE: Final = Path(__file__).resolve().parents[1]
 _NAME: Final = "__pipeline__"
 """What the file is called while it runs.
 
@@ -36,6 +37,10 @@ def load_pipeline(file: Path) -> Pipeline:
 def _run(file: Path) -> dict[str, Any]:
     try:
         return runpy.run_path(str(file), run_name=_NAME)
+    except DefinitionError as error:
+        if (place := _place(error)) is not None:
+            error.add_note(place)
+        raise
     except SlackwaterError:
         raise
     except SyntaxError as error:
@@ -44,6 +49,18 @@ def _run(file: Path) -> dict[str, Any]:
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
         cause = f"{type(error).__name__}: {error}"
         raise fault("PIPELINE_FILE_FAILED", file=file, line=lines[-1] if lines else "?", cause=cause) from error
+
+
+def _place(error: DefinitionError) -> str | None:
+    """Return the user's file and line that an error comes from: the last one outside this package."""
+    frames = traceback.extract_tb(error.__traceback__)
+    begun = next((at for at, frame in enumerate(frames) if "runpy" in frame.filename), len(frames))
+    theirs = [
+        frame
+        for frame in frames[begun:]
+        if "runpy" not in frame.filename and not Path(frame.filename).is_relative_to(_PACKAGE)
+    ]
+    return f"{theirs[-1].filename}, line {theirs[-1].lineno}" if theirs else None
 
 
 def _add_to_path(folder: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from typing import TextIO
+from typing import Annotated, TextIO
 
 import typer
 
@@ -18,14 +18,32 @@ from slackwater.cli.produce import log, produce
 from slackwater.cli.run import run
 from slackwater.cli.schema import schema
 from slackwater.errors import SlackwaterError, SlackwaterWarning
+from slackwater.ground.version import VERSION
 
 app = typer.Typer(
-    help="Event-time stream processing on Spark that never loses an event and never counts one twice.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
+
+
+def _show_version(*, wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"slackwater {VERSION}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", callback=_show_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Event-time stream processing on Spark that never loses an event and never counts one twice."""
+
+
 app.command()(run)
 app.command()(explain)
 app.command()(demo)
@@ -45,7 +63,8 @@ def main() -> None:
     try:
         app()
     except SlackwaterError as error:
-        sys.stderr.write(f"{error}\n")
+        place = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
+        sys.stderr.write(f"{error}{place}\n")
         sys.exit(1)
 
 

@@ -10,13 +10,16 @@ import typer
 from slackwater.cli.progress import Counter
 from slackwater.errors import counted, fault
 from slackwater.ground.stopping import stopped_by_signals
-from slackwater.kafka.connection import connection
+from slackwater.kafka.address import cluster_at
 from slackwater.topics.exporting import export
 from slackwater.topics.playing import Pace, play
 
 _INTERRUPTED: Final = 130
 log = typer.Typer(help="Work with append-only logs.", no_args_is_help=True)
-Servers = Annotated[str, typer.Option(help="Kafka bootstrap servers.")]
+Servers = Annotated[
+    str,
+    typer.Option(help="Kafka bootstrap servers; with TLS and SASL 'host:9093?ca=ca.pem&user=me&password=SECRET_NAME'."),
+]
 Topic = Annotated[str, typer.Option(help="Topic; it must exist.")]
 
 
@@ -25,6 +28,9 @@ def produce(
     *,
     topic: Topic,
     servers: Servers = "localhost:9092",
+    key: Annotated[
+        str | None, typer.Option(metavar="FIELD", help="Field to use as record key; it decides the partition.")
+    ] = None,
     rate: Annotated[float | None, typer.Option(min=0.001, help="Records per second; unlimited by default.")] = None,
     speed_up: Annotated[
         float | None,
@@ -37,23 +43,24 @@ def produce(
 
       slackwater produce data/orders --topic orders
 
-      slackwater produce data/orders --topic orders --rate 5000
+      slackwater produce data/orders --topic orders --key user_id --rate 5000
 
       slackwater produce data/orders --topic orders --speed-up 60
     """
-    counter, stops = Counter("delivered"), [False]
+    counter, stops, cluster = Counter("delivered"), [False], cluster_at(servers)
     with stopped_by_signals(lambda: stops.append(True)):
         played = play(
             folder,
-            connection(servers),
+            cluster,
             topic,
+            key=key,
             pace=Pace(rate=rate, speed_up=speed_up),
             told=counter.told,
             is_stopping=lambda: stops[-1],
         )
     unsure = f"; {played.unsure:,} more were on their way and may not have arrived" if played.unsure else ""
     stopped = "stopped: " if played.is_stopped else ""
-    counter.end(f"{stopped}delivered {counted(played.delivered, 'record')} of {folder} to {topic} at {servers}{unsure}")
+    counter.end(f"{stopped}delivered {counted(played.delivered, 'record')} of {folder} to {topic} at {cluster}{unsure}")
     if played.is_stopped:
         raise typer.Exit(_INTERRUPTED)
 
@@ -78,7 +85,7 @@ def export_topic(
       slackwater log export data/orders --topic orders
     """
     counter = Counter("written")
-    done = export(connection(servers), topic, folder, append=append, told=counter.told)
+    done = export(cluster_at(servers), topic, folder, append=append, told=counter.told)
     tombstones = f"; {done.empty:,} had no value and are left out" if done.empty else ""
     skipped = f"; {done.not_lines:,} fit no line and are left out: {done.named}" if done.not_lines and skip else ""
     counter.end(f"wrote {counted(done.written, 'record')} of {topic} to {folder}{tombstones}{skipped}")

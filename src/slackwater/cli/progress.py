@@ -38,11 +38,13 @@ class Progress:
     clock: Callable[[], float] = time.monotonic
     totals: Counts[str] = field(default_factory=Counts)
     delivered: Counts[str] = field(default_factory=Counts)
-    """Rows of each output since the start."""
+    """Rows of each output in this run."""
     _began: float = field(default_factory=time.monotonic)
     _printed: float = -math.inf
     _last: str = ""
     _state: object = None
+    _unsaid: int = 0
+    """Batches that no line was printed for, since the last one that was."""
 
     def begin(self, name: str) -> None:
         """Say that the job starts; the first batch takes a while to come."""
@@ -59,7 +61,11 @@ class Progress:
         self.delivered.update(report.rows_out)
         state = (report.watermark_ms, report.lag_records, dict(self.totals))
         is_idle, self._state = state == self._state and not self.verbose, state
-        self._say(line(report, self.totals), always=False, every_s=self.idle_every_s if is_idle else self.every_s)
+        every_s = self.idle_every_s if is_idle else self.every_s
+        more = f"  ({_batches(self._unsaid)} since the last line)" if self._unsaid else ""
+        self._unsaid = (
+            0 if self._say(line(report, self.totals) + more, always=False, every_s=every_s) else self._unsaid + 1
+        )
 
     def end(self, outputs: Sequence[OutputPlan], *, finished: bool = False, owed: int | None = None) -> None:
         """Say what the whole run did, where its rows are, and which batch a sink is still owed."""
@@ -78,13 +84,14 @@ class Progress:
         if owed is not None:
             self._say(f"batch {owed} is not delivered yet: restart with the same checkpoint", always=True)
 
-    def _say(self, text: str, *, always: bool, every_s: float = 0.0) -> None:
+    def _say(self, text: str, *, always: bool, every_s: float = 0.0) -> bool:
+        """Print the text, unless the last one is too fresh; return whether it was printed."""
         if self.quiet:
-            return
+            return False
         terminal = self.out.isatty()
         now = self.clock()
         if not always and not terminal and now - self._printed < every_s:
-            return
+            return False
         self._printed = now
         if terminal and not always:
             self.out.write("\r" + text.ljust(len(self._last)))
@@ -93,6 +100,11 @@ class Progress:
             self.out.write(text + "\n")
             self._last = ""
         self.out.flush()
+        return True
+
+
+def _batches(number: int) -> str:
+    return f"{number:,} more batch{'es' * (number != 1)}"
 
 
 def line(report: BatchReport, totals: Counts[str]) -> str:
@@ -106,7 +118,8 @@ def line(report: BatchReport, totals: Counts[str]) -> str:
     return (
         f"batch {report.batch}  {counted(report.rows, 'row')}  {rate:,.0f} rows/s  "
         f"watermark {render_time(watermark)}{lag}  "
-        f"panes {totals['panes']:,}  late {totals['late']:,}  dead letters {totals['dead']:,}{waiting}{_held(report)}"
+        f"this run {counted(totals['panes'], 'pane')}, {totals['late']:,} late, "
+        f"{counted(totals['dead'], 'dead letter')}{waiting}{_held(report)}"
     )
 
 

@@ -8,7 +8,8 @@ from typing import Final
 
 from slackwater.errors import refuse
 from slackwater.ground.folders import local_folder
-from slackwater.kafka.connection import Connection, connection
+from slackwater.kafka.address import topic_at
+from slackwater.kafka.connection import Connection
 from slackwater.secrets import shown_url
 
 _KAFKA: Final = "kafka://"
@@ -42,7 +43,7 @@ def where_of(text: str, *, what: str) -> Where:
     """Return the place that a user names; `what` says in the error what it was for."""
     if not text.startswith(_KAFKA):
         return Folder(path=Path(local_folder(text, what=what)))
-    servers, _, topic = text.removeprefix(_KAFKA).partition("/")
-    if not servers or not topic or "/" in topic:
+    found = topic_at(text.removeprefix(_KAFKA))
+    if found is None:
         raise refuse("DEAD_LETTERS_TOPIC", what=what, got=repr(shown_url(text)))
-    return Topic(connection=connection(servers), name=topic)
+    return Topic(connection=found[0], name=found[1])

@@ -30,7 +30,10 @@ _NEVER: Final = "a log line cannot hold"
 
 @dataclass(frozen=True, kw_only=True)
 class RetriesToLog(RetryTarget):
-    """A log of JSON lines. Letters go to the partition they came from."""
+    """A log of JSON lines. Letters go to the partition they came from.
+
+    A partition that the log does not have, such as `orders/0` of a topic, becomes one folder, `orders-0`.
+    """
 
     folder: Path
 
@@ -66,7 +69,11 @@ class RetriesToLog(RetryTarget):
 
     def facts(self, batch: str, letters: pl.DataFrame) -> Mapping[str, Any]:
         """Return the partition and the name under which the batch is prepared."""
-        return {"partition": letters["partition"][0], "file": f".retry-{batch}.jsonl"}
+        return {"partition": self._partition(letters["partition"][0]), "file": f".retry-{batch}.jsonl"}
+
+    def _partition(self, name: str) -> str:
+        """Return the partition that letters of partition `name` go to: that one if the log has it, else one folder."""
+        return name if (self.folder / name).is_dir() else name.replace("/", "-")
 
     def publish(self, intent: Intent, letters: pl.DataFrame) -> Mapping[str, Any]:
         """Write the file, and link it into the log."""

@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from slackwater.errors import fault, refuse
+from slackwater.ground.connectors import connector
 from slackwater.ground.folders import without_scheme
-from slackwater.ground.jars import jars
 from slackwater.secrets import holds_credentials, shown_url
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_SPARK: Final = "4.2.0"
 _CONNECTOR: Final = ("io.delta:delta-spark_4.2_2.13:4.4.0", "io.delta:delta-storage:4.4.0")
 _CLASS: Final = "io.delta.tables.DeltaTable"
-_VERSION: Final = re.compile(r"-\d[\w.]*$")
 _SESSION: Final = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
@@ -29,10 +29,7 @@ _REMOTE: Final = re.compile(r"[a-z][a-z0-9+.-]*://.", re.IGNORECASE)
 
 def delta_jars() -> list[str]:
     """Return the jars that Spark lacks for Delta tables, fetched when they are first needed."""
-    import pyspark  # noqa: PLC0415  half a second, and definitions are made without
-
-    present = {_artifact(path) for path in (Path(pyspark.__file__).parent / "jars").glob("*.jar")}
-    return [str(path) for path in sorted(jars(_CONNECTOR).glob("*.jar")) if _artifact(path) not in present]
+    return connector("Delta", _CONNECTOR, spark=_SPARK)
 
 
 def delta_session_conf() -> dict[str, str]:
@@ -87,7 +84,3 @@ def check_delta_session(spark: SparkSession) -> None:
 def jvm(spark: SparkSession) -> Any:  # noqa: ANN401  Java has no types here
     """Return the Java side, where Delta's own calls are."""
     return spark._jvm  # noqa: SLF001  no public way
-
-
-def _artifact(path: Path) -> str:
-    return _VERSION.sub("", path.stem)

@@ -49,9 +49,11 @@ def run_demo(
     """Run the demo in `folder` and print it; returns the account. `sink` is the kind of place that gets rows, too."""
     began = time.monotonic()
     console = console or Console(width=None if sys.stdout.isatty() else 100)
+    place = None if sink is None else PLACES[sink](folder=folder.absolute() / sink)
+    if place is not None:
+        place.check_packages()
     prepare_folder(folder)
     feed = Feed(folder=folder / "log", seconds=seconds, rate=rate, seed=seed)
-    place = None if sink is None else PLACES[sink](folder=folder.absolute() / sink)
     with (
         nullcontext() if place is None else _announced(place, console),
         _quiet_stderr(folder / "spark.log"),

@@ -57,6 +57,8 @@ def to_lines(frame: pl.DataFrame) -> bytes:
     if frame.width == 0:
         return b"{}\n" * frame.height
     if not all(is_plain(column) for column in frame.get_columns()):
+        for column in frame.get_columns():
+            _check_times(column, column.name)
         return b"".join(map(to_line, frame.iter_rows(named=True)))
     binary = pl.selectors.binary()
     lines = BytesIO()
@@ -89,6 +91,24 @@ def are_times_usual(column: pl.Series) -> pl.Series:
     else:
         first, last = _FIRST_DAY, _LAST_DAY
     return column.to_physical().is_between(first, last).fill_null(value=True)
+
+
+def _check_times(column: pl.Series, name: str) -> None:
+    """Refuse times that Python, and so a line, cannot hold, however deep in the column they are."""
+    dtype = column.dtype
+    if isinstance(dtype, pl.List):
+        _check_times(column.explode(empty_as_null=False), name)
+    elif isinstance(dtype, pl.Struct):
+        for field in column.struct.unnest().get_columns():
+            _check_times(field, f"{name}.{field.name}")
+    elif isinstance(dtype, pl.Date | pl.Datetime) and not (usual := are_times_usual(column)).all():
+        unusual = column.to_physical().filter(~usual)
+        raise refuse(
+            "LOG_RECORD",
+            rule="times of a JSON record lie in the years 1 to 9999",
+            got=f"{unusual[0]} in `{name}`, a {dtype}",
+            remedy="check the unit of that column, or leave such rows out",
+        )
 
 
 def _plain(value: object) -> object:

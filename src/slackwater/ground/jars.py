@@ -1,17 +1,23 @@
-"""Jars by their coordinates: fetched once by Maven, kept in a cache, found there ever after."""
+"""Jars by their coordinates: fetched once, kept in a cache, found there ever after.
+
+Maven fetches them where it is installed, with its settings and mirrors. Elsewhere Spark's own resolver does: Ivy, which
+is among PySpark's jars, from Maven Central or from the repository in `DEFAULT_ARTIFACT_REPOSITORY`, as Spark reads it.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
-from xml.sax.saxutils import escape
+from xml.sax.saxutils import escape, quoteattr
 
-from slackwater.errors import fault
+from slackwater.errors import RunError, fault
 
 _POM: Final = """<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
@@ -27,41 +33,50 @@ _POM: Final = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 _DEPENDENCY: Final = (
     "    <dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version></dependency>"
 )
-_MOST_WORDS: Final = 600
+_IVY: Final = """<ivy-module version="2.0">
+  <info organisation="slackwater" module="jars"/>
+  <configurations><conf name="default"/></configurations>
+  <dependencies>
+{wanted}
+{pinned}
+  </dependencies>
+</ivy-module>
+"""
+_IVY_WANTED: Final = "    <dependency org={} name={} rev={} conf='default->default'/>"
+_IVY_PINNED: Final = "    <override org={} module={} rev={}/>"
+_IVY_SETTINGS: Final = """<ivysettings>
+  <settings defaultResolver="central"/>
+  <caches defaultCacheDir="${{ivy.settings.dir}}/cache"/>
+  <resolvers><ibiblio name="central" m2compatible="true" root={repository}/></resolvers>
+</ivysettings>
+"""
+_CENTRAL: Final = "https://repo1.maven.org/maven2/"
+_CAUSE: Final = re.compile(r"^\[ERROR\] (.+)$|^\s*(?:::|\[NOT FOUND *\]) *(\S+#\S+.*)$", re.MULTILINE)
+_MAX_TEXT: Final = 600
 
 
-def jars(coordinates: tuple[str, ...], *, pinned: tuple[str, ...] = ()) -> Path:
+def jars(coordinates: tuple[str, ...], *, pinned: tuple[str, ...] = (), what: str = "jars") -> Path:
     """Return the folder with the jars of `coordinates` and all they depend on; fetched if it is not there yet.
 
-    `pinned` are versions of what they depend on, where those they ask for are not to be had.
+    `pinned` are versions of what they depend on, taken only where those they ask for are not available. `what` names
+    the jars in an error.
     """
-    folder = cache() / hashlib.sha256("\n".join([*coordinates, "", *pinned]).encode()).hexdigest()[:16]
-    if folder.exists():
-        return folder
-    said = ", ".join(coordinates)
-    if shutil.which("mvn") is None:
-        raise fault("JARS_NO_MAVEN", coordinates=said, folder=folder)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent) as work:
-        pom = _POM.format(pinned=_dependencies(pinned), wanted=_dependencies(coordinates))
-        (Path(work) / "pom.xml").write_text(pom)
-        fetched = subprocess.run(
-            ["mvn", "-q", "-B", "dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory=jars"],  # noqa: S607  the user's Maven
-            cwd=work,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if fetched.returncode:
-            words = (fetched.stdout + fetched.stderr).strip()[-_MOST_WORDS:]
-            raise fault("JARS_UNAVAILABLE", coordinates=said, cause=words)
+    ways = [(coordinates, ())] + ([((*coordinates, *pinned), pinned)] if pinned else [])
+    folders = [
+        cache() / hashlib.sha256("\n".join([*wanted, "", *fixed]).encode()).hexdigest()[:16] for wanted, fixed in ways
+    ]
+    for folder in folders:
+        if folder.exists():
+            return folder
+    for (wanted, fixed), folder in zip(ways, folders, strict=True):
         try:
-            # Whoever else fetched them meanwhile has the same jars.
-            (Path(work) / "jars").rename(folder)
-        except OSError:
-            if not folder.exists():
+            _fetch(wanted, fixed, folder, what)
+        except RunError:
+            if folder == folders[-1]:
                 raise
-    return folder
+        else:
+            return folder
+    raise AssertionError("the last way returns or raises")
 
 
 def cache() -> Path:
@@ -70,5 +85,52 @@ def cache() -> Path:
     return Path(base) / "slackwater" / "jars"
 
 
-def _dependencies(coordinates: tuple[str, ...]) -> str:
-    return "\n".join(_DEPENDENCY.format(*map(escape, name.split(":"))) for name in coordinates)
+def _fetch(coordinates: tuple[str, ...], pinned: tuple[str, ...], folder: Path, what: str) -> None:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as work:
+        command = (_maven if shutil.which("mvn") else _ivy)(coordinates, pinned, Path(work))
+        fetched = subprocess.run(command, cwd=work, capture_output=True, text=True, check=False)  # noqa: S603  our own arguments
+        if fetched.returncode or not (Path(work) / "jars").is_dir():
+            cause = _cause(fetched.stdout + fetched.stderr)
+            raise fault("JARS_UNAVAILABLE", what=what, coordinates=", ".join(coordinates), cause=cause, folder=folder)
+        try:
+            # Another process may have fetched the same jars meanwhile.
+            (Path(work) / "jars").rename(folder)
+        except OSError:
+            if not folder.exists():
+                raise
+
+
+def _maven(coordinates: tuple[str, ...], pinned: tuple[str, ...], work: Path) -> list[str]:
+    pom = _POM.format(pinned=_lines(_DEPENDENCY, pinned, escape), wanted=_lines(_DEPENDENCY, coordinates, escape))
+    (work / "pom.xml").write_text(pom, encoding="utf-8")
+    return ["mvn", "-q", "-B", "dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory=jars"]
+
+
+def _ivy(coordinates: tuple[str, ...], pinned: tuple[str, ...], work: Path) -> list[str]:
+    import pyspark  # noqa: PLC0415  half a second, and most jars are in the cache
+
+    home = os.environ.get("JAVA_HOME")
+    java = f"{home}/bin/java" if home else shutil.which("java")
+    if java is None:
+        raise fault("JAVA_MISSING")
+    repository = os.environ.get("DEFAULT_ARTIFACT_REPOSITORY") or _CENTRAL
+    (work / "settings.xml").write_text(_IVY_SETTINGS.format(repository=quoteattr(repository)), encoding="utf-8")
+    asked = _IVY.format(
+        wanted=_lines(_IVY_WANTED, coordinates, quoteattr), pinned=_lines(_IVY_PINNED, pinned, quoteattr)
+    )
+    (work / "ivy.xml").write_text(asked, encoding="utf-8")
+    resolver = next((Path(pyspark.__file__).parent / "jars").glob("ivy-*.jar"))
+    files = ["-settings", "settings.xml", "-ivy", "ivy.xml"]
+    found = ["-types", "jar", "bundle", "-retrieve", "jars/[artifact]-[revision](-[classifier]).[ext]"]
+    return [java, "-jar", str(resolver), "-warn", *files, "-confs", "default", *found]
+
+
+def _lines(form: str, coordinates: tuple[str, ...], quoted: Callable[[str], str]) -> str:
+    return "\n".join(form.format(*map(quoted, name.split(":"))) for name in coordinates)
+
+
+def _cause(output: str) -> str:
+    """Return what a resolver reports, in one line: its first error rather than its progress or its advice."""
+    found = [" ".join(filter(None, groups)) for groups in _CAUSE.findall(output)]
+    return " ".join((found[0] if found else output.strip()[-_MAX_TEXT:]).split())[:_MAX_TEXT]

@@ -15,6 +15,7 @@ from slackwater.formats.json import json as json_format
 from slackwater.formats.schemas import SchemaSpec
 from slackwater.ground.durations import Duration
 from slackwater.ground.expressions import as_expr
+from slackwater.kafka.connection import Connection, connection
 from slackwater.lateness.measure import Watch, measure_source
 from slackwater.lateness.report import DEFAULT_TARGET, LatenessReport, check_target, make_report
 from slackwater.planning.plan import Plan
@@ -55,7 +56,7 @@ def measure_log(
 
 
 def measure_topic(
-    servers: str,
+    servers: str | Connection,
     topic: str,
     *,
     time: str,
@@ -70,16 +71,19 @@ def measure_topic(
     The columns that `time` needs are seen from the newest records, unless `schema` says them.
     """
     check_target(target)
-    source = kafka(servers, topic=topic)
+    known = connection(servers) if isinstance(servers, str) else servers
+    source = kafka(known.servers, topic=topic, tls=known.tls, sasl=known.sasl)
     columns = schema
     if columns is None:
         frames = (frame for _, frame in topic_frames(source.connection, [topic], limit=_SAMPLE))
         records = [_object(line) for frame in frames for line in frame["value"].drop_nulls().to_list()]
-        columns = _seen_types(f"{servers}/{topic}", [each for each in records if each], as_expr(time).meta.root_names())
-    timed = stream(_NAME, source).decode(json_format(columns)).event_time(time, max_ahead=max_ahead)
+        columns = _seen_types(
+            f"{known.servers}/{topic}", [each for each in records if each], as_expr(time).meta.root_names()
+        )
+    timed = stream("topic", source).decode(json_format(columns)).event_time(time, max_ahead=max_ahead)
     [only] = _timed_plan(timed).sources
-    measured = replace(measure_source(only, limit=limit, watch=watch), out_of_orderness_ms=None)
-    return make_report([measured], target=target)
+    measured = measure_source(only, limit=limit, watch=watch)
+    return make_report([replace(measured, name=topic, out_of_orderness_ms=None)], target=target)
 
 
 def _plan(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from slackwater.ground.crash_points import crash_point
 from slackwater.sinks.base import Mark, Sink, SinkBatch, Slot
@@ -18,6 +18,12 @@ if TYPE_CHECKING:
     from slackwater.planning.plan import Plan
 
 
+_BEHIND: Final = "behind"
+"""What stands for the sink behind a sink, such as that of refused rows, in the clock."""
+_UNMARKED: Final = "unmarked"
+"""What stands for the slots of a sink that keeps no marks, in the clock: it has been delivered to."""
+
+
 @dataclass(kw_only=True)
 class Deliveries:
     """All sinks of a plan, each opened for its output."""
@@ -28,6 +34,8 @@ class Deliveries:
     is_stopping: Callable[[], bool]
     take_over: bool = False
     """Whether sinks with marks that this run cannot explain are to be written to all the same."""
+    prepared: frozenset[str] = frozenset()
+    """The sinks that were prepared before Spark was started."""
     _outlets: dict[str, Outlet] = field(default_factory=dict)
     _ours: set[tuple[str, int]] = field(default_factory=set)
     """Slots that this run has written to: their marks can be explained."""
@@ -41,7 +49,7 @@ class Deliveries:
                 self._outlets[name] = Outlet(
                     sink=sink, slot=slot, is_stopping=self.is_stopping, check_owner=self.lease.check
                 )
-                self._outlets[name].check(self._expected(name, 0, begun, noted))
+                self._outlets[name].check(self._expected(name, 0, begun, noted), is_prepared=name in self.prepared)
 
     def deliver(self, batch: EvaluatedBatch, clock: Clock) -> Marks:
         """Deliver a batch to every sink, and return what every slot then has."""
@@ -65,9 +73,11 @@ class Deliveries:
             written = self._deliver(
                 batch, name, rows, {number: expect(name, number) for number in range(layout[name] + 1)}
             )
-            if outlet.sink.uses_marks:
-                marks.setdefault(name, {}).update({str(number): batch.number for number in written})
-                self._ours.update((name, number) for number in written)
+            slots = map(str, written) if outlet.sink.uses_marks else [_UNMARKED]
+            marks.setdefault(name, {}).update(dict.fromkeys(slots, batch.number))
+            if (behind := outlet.behind()) is not None:
+                marks[name][_BEHIND] = behind
+            self._ours.update((name, number) for number in written)
             crash_point("delivering", batch.number)
         return marks
 
@@ -103,6 +113,8 @@ class Deliveries:
             mark=mark,
             before=marks.get(name, {}).get(str(slot)),
             takes_over=self.take_over and (name, slot) not in self._ours,
+            behind=marks.get(name, {}).get(_BEHIND),
+            has_unmarked=_UNMARKED in marks.get(name, {}),
         )
 
 
@@ -123,6 +135,21 @@ class _SlotWriter:
             outlet.deliver(rows, self.expected[number])
         finally:
             outlet.close()
+
+
+def prepare_without_spark(plan: Plan, marks: Marks, *, take_over: bool) -> frozenset[str]:
+    """Prepare every sink that needs no Spark, so that what is wrong is known before it starts; return their names.
+
+    `marks` are those that the checkpoint has noted.
+    """
+    found = set()
+    for output in plan.outputs:
+        for name, sink in named(output.name, output.sinks).items():
+            if not sink.needs_spark:
+                came_before = bool(marks.get(name)) and not take_over
+                Outlet(sink=sink, slot=plan.slot(output)).prepare(came_before=came_before)
+                found.add(name)
+    return frozenset(found)
 
 
 def named(output: str, sinks: tuple[Sink, ...]) -> dict[str, Sink]:

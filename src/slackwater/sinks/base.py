@@ -81,6 +81,8 @@ class Slot:
     output: str
     schema: pl.Schema
     number: int = 0
+    behind: int | None = None
+    """What `SinkWriter.behind` gave when this run last noted it."""
     delivered_before: bool = False
     """Whether this run has written here before; if so, a missing target was removed and must not be recreated."""
 
@@ -118,6 +120,13 @@ class SinkWriter(ABC):
         Returns when they are durable. Raises `Unavailable` for transient failures, anything else for permanent ones.
         """
 
+    def behind(self) -> int | None:
+        """Return the last batch that wrote to a sink behind this one, such as that of refused rows; None if none did.
+
+        The checkpoint notes it, so that a mark that is lost there is noticed.
+        """
+        return None
+
     def close(self) -> None:  # noqa: B027  most sinks hold nothing
         """Release connections, and discard what is not committed."""
 
@@ -128,6 +137,10 @@ class Sink(ABC):
 
     for_retractions: ClassVar[str] = ""
     """How to have a sink of this kind take retractions, where one can."""
+    after_another_run: ClassVar[str] = (
+        "choose another place, or go on with --take-over, which leaves what is there and adds to it"
+    )
+    """What can be done about a place that holds the rows of another run."""
     shown_options: ClassVar[tuple[str, ...]] = ()
     """Attributes that `explain` shows if they are not the default; never one that may hold a secret."""
     takes: frozenset[Change] = frozenset({"append"})
@@ -182,6 +195,11 @@ class Sink(ABC):
     def trial(self, slot: Slot) -> Trial | None:  # noqa: ARG002  most sinks write any value
         """Return a check that finds unwritable rows, which become dead letters; None if all rows are writable."""
         return None
+
+    @property
+    def needs_spark(self) -> bool:
+        """Whether the sink can be prepared in a Spark session only; else that is done before Spark is started."""
+        return False
 
     def session_conf(self) -> dict[str, str]:
         """Return the Spark settings that a session needs for this sink."""

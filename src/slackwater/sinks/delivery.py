@@ -19,7 +19,8 @@ from __future__ import annotations
 import random
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -55,6 +56,15 @@ class Expected:
     """The last batch that this run has noted for the slot, None if none: the one before this, or already this one."""
     takes_over: bool = False
     """Whether the user has said that any other mark may be passed over."""
+    behind: int | None = None
+    """The last batch that this run has noted for the sink behind this one."""
+    has_unmarked: bool = False
+    """Whether this run has delivered here without marks, so that it knows nothing but that."""
+
+    @property
+    def came_before(self) -> bool:
+        """Whether this run has delivered here before, and what is missing was removed."""
+        return (self.before is not None or self.has_unmarked) and not self.takes_over
 
     def is_there(self, found: Mark | None, sink: Sink, slot: Slot) -> bool:
         """Return whether the slot has the batch already; raises if its mark cannot be explained."""
@@ -67,7 +77,8 @@ class Expected:
             return False
         facts = {"sink": sink, "output": slot.output, "pipeline": slot.pipeline, "slot": slot.number}
         if found is not None and is_foreign:
-            raise fault("SINK_OF_ANOTHER_RUN", found=found.incarnation[:8], mine=self.mark.incarnation[:8], **facts)
+            runs = {"found": found.incarnation[:8], "mine": self.mark.incarnation[:8]}
+            raise fault("SINK_OF_ANOTHER_RUN", **runs, remedy=sink.after_another_run, **facts)
         if found is None or (self.before is not None and found.batch < self.before):
             words = "no mark" if found is None else f"the mark of batch {found.batch}"
             raise fault("SINK_MARK_MISSING", last=words, before=self.before, **facts)
@@ -87,15 +98,27 @@ class Outlet:
     _found: Mark | None = None
     _dice: random.Random = field(default_factory=random.Random)
 
-    def check(self, expected: Expected) -> None:
-        """Prepare the sink before the first batch, and see that its mark is one that this run can go on from."""
-        try:
+    def prepare(self, *, came_before: bool) -> None:
+        """Prepare the sink, once, before the first batch; `came_before` says whether this run has written to it."""
+        with self._reachable():
             self.sink.check(self.slot)
-            came_before = expected.before is not None and not expected.takes_over
             self.sink.prepare(replace(self.slot, delivered_before=came_before))
+
+    def check(self, expected: Expected, *, is_prepared: bool = False) -> None:
+        """Prepare the sink unless that was done, and see that its mark is one that this run can go on from."""
+        if not is_prepared:
+            self.prepare(came_before=expected.came_before)
+        self.slot = replace(self.slot, behind=None if expected.takes_over else expected.behind)
+        with self._reachable():
             self._open()
             if self.sink.uses_marks:
                 expected.is_there(self._found, self.sink, self.slot)
+
+    @contextmanager
+    def _reachable(self) -> Iterator[None]:
+        """Close the slot after an error inside; before the first batch nobody waits for a sink that is away."""
+        try:
+            yield
         except BaseException as error:
             self.close()
             if isinstance(error, Unavailable):
@@ -109,6 +132,10 @@ class Outlet:
             self._deliver_or_lose(batch)
         else:
             self._patiently(batch.batch, lambda: self._deliver(batch, expected))
+
+    def behind(self) -> int | None:
+        """Return the last batch that wrote to a sink behind this one."""
+        return self.slot.behind if self._writer is None else self._writer.behind()
 
     def judge(self, expected: Expected) -> None:
         """Raise if the slot's mark cannot be explained."""
@@ -196,6 +223,7 @@ class Outlet:
         """Close the slot; what is not committed is gone."""
         writer, self._writer = self._writer, None
         if writer is not None:
+            self.slot = replace(self.slot, behind=writer.behind())
             writer.close()
 
 

@@ -3,26 +3,48 @@
 from __future__ import annotations
 
 import re
+import signal
+import subprocess
 from typing import Final
+
+from py4j.protocol import Py4JError
+from pyspark.sql import SparkSession
 
 from slackwater.checkpoint.checkpoint import Checkpoint
 from slackwater.checkpoint.damage import damage_of
 from slackwater.checkpoint.lock import Lease
-from slackwater.errors import RunError, SlackwaterError
+from slackwater.errors import RunError, SlackwaterError, fault
 from slackwater.errors.catalogue import CATALOGUE
 from slackwater.planning.plan import Plan
 from slackwater.spark.intake import Intake
 
 _NOT_CONNECTED: Final = "failed to connect back"
+_END_S: Final = 2.0
+"""How long a JVM that is being killed may take to be gone."""
 _OURS: Final = re.compile(r"slackwater\.\S+: \[([A-Z0-9_]+)\] (.+)")
 
 
-def reason_of(error: Exception, lease: Lease, checkpoint: Checkpoint) -> SlackwaterError | None:
-    """Return why a run has failed, if the driver was replaced or its checkpoint is damaged."""
+def reason_of(error: Exception, lease: Lease, checkpoint: Checkpoint, spark: SparkSession) -> SlackwaterError | None:
+    """Return why a run has failed, if the driver was replaced, Spark has ended or the checkpoint is damaged."""
     # Whatever a driver that was replaced stumbles over, files of Spark's above all, this is the reason.
     if (lost := lease.lost()) is not None:
         return lost
+    if isinstance(error, Py4JError | OSError) and (ended := jvm_ended(spark)) is not None:
+        return ended
     return None if isinstance(error, SlackwaterError) else damage_of(checkpoint.path, error)
+
+
+def jvm_ended(spark: SparkSession) -> SlackwaterError | None:
+    """Return that Spark's JVM has ended, if this process has started it and it has."""
+    process: subprocess.Popen[bytes] | None = getattr(spark.sparkContext._gateway, "proc", None)  # noqa: SLF001  no public way
+    if process is None:
+        return None
+    try:
+        code = process.wait(_END_S)
+    except subprocess.TimeoutExpired:
+        return None
+    how = f"exit code {code}" if code >= 0 else f"it was killed ({signal.Signals(-code).name})"
+    return fault("JVM_ENDED", how=how)
 
 
 def cause_of(error: Exception, plan: Plan, intake: Intake) -> Exception:

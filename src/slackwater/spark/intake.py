@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from slackwater.checkpoint.checkpoint import Checkpoint
 from slackwater.clock.clock import Clock
@@ -41,12 +43,7 @@ class Intake:
                 log.open()
                 made.logs[source.name] = log
             elif isinstance(source.source, KafkaSource):
-                made.watches[source.name] = KafkaWatch(
-                    stream=source.name,
-                    source=source.source,
-                    group=source.source.group or plan.name,
-                    notes=checkpoint.home / f"kafka-{source.name}.json",
-                )
+                made.watches[source.name] = _watch(source.name, source.source, plan, checkpoint.home)
         return made
 
     def check(self) -> None:
@@ -114,3 +111,22 @@ def check_intake(plan: Plan, checkpoint: Checkpoint | None) -> None:
         elif isinstance(source.source, LogSource) and checkpoint is not None:
             log = LogIntake(stream=source.name, source=source.source, checkpoint=checkpoint, number=number, shares=1)
             log.check()
+
+
+def check_topics(plan: Plan, checkpoint: Checkpoint | None) -> None:
+    """Refuse clusters that do not answer and topics, or records, that are gone; needs no Spark."""
+    kafka = {source.name: source.source for source in plan.sources if isinstance(source.source, KafkaSource)}
+    with tempfile.TemporaryDirectory() as nowhere:
+        home = Path(nowhere) if checkpoint is None else checkpoint.home
+        watches = {name: _watch(name, source, plan, home) for name, source in kafka.items()}
+        if checkpoint is not None:
+            Intake(plan=plan, checkpoint=checkpoint, watches=watches).check()
+        else:
+            for watch in watches.values():
+                watch.check({})
+
+
+def _watch(stream: str, source: KafkaSource, plan: Plan, home: Path) -> KafkaWatch:
+    return KafkaWatch(
+        stream=stream, source=source, group=source.group or plan.name, notes=home / f"kafka-{stream}.json"
+    )

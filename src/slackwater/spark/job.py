@@ -55,7 +55,7 @@ class _Stopped(Exception):  # noqa: N818  not an error: how a batch that is not 
     """Raised in a batch that began after the job was asked to stop; Spark will run it again."""
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class Job:
     """A pipeline on Spark. `run` blocks until the end; `stop` may come from another thread or a signal."""
 
@@ -67,11 +67,13 @@ class Job:
     on_batch: Callable[[BatchReport], None] | None = None
     take_over: bool = False
     """Whether sinks that hold another run's rows, or whose marks are missing, are to be written to all the same."""
+    prepared: frozenset[str] = frozenset()
+    """The sinks that were prepared before Spark was started."""
     clock_hook: ClockHook | None = None
     """For tests: sees, and may replace, every clock before it is written."""
     reports: list[BatchReport] = field(default_factory=list)
     lateness: dict[str, dict[str, LatenessSketch]] = field(default_factory=dict)
-    """Per stream and partition, how late the rows of all batches since the start were."""
+    """Per stream and partition, how late the rows of all batches of this run were."""
     dead_letters: DeadLetterShare = field(default_factory=DeadLetterShare)
     query: Any = None
     """PySpark's StreamingQuery, once it was started."""
@@ -105,7 +107,7 @@ class Job:
             self._intake.check()
             self._run(lease, finish=finish)
         except Exception as error:
-            if (reason := reason_of(error, lease, self.checkpoint)) is not None:
+            if (reason := reason_of(error, lease, self.checkpoint, self.spark)) is not None:
                 raise reason from error
             raise
         finally:
@@ -118,6 +120,7 @@ class Job:
             lease=lease,
             is_stopping=self._stopping.is_set,
             take_over=self.take_over,
+            prepared=self.prepared,
         )
         try:
             clock = self.checkpoint.next_clock()
@@ -133,6 +136,9 @@ class Job:
                 self._finish()
         finally:
             self._deliveries.close()
+
+    def __repr__(self) -> str:
+        return f"<Job {self.plan.name}, checkpoint {self.checkpoint.path}, next batch {self.checkpoint.next_batch()}>"
 
     @property
     def is_finished(self) -> bool:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import re
 import shutil
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from slackwater.errors import fault
@@ -60,6 +65,7 @@ _SESSION_CONF: Final = {
     "spark.sql.streaming.metricsEnabled": "false",
 }
 
+_MASTER: Final = re.compile(r"local(\[[^\]]+\]|-cluster\[[^\]]+\])?|spark://.+|k8s://.+|yarn")
 _HUSHED: Final[set[str]] = set()
 _HUSH_LOCK: Final = threading.Lock()
 _NOISE: Final = (
@@ -100,13 +106,30 @@ def spark_session(*, master: str | None, name: str, conf: dict[str, str] | None 
     }
     for key, value in given.items():
         builder = builder.config(key, value)
-    with _filtered_stderr(), _environment(_utf8()), kept_handlers():
-        session = builder.getOrCreate()
+    # Of a connection that breaks because the JVM has ended, Py4J would log its stack of calls; the job's error has it.
+    logging.getLogger().addFilter(_is_not_py4js)
+    try:
+        with _filtered_stderr(), _environment(_utf8()), kept_handlers():
+            session = builder.getOrCreate()
+    except (Py4JJavaError, PySparkRuntimeError) as error:
+        java = getattr(error, "java_exception", None)
+        cause = str(error if java is None else java.getMessage()).strip().partition("\n")[0]
+        raise fault("SPARK_START", master=given["spark.master"], cause=cause) from error
     session.sparkContext.setLogLevel("ERROR")
     log4j: Any = session._jvm.org.apache.logging.log4j  # type: ignore[union-attr]  # noqa: SLF001  no public way
     for logger in _TOLD_BY_JOBS:
         log4j.core.config.Configurator.setLevel(f"org.apache.spark.{logger}", log4j.Level.OFF)
     return session
+
+
+def check_master(master: str | None) -> None:
+    """Refuse what no Spark can be started on."""
+    if master is not None and not _MASTER.fullmatch(master):
+        raise fault("SPARK_MASTER", got=master)
+
+
+def _is_not_py4js(record: logging.LogRecord) -> bool:
+    return "py4j" not in Path(record.pathname).parts
 
 
 def _utf8() -> dict[str, str]:

@@ -14,11 +14,12 @@ from slackwater.checkpoint.lock import check_free, held
 from slackwater.errors import fault
 from slackwater.ground.durations import Duration, duration_ms
 from slackwater.ground.stopping import stopped_by_signals
+from slackwater.outputs.deliveries import prepare_without_spark
 from slackwater.spark.folders import check_logs
-from slackwater.spark.intake import check_intake
+from slackwater.spark.intake import check_intake, check_topics
 from slackwater.spark.job import ClockHook, Job
 from slackwater.spark.report import BatchReport
-from slackwater.spark.session import spark_session
+from slackwater.spark.session import check_master, spark_session
 
 if TYPE_CHECKING:
     from slackwater.planning.plan import Plan
@@ -42,12 +43,16 @@ def make_job(
     """Prepare a plan to run on Spark, with all that can be checked before the first batch."""
     trigger_ms = duration_ms(trigger, what="`trigger`", least_ms=0)
     path = Path(checkpoint or Path(".slackwater") / plan.name).absolute()
+    check_master(master)
     check_free(path)
     found = existing_checkpoint(path, plan, accept_changes=accept_changes)
-    if found is not None:
-        found.noted_marks(found.next_clock())
+    noted = {} if found is None else found.noted_marks(found.next_clock())
     check_logs(plan)
     check_intake(plan, found)
+    prepared = frozenset[str]()
+    if spark is None:
+        check_topics(plan, found)
+        prepared = prepare_without_spark(plan, noted, take_over=take_over)
     if on_start is not None:
         on_start()
     session = spark or spark_session(master=master, name=plan.name, conf=_needed(plan))
@@ -67,6 +72,7 @@ def make_job(
         bounded=bounded,
         on_batch=on_batch,
         take_over=take_over,
+        prepared=prepared,
         clock_hook=clock_hook,
     )
 

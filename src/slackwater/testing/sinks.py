@@ -31,6 +31,7 @@ class SinkHarness:
     marked: list[int] = field(default_factory=list)
     """The batches that this run has recorded as delivered."""
     _outlet: Outlet | None = None
+    _behind: int | None = None
 
     def deliver(self, *frames: pl.DataFrame, batch: int | None = None) -> None:
         """Deliver the rows as the next batch, or as the given one."""
@@ -42,7 +43,9 @@ class SinkHarness:
             rows=sum(frame.height for frame in frames),
             frames=lambda: iter(frames),
         )
-        self.start(number).deliver(rows, expected)
+        outlet = self.start(number)
+        outlet.deliver(rows, expected)
+        self._behind = outlet.behind()
         self.marked = [*(noted for noted in self.marked if noted < number), number]
 
     def start(self, batch: int = 0) -> Outlet:
@@ -67,7 +70,8 @@ class SinkHarness:
     def _expected(self, batch: int) -> Expected:
         before = [noted for noted in self.marked if noted < batch]
         mark = Mark(incarnation=self.incarnation, batch=batch, token=f"{self.token}-{batch}")
-        return Expected(mark=mark, before=before[-1] if before else None, takes_over=self.take_over)
+        last = before[-1] if before else None
+        return Expected(mark=mark, before=last, takes_over=self.take_over, behind=self._behind)
 
     def __enter__(self) -> Self:
         return self

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
+
+import polars as pl
 
 from slackwater.errors import fault
 from slackwater.kafka.client import confluent
@@ -21,6 +24,8 @@ _AT_ONCE_S: Final = 0.05
 _TIMEOUT_S: Final = 60.0
 _STOP_S: Final = 10.0
 _POLL_S: Final = 0.1
+_BY_KEY: Final = -1
+"""The partition that the client chooses by the key."""
 
 Told = Callable[[int], None]
 
@@ -60,12 +65,15 @@ def play(
     topic: str,
     *,
     pace: Pace,
+    key: str | None = None,
     told: Told = lambda _: None,
     is_stopping: Callable[[], bool] = lambda: False,
 ) -> Played:
     """Send every record of a log of JSON lines to `topic`, in the order of its files' times.
 
-    Each partition of the log goes to one partition of the topic, so that its order is kept. `told` hears now
+    Each partition of the log goes to one partition of the topic, so that its order is kept. With `key`, a field of the
+    records, that field's text is the key of each record and decides its partition, as it does for Java's producers;
+    records without the field have no key. `told` hears now
     and then how many records the cluster has acknowledged. Once `is_stopping`, nothing more is sent, and what
     is on its way is waited for, a few seconds at most.
     """
@@ -76,10 +84,10 @@ def play(
     numbers = {name: at % count for at, name in enumerate(sorted({file.partition for file in files}))}
     sending = _Sending(connection=connection, topic=topic, told=told, is_stopping=is_stopping)
     began = time.monotonic()
-    for file, lines in _slices(files, pace.at_once):
+    for file, lines, keys in _slices(files, pace.at_once, key):
         sending.wait_until(began + pace.due_s(sending.sent, file.modified_ms - files[0].modified_ms))
-        for line in lines:
-            sending.send(line, numbers[file.partition])
+        for line, line_key in zip(lines, keys, strict=True):
+            sending.send(line, numbers[file.partition] if key is None else _BY_KEY, line_key)
         if sending.is_over:
             break
     unsure = sending.finish()
@@ -112,7 +120,12 @@ class _Sending:
 
     def __post_init__(self) -> None:
         self._presence = Presence(connection=self.connection)
-        settings = {"linger.ms": 20, "enable.idempotence": True, **self._presence.settings}
+        settings = {
+            "linger.ms": 20,
+            "enable.idempotence": True,
+            "partitioner": "murmur2_random",
+            **self._presence.settings,
+        }
         self._producer = confluent().Producer({**self.connection.for_librdkafka(), **settings})
 
     @property
@@ -126,11 +139,11 @@ class _Sending:
         while not self.is_over and (left := due - time.monotonic()) > 0:
             self._hear(min(left, _POLL_S))
 
-    def send(self, line: bytes, partition: int) -> None:
+    def send(self, line: bytes, partition: int, key: str | None) -> None:
         """Queue a record, when there is room for it."""
         while not self.is_over:
             try:
-                self._producer.produce(self.topic, line, partition=partition, on_delivery=self._on_delivery)
+                self._producer.produce(self.topic, line, key=key, partition=partition, on_delivery=self._on_delivery)
             except BufferError:
                 self._hear(_POLL_S)
             else:
@@ -164,9 +177,24 @@ class _Sending:
             self.failed.append(error.str())
 
 
-def _slices(files: list[LogFile], at_once: int) -> Iterator[tuple[LogFile, list[bytes]]]:
+def _slices(
+    files: list[LogFile], at_once: int, key: str | None
+) -> Iterator[tuple[LogFile, list[bytes], list[str | None]]]:
     for file in files:
         for chunk in read_file(file.path, length=file.length, modified_ms=file.modified_ms, kind="json"):
             lines = chunk.frame["__payload"]
             for start in range(0, len(lines), at_once):
-                yield file, lines[start : start + at_once].to_list()
+                part = lines[start : start + at_once]
+                yield file, part.to_list(), [None] * len(part) if key is None else keys_of(part, key)
+
+
+def keys_of(lines: pl.Series, field: str) -> list[str | None]:
+    """Return the text of a field of each line; None where a line is no JSON object or has no such field."""
+    found: list[str | None] = []
+    for line in lines.to_list():
+        try:
+            value = json.loads(line)[field]
+        except (ValueError, KeyError, TypeError):
+            value = None
+        found.append(value if value is None or isinstance(value, str) else json.dumps(value))
+    return found

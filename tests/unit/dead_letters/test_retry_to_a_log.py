@@ -75,6 +75,13 @@ def test_records_go_back_to_their_partitions_once() -> None:
     assert list(Path("log").rglob(".*")) == [], "nothing is left besides the records"
 
 
+def test_partition_of_a_topic_becomes_one_folder_unless_the_log_has_it() -> None:
+    target = RetriesToLog(folder=Path("log"))
+    Path("log/eu/3").mkdir(parents=True)
+    found = [target.facts("b", pl.DataFrame({"partition": [name]}))["partition"] for name in ("orders/0", "eu/3", "7")]
+    assert found == ["orders-0", "eu/3", "7"]
+
+
 def test_list_and_show_say_when_a_letter_was_retried() -> None:
     retry("--reason", "wrong_type")
     said = CliRunner().invoke(dead_letters, ["list", "dead"]).stdout

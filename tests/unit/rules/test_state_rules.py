@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import slackwater as sw
-from slackwater.checkpoint.checkpoint import open_checkpoint
+from slackwater.checkpoint.checkpoint import existing_checkpoint, open_checkpoint
 from slackwater.errors import RunError
 from slackwater.planning.plan import Plan
 from slackwater.state import pieces
@@ -145,3 +145,11 @@ def test_rule_15_labels_land_one_per_partition_and_evenly_on_fewer(groups: int) 
 
 def test_rule_15_plain_numbers_would_leave_partitions_empty() -> None:
     assert len({spark_hash(number) % 64 for number in range(64)}) == 37
+
+
+def test_window_that_changed_is_said_as_it_was_written(tmp_path: Path) -> None:
+    open_checkpoint(tmp_path, plan(sw.tumbling("1h")), partitions=1)
+    with pytest.raises(RunError) as raised:
+        existing_checkpoint(tmp_path, plan(sw.session("30m")))
+    assert "tumbling(size=1h, offset=0s)" in str(raised.value)
+    assert "session(gap=30m" in str(raised.value)

@@ -92,15 +92,18 @@ def test_mark_says_whose_batch_it_is_and_how_many_rows(tmp_path: Path) -> None:
 
 def test_rule_19_folder_of_another_run_is_an_error_and_never_a_skip(tmp_path: Path) -> None:
     job(tmp_path).deliver(rows(1))
-    with pytest.raises(RunError, match=r"SINK_OF_ANOTHER_RUN.*files .*start from the checkpoint that wrote them"):
+    with pytest.raises(
+        RunError, match=r"SINK_OF_ANOTHER_RUN.*files .*start from the checkpoint that wrote them"
+    ) as raised:
         job(tmp_path, incarnation="second").deliver(rows(2))
+    assert "--take-over" not in str(raised.value), "which would be refused next"
     assert ids(tmp_path) == [1]
 
 
 def test_batch_of_another_run_is_not_overwritten_by_one_that_takes_over(tmp_path: Path) -> None:
     job(tmp_path).deliver(rows(1))
     taking_over = SinkHarness(sink=sw.sinks.files(tmp_path), schema=SCHEMA, incarnation="second", take_over=True)
-    with pytest.raises(RunError, match="FILES_BATCH_TAKEN"):
+    with pytest.raises(RunError, match=r"FILES_BATCH_TAKEN.*choose another folder, or move this one away"):
         taking_over.deliver(rows(2))
     taking_over.deliver(rows(3), batch=1)
     assert ids(tmp_path) == [1, 3]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import shlex
 import shutil
 import sys
@@ -32,6 +33,14 @@ class Place(ABC):
     kind: ClassVar[str]
     title: ClassVar[str]
     keeps_panes: ClassVar[bool] = False
+    packages: ClassVar[dict[str, str]] = {}
+    """Optional packages that the place needs, by the names they are imported with."""
+
+    def check_packages(self) -> None:
+        """Say what to install, before anything is started or removed."""
+        missing = [package for name, package in self.packages.items() if importlib.util.find_spec(name) is None]
+        if missing:
+            raise fault("DEMO_PACKAGES", sink=self.kind, missing=", ".join(missing))
 
     @abstractmethod
     def start(self) -> None:

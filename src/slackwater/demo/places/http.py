@@ -23,6 +23,7 @@ class Http(Place):
 
     kind = "http"
     title = f"HTTP receiver {PURCHASES}"
+    packages = {"urllib3": "urllib3"}  # noqa: RUF012  constant, as the base class declares
     keeps_panes = True
     _receiver: Receiver | None = None
     _url: str = ""

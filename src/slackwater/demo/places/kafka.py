@@ -23,6 +23,7 @@ class Kafka(Place):
 
     kind = "kafka"
     title = f"Kafka topic {PURCHASES}"
+    packages = {"confluent_kafka": "confluent-kafka"}  # noqa: RUF012  constant, as the base class declares
     keeps_panes = True
     _servers: str = ""
 

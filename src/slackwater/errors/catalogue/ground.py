@@ -13,6 +13,10 @@ MESSAGES: Final[dict[str, str]] = {
         "a column name must be non-empty text without NUL and without lone surrogates, and not `*` or `^…$`, which "
         "Polars expands to several columns; got {got}{place}; rename the column"
     ),
+    "CONNECTOR_RELEASE": (
+        "Spark's {name} connector must be of Spark's own minor release; installed pyspark {installed}, connector found "
+        "for {spark}; run `pip install 'pyspark~={minor}.0'`"
+    ),
     "DURATION_TOO_FINE": "{what} must be a whole number of milliseconds; got {got}; round it",
     "DURATION_TOO_LONG": "{what} must be shorter than a hundred years; got {got}; check its unit",
     "DURATION_TOO_SHORT": '{what} must be {rule}; got {got}; try "30s", "5m" or "1h30m"',
@@ -52,13 +56,10 @@ MESSAGES: Final[dict[str, str]] = {
     "FOLDER_REMOTE": (
         "{what} must be a folder shared by the driver and the executors; got `{got}`; give a local or mounted path"
     ),
-    "JARS_NO_MAVEN": (
-        "Maven downloads the connector jars; `mvn` was not found, and {coordinates} are not in {folder}; install "
-        "Maven, for example with `apt-get install maven`, or copy these jars and their dependencies there"
-    ),
     "JARS_UNAVAILABLE": (
-        "Maven must be able to download {coordinates} and their dependencies; it failed: {cause}; check the network, "
-        "or the mirror in ~/.m2/settings.xml"
+        "{what} must be downloaded once, with its dependencies; {coordinates} could not be resolved: {cause}; check "
+        "the network and the mirror (~/.m2/settings.xml, or DEFAULT_ARTIFACT_REPOSITORY without Maven), or copy these "
+        "jars and their dependencies to {folder}"
     ),
     "NOT_A_FOLDER": '{what} must be the path of a folder; got {got}; write, for example, "data/orders"',
     "PREDICATE_TYPE": (

@@ -17,6 +17,11 @@ MESSAGES: Final[dict[str, str]] = {
         "a topic is exported to an empty folder; `{folder}` already contains {count}; choose another folder, or "
         "append to this one with `--append`"
     ),
+    "KAFKA_ADDRESS": (
+        "an address of Kafka may have tls, ca, certificate, key, key_password, user, password and mechanism after `?`, "
+        "where passwords are names of secrets; got {got}; write for example "
+        "'localhost:9093?ca=ca.pem&user=orders&password=KAFKA_PASSWORD', with the password in that variable"
+    ),
     "KAFKA_CLIENT_MISSING": (
         "reading Kafka's lag, groups and topics requires the package confluent-kafka; it is not installed; run `pip "
         "install 'slackwater[kafka]'`"

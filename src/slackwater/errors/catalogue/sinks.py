@@ -55,7 +55,7 @@ MESSAGES: Final[dict[str, str]] = {
     ),
     "FILES_BATCH_TAKEN": (
         "each batch in a folder must be newer than the last; `{path}` already contains batch {batch} or a later one, "
-        "from another run; choose another folder, or delete this one"
+        "from another run, so --take-over cannot append to it; choose another folder, or move this one away"
     ),
     "FILES_DAMAGED": (
         "the files of a files sink must not be modified; `{path}` is damaged: {why}; restore `{home}` from a backup, "
@@ -192,8 +192,7 @@ MESSAGES: Final[dict[str, str]] = {
     "SINK_OF_ANOTHER_RUN": (
         "a sink holds the output of one run, and each new checkpoint starts a new run; {sink} has rows of run "
         "{found} for output `{output}` of pipeline `{pipeline}` in slot {slot}, this is run {mine}; start from the "
-        "checkpoint that wrote them, choose another place, or restart with --take-over to keep what is there and "
-        "append to it"
+        "checkpoint that wrote them, or {remedy}"
     ),
     "SINK_OF_A_COPY": (
         "only one copy of a checkpoint can write to a sink; {sink} has batch {found} of output `{output}` of "

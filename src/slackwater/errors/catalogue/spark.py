@@ -36,6 +36,10 @@ MESSAGES: Final[dict[str, str]] = {
         "Spark requires Java 17 or newer; none was found on PATH or in JAVA_HOME; install it, for example with "
         "`apt-get install openjdk-17-jre-headless`"
     ),
+    "JVM_ENDED": (
+        "Spark's JVM must run as long as the job; it has ended: {how}; start again with the same checkpoint, nothing "
+        "is lost; if memory ran out, give it more with `spark.driver.memory`"
+    ),
     "LATENESS_ABOVE_SLACK": (
         "stream `{stream}` has an out-of-orderness of {slack}, and {share} of its rows are further behind (p99 is "
         "{measured}); raise it, or compare the choices with `slackwater lateness FILE`"
@@ -73,6 +77,14 @@ MESSAGES: Final[dict[str, str]] = {
     "SOURCE_COLUMN_TYPE": (
         "a column of a typed source must match its declared type; `{column}` of {place} is {found}, and {value} is "
         "not a valid {declared}; declare the column's actual type, or write it as declared"
+    ),
+    "SPARK_MASTER": (
+        "a Spark master is local[*], local[N], spark://HOST:PORT, yarn or k8s://URL; got `{got}`; correct --master, or "
+        "leave it out for all local cores"
+    ),
+    "SPARK_START": (
+        "Spark must start; it did not on master {master}: {cause}; check the master's address, that Java is 17 or "
+        "newer, and the settings in SPARK_CONF_DIR"
     ),
     "SPECULATION": (
         "a batch must not be computed twice at a time; the Spark session has spark.speculation enabled; start it "

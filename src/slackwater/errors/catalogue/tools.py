@@ -40,6 +40,10 @@ MESSAGES: Final[dict[str, str]] = {
         "the demo deletes its folder, but only if a demo created it; `{path}` contains other files; choose another "
         "folder with --folder"
     ),
+    "DEMO_PACKAGES": (
+        "`slackwater demo --sink {sink}` needs optional packages; not installed: {missing}; run "
+        "`pip install 'slackwater[demo]'`"
+    ),
     "DEMO_SINK": (
         "the {place} of the demo must start; it did not: {cause}; check {folder}, or run the demo without --sink"
     ),

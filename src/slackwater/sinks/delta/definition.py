@@ -40,6 +40,11 @@ class DeltaSink(Sink):
         """The table."""
         return self.path
 
+    @property
+    def needs_spark(self) -> bool:
+        """It does: tables are made and read by Spark."""
+        return True
+
     def session_conf(self) -> dict[str, str]:
         """Return what a session with Delta is started with."""
         return delta_session_conf()

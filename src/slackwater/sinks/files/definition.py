@@ -35,6 +35,7 @@ class FilesSink(Sink):
 
     for_retractions: ClassVar[str] = "changelog=True keeps them as rows"
     shown_options: ClassVar[tuple[str, ...]] = ("merge_after", "changelog")
+    after_another_run: ClassVar[str] = "choose another folder, or move this one away: batches are numbered from 0 again"
     path: str
     format: Literal["parquet", "json"]
     merge_after: int | None = None

@@ -84,6 +84,11 @@ class HttpSink(Sink):
         """The place of refused rows: a receiver may be shared."""
         return self.rejected.place
 
+    @property
+    def needs_spark(self) -> bool:
+        """As the sink of refused rows."""
+        return self.rejected.needs_spark
+
     def session_conf(self) -> dict[str, str]:
         """Return what the sink of refused rows needs."""
         return self.rejected.session_conf()
@@ -136,7 +141,11 @@ class HttpSink(Sink):
         )
         sender.open()
         return _HttpWriter(
-            sink=self, slot=slot, sender=sender, rejects=Outlet(sink=self.rejected, slot=_rejected_slot(slot))
+            sink=self,
+            slot=slot,
+            sender=sender,
+            rejects=Outlet(sink=self.rejected, slot=_rejected_slot(slot)),
+            last_rejected=slot.behind,
         )
 
     def _revealed(self) -> dict[str, str]:
@@ -158,7 +167,13 @@ class _HttpWriter(SinkWriter):
     rejects: Outlet
     run: str = field(default_factory=lambda: uuid4().hex)
     """Stands in for the run where there is no mark: rows are then known again only by this writer."""
+    last_rejected: int | None = None
+    """The last batch of this run with refused rows, as far as it is known."""
     has_said_rejected: bool = False
+
+    def behind(self) -> int | None:
+        """Return the last batch with refused rows."""
+        return self.last_rejected
 
     def write(self, batch: SinkBatch, mark: Mark | None) -> None:
         """Send every row, then write down what was refused."""
@@ -183,7 +198,8 @@ class _HttpWriter(SinkWriter):
             refused = SinkBatch(
                 batch=batch.batch, schema=DEAD_LETTER_SCHEMA, rows=letters.height, frames=lambda: iter([letters])
             )
-            self.rejects.deliver(refused, _Following(mark=known, before=None))
+            self.rejects.deliver(refused, _Following(mark=known, before=self.last_rejected))
+            self.last_rejected = batch.batch
         if outcome.lost:
             raise Unavailable(f"{counted(len(outcome.lost), 'request')} failed, one with: {outcome.lost[0]}")
 
@@ -224,12 +240,14 @@ class _HttpWriter(SinkWriter):
 
 
 class _Following(Expected):
-    """A mark may follow any earlier one of its run: not every batch has refused rows, so none is noted before."""
+    """A mark may follow any of its run since the last that was noted: what an interrupted batch wrote is not."""
 
     def is_there(self, found: Mark | None, sink: Sink, slot: Slot) -> bool:
         """Return whether the slot has the batch already; raises if its mark is another run's, or newer."""
         is_earlier = found is not None and found.incarnation == self.mark.incarnation and found.batch < self.mark.batch
-        before = found.batch if found is not None and is_earlier else None
+        before = self.before
+        if found is not None and is_earlier:
+            before = found.batch if before is None else max(found.batch, before)
         return Expected(mark=self.mark, before=before).is_there(found, sink, slot)
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from slackwater.errors import fault
 from slackwater.sinks.postgres.connecting import psycopg_module
@@ -14,9 +15,18 @@ if TYPE_CHECKING:
     import psycopg
 
 
+_STOP_AT_END: Final = 'cat >/dev/null; [ -f "$1" ] && kill -INT "$(head -n 1 "$1")" 2>/dev/null; exit 0'
+
+_GUARDS: Final[dict[Path, subprocess.Popen[bytes]]] = {}
+"""What stops the servers of this process when it ends, by their folders."""
+
+
 @dataclass(kw_only=True)
 class LocalServer:
-    """A server of its own in a folder, reached by a socket in it; anyone on this machine may log in."""
+    """A server of its own in a folder, reached by a socket in it; anyone on this machine may log in.
+
+    It ends with the process that has started it, even if that is killed.
+    """
 
     folder: Path
     _server: Any = None
@@ -33,6 +43,11 @@ class LocalServer:
             self._server = get_server(self.folder)
         else:
             self._server.ensure_postgres_running()
+        if self.folder not in _GUARDS:
+            # Its standard input ends with this process, however that ends. In a session of its own, for no Ctrl-C is
+            # meant for it; SIGINT to the server means to cut connections and stop in order.
+            command = ["sh", "-c", _STOP_AT_END, "sh", str(self.folder / "postmaster.pid")]
+            _GUARDS[self.folder] = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)  # noqa: S603  our own arguments
         return self
 
     def url(self, *, user: str = "postgres", database: str = "postgres") -> str:
@@ -56,3 +71,5 @@ class LocalServer:
     def stop(self) -> None:
         """Stop the server; connections are cut."""
         self._server.cleanup()
+        if (guard := _GUARDS.pop(self.folder, None)) is not None:
+            guard.communicate()

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from slackwater.errors import counted, fault, render
+from slackwater.errors import counted, fault, near_miss, render
 from slackwater.ground.durable import write_durably
 from slackwater.ground.stored import damaged, read_stored
 from slackwater.kafka.client import Cluster, Place, confluent, partition_name
@@ -163,7 +163,8 @@ class KafkaWatch:
             found |= self.cluster.topics((), self.source.pattern)
         lost = sorted({*self.source.topics, *known} - set(found))
         if lost:
-            raise fault("KAFKA_TOPIC_MISSING", topics=", ".join(lost), servers=self.source.connection.servers)
+            named = ", ".join(f"`{name}`{near_miss(name, self.cluster.names())}" for name in lost)
+            raise fault("KAFKA_TOPIC_MISSING", topics=named, servers=self.source.connection.servers)
         for name, topic_id in known.items():
             if found[name] != topic_id:
                 raise fault("KAFKA_TOPIC_RECREATED", topic=name, stream=self.stream, notes=self.notes)

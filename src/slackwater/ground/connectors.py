@@ -1,0 +1,32 @@
+"""Connectors of Spark's, which are jars apart from PySpark: for the release that is installed, or not at all."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final
+
+from slackwater.errors import fault
+from slackwater.ground.jars import jars
+
+_VERSION: Final = re.compile(r"-\d[\w.]*$")
+
+
+def connector(name: str, coordinates: tuple[str, ...], *, spark: str, pinned: tuple[str, ...] = ()) -> list[str]:
+    """Return the jars of a connector that PySpark lacks, fetched when they are first needed.
+
+    `spark` is the release that the connector was made for. It serves every patch release of the same minor one.
+    """
+    import pyspark  # noqa: PLC0415  half a second, and definitions are made without
+
+    installed = pyspark.__version__
+    if installed.split(".")[:2] != spark.split(".")[:2]:
+        raise fault("CONNECTOR_RELEASE", name=name, installed=installed, spark=spark, minor=spark.rpartition(".")[0])
+    what = f"Spark's {name} connector for {spark} (installed: pyspark {installed})"
+    present = {_artifact(path) for path in (Path(pyspark.__file__).parent / "jars").glob("*.jar")}
+    fetched = sorted(jars(coordinates, pinned=pinned, what=what).glob("*.jar"))
+    return [str(path) for path in fetched if _artifact(path) not in present]
+
+
+def _artifact(path: Path) -> str:
+    return _VERSION.sub("", path.stem)
