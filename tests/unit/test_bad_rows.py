@@ -194,7 +194,9 @@ BROKEN: list[tuple[str, Callable[..., Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize("method, function, message", BROKEN, ids=lambda value: getattr(value, "__name__", str(value)[:25]))
+@pytest.mark.parametrize(
+    "method, function, message", BROKEN, ids=lambda value: getattr(value, "__name__", str(value)[:25])
+)
 def test_accumulator_that_fails_on_a_window_stops_the_job_and_names_the_window(
     method: str, function: Callable[..., Any], message: str
 ) -> None:
