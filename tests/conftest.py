@@ -27,6 +27,8 @@ os.environ["TZ"] = "UTC"
 time.tzset()
 # Two threads, so that code which leans on an order that Polars does not promise is seen to.
 os.environ.setdefault("POLARS_MAX_THREADS", "2")
+# JVMs that live for seconds or minutes (Spark, brokers, jobs to be killed) should start fast, not compile for hours.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto")
 # Spark's Python workers are this Python, and find `slackwater` and the functions of test modules by name.
 os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
 os.environ["PYTHONPATH"] = os.pathsep.join(
