@@ -45,7 +45,7 @@ def test_files_of_the_same_time_are_read_by_name_and_what_comes_during_a_bounded
     with (
         crashing(monkeypatch, tmp_path, "evaluated", 6),
         pytest.raises(CrashError),
-        pytest.warns(UnreadFilesWarning, match=r"LOG_LEFT.*1 files of .*day-12\.jsonl; a run with a new checkpoint"),
+        pytest.warns(UnreadFilesWarning, match=r"LOG_LEFT.*1 file of .*day-12\.jsonl; a run with a new checkpoint"),
     ):
         run(spark, kept.pipeline, checkpoint, on_batch=more)
     with pytest.raises(RunError, match=r"CHECKPOINT_FINISHING.*final batch of a bounded run, batch 6; .*--bounded"):
