@@ -63,5 +63,10 @@ class Ground:
 
 def each(*kinds: str, long: tuple[str, ...] = ()) -> pytest.MarkDecorator:
     """Run a test for sinks of these kinds, and for some only when there is time."""
-    chosen = [pytest.param(kind, marks=[pytest.mark.long] if kind in long else []) for kind in kinds]
+
+    def marks(kind: str) -> list[pytest.MarkDecorator]:
+        needs = {"kafka": [pytest.mark.kafka], "delta": [pytest.mark.spark]}.get(kind.partition(",")[0], [])
+        return [*needs, pytest.mark.long] if kind in long else needs
+
+    chosen = [pytest.param(kind, marks=marks(kind)) for kind in kinds]
     return pytest.mark.parametrize("ground", chosen, indirect=True, scope="module")

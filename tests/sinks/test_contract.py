@@ -25,14 +25,14 @@ from tests.sinks.grounds import SINKS, Ground, each
 from tests.sinks.zombies import job, rows
 from tests.spark.jobs import CrashError
 
-pytestmark = [pytest.mark.kafka, pytest.mark.filterwarnings("ignore::slackwater.sinks.delivery.SinkWarning")]
+pytestmark = pytest.mark.filterwarnings("ignore::slackwater.sinks.delivery.SinkWarning")
 
 LONG: Final = ("delta, merged",)
 KNOWS_WRITERS: Final = tuple(kind for kind in SINKS if kind != "http")
 """The kinds that keep marks: a receiver over HTTP knows a row again by its key, whoever sends it."""
 HAS_SLOTS: Final = ("postgres", "redis", "kafka")
 HAS_SERVER: Final = ("postgres", "redis", "http", "kafka")
-SHUT_OUT: Final = r"(SINK_FENCED|POSTGRES_SHUT_OUT|REDIS_FENCED|FILES_\w+)"
+SHUT_OUT: Final = r"(SINK_FENCED|POSTGRES_SHUT_OUT|REDIS_FENCED)"
 POINTS: Final = ("opened", "written", "committed")
 
 
