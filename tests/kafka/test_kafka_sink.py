@@ -257,7 +257,7 @@ def test_retractions_become_tombstones_of_the_last_change_of_a_key(topics: Topic
     with job(topics, topic, schema=schema, tombstones=True) as run:
         run.deliver(changes(("a", 1, False), ("b", 1, False)))
         run.deliver(changes(("a", 1, True), ("b", 1, True)), changes(("c", 5, False), ("a", 2, False)))
-        with pytest.raises(RunError, match=r"KAFKA_SINK_NULL_KEY.*`results` has rows with null in name"):
+        with pytest.raises(RunError, match=r"SINK_KEY_NULL.*`results` .*null in `name`"):
             run.deliver(changes(("d", 1, False)).with_columns(name=None).cast(schema))
     settle(topics, topic)
     found = [(each.key(), each.value() and json.loads(each.value())["n"]) for each in records(topics, topic)]
