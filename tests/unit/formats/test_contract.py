@@ -20,6 +20,7 @@ from slackwater.formats.base import Decoded
 from slackwater.formats.json import proof as json_proof
 from tests.unit.formats import debezium_damage as debezium
 from tests.unit.formats import test_csv_fuzz as csv_records
+from tests.unit.formats.debezium_samples import written
 from tests.unit.formats.spoiling import cut, drop, flip
 from tests.unit.formats.test_avro_fuzz import spoiled as spoiled_avro
 from tests.unit.formats.test_json_fuzz import chunks as json_chunks
@@ -58,7 +59,7 @@ FORMATS: Final[dict[str, st.SearchStrategy[tuple[Format, Any]]]] = {
         lambda dice: (protobuf(RICH_MESSAGE), spoiled(dice, [protobuf_record(dice, RICH_MESSAGE) for _ in range(4)]))
     ),
     "debezium": DICE.map(of_debezium),
-    "debezium, any JSON": st.lists(debezium.JSON.map(debezium.written) | st.binary(max_size=30), max_size=8).map(
+    "debezium, any JSON": st.lists(debezium.JSON.map(written) | st.binary(max_size=30), max_size=8).map(
         lambda records: (debezium.FORM, [*records, *debezium.GOOD[:3]])
     ),
 }
