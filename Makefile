@@ -41,8 +41,9 @@ demo: $(READY) java ## Run a live stream with late, broken and future events for
 test: check java ## Run `check`, then every test that is short: unit, in memory, Spark, crash, cluster, docs
 	$(BIN)/pytest -n 2 --dist loadscope --no-loadscope-reorder --durations=25 -m "not long" $(ARGS)
 
-long: $(READY) java ## Run the tests that take a minute or more: a million records through Kafka, a slow partition
+long: $(READY) java ## Run what `make test` leaves out for its time, and the made-up examples eight times as often (docs/testing.md)
 	$(BIN)/pytest -n 0 --durations=15 -m long $(ARGS)
+	HYPOTHESIS_PROFILE=long $(BIN)/pytest -n 2 --dist loadscope --durations=15 -m "hypothesis and not long and not spark" $(ARGS)
 
 check: $(READY) ## Lint, formatting, strict types, and that imports point one way
 	$(BIN)/ruff check

@@ -27,6 +27,8 @@ os.environ["TZ"] = "UTC"
 time.tzset()
 # Two threads, so that code which leans on an order that Polars does not promise is seen to.
 os.environ.setdefault("POLARS_MAX_THREADS", "2")
+# JVMs that live for seconds or minutes (Spark, brokers, jobs to be killed) should start fast, not compile for hours.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto")
 # Spark's Python workers are this Python, and find `slackwater` and the functions of test modules by name.
 os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
 os.environ["PYTHONPATH"] = os.pathsep.join(
@@ -34,9 +36,11 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
 )
 
 # No deadlines: a busy machine is no bug. Slow data generation is the machine's as well.
-settings.register_profile("quick", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 # On CI the same examples every time: a red run is the change's, not the dice's.
 settings.register_profile("ci", settings.get_profile("quick"), derandomize=True, database=None, print_blob=True)
+# What `make long` tries, and what one may try by hand.
+settings.register_profile("long", settings.get_profile("quick"), max_examples=200)
 settings.register_profile("thorough", settings.get_profile("quick"), max_examples=2_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if IS_CI else "quick"))
 

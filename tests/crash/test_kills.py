@@ -1,4 +1,4 @@
-"""The kill test, short form: a few points, two random moments, and a worker whose task is tried again.
+"""The kill test, short form: a random moment, a point, and a worker whose task is tried again.
 
 Every point at which a driver can die is tried in `tests/matrix`, without killing a process.
 """
@@ -18,6 +18,9 @@ from tests.matrix.targets import TARGETS
 
 pytestmark = [pytest.mark.crash, pytest.mark.slow]
 
+EVERYTHING = Kill(batch=7, victim="everything", after_s=0.9)
+WORKER = Kill(batch=9, point="keyed", victim="worker")
+
 
 @pytest.fixture(scope="module")
 def ground(tmp_path_factory: pytest.TempPathFactory, needs: Needs) -> Ground:
@@ -33,15 +36,17 @@ def test_undisturbed_run_accounts_for_every_event(ground: Ground) -> None:
     assert (verdict.lost, verdict.doubled) == (0, 0)
 
 
-def test_job_that_is_killed_loses_nothing_and_doubles_nothing(ground: Ground) -> None:
-    kills = [
-        Kill(batch=4, point="written"),
-        Kill(batch=7, victim="everything", after_s=0.9),
-        Kill(batch=9, point="keyed", victim="worker"),
-    ]
+@pytest.mark.parametrize(
+    "kills",
+    [
+        pytest.param([EVERYTHING, WORKER], id="once"),
+        pytest.param([Kill(batch=4, point="written"), EVERYTHING, WORKER], id="twice", marks=pytest.mark.long),
+    ],
+)
+def test_job_that_is_killed_loses_nothing_and_doubles_nothing(ground: Ground, kills: list[Kill]) -> None:
     course = Course(kills=kills, master=TRIES_AGAIN)
     assert list(ground.suffer(course)) == kills, "every kill took place"
-    [verdict] = ground.verdicts
+    verdict = ground.verdicts[-1]
     assert (verdict.lost, verdict.doubled, verdict.examples) == (0, 0, ())
 
 

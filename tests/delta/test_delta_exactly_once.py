@@ -1,4 +1,7 @@
-"""Delta tables through crashes: whatever dies and whenever, each row is there once."""
+"""Delta tables through crashes: whatever dies and whenever, each row is there once.
+
+What holds for every sink is in tests/sinks/test_contract.py; here is what happens around a commit in the table's log.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,11 @@ APPENDED = [("ann", 1), ("ann", 10), ("bob", 2), ("cid", 3)]
 MERGED = [("ann", 10), ("bob", 2), ("cid", 3)]
 
 WAYS = pytest.mark.parametrize(
-    "options, rows", [({}, APPENDED), ({"merge_on": ["user"]}, MERGED)], ids=["append", "merge"]
+    "options, rows",
+    [
+        pytest.param({}, APPENDED, id="append"),
+        pytest.param({"merge_on": ["user"]}, MERGED, id="merge", marks=pytest.mark.long),
+    ],
 )
 
 
@@ -37,15 +44,6 @@ class DiedError(Exception):
 
 def dies() -> None:
     raise DiedError
-
-
-@WAYS
-def test_batch_delivered_again_changes_nothing(lake: Lake, options: dict[str, Any], rows: list[Any]) -> None:
-    job = lake.job(**options)
-    job.deliver(ONE)
-    job.deliver(TWO)
-    job.restart().deliver(TWO, batch=1)
-    assert lake.rows() == rows
 
 
 @WAYS
@@ -81,42 +79,6 @@ def test_trouble_at_the_commit_is_waited_for_and_each_row_is_there_once(
     assert lake.rows() == rows
 
 
-def test_new_run_under_the_old_name_is_an_error(lake: Lake) -> None:
-    job = lake.job()
-    job.deliver(ONE)
-    other = replace(job, incarnation="second", marked=[], _outlet=None)
-    with pytest.raises(RunError, match=r"SINK_OF_ANOTHER_RUN"):
-        other.deliver(ONE)
-    assert lake.rows() == FIRST
-
-
-@pytest.mark.long
-def test_new_run_may_take_over(lake: Lake) -> None:
-    job = lake.job()
-    job.deliver(ONE)
-    replace(job, incarnation="second", marked=[], _outlet=None, take_over=True).deliver(TWO)
-    assert lake.rows() == APPENDED
-
-
-def test_copied_checkpoint_neither_skips_nor_doubles(lake: Lake) -> None:
-    job = lake.job()
-    job.deliver(ONE)
-    copy = replace(job, token="copy", marked=[0], _outlet=None)  # noqa: S106  not a secret
-    job.deliver(TWO)
-    with pytest.raises(RunError, match="SINK_OF_A_COPY"):
-        copy.deliver(THREE)
-    assert lake.rows() == APPENDED
-
-
-def test_mark_that_is_missing_is_an_error(lake: Lake) -> None:
-    job = lake.job()
-    job.deliver(ONE)
-    lake.forget_marks()
-    with pytest.raises(RunError, match="SINK_MARK_MISSING"):
-        job.restart().deliver(TWO)
-    assert lake.rows() == FIRST
-
-
 @pytest.mark.long
 def test_mark_of_a_commit_that_is_no_longer_in_the_log_is_missing(lake: Lake) -> None:
     job = lake.job()
@@ -131,19 +93,6 @@ def test_mark_of_a_commit_that_is_no_longer_in_the_log_is_missing(lake: Lake) ->
     assert lake.rows() == [*FIRST, ("eve", 5)]
     replace(job, _outlet=None, take_over=True).deliver(TWO)
     assert lake.rows() == [*APPENDED, ("eve", 5)]
-
-
-@WAYS
-def test_whoever_opened_the_table_before_is_shut_out(lake: Lake, options: dict[str, Any], rows: list[Any]) -> None:
-    zombie = lake.job(**options)
-    zombie.deliver(ONE)
-    job = replace(zombie, _outlet=None)
-    job.start(1)
-    with pytest.raises(RunError, match=r"SINK_FENCED.*delta"):
-        zombie.deliver(TWO)
-    assert lake.rows() == FIRST
-    job.deliver(TWO)
-    assert lake.rows() == rows
 
 
 @WAYS

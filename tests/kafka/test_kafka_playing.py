@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from slackwater.cli.main import app
 from slackwater.errors import RunError
+from slackwater.kafka import client
 from slackwater.kafka.connection import connection
 from slackwater.lateness.one_log import measure_topic
 from slackwater.sources.log.listing import list_log
@@ -91,7 +92,9 @@ def test_interrupted_play_delivers_what_is_queued_and_counts_what_arrived(topics
     assert 50 < arrived < 5_000
 
 
-def test_what_cannot_be_played_or_exported_is_said(topics: Topics, tmp_path: Path) -> None:
+def test_what_cannot_be_played_or_exported_is_said(
+    topics: Topics, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "empty").mkdir()
     write(tmp_path / "log", [1])
     with pytest.raises(RunError, match="PLAY_EMPTY"):
@@ -114,6 +117,7 @@ def test_what_cannot_be_played_or_exported_is_said(topics: Topics, tmp_path: Pat
     with pytest.raises(RunError, match=rf"KAFKA_REFUSED.*{topics.servers} replied:.*name"):
         CliRunner().invoke(app, ["kafka", "topic", "a b", "--servers", topics.servers], catch_exceptions=False)
     nobody = f"localhost:{broker.free_port()}"
+    monkeypatch.setattr(client, "_TIMEOUT_S", 1.0)
     with pytest.raises(RunError, match=rf"KAFKA_UNREACHABLE.*{nobody} does not respond"):
         CliRunner().invoke(app, ["kafka", "topic", "nowhere", "--servers", nobody], catch_exceptions=False)
 

@@ -34,6 +34,7 @@ import os, sys, urllib.request
 from pyspark.sql import SparkSession
 import slackwater as sw
 from slackwater.errors import RunError
+from slackwater.kafka import client
 
 servers, ca, home = sys.argv[1:]
 spark = (
@@ -56,6 +57,7 @@ def look(report):
             pages.append(answer.read().decode())
 pipeline("SLACKWATER_TEST_PASSWORD").run(spark, bounded=True, checkpoint=home + "/checkpoint", trigger="0s", on_batch=look)
 open(home + "/pages.html", "w").write("\\n".join(pages))
+client._TIMEOUT_S = 2.0
 try:
     pipeline("WRONG_PASSWORD").run(spark, bounded=True, checkpoint=home + "/other")
 except RunError as error:

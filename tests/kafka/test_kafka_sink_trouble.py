@@ -53,7 +53,10 @@ def started(topics: Topics, topic: str, notes: Path, **environment: str) -> subp
     return subprocess.Popen(command, cwd=ROOT, env={**os.environ, **environment})
 
 
-@pytest.mark.parametrize("point", ["opened", "written", "committed"])
+@pytest.mark.parametrize(
+    "point",
+    [pytest.param("opened", marks=pytest.mark.long), "written", pytest.param("committed", marks=pytest.mark.long)],
+)
 def test_reader_sees_each_row_once_though_the_job_dies_at_a_named_point(
     topics: Topics, tmp_path: Path, point: str
 ) -> None:

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 
 import slackwater as sw
 from slackwater.errors import RunError
+from slackwater.kafka import client
 from slackwater.kafka.presence import KafkaWarning
 from slackwater.sinks.memory import MemorySink
 from slackwater.spark.job import Job
@@ -231,7 +232,7 @@ def refused(make: Callable[[], Any]) -> str:
 
 
 def test_missing_topic_unreachable_cluster_and_topic_made_anew_are_said_before_the_first_batch(
-    spark: SparkSession, topics: Topics, tmp_path: Path
+    spark: SparkSession, topics: Topics, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def start(source: Any, checkpoint: str = "none") -> None:  # noqa: ANN401
         job_of(spark, kept_rows(source, sw.sinks.memory()), tmp_path / checkpoint, bounded=True).run()
@@ -240,7 +241,9 @@ def test_missing_topic_unreachable_cluster_and_topic_made_anew_are_said_before_t
     assert "KAFKA_TOPIC_MISSING" in said
     assert "has no nowhere; create them" in said
     nobody = f"localhost:{broker.free_port()}"
-    said = refused(lambda: start(sw.sources.kafka(nobody, topic="orders")))
+    with monkeypatch.context() as patch:
+        patch.setattr(client, "_TIMEOUT_S", 1.0)
+        said = refused(lambda: start(sw.sources.kafka(nobody, topic="orders")))
     assert "KAFKA_UNREACHABLE" in said
     assert f"{nobody} does not respond" in said
     topic = topics.make()

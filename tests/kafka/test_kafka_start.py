@@ -12,6 +12,7 @@ from confluent_kafka import TopicPartition
 
 import slackwater as sw
 from slackwater.errors import RunError
+from slackwater.kafka import client
 from slackwater.kafka.connection import connection
 from slackwater.kafka.presence import KafkaWarning
 from slackwater.sources.kafka.watch import KafkaWatch
@@ -63,7 +64,7 @@ def test_kafkas_own_topics_are_not_among_those_of_a_pattern(topics: Topics) -> N
 
 
 def test_cluster_that_goes_away_is_said_once_and_once_when_it_is_back(
-    kafka_parts: None, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    kafka_parts: None, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = broker.up(tmp_path / "kafka", port=broker.free_port(), heap_mb=256)
     told: list[int] = []
@@ -92,7 +93,9 @@ def test_cluster_that_goes_away_is_said_once_and_once_when_it_is_back(
             broker.down(tmp_path / "kafka")
             until(lambda: any("KAFKA_WAITING" in str(each.message) for each in said), "word of the broker")
             away = told[-1]
-            looking.look({})  # takes a while
+            monkeypatch.setattr(client, "_TIMEOUT_S", 1.0)
+            looking.look({})
+            monkeypatch.undo()
             assert told[-1] == away, "what nobody has acknowledged is not counted"
             broker.up(tmp_path / "kafka", port=own.port, heap_mb=256)
             until(lambda: told[-1] > away, "records after the restart")

@@ -75,7 +75,10 @@ def each(*kinds: str, long: Collection[str] = ()) -> pytest.MarkDecorator:
 
 
 IN_TIME = ("postgres",)
-"""The kinds for which the tests below always run; files are killed for real in tests/crash."""
+"""The kinds for which a crash and a copy are always tried on Spark; files are killed for real in tests/crash.
+
+What a new checkpoint, a copy and a lost mark mean to each sink is always tried in tests/sinks, without Spark.
+"""
 LONGER = tuple(kind for kind in TARGETS if kind not in IN_TIME)
 BY_EXECUTORS = ("files", "kafka", "postgres", "redis", "delta")
 """The kinds whose large batches are written by the executors, and so in another way when the number of slots changes.
@@ -136,7 +139,7 @@ def goes_on(ground: Ground, spark: SparkSession, case: str) -> None:
     assert ground.target.content(case) == ground.whole()
 
 
-@each(*TARGETS, long=LONGER)
+@each(*TARGETS, long=TARGETS)
 def test_new_checkpoint_under_the_old_name_neither_skips_nor_doubles(
     ground: Ground, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -157,7 +160,7 @@ def test_copied_checkpoint_neither_skips_nor_doubles(
     goes_on(ground, spark, "copied")
 
 
-@each(*TARGETS, long=LONGER)
+@each(*TARGETS, long=TARGETS)
 def test_mark_that_went_missing_neither_skips_nor_doubles(
     ground: Ground, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -166,7 +169,7 @@ def test_mark_that_went_missing_neither_skips_nor_doubles(
     refused_or_right(ground, spark, "missing", ground.folder / "missing")
 
 
-@each(*BY_EXECUTORS, long=LONGER)
+@each(*BY_EXECUTORS, long=TARGETS)
 def test_number_of_slots_that_changes_amid_a_batch_takes_effect_with_the_next(
     ground: Ground, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -62,26 +62,14 @@ def before_commit(monkeypatch: pytest.MonkeyPatch, happens: Any) -> Iterator[Non
     assert not left, "the point was not reached"
 
 
-@WAYS
-def test_batch_delivered_again_changes_nothing(
-    database: Database, options: dict[str, Any], rows: list[tuple[str, int]]
-) -> None:
-    job = database.job(**options)
-    job.deliver(ONE)
-    job.deliver(TWO)
-    job.restart().deliver(TWO, batch=1)
-    assert content(database) == rows
-
-
-@WAYS
-def test_what_dies_before_the_commit_leaves_nothing_and_the_repeat_writes_once(
-    database: Database, tmp_path: Path, options: dict[str, Any], rows: list[tuple[str, int]]
+def test_process_killed_before_the_commit_leaves_nothing_and_the_repeat_writes_once(
+    database: Database, tmp_path: Path
 ) -> None:
     once = tmp_path / "once"
     script = (
         "from tests.postgres.databases import postgres, SinkHarness, TOTALS\n"
         "from tests.postgres.test_exactly_once import ONE, TWO\n"
-        f"sink = postgres({database.url!r}, 'totals', create=True, **{options!r})\n"
+        f"sink = postgres({database.url!r}, 'totals', create=True)\n"
         "with SinkHarness(sink=sink, schema=TOTALS) as job:\n"
         "    job.deliver(ONE)\n"
         "    job.deliver(TWO)\n"
@@ -90,9 +78,9 @@ def test_what_dies_before_the_commit_leaves_nothing_and_the_repeat_writes_once(
     died = subprocess.run([sys.executable, "-c", script], env=told, check=False)
     assert died.returncode == -signal.SIGKILL
     assert content(database) == [("ann", 1), ("bob", 2)]
-    job = database.job(**options, run={"marked": [0]})
+    job = database.job(run={"marked": [0]})
     job.deliver(TWO)
-    assert content(database) == rows
+    assert content(database) == APPENDED
 
 
 def cut_by_the_server(database: Database, job: SinkHarness) -> None:
@@ -232,29 +220,10 @@ def test_deadlock_is_tried_again(database: Database, monkeypatch: pytest.MonkeyP
     assert content(database) == UPSERTED
 
 
-def test_new_checkpoint_under_an_old_name_is_an_error(database: Database) -> None:
-    database.job().deliver(ONE)
-    other = database.job(run={"incarnation": "second"})
-    with pytest.raises(RunError, match=r"SINK_OF_ANOTHER_RUN.*table public.totals"):
-        other.deliver(ONE)
-    assert content(database) == [("ann", 1), ("bob", 2)]
-
-
-def test_copied_checkpoint_neither_skips_nor_doubles(database: Database) -> None:
+def test_ledger_that_is_gone_is_an_error_at_the_start(database: Database) -> None:
     job = database.job()
     job.deliver(ONE)
-    copy = database.job(run={"token": "copy", "marked": [0]})
-    job.deliver(TWO)
-    with pytest.raises(RunError, match="SINK_OF_A_COPY"):
-        copy.deliver(THREE)
-    assert content(database) == APPENDED
-
-
-@pytest.mark.parametrize("removed", ["DELETE FROM slackwater_ledger", "DROP TABLE slackwater_ledger"])
-def test_missing_mark_is_an_error_at_the_start(database: Database, removed: str) -> None:
-    job = database.job()
-    job.deliver(ONE)
-    database.sql(removed)
+    database.sql("DROP TABLE slackwater_ledger")
     with pytest.raises(RunError, match=r"SINK_MARK_MISSING.*has no mark in slot 0"):
         job.restart().deliver(TWO)
     assert content(database) == [("ann", 1), ("bob", 2)]
@@ -268,22 +237,6 @@ def test_mark_removed_while_the_job_runs_is_an_error(database: Database) -> None
     with pytest.raises(RunError, match="SINK_MARK_MISSING"):
         job.deliver(TWO)
     assert content(database) == [("ann", 1), ("bob", 2)]
-
-
-def test_taking_over_goes_on_in_the_same_table(database: Database) -> None:
-    database.job().deliver(ONE)
-    database.job(run={"incarnation": "second", "take_over": True}).deliver(TWO)
-    assert content(database) == APPENDED
-
-
-def test_writer_whose_slot_was_opened_by_another_is_shut_out(database: Database) -> None:
-    old = database.job()
-    old.deliver(ONE)
-    new = database.job(run={"marked": [0]})
-    new.deliver(TWO)
-    with pytest.raises(RunError, match=r"POSTGRES_SHUT_OUT.*another job has opened slot 0 of .*output `results`"):
-        old.deliver(THREE)
-    assert content(database) == APPENDED
 
 
 def test_writer_that_is_replaced_while_it_copies_is_shut_out(database: Database) -> None:
@@ -317,16 +270,6 @@ def test_slot_opened_while_another_commits_sees_the_mark(database: Database, mon
         old.deliver(TWO)
     opening.join()
     assert content(database) == APPENDED
-
-
-def test_slots_have_marks_of_their_own(database: Database) -> None:
-    first, second = (database.job(upsert_on=["user"], run={"slot": slot}) for slot in (1, 2))
-    first.deliver(totals(("ann", 1)))
-    second.deliver(totals(("bob", 2)))
-    first.deliver(totals(("ann", 10)), batch=1)
-    second.restart().deliver(totals(("bob", 2)), batch=0)
-    assert content(database) == [("ann", 10), ("bob", 2)]
-    assert database.sql("SELECT slot, batch FROM slackwater_ledger ORDER BY 1") == [(1, 1), (2, 0)]
 
 
 def test_at_least_once_keeps_no_ledger_and_writes_again(database: Database) -> None:

@@ -312,7 +312,8 @@ def test_table_that_is_locked_is_waited_for(database: Database, monkeypatch: pyt
 def test_writer_that_froze_in_a_transaction_does_not_keep_the_slot(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connecting, "_TRANSACTION", connecting._TRANSACTION.replace(b"'60s'", b"'200ms'"))
+    assert b"'20s'" in connecting._TRANSACTION
+    monkeypatch.setattr(connecting, "_TRANSACTION", connecting._TRANSACTION.replace(b"'20s'", b"'200ms'"))
     frozen, new = database.job(), database.job(run={"marked": [0]})
     frozen.deliver(totals(("ann", 1)))
     writer: Any = database.opened[0]

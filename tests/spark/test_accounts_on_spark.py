@@ -85,8 +85,11 @@ def started(spark: SparkSession, pipeline: sw.Pipeline, checkpoint: Path, nows_m
     return job
 
 
-@settings(max_examples=2, deadline=None, database=None, phases=[Phase.generate])
-@given(st.lists(setups(), min_size=5, max_size=5), batches(most=5), st.integers(0, 4))
+ANY = given(st.lists(setups(), min_size=5, max_size=5), batches(most=5), st.integers(0, 4))
+
+
+@settings(max_examples=1, deadline=None, database=None, phases=[Phase.generate])
+@ANY
 def test_every_record_ends_in_exactly_one_account_on_spark(
     spark: SparkSession,
     tmp_path_factory: pytest.TempPathFactory,
@@ -94,7 +97,24 @@ def test_every_record_ends_in_exactly_one_account_on_spark(
     stream: list[Batch],
     crash: int,
 ) -> None:
-    folder = tmp_path_factory.mktemp("accounts")
+    check(spark, tmp_path_factory.mktemp("accounts"), chosen, stream, crash)
+
+
+@pytest.mark.long
+@settings(max_examples=6, deadline=None, database=None, phases=[Phase.generate])
+@ANY
+def test_every_record_ends_in_exactly_one_account_on_spark_however_often(
+    spark: SparkSession,
+    tmp_path_factory: pytest.TempPathFactory,
+    chosen: list[Setup],
+    stream: list[Batch],
+    crash: int,
+) -> None:
+    check(spark, tmp_path_factory.mktemp("accounts"), chosen, stream, crash)
+
+
+def check(spark: SparkSession, folder: Path, chosen: list[Setup], stream: list[Batch], crash: int) -> None:
+    """Run five steps over a stream, with a crash, and compare each with its model."""
     filled = [batch for batch in stream if batch.records] or [Batch((Record(0, "a", T0, "good", "0"),))]
     cuts = [batch.records for batch in filled]
     nows_ms = [T0 + sum(batch.later_ms for batch in filled[: at + 1]) for at in range(len(filled))]

@@ -19,19 +19,21 @@ from slackwater.testing.spark_runner import SparkRunner
 WIRING = (
     "acc-flink-early-late-retract",
     "gc-flink-count4-purge",
-    "gc-flink-global-continuous",
     "hop-spark-10s-3s",
-    "lat-beam-drop-beyond",
     "lat-flink-session-10ms",
-    "ses-beam-boundary-separate",
     "tmb-spark-recovery",
     "trg-beam-early-proctime",
+)
+LONGER = (  # each much like one above
+    "gc-flink-global-continuous",
+    "lat-beam-drop-beyond",
+    "ses-beam-boundary-separate",
 )
 CASES = {case["id"]: case for _, case in load([Path(__file__).parents[1] / "conformance" / "cases"])}
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("name", WIRING)
+@pytest.mark.parametrize("name", [*WIRING, *(pytest.param(name, marks=pytest.mark.long) for name in LONGER)])
 def test_case_replayed_whole_on_spark_gives_its_rows(name: str, spark: SparkSession) -> None:
     case = CASES[name]
     assert reason_to_skip(case) is None

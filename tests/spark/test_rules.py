@@ -162,6 +162,7 @@ def test_rule_17_batch_is_not_run_again_without_one_of_its_files(
     assert sorted(kept.shown.rows()["ids"].to_list()) == [[0], [1], [2]]
 
 
+@pytest.mark.long
 def test_rule_17_batch_is_run_again_from_what_is_there_if_that_is_accepted(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,6 +25,7 @@ from slackwater.formats.avro.resolution import AsStruct, resolve_schemas
 from slackwater.formats.base import Decoded
 from tests.unit.formats.avro_model import BadError, Schema, decode, kind_of, logical_of
 from tests.unit.formats.avro_schemas import Written, evolved, written
+from tests.unit.formats.spoiling import cut, drop, flip
 
 WAYS = pytest.mark.parametrize("few", [0, 3, 10_000], ids=["in rounds", "both ways", "one by one"])
 
@@ -149,24 +150,10 @@ def test_records_of_other_writers_are_read_as_fastavro_reads_them(drawn: Written
             assert same(row, as_ours(theirs, case.reader)), (row, theirs)
 
 
-def cut(dice: random.Random, record: bytes) -> bytes:
-    return record[: dice.randrange(len(record) + 1)]
-
-
-def flip(dice: random.Random, record: bytes) -> bytes:
-    at = dice.randrange(len(record))
-    return record[:at] + bytes([record[at] ^ (1 << dice.randrange(8))]) + record[at + 1 :]
-
-
 def insert(dice: random.Random, record: bytes) -> bytes:
     at = dice.randrange(len(record) + 1)
     evil = [b"\x00", b"\x01", b"\xff", b"\x80" * 9, b"\xff" * 9 + b"\x01", b"\xff" * 10, b"\xff" * 11, b"\x02", b"\xc3"]
     return record[:at] + dice.choice(evil) + record[at:]
-
-
-def drop(dice: random.Random, record: bytes) -> bytes:
-    at = dice.randrange(len(record))
-    return record[:at] + record[at + dice.randrange(1, 4) :]
 
 
 @st.composite

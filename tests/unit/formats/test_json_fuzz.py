@@ -12,11 +12,11 @@ import polars as pl
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from polars.testing import assert_frame_equal
 
 from slackwater.formats.json import JsonDecoder, json
 from slackwater.formats.json import proof as json_proof
 from tests.unit.formats.json_model import BadError, expected
+from tests.unit.formats.spoiling import cut, drop, flip
 
 SCHEMAS = [
     "event_id long, key string, ts long, value double",
@@ -96,15 +96,6 @@ def good_records(draw: st.DrawFn, ddl: str) -> bytes:
     return stdlib_json.dumps(dict(fields), ensure_ascii=draw(st.booleans()), separators=separators).encode()
 
 
-def cut(dice: random.Random, record: bytes) -> bytes:
-    return record[: dice.randrange(len(record) + 1)]
-
-
-def flip(dice: random.Random, record: bytes) -> bytes:
-    at = dice.randrange(len(record))
-    return record[:at] + bytes([record[at] ^ (1 << dice.randrange(8))]) + record[at + 1 :]
-
-
 def insert(dice: random.Random, record: bytes) -> bytes:
     at = dice.randrange(len(record) + 1)
     evil = [
@@ -126,11 +117,6 @@ def insert(dice: random.Random, record: bytes) -> bytes:
         b"null",
     ]
     return record[:at] + dice.choice(evil) + record[at:]
-
-
-def drop(dice: random.Random, record: bytes) -> bytes:
-    at = dice.randrange(len(record))
-    return record[:at] + record[at + dice.randrange(1, 4) :]
 
 
 def other_value(dice: random.Random, record: bytes, name: str) -> bytes:
@@ -188,20 +174,6 @@ def check(ddl: str, records: list[bytes], *, lenient: bool = False) -> None:
 def test_any_bytes_decode_as_the_model_says_or_are_reported(fewest: int, chunk: tuple[str, list[bytes]]) -> None:
     with mock.patch.object(json_proof, "_FEWEST", fewest):
         check(*chunk)
-
-
-@given(chunk=chunks(), dice=st.randoms(use_true_random=False))
-def test_leaving_columns_out_changes_neither_the_others_nor_what_is_wrong(
-    chunk: tuple[str, list[bytes]], dice: random.Random
-) -> None:
-    ddl, records = chunk
-    form, payload = json(ddl), pl.Series(records, dtype=pl.Binary)
-    unread = [name for name in form.schema if name in form.optional and dice.random() < 0.5]
-    kept = [name for name in form.schema if name not in unread] or form.schema.names()[:1]
-    with mock.patch.object(json_proof, "_FEWEST", 1):
-        whole, narrow = form.decoder().decode(payload), form.narrow_decoder(unread).decode(payload)
-    assert_frame_equal(narrow.frame, whole.frame.select(kept))
-    assert_frame_equal(narrow.bad, whole.bad)
 
 
 @given(records=st.lists(st.binary(max_size=40), max_size=30))

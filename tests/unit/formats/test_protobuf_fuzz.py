@@ -21,6 +21,7 @@ from slackwater.formats.protobuf import scan as protobuf_scan
 from slackwater.formats.protobuf.plan import plan_message
 from slackwater.formats.protobuf.records import read_message
 from tests.unit.formats.protobuf_model import SCALARS, has_misfit, message_class, row_of
+from tests.unit.formats.spoiling import cut, drop, flip
 
 SHARED = """
 enum Color {
@@ -245,15 +246,6 @@ def test_any_message_of_any_type_is_read_as_google_reads_it(dice: random.Random)
 RICH_MESSAGE = message_class(RICH)
 
 
-def cut(dice: random.Random, record: bytes) -> bytes:
-    return record[: dice.randrange(len(record) + 1)]
-
-
-def flip(dice: random.Random, record: bytes) -> bytes:
-    at = dice.randrange(len(record))
-    return record[:at] + bytes([record[at] ^ (1 << dice.randrange(8))]) + record[at + 1 :]
-
-
 def other_byte(dice: random.Random, record: bytes) -> bytes:
     at = dice.randrange(len(record))
     return record[:at] + bytes([dice.choice([0, 1, 0x7F, 0x80, 0xFF, dice.randrange(256)])]) + record[at + 1 :]
@@ -272,11 +264,6 @@ def insert(dice: random.Random, record: bytes) -> bytes:
         bytes([dice.randrange(256)]),
     ]
     return record[:at] + dice.choice(evil) + record[at:]
-
-
-def drop(dice: random.Random, record: bytes) -> bytes:
-    at = dice.randrange(len(record))
-    return record[:at] + record[at + dice.randrange(1, 4) :]
 
 
 SPOIL: list[Callable[[random.Random, bytes], bytes]] = [cut, flip, other_byte, insert, drop]

