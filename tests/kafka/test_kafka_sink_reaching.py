@@ -50,7 +50,7 @@ def test_one_server_that_takes_connections_is_enough(topics: Topics) -> None:
     assert ids(topics, topic) == [1]
 
 
-@pytest.mark.parametrize("servers", ["localhost:{port}", "localhost:{port},localhost:http"])
+@pytest.mark.parametrize("servers", ["localhost:{port}", "localhost:{port},localhost:9"])
 def test_server_that_says_neither_yes_nor_no_is_left_to_the_client(
     monkeypatch: pytest.MonkeyPatch, servers: str
 ) -> None:
