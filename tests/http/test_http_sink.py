@@ -282,7 +282,7 @@ def test_refused_rows_that_were_removed_are_noticed(receiver: Receiver, tmp_path
         shutil.rmtree(batch)
     run.close()
     after = run.restart() if is_restarted else run
-    with pytest.raises(RunError, match=r"SINK_MARK_MISSING.*output `results\.rejected`.*this run wrote batch 0 there"):
+    with pytest.raises(RunError, match=r"SINK_MARK_MISSING.*output `results\.rejected`.*this run wrote batch 0"):
         after.deliver(rows(BAD))
 
 

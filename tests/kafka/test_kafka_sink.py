@@ -179,6 +179,7 @@ def test_topic_that_was_made_anew_is_told_from_the_one_that_has_the_rows(topics:
     run.deliver(rows(1))
     delete(topics, topic)
     topics.cluster.create_topic(topic)
+    until(lambda: bool(topics.cluster.partitions([topic])), f"{topic} to be there again")
     with pytest.raises(RunError, match=r"SINK_MARK_MISSING.*has no mark in slot 0.*wrote batch 0.*--take-over"):
         run.restart().deliver(rows(2))
     assert ids(topics, topic) == []

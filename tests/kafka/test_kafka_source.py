@@ -239,7 +239,7 @@ def test_missing_topic_unreachable_cluster_and_topic_made_anew_are_said_before_t
 
     said = refused(lambda: start(sw.sources.kafka(topics.servers, topic="nowhere")))
     assert "KAFKA_TOPIC_MISSING" in said
-    assert "has no nowhere; create them" in said
+    assert "has no `nowhere`; create them" in said
     nobody = f"localhost:{broker.free_port()}"
     with monkeypatch.context() as patch:
         patch.setattr(client, "_TIMEOUT_S", 1.0)

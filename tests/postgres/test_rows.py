@@ -95,7 +95,7 @@ def test_years_before_1_and_after_9999_are_kept(database: Database) -> None:
 def test_time_that_postgres_cannot_hold_is_an_error_that_names_the_column(database: Database, days: int) -> None:
     schema = pl.Schema({"id": pl.String(), "day": pl.Date()})
     frame = pl.DataFrame({"id": ["fine", "none", "odd"], "day": [0, None, days]}).cast(schema)
-    with pytest.raises(RunError, match=r"POSTGRES_TIME.*column `day` has one outside that range, in row .*'odd'"):
+    with pytest.raises(RunError, match=r"POSTGRES_TIME.*column `day` has one outside that range"):
         database.job(schema).deliver(frame)
 
 
@@ -127,9 +127,9 @@ NUL = pl.Schema({"text": pl.String(), "tags": pl.List(pl.String())})
     "column, row",
     [("text", {"text": "a\x00b", "tags": []}), ("tags", {"text": "ok", "tags": ["a\x00b"]})],
 )
-def test_nul_character_is_an_error_that_shows_the_row(database: Database, column: str, row: dict[str, Any]) -> None:
+def test_nul_character_is_an_error_that_names_the_column(database: Database, column: str, row: dict[str, Any]) -> None:
     frame = pl.DataFrame([{"text": "fine", "tags": ["\\u0000"]}, row], schema=NUL)
-    with pytest.raises(RunError, match=rf"POSTGRES_NUL.*column `{column}` contains one, .*a\\x00b.*replace_nul="):
+    with pytest.raises(RunError, match=rf"POSTGRES_NUL.*column `{column}` contains one; .*replace_nul="):
         database.job(NUL).deliver(frame)
     assert rows_of(database) == []
 

@@ -25,6 +25,7 @@ from slackwater.demo.account import Account, Outcome, settle
 from slackwater.demo.comparison import ReadBack, last_panes
 from slackwater.demo.definition import ACTIVE, PURCHASES
 from slackwater.demo.places import PLACES
+from slackwater.errors import counted
 from tests.conftest import Needs
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ def test_broken_record_that_is_no_dead_letter_is_found(shown: Shown, tampered: P
     [part, *_] = [part for part in parts if pl.read_parquet(part).filter(broken).height]
     lost = pl.read_parquet(part).filter(broken).height
     pl.read_parquet(part).filter(~broken).write_parquet(part)
-    assert f"{lost} records cannot be read and are no dead letters" in settle_again(shown, tampered).complaints
+    assert f"unreadable and no dead letter: {counted(lost, 'record')}" in settle_again(shown, tampered).complaints
 
 
 def test_window_that_is_there_twice_too_often_is_found(shown: Shown, tampered: Path) -> None:

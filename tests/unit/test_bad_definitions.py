@@ -366,6 +366,7 @@ OUTPUTS = [
     Bad("two steps of one name", "STEP_NAME_TWICE", 'got `purchases.window` twice; add name="…"', two_steps),
     Bad("retractions into files that only grow", "SINK_CANNOT_TAKE", "`purchases.window` emits retractions, and files", lambda: built(windowed(accumulation="retracting", allowed_lateness="1m").aggregate(n=sw.count()), sink=sw.sinks.files("out"))),
     Bad("discarded panes into a table with one row per key", "SINK_KEEPS_LAST_PANE", "keeps only the last pane of each user_id, window_start", lambda: built(windowed(accumulation="discarding", allowed_lateness="1m").aggregate(n=sw.count()), sink=TABLE)),
+    Bad("sessions by their start alone", "SINK_SESSION_KEY", "use both `window_start` and `window_end`", lambda: built(windowed(sw.session("1m")).aggregate(n=sw.count()), sink=TABLE)),
     Bad("sessions that merge in a table with one row per key", "SINK_KEEPS_MERGED_SESSIONS", 'use accumulation="retracting"', lambda: built(windowed(sw.session("1m"), allowed_lateness="1m").aggregate(n=sw.count()), sink=TABLE)),
     Bad("sessions that merge in a merged Delta table", "SINK_KEEPS_MERGED_SESSIONS", "would keep the old rows", lambda: built(windowed(sw.session("1m"), allowed_lateness="1m").aggregate(n=sw.count()), sink=sw.sinks.delta("out", merge_on=["user_id", "window_start"]))),
     Bad("sessions that merge in Redis", "SINK_KEEPS_MERGED_SESSIONS", "would keep the old rows", lambda: built(windowed(sw.session("1m"), allowed_lateness="1m").aggregate(n=sw.count()), sink=sw.sinks.redis("redis://localhost", key=["user_id", "window_start"]))),

@@ -35,7 +35,7 @@ def test_message_of_an_error_has_the_rule_then_what_was_got_then_what_to_do(code
     first, *_, last = parts = CATALOGUE[code].split("; ")
     assert len(parts) >= 3 or code in NOTICES, "an error has three parts, with semicolons between them"
     assert all(part.strip() == part and part for part in parts)
-    names = {"Avro", "CSV", "Debezium", "JSON", "Kafka", "Maven", "Postgres", "Spark", "TLS"}
+    names = {"Avro", "CSV", "Debezium", "JSON", "Kafka", "Maven", "Postgres", "Spark", "Spark's", "TLS"}
     assert first[0] in "`{" or first[0].islower() or first.split()[0] in names
     assert not last.endswith((".", "!"))
 

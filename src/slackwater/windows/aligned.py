@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar, Final
 
 import polars as pl
 
 from slackwater.aggregates.combine import merge_states, state_columns
+from slackwater.errors import SlackwaterError, cause_of, refuse, unwritable
 from slackwater.formats.undecoded import Undecoded
+from slackwater.ground.expressions import FAILURES
+from slackwater.ground.times import MAX_MS, render_time
 from slackwater.state.pieces import StepState
 from slackwater.state.step import Emitted, Guard, StepRows, Taken
 from slackwater.state.step_time import StepTime
@@ -18,6 +22,9 @@ from slackwater.windows.late_rows import late_rows
 from slackwater.windows.operator import WindowOperator, describe
 from slackwater.windows.spec import WindowSpec
 
+_SAMPLE: Final = [0, 1, 86_400_000, 1_772_366_400_000, 4_102_444_800_000]
+"""Event times that a window kind is tried with when a pipeline is built."""
+
 
 class AlignedWindow(Window):
     """A kind whose windows are known from the event time alone; `bounds` is all that it must say.
@@ -25,6 +32,9 @@ class AlignedWindow(Window):
     A kind of which a row has several windows overrides the four methods below it: rows that share all their windows
     are a cell, and are combined before they are copied into the windows that overlap there.
     """
+
+    is_trusted: ClassVar[bool] = False
+    """Whether `bounds` is known to be right for every row; of your own kinds each row's window is checked."""
 
     @abstractmethod
     def bounds(self, ts: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
@@ -60,6 +70,16 @@ class AlignedWindow(Window):
         """Return what keeps and fires the windows of a key group."""
         return AlignedOperator(spec)
 
+    def check(self, schema: pl.Schema, *, step: str) -> None:  # noqa: ARG002  the event time is all it reads
+        """Refuse a kind whose windows do not hold their events."""
+        if self.is_trusted:
+            return
+        try:
+            checked_cells(pl.DataFrame({"__ts": _SAMPLE}, schema={"__ts": pl.Int64}), self)
+        except FAILURES as error:
+            cause = error.message if isinstance(error, SlackwaterError) else cause_of(error)
+            raise refuse("WINDOW_BOUNDS", kind=f"`{type(self).__name__}`", step=step, cause=cause) from error
+
     def windows_of(self, ts_ms: int) -> list[tuple[int, int]]:
         """Return the windows of one event time as (start, end) in milliseconds, oldest first."""
         one = pl.DataFrame({"__ts": [ts_ms]}, schema={"__ts": pl.Int64})
@@ -69,6 +89,20 @@ class AlignedWindow(Window):
         """Return whether a row at `ts_ms`, or between windows next to it, may be late for good."""
         ends = [end for _, end in self.windows_of(ts_ms)]
         return not ends or max(ends) <= gone_ms
+
+
+def checked_cells(rows: pl.DataFrame, window: AlignedWindow) -> pl.DataFrame:
+    """Return `rows` if each of them lies in the window that `window` gives it, else fail."""
+    start, end = window.bounds(pl.col("__ts"))
+    cells = rows.select("__ts", start.alias("start"), end.alias("end"))
+    if not (cells.schema["start"].is_integer() and cells.schema["end"].is_integer()):
+        raise TypeError(f"start is {cells.schema['start']} and end is {cells.schema['end']}, not whole numbers")
+    is_inside = (pl.col("start") <= pl.col("__ts")) & (pl.col("__ts") < pl.col("end")) & (pl.col("end") < MAX_MS)
+    outside = cells.filter(~is_inside.fill_null(value=False))
+    if outside.height:
+        ts, first, last = outside.row(0)
+        raise unwritable("WINDOW_BOUNDS_ROW", kind=window, ts=render_time(ts), start=first, end=last)
+    return rows
 
 
 def cell_columns(start: pl.Expr, end: pl.Expr, many: pl.Expr) -> list[pl.Expr]:
@@ -96,6 +130,8 @@ class AlignedFront(WindowFront):
     def take(self, rows: pl.DataFrame, time: StepTime, guard: Guard) -> Taken:
         """Split off what is late for good, and combine the rest by key and window."""
         spec, window, late = self.spec, self.window, None
+        if not window.is_trusted:
+            rows = guard(rows, partial(checked_cells, window=window))
         watermark_ms, gone_ms = time.judge_ms, time.gone_ms(spec.lateness_ms)
         oldest = rows["__ts"].min()
         # Windows move with time: if the oldest row is not late for good, no row is.

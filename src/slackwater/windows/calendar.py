@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal, get_args
+from typing import ClassVar, Final, Literal, get_args
 from zoneinfo import ZoneInfo, available_timezones
 
 import polars as pl
@@ -25,6 +25,8 @@ class CalendarWindow(AlignedWindow):
     unit: Unit
     zone: str
     week_start: Weekday = "monday"
+
+    is_trusted: ClassVar[bool] = True
 
     def bounds(self, ts: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
         """Return the unit that an event at `ts` falls into."""
@@ -58,6 +60,10 @@ def calendar(unit: Unit, *, zone: str, week_start: Weekday = "monday") -> Calend
         if given not in known:
             choices = ", ".join(f'"{choice}"' for choice in known)
             raise refuse("CALENDAR_OPTION", what=what, known=choices, got=repr(given))
+    if week_start != "monday" and unit != "week":
+        raise refuse(
+            "CALENDAR_OPTION", what="week_start", known='"monday" unless the unit is "week"', got=repr(week_start)
+        )
     try:
         ZoneInfo(zone)
     except (KeyError, ValueError, TypeError, OSError) as error:

@@ -18,6 +18,7 @@ from slackwater.windows.spec import Accumulation
 class GlobalWindow(AlignedWindow):
     """One window that holds everything; only triggers, or the end of a bounded run, make it fire."""
 
+    is_trusted: ClassVar[bool] = True
     has_end: ClassVar[bool] = False
 
     def check_options(self, trigger: Trigger, accumulation: Accumulation) -> None:  # noqa: ARG002  any accumulation

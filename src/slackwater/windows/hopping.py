@@ -20,6 +20,7 @@ class HoppingWindow(AlignedWindow):
     every_ms: int
     offset_ms: int = 0
 
+    is_trusted: ClassVar[bool] = True
     cells_meet: ClassVar[bool] = True
 
     @property

@@ -205,14 +205,17 @@ class WindowSpec(KeyedStep):
 
     def check_replaces(self, replaced_by: Sequence[str], **facts: object) -> None:
         """Refuse panes that would be wrong in a table of which each row replaces the one before."""
-        if not self.may_update:
-            return
-        if self.accumulation == "discarding" and "pane_index" not in replaced_by:
-            raise refuse("SINK_KEEPS_LAST_PANE", **facts)
-        # A window that moved is another row of the table, and nothing would ever replace the one it was.
         of_windows = {"window_start", "window_end"} & {*replaced_by}
-        if self.accumulation == "accumulating" and self.window.may_move and of_windows:
+        if self.may_update and self.accumulation == "discarding" and "pane_index" not in replaced_by:
+            raise refuse("SINK_KEEPS_LAST_PANE", **facts)
+        if not (self.window.may_move and of_windows):
+            return
+        # A window that moved is another row of the table, and nothing would ever replace the one it was.
+        if self.may_update and self.accumulation == "accumulating":
             raise refuse("SINK_KEEPS_MERGED_SESSIONS", **facts)
+        # A session may begin where one that was forgotten began, or end where it ended; never both.
+        if len(of_windows) == 1:
+            raise refuse("SINK_SESSION_KEY", **facts)
 
     def describe(self) -> list[tuple[str, str]]:
         """Return what `explain` shows."""

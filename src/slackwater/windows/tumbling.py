@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import polars as pl
 
@@ -17,6 +18,8 @@ class TumblingWindow(AlignedWindow):
 
     size_ms: int
     offset_ms: int = 0
+
+    is_trusted: ClassVar[bool] = True
 
     @property
     def cell_names(self) -> tuple[str, ...]:

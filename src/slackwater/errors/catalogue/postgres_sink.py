@@ -37,8 +37,8 @@ MESSAGES: Final[dict[str, str]] = {
         "run: {sql}"
     ),
     "POSTGRES_NUL": (
-        "Postgres cannot store the character NUL in text; column `{column}` contains one, in row {row}; remove it in "
-        'the pipeline, or replace it, as in replace_nul="?"'
+        "Postgres cannot store the character NUL in text; column `{column}` contains one; remove it in the pipeline, "
+        'or replace it, as in replace_nul="?"'
     ),
     "POSTGRES_NULL_KEY": (
         "a key of an upsert must not be null; {sink} got null in key column `{column}` in {doing}: {why}; filter out "
@@ -81,7 +81,7 @@ MESSAGES: Final[dict[str, str]] = {
     ),
     "POSTGRES_TIME": (
         "a timestamp in Postgres must lie between 4714 BC and the year 262142; column `{column}` has one outside "
-        "that range, in row {row}; replace it with null in .with_columns(...)"
+        "that range; replace it with null in .with_columns(...)"
     ),
     "POSTGRES_TYPE": (
         "every column must have a type that Postgres supports; `{column}` is {dtype}; cast it, or leave it out with "

@@ -54,6 +54,11 @@ MESSAGES: Final[dict[str, str]] = {
         '`max_length` of a session must not be shorter than its gap; got {got} with gap {gap}; try max_length="24h"'
     ),
     "SESSION_TOUCHING": '`touching` must be "merge" or "separate"; got {got}; omit it to use "merge"',
+    "SINK_SESSION_KEY": (
+        "a session is identified by its start and its end, because a new session can begin where an old one began; "
+        "output `{output}` goes to {sink}, which replaces rows by {key}; use both `window_start` and `window_end`, or "
+        "neither if each key should keep its newest session"
+    ),
     "SUM_OVERFLOW": (
         "a sum must fit its type {dtype}; got {got} for `{alias}` = {aggregate}{where}; cast the column to decimal "
         "or double before summing it"
@@ -72,6 +77,14 @@ MESSAGES: Final[dict[str, str]] = {
     ),
     "TRIGGER_LATE": (
         "`late` takes after_count(n), never() or None; got {got}; omit it to emit a pane for every late row"
+    ),
+    "WINDOW_BOUNDS": (
+        "`bounds` of a window kind must return two expressions, a start and an end in epoch milliseconds with start <= "
+        "event time < end; {kind} in step `{step}` does not: {cause}; correct the class"
+    ),
+    "WINDOW_BOUNDS_ROW": (
+        "a window must contain its event; {kind} gives an event at {ts} the window from {start} to {end}; correct "
+        "`bounds`, or filter such rows before the window"
     ),
     "WINDOW_OFFSET": (
         "`offset` of a {kind} window must be smaller than its `{period}` ({length}); got {got}; use the remainder"

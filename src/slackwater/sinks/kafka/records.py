@@ -103,9 +103,11 @@ class Records:
         if self.tombstones:
             check_key_values(frame, self.key, self.slot)
         frame.select(expr.alias(str(at)) for at, (_, expr) in enumerate(self.headers))
-        if isinstance(self.values, JsonValues) and _most_bytes(frame) <= most_bytes:
+        if isinstance(self.values, JsonValues):
             check_json(frame)
-            return
+            if _most_bytes(frame) <= most_bytes:
+                return
+        check_json(frame.select(self.key))
         values = self.values.try_out(frame) if isinstance(self.values, Announcing) else self.values.encode(frame)
         sizes = values.bin.size().fill_null(0)
         if self.key:

@@ -26,7 +26,6 @@ _ALL_DAYS: Final = (-2_440_588, 95_026_236)
 """From where Postgres begins to where Polars ends."""
 _PER_DAY: Final = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 _NUL: Final = "\x00"
-_SHOWN: Final = 200
 _RISKY: Final = (*TEXTS, *NESTED, pl.Date, pl.Datetime)
 """Types with values that Postgres cannot store."""
 
@@ -66,9 +65,9 @@ class CsvRows:
             *extra,
         )
         plain = plain.with_columns(_json(plain, field.name) for field in self.fields if isinstance(field.dtype, NESTED))
-        return self._without_nul(plain, rows)
+        return self._without_nul(plain)
 
-    def _without_nul(self, plain: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
+    def _without_nul(self, plain: pl.DataFrame) -> pl.DataFrame:
         texts = {field.name: _NUL for field in self.fields if isinstance(field.dtype, TEXTS)}
         nested = {field.name: "\\u0000" for field in self.fields if isinstance(field.dtype, NESTED)}
         suspects = {**texts, **nested}
@@ -77,8 +76,7 @@ class CsvRows:
             cleaned = plain.select(_replaced(pl.col(name), self.replace_nul or "", is_json=name in nested)).to_series()
             differs = (cleaned != plain[name]).fill_null(value=False)
             if self.replace_nul is None and differs.any():
-                first = differs.arg_true()[0]
-                raise unwritable("POSTGRES_NUL", column=name, row=f"{rows.row(first, named=True)!r:.{_SHOWN}}")
+                raise unwritable("POSTGRES_NUL", column=name)
             plain = plain.with_columns(cleaned)
         return plain
 
@@ -94,9 +92,7 @@ def _as_written(rows: pl.DataFrame, field: Field) -> pl.Expr:
         if isinstance(dtype, pl.Datetime):
             days = days // _PER_DAY[dtype.time_unit]
         if not days.is_between(*_ALL_DAYS).all():
-            first = (~days.is_between(*_ALL_DAYS)).fill_null(value=False).arg_true()[0]
-            shown = rows[first : first + 1].with_columns(column.to_physical()).row(0, named=True)
-            raise unwritable("POSTGRES_TIME", column=field.name, row=f"{shown!r:.{_SHOWN}}")
+            raise unwritable("POSTGRES_TIME", column=field.name)
         if not days.is_between(*_COMMON_DAYS).all():
             return _any_year(column, _OF_YEAR_DATE if isinstance(dtype, pl.Date) else _OF_YEAR)
     return column
