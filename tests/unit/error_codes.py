@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "src" / "slackwater"
 
 REFUSALS = frozenset({"refuse"})
 """Functions that make a `DefinitionError`."""
-FAULTS = frozenset({"fault", "_fault", "unwritable", "render", "WindowFailedError"})
+FAULTS = frozenset({"fault", "_fault", "row_error", "render", "WindowFailedError"})
 """Functions that make a `RunError`, or the text of a warning."""
 
 

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.errors import RunError, UnwritableError
+from slackwater.errors import RowError, RunError
 from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA
 from slackwater.sinks.base import Sink, Slot
 from slackwater.testing import Harness, rows_source
@@ -166,4 +166,4 @@ def test_dead_letters_themselves_are_never_tried_and_hold_any_text_in_postgres()
 
 
 def test_error_of_a_value_is_an_error_of_the_run_where_there_is_nowhere_to_put_the_row() -> None:
-    assert issubclass(UnwritableError, RunError)
+    assert issubclass(RowError, RunError)

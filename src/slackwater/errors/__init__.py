@@ -33,8 +33,8 @@ class RunError(SlackwaterError):
     """A job that cannot start, or cannot continue without losing or duplicating rows."""
 
 
-class UnwritableError(RunError):
-    """A value that a sink cannot write: its row is a dead letter, or an error where there is nowhere to put it."""
+class RowError(RunError):
+    """What is wrong with one row: it becomes a dead letter, or an error of the run where it has nowhere to go."""
 
 
 class SlackwaterWarning(UserWarning):
@@ -56,9 +56,9 @@ def fault(code: str, **facts: object) -> RunError:
     return RunError(code, render(code, **facts))
 
 
-def unwritable(code: str, **facts: object) -> UnwritableError:
-    """Return the `UnwritableError` for `code`, to be raised by the caller."""
-    return UnwritableError(code, render(code, **facts))
+def row_error(code: str, **facts: object) -> RowError:
+    """Return the `RowError` for `code`, to be raised by the caller."""
+    return RowError(code, render(code, **facts))
 
 
 def counted(number: int, what: str) -> str:

@@ -7,7 +7,7 @@ from typing import Final
 import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
-from slackwater.errors import unwritable
+from slackwater.errors import row_error
 
 _USUAL_DAYS: Final = 365_000
 """So far from 1970 every time has a text; from where on not depends on the type."""
@@ -35,7 +35,7 @@ def check_json(frame: pl.DataFrame) -> None:
         try:
             json_objects(column)
         except (PolarsError, PanicException) as error:
-            raise unwritable("JSON_VALUE", column=name, cause=str(error).strip().partition("\n")[0]) from error
+            raise row_error("JSON_VALUE", column=name, cause=str(error).strip().partition("\n")[0]) from error
 
 
 def _surely_has_json(column: pl.Series) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, Final
 import polars as pl
 import pyarrow as pa
 
-from slackwater.errors import refuse, unwritable
+from slackwater.errors import refuse, row_error
 from slackwater.formats.ddl import TIMESTAMP, check_distinct, map_type, parse_ddl
 
 SchemaSpec = str | pl.Schema | Mapping[str, Any]
@@ -80,7 +80,7 @@ def check_arrow(frame: pl.DataFrame) -> None:
         try:
             column.to_arrow(compat_level=pl.CompatLevel.oldest()).cast(to_arrow(column.schema))
         except (pa.ArrowInvalid, pl.exceptions.PanicException) as error:
-            raise unwritable("SPARK_VALUE", column=name, cause=str(error).strip().partition("\n")[0]) from error
+            raise row_error("SPARK_VALUE", column=name, cause=str(error).strip().partition("\n")[0]) from error
 
 
 def normal_type(dtype: pl.DataType) -> pl.DataType:

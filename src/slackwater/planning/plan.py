@@ -139,11 +139,11 @@ class Plan:
 
 
 def _described(node: RowNode) -> list[str]:
-    said = [f"{node.step} {_opstable_text(node.op)} {dict(node.schema)} {node.outputs} {node.feeds}"]
+    said = [f"{node.step} {_op_text(node.op)} {dict(node.schema)} {node.outputs} {node.feeds}"]
     return said + [line for child in node.children for line in _described(child)]
 
 
-def _opstable_text(op: RowOp | None) -> str:
+def _op_text(op: RowOp | None) -> str:
     return "" if op is None else f"{stable_text(op)} {[_digest(part) for part in _expressions(vars(op))]}"
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 import polars as pl
 
-from slackwater.errors import DefinitionError, refuse, unwritable
+from slackwater.errors import DefinitionError, refuse, row_error
 from slackwater.sinks.base import Slot
 
 _DELIVERIES: Final = ("exactly_once", "at_least_once", "at_most_once")
@@ -64,4 +64,4 @@ def check_key_values(rows: pl.DataFrame, keys: Sequence[str], slot: Slot) -> Non
     """Raise if a row has null in a key, by which it could neither be found nor replaced."""
     for name in keys:
         if rows[name].null_count():
-            raise unwritable("SINK_KEY_NULL", column=name, output=slot.output)
+            raise row_error("SINK_KEY_NULL", column=name, output=slot.output)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 import polars as pl
 
 from slackwater.aggregates.combine import merge_states, state_columns
-from slackwater.errors import SlackwaterError, cause_of, refuse, unwritable
+from slackwater.errors import SlackwaterError, cause_of, refuse, row_error
 from slackwater.formats.undecoded import Undecoded
 from slackwater.ground.expressions import FAILURES
 from slackwater.ground.times import MAX_MS, render_time
@@ -101,7 +101,7 @@ def checked_cells(rows: pl.DataFrame, window: AlignedWindow) -> pl.DataFrame:
     outside = cells.filter(~is_inside.fill_null(value=False))
     if outside.height:
         ts, first, last = outside.row(0)
-        raise unwritable("WINDOW_BOUNDS_ROW", kind=window, ts=render_time(ts), start=first, end=last)
+        raise row_error("WINDOW_BOUNDS_ROW", kind=window, ts=render_time(ts), start=first, end=last)
     return rows
 
 

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from slackwater.errors import UnwritableError, unwritable
+from slackwater.errors import RowError, row_error
 from slackwater.formats.avro.cursor import I64
 from slackwater.formats.avro.pieces import Numbers, Octets, Part, Records, Slices, bytes_of, varints
 
@@ -275,9 +275,9 @@ def check_size(path: str, numbers: I64, most: int) -> None:
         raise unfit(path, f"{wrong[0]}, which has too many digits", "declare a type that holds it")
 
 
-def unfit(path: str, got: str, remedy: str) -> UnwritableError:
+def unfit(path: str, got: str, remedy: str) -> RowError:
     """Return the error of a value that its field cannot hold."""
-    return unwritable("AVRO_VALUE", path=path, got=got, remedy=remedy)
+    return row_error("AVRO_VALUE", path=path, got=got, remedy=remedy)
 
 
 def _first(texts: pl.Series) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 import polars as pl
 
-from slackwater.errors import RunError, near_miss, refuse, unwritable
+from slackwater.errors import RunError, near_miss, refuse, row_error
 from slackwater.formats.row_json import check_json, json_objects
 from slackwater.sinks.base import SinkBatch, Slot, Unavailable
 from slackwater.sinks.options import check_key_values
@@ -107,14 +107,15 @@ class Records:
             check_json(frame)
             if _most_bytes(frame) <= most_bytes:
                 return
-        check_json(frame.select(self.key))
+        else:
+            check_json(frame.select(self.key))
         values = self.values.try_out(frame) if isinstance(self.values, Announcing) else self.values.encode(frame)
         sizes = values.bin.size().fill_null(0)
         if self.key:
             sizes += self._keys(frame).bin.size().fill_null(0)
         if (sizes > most_bytes).any():
             facts = {"output": self.slot.output, "topic": self.topic, "limit": f"{most_bytes} bytes"}
-            raise unwritable("KAFKA_SINK_TOO_LARGE", remedy="message.max.bytes in `options`", **facts)
+            raise row_error("KAFKA_SINK_TOO_LARGE", remedy="message.max.bytes in `options`", **facts)
 
     def announce(self) -> None:
         """Tell the registry of the schema now, so that one it refuses is known before the first batch."""

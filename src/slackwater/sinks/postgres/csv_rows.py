@@ -13,7 +13,7 @@ from typing import Final
 
 import polars as pl
 
-from slackwater.errors import unwritable
+from slackwater.errors import row_error
 from slackwater.formats.row_json import bytes_as_base64, check_json
 from slackwater.sinks.postgres.column_types import NESTED, TEXTS
 
@@ -76,7 +76,7 @@ class CsvRows:
             cleaned = plain.select(_replaced(pl.col(name), self.replace_nul or "", is_json=name in nested)).to_series()
             differs = (cleaned != plain[name]).fill_null(value=False)
             if self.replace_nul is None and differs.any():
-                raise unwritable("POSTGRES_NUL", column=name)
+                raise row_error("POSTGRES_NUL", column=name)
             plain = plain.with_columns(cleaned)
         return plain
 
@@ -92,7 +92,7 @@ def _as_written(rows: pl.DataFrame, field: Field) -> pl.Expr:
         if isinstance(dtype, pl.Datetime):
             days = days // _PER_DAY[dtype.time_unit]
         if not days.is_between(*_ALL_DAYS).all():
-            raise unwritable("POSTGRES_TIME", column=field.name)
+            raise row_error("POSTGRES_TIME", column=field.name)
         if not days.is_between(*_COMMON_DAYS).all():
             return _any_year(column, _OF_YEAR_DATE if isinstance(dtype, pl.Date) else _OF_YEAR)
     return column

@@ -8,7 +8,7 @@ from typing import Final
 
 import polars as pl
 
-from slackwater.errors import near_miss, refuse, unwritable
+from slackwater.errors import near_miss, refuse, row_error
 from slackwater.formats.row_json import bytes_as_base64, check_json
 from slackwater.sinks.base import SinkBatch, Slot
 from slackwater.sinks.options import check_key_values
@@ -88,7 +88,7 @@ class Hashes:
         names = bytes_as_base64(rows.select(self.key)).select(key=self._names(rows.schema)).to_series()
         taken = names.filter(names.str.starts_with(reserved))
         if len(taken):
-            raise unwritable("REDIS_KEY_RESERVED", key=taken[0], output=slot.output, reserved=reserved)
+            raise row_error("REDIS_KEY_RESERVED", key=taken[0], output=slot.output, reserved=reserved)
         return names
 
     def _last_rows(self, batch: SinkBatch) -> pl.DataFrame:
