@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from pyspark.sql import functions as F  # noqa: N812  PySpark's own convention
 
 import slackwater as sw
 from benchmarks.data import Events
-from slackwater.windows import Window
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column
+from benchmarks.workloads import AsOf, Counts, Dedup, Join, Pattern, ValueState, Workload
 
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """One row of the table: counts and sums per key and window, by Slackwater and by Spark's own operators."""
+    """One row of the table: a workload, by Slackwater and by Spark's own operators."""
 
     name: str
     least_ratio: float
     events: Events
     source: Literal["log", "dataframe", "kafka"] = "log"
     """How Slackwater reads: its own log, a DataFrame that Spark's file source gives, or a topic of a real broker."""
-    rival: Literal["spark", "ours-json"] = "spark"
-    """What it is compared with: Spark's own operators, or Slackwater on the same events in JSON."""
-    window: Window = field(default_factory=lambda: sw.tumbling("1m"))
-    spark_window: Callable[[Column], Column] = lambda time: F.window(time, "1 minute")
+    rival: Literal["spark", "ours-json", "ours-window"] = "spark"
+    """What it is compared with: Spark's own operators, or Slackwater on the same events in JSON, or Slackwater's
+    counts per minute of the same events."""
+    workload: Workload = field(default_factory=Counts)
     warm_up: int = 3
     """First batches that do not count, after the small ones."""
     batches_factor: int = 1
@@ -48,6 +44,10 @@ _JSON_1K: Final = Events(first=_FIRST, keys=1_000, format="json")
 _JSON_100K: Final = Events(first=_FIRST, keys=100_000, format="json")
 _PARQUET_1K: Final = Events(first=_FIRST, keys=1_000, format="parquet")
 _PARQUET_100K: Final = Events(first=_FIRST, keys=100_000, format="parquet")
+_PAIRS: Final = Events(first=_FIRST, keys=100_000, format="json", rows_per_batch=4_000_000)
+"""Two million rows a side and batch."""
+_TOUCHES: Final = Events(first=_FIRST, keys=100_000, format="json", rows_per_batch=200_000)
+"""Few rows: Spark takes a call into its state for every key of a batch."""
 _VISITS: Final = Events(first=_FIRST, keys=100_000, format="json", visitors=2_000)
 _AVRO_1K: Final = Events(first=_FIRST, keys=1_000, format="avro")
 _TINY: Final = Events(first=_FIRST, keys=1_000, format="json", rows_per_batch=1_000, files_per_batch=1, rows_per_s=100)
@@ -65,19 +65,26 @@ CASES: Final = {
             name="hopping",
             least_ratio=2.0,
             events=_JSON_1K,
-            window=sw.hopping("10m", every="1m"),
-            spark_window=lambda time: F.window(time, "10 minutes", "1 minute"),
+            workload=Counts(
+                window=sw.hopping("10m", every="1m"),
+                spark_window=lambda time: F.window(time, "10 minutes", "1 minute"),
+            ),
         ),
         Case(
             name="session",
             least_ratio=1.5,
             events=_VISITS,
-            window=sw.session("10s"),
-            spark_window=lambda time: F.session_window(time, "10 seconds"),
+            workload=Counts(window=sw.session("10s"), spark_window=lambda time: F.session_window(time, "10 seconds")),
         ),
         Case(name="kafka-json-1k", least_ratio=1.4, events=_JSON_1K, source="kafka"),
         Case(name="kafka-json-100k", least_ratio=2.0, events=_JSON_100K, source="kafka"),
         Case(name="kafka-avro-1k", least_ratio=0.8, events=_AVRO_1K, source="kafka", rival="ours-json"),
         Case(name="tiny-batch", least_ratio=0.5, events=_TINY, batches_factor=6),
+        Case(name="join", least_ratio=2.0, events=_PAIRS, workload=Join()),
+        Case(name="join-left", least_ratio=2.0, events=_PAIRS, workload=Join(how="left")),
+        Case(name="dedup", least_ratio=2.0, events=_JSON_100K, workload=Dedup()),
+        Case(name="process", least_ratio=5.0, events=_TOUCHES, workload=ValueState()),
+        Case(name="as-of", least_ratio=0.3, events=_JSON_100K, workload=AsOf(), rival="ours-window"),
+        Case(name="pattern", least_ratio=0.3, events=_JSON_100K, workload=Pattern(), rival="ours-window"),
     )
 }

@@ -24,6 +24,7 @@ from benchmarks.kafka_events import kafka_frame, kafka_source
 from benchmarks.processes import CpuTime, WorkerMemory
 from benchmarks.queries import STATE_STORES, frame_of, log_of, our_job, spark_query
 from benchmarks.sides import BatchTime, OurSide, SparkSide, put
+from benchmarks.workloads import Counts, Rivalled, ValueState
 
 DATA: Final = Path("build/bench-data")
 Say = Callable[[str], None]
@@ -104,7 +105,8 @@ def compare(spark: SparkSession, case: Case, *, measured: int, home: Path, say: 
     finally:
         for side in (ours, *rivals.values()):
             side.close()
-    _check_results(home, rivals)
+    if isinstance(case.workload, Rivalled) and case.rival != "ours-window":
+        _check_results(home, rivals, case.workload)
     shutil.rmtree(home)
     warm = slice(warm_up, None)
     return Outcome(
@@ -138,19 +140,24 @@ def _our_side(spark: SparkSession, case: Case, home: Path) -> OurSide:
     if case.source == "kafka":
         source, deliver = kafka_source(case.events)
         form = sw.formats.avro(schema=avro_schema()) if case.events.format == "avro" else None
-        return OurSide(job=our_job(spark, source, case.window, name=name, home=home, form=form), deliver=deliver)
+        return OurSide(job=our_job(spark, source, case.workload, name=name, home=home, form=form), deliver=deliver)
     folder = home / "ours-in"
     folder.mkdir(parents=True)
     of_frame = case.source == "dataframe"
     source = sw.sources.dataframe(frame_of(spark, case.events, folder)) if of_frame else log_of(case.events, folder)
-    return OurSide(job=our_job(spark, source, case.window, name=name, home=home), deliver=partial(put, folder=folder))
+    return OurSide(job=our_job(spark, source, case.workload, name=name, home=home), deliver=partial(put, folder=folder))
 
 
 def _rivals(spark: SparkSession, case: Case, home: Path) -> Mapping[str, OurSide | SparkSide]:
     """Return what a case is compared with; each has a folder of its own name."""
     if case.rival == "ours-json":
         return {"ours, JSON": _our_side(spark, in_json(case), home / "ours, JSON")}
-    return {store: _spark_side(spark, case, home / store, store) for store in STATE_STORES}
+    if case.rival == "ours-window":
+        counts = replace(case, name=f"{case.name}-rival", workload=Counts())
+        return {"ours, counts per minute": _our_side(spark, counts, home / "ours, counts per minute")}
+    # Stateful processors of Spark's run on RocksDB alone.
+    stores = list(STATE_STORES)[:1] if isinstance(case.workload, ValueState) else list(STATE_STORES)
+    return {store: _spark_side(spark, case, home / store, store) for store in stores}
 
 
 def _spark_side(spark: SparkSession, case: Case, home: Path, store: str) -> SparkSide:
@@ -161,22 +168,25 @@ def _spark_side(spark: SparkSession, case: Case, home: Path, store: str) -> Spar
         folder.mkdir(parents=True)
         events, deliver = frame_of(spark, case.events, folder), partial(put, folder=folder)
     query = spark_query(spark, case, events, home=home, store=store)
-    return SparkSide(query=query, deliver=deliver, checkpoint=home / "spark-checkpoint")
+    assert isinstance(case.workload, Rivalled)
+    return SparkSide(query=query, deliver=deliver, checkpoint=home / "spark-checkpoint", reads=case.workload.reads)
 
 
-def _check_results(home: Path, rivals: Iterable[str]) -> None:
-    """Fail if a rival shows a window that Slackwater does not show with the same count and sum."""
-    columns = ["key", "window_start", "n", "total"]
+def _check_results(home: Path, rivals: Iterable[str], workload: Rivalled) -> None:
+    """Fail if a rival shows a result that Slackwater does not show."""
+    columns = [name for name in workload.columns if name != "total"]
     results = Path("ours-out") / "results" / "batch-*" / "*.parquet"
-    ours = pl.read_parquet(home / results).select(columns)
+    ours = pl.read_parquet(home / results).select(workload.columns)
     for name in rivals:
         of_spark = home / name / "spark-out"
         other = of_spark / "*.parquet" if of_spark.exists() else home / name / results
-        theirs = pl.read_parquet(other).select(columns)
-        theirs = theirs.with_columns(pl.col("window_start").cast(ours.schema["window_start"]))
-        both = theirs.join(ours, on=["key", "window_start"], how="left", suffix="_ours")
-        is_same = (pl.col("n") == pl.col("n_ours")) & ((pl.col("total") - pl.col("total_ours")).abs() < 1e-6)
-        wrong = both.filter(~is_same.fill_null(value=False))
+        theirs = pl.read_parquet(other).select(workload.columns)
+        theirs = theirs.with_columns(pl.col(column).cast(ours.schema[column]) for column in columns)
+        wrong = theirs.join(ours, on=columns, how="anti", nulls_equal=True)
+        if "total" in workload.columns:
+            both = theirs.join(ours, on=columns, how="inner", nulls_equal=True, suffix="_ours")
+            far = both.filter((pl.col("total") - pl.col("total_ours")).abs() >= 1e-6)
+            wrong = pl.concat([wrong, far.select(workload.columns)])
         if wrong.height or theirs.is_empty():
-            message = f"{wrong.height} of {theirs.height} windows ({name}) differ from Slackwater's: {wrong.head(5)}"
+            message = f"{wrong.height} of {theirs.height} results ({name}) differ from Slackwater's: {wrong.head(5)}"
             raise RuntimeError(message)

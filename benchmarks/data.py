@@ -38,6 +38,8 @@ class Events:
     rows_per_s: int = 6_000
     disorder_ms: int = 5_000
     visitors: int | None = None
+    hot: float = 0.0
+    """The share of rows that one key has."""
     first: int = 0
     """The number of the first event, which says its time as well."""
 
@@ -114,6 +116,8 @@ def _frame(events: Events, number: int) -> pl.DataFrame:
     key = dice.integers(0, events.visitors or events.keys, rows)
     if events.visitors is not None:
         key = (key + turn_ms // _VISIT_MS * events.visitors) % events.keys
+    if events.hot:
+        key[dice.random(rows) < events.hot] = 0
     late_ms = dice.integers(-events.disorder_ms, events.disorder_ms, rows) if events.disorder_ms else 0
     times = _EPOCH_MS + turn_ms + late_ms
     frame = pl.DataFrame({"event_id": ids, "key": key, "ts": times, "value": dice.random(rows) * 100})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -18,15 +18,17 @@ from benchmarks.data import Events, batches
 from benchmarks.processes import WorkerMemory
 from benchmarks.queries import OUT_OF_ORDERNESS_S, log_of, our_job
 from benchmarks.sides import OurSide, put
+from benchmarks.workloads import Counts, ValueState, Workload
 
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """One row of the table: one-minute counts and sums over JSON lines, with one thing larger than before."""
+    """One row of the table: a workload over JSON lines, with one thing larger than before."""
 
     axis: str
     size: int
     events: Events
+    workload: Workload = field(default_factory=Counts)
     out_of_orderness_s: int = OUT_OF_ORDERNESS_S
     warm_up: int = 2
     measured: int = 3
@@ -46,11 +48,30 @@ def _points() -> Iterator[Point]:
         yield Point(axis="rows a batch", size=rows, events=events, measured=10 if rows < 1_000_000 else 3)
     large = Events(keys=100_000, format="json", rows_per_batch=10_000_000)
     yield Point(axis="rows a batch", size=large.rows_per_batch, events=large, warm_up=1, measured=2)
+    hot = Events(keys=100_000, format="json", rows_per_batch=10_000_000, hot=0.9)
+    yield Point(axis="% of the rows have one key", size=90, events=hot, warm_up=1, measured=2)
     for windows in (1, 10, 100, 1_000):
         # Each batch moves on by one window, and its rows are spread over all that are open.
         open_s = max(OUT_OF_ORDERNESS_S, 60 * (windows - 1))
         spread = Events(keys=1_000, format="json", rows_per_s=2_000_000 // 60, disorder_ms=open_s * 500)
         yield Point(axis="open windows", size=windows, events=spread, out_of_orderness_s=open_s)
+    for sessions in (100_000, 1_000_000):
+        # Each batch opens the sessions of 10,000 other keys, and none of them ends.
+        workload = Counts(window=sw.session("10d"))
+        events = _arrivals(sessions, 10_000)
+        yield Point(axis="open sessions", size=sessions, events=events, workload=workload, warm_up=sessions // 10_000)
+    for keys in (10_000, 100_000, 1_000_000, 10_000_000):
+        # Each batch touches as many keys, at most 200,000, however many there are.
+        some = min(keys, 200_000)
+        events = _arrivals(keys, some)
+        yield Point(axis="keys of state", size=keys, events=events, workload=ValueState(), warm_up=keys // some)
+
+
+def _arrivals(keys: int, visitors: int) -> Events:
+    """Return events of which each batch has two rows of each of `visitors` other keys, on average."""
+    rows = 2 * visitors
+    each_s = 30  # how long visitors stay
+    return Events(keys=keys, visitors=visitors, format="json", rows_per_batch=rows, rows_per_s=rows // each_s)
 
 
 POINTS: Final = tuple(_points())
@@ -67,7 +88,7 @@ def grow(spark: SparkSession, point: Point, *, home: Path, say: Callable[[str], 
     job = our_job(
         spark,
         log_of(point.events, folder),
-        sw.tumbling("1m"),
+        point.workload,
         name=name,
         home=home,
         out_of_orderness_s=point.out_of_orderness_s,
@@ -85,7 +106,7 @@ def grow(spark: SparkSession, point: Point, *, home: Path, say: Callable[[str], 
         side.close()
     shutil.rmtree(home, ignore_errors=True)
     seconds = median(batch.seconds for batch in times)
-    held = report.stats.state["events.window"]
+    [held] = report.stats.state.values()
     return {
         "axis": point.axis,
         "size": point.size,
@@ -103,7 +124,9 @@ def grow(spark: SparkSession, point: Point, *, home: Path, say: Callable[[str], 
 
 def growth_table(entries: list[dict[str, Any]]) -> Table:
     """Return the second table of `make bench`."""
-    table = Table(title="How cost grows (JSON lines, one-minute count and sum)", title_justify="left")
+    table = Table(
+        title="How cost grows (JSON lines; one-minute count and sum unless it says otherwise)", title_justify="left"
+    )
     columns = {
         "keys": "keys",
         "rows_per_batch": "rows a batch",

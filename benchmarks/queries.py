@@ -16,11 +16,11 @@ from pyspark.sql import functions as F  # noqa: N812  PySpark's own convention
 import slackwater as sw
 from benchmarks.cases import Case
 from benchmarks.data import DDL, Events
+from benchmarks.workloads import Rivalled, Workload
 from slackwater.ground.spark_settings import settings
 from slackwater.spark.job import Job
 from slackwater.spark.session import QUERY_CONF, spark_session
 from slackwater.spark.start import make_job
-from slackwater.windows import Window
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -82,23 +82,23 @@ def frame_of(spark: SparkSession, events: Events, folder: Path) -> DataFrame:
 def our_job(
     spark: SparkSession,
     source: Source,
-    window: Window,
+    workload: Workload,
     *,
     name: str,
     home: Path,
     form: Format | None = None,
     out_of_orderness_s: int = OUT_OF_ORDERNESS_S,
 ) -> Job:
-    """Return the job that counts and sums per key and window and loses nothing, not started yet."""
+    """Return the job of `workload` that loses nothing, not started yet."""
     events = sw.stream("events", source)
     if source.schema is None:
         events = events.decode(form or sw.formats.json(DDL))
     events = events.event_time("ts", out_of_orderness=f"{out_of_orderness_s}s")
-    counted = events.key_by("key").window(window).aggregate(n=sw.count(), total=sw.sum("value"))
+    results, other_ends = workload.ours(events)
     pipeline = sw.Pipeline(
         name,
-        counted.to(sw.sinks.files(home / "ours-out" / "results")),
-        counted.late.to(sw.sinks.files(home / "ours-out" / "late")),
+        results.to(sw.sinks.files(home / "ours-out" / "results")),
+        *other_ends,
         events.dead_letters.to(sw.sinks.files(home / "ours-out" / "dead")),
         key_groups=_KEY_GROUPS,
     )
@@ -107,14 +107,10 @@ def our_job(
 
 
 def spark_query(spark: SparkSession, case: Case, events: DataFrame, *, home: Path, store: str) -> StreamingQuery:
-    """Start Spark's own window operator over `events`, with its state in one of the `STATE_STORES`."""
-    counted = (
-        events.withColumn("time", F.timestamp_millis("ts"))
-        .withWatermark("time", f"{OUT_OF_ORDERNESS_S} seconds")
-        .groupBy(case.spark_window(F.col("time")).alias("window"), "key")
-        .agg(F.count("*").alias("n"), F.sum("value").alias("total"))
-        .select("key", F.col("window.start").alias("window_start"), "window.end", "n", "total")
-    )
+    """Start Spark's own operators over `events`, with their state in one of the `STATE_STORES`."""
+    assert isinstance(case.workload, Rivalled)
+    timed = events.withColumn("time", F.timestamp_millis("ts"))
+    results = case.workload.sparks(timed.withWatermark("time", f"{OUT_OF_ORDERNESS_S} seconds"))
     conf = {
         **STATE_STORES[store],
         "spark.sql.shuffle.partitions": str(_PARTITIONS),
@@ -124,7 +120,7 @@ def spark_query(spark: SparkSession, case: Case, events: DataFrame, *, home: Pat
     }
     with settings(spark, conf):
         return (
-            counted.writeStream.queryName(f"spark-{case.name} ({store})")
+            results.writeStream.queryName(f"spark-{case.name} ({store})")
             .outputMode("append")
             .format("parquet")
             .option("checkpointLocation", str(home / "spark-checkpoint"))

@@ -1,7 +1,7 @@
 """`python -m benchmarks.run`: the tables of `make bench`.
 
-Compares with Spark's own windows case by case (`build/bench.json`), and shows how Slackwater's own cost grows
-(`build/growth.json`).
+Compares with Spark's own windows case by case (`build/bench.json`), shows how Slackwater's own cost grows
+(`build/growth.json`), and how long a start takes (`build/cold-start.json`).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks import cold_start
 from benchmarks.cases import CASES
 from benchmarks.compare import Outcome, compare
 from benchmarks.growth import POINTS, grow, growth_table
@@ -67,18 +68,40 @@ def main() -> int:
     home = options.out.parent / f"bench-run-{os.getpid()}"
     failures: list[str] = []
     with Speaker(Console(stderr=True)) as speaker:
-        spark = bench_session()
-        try:
-            if options.cases:
-                failures += _compare_all(spark, options, home, console, speaker)
-            if options.growth:
-                failures += _grow_all(spark, options, home, console, speaker)
-        finally:
-            spark.stop()
-            shutil.rmtree(home, ignore_errors=True)
+        if options.cold_start:
+            failures += _start_cold(options, home, console, speaker)
+        if options.cases or options.growth:
+            failures += _run_warm(options, home, console, speaker)
     for failure in failures:
         console.print(failure, style="red", highlight=False, markup=False)
     return 1 if failures else 0
+
+
+def _start_cold(options: argparse.Namespace, home: Path, console: Console, speaker: Speaker) -> list[str]:
+    speaker.about = cold_start.NAME
+    try:
+        found = cold_start.measure(starts=options.batches, home=home, say=speaker)
+    except Exception as error:  # noqa: BLE001  the other cases still have something to say
+        return [f"{cold_start.NAME} could not be run: {type(error).__name__}: {error}"]
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+    _write(options.out.parent / "cold-start.json", [found.entry])
+    console.print(cold_start.cold_start_table(found))
+    return [found.shortfall] if found.shortfall else []
+
+
+def _run_warm(options: argparse.Namespace, home: Path, console: Console, speaker: Speaker) -> list[str]:
+    failures = []
+    spark = bench_session()
+    try:
+        if options.cases:
+            failures += _compare_all(spark, options, home, console, speaker)
+        if options.growth:
+            failures += _grow_all(spark, options, home, console, speaker)
+    finally:
+        spark.stop()
+        shutil.rmtree(home, ignore_errors=True)
+    return failures
 
 
 def _compare_all(
@@ -117,20 +140,24 @@ def _grow_all(
 
 
 def _options() -> argparse.Namespace:
+    known = ", ".join([*CASES, cold_start.NAME])
     parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description=__doc__)
-    parser.add_argument("--only", metavar="CASE,CASE", help=f"only these cases, of: {', '.join(CASES)}")
+    parser.add_argument("--only", metavar="CASE,CASE", help=f"only these cases, of: {known}")
     parser.add_argument("--growth", action="store_true", help="only how cost grows (with --only: that as well)")
-    parser.add_argument("--batches", type=int, default=5, metavar="N", help="warm batches a side (default 5)")
+    parser.add_argument(
+        "--batches", type=int, default=5, metavar="N", help="warm batches, or cold starts, a side (default 5)"
+    )
     parser.add_argument("--profile", action="store_true", help="show where each batch's time goes, by step")
     parser.add_argument("--out", type=Path, default=Path("build/bench.json"), metavar="FILE")
     options = parser.parse_args()
     if options.batches < 1:
         parser.error(f"--batches must be at least 1; got {options.batches}")
     names = [name.strip() for name in (options.only or "").split(",") if name.strip()]
-    if unknown := [name for name in names if name not in CASES]:
-        parser.error(f"--only takes known cases; got {', '.join(unknown)}; known are: {', '.join(CASES)}")
+    if unknown := [name for name in names if name not in (*CASES, cold_start.NAME)]:
+        parser.error(f"--only takes known cases; got {', '.join(unknown)}; known are: {known}")
     everything = not names and not options.growth
-    options.cases = list(CASES.values()) if everything else [CASES[name] for name in names]
+    options.cases = list(CASES.values()) if everything else [CASES[name] for name in names if name in CASES]
+    options.cold_start = everything or cold_start.NAME in names
     options.growth = options.growth or everything
     return options
 
@@ -161,7 +188,7 @@ def _shortfalls(outcome: Outcome) -> list[str]:
 
 
 def _table(outcomes: list[Outcome]) -> Table:
-    table = Table(title="Beside Spark's own withWatermark + groupBy(window)", title_justify="left")
+    table = Table(title="Beside Spark's own operators", title_justify="left")
     table.add_column("case")
     table.add_column("ours, rows/s", justify="right")
     table.add_column("beside")

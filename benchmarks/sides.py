@@ -144,6 +144,8 @@ class SparkSide:
     query: StreamingQuery
     deliver: Deliver
     checkpoint: Path
+    reads: int = 1
+    """How often the query reads each file."""
     _times: list[BatchTime] = field(default_factory=list)
     _next: int = 0
 
@@ -160,8 +162,8 @@ class SparkSide:
                 self._next += 1
                 if progress.numInputRows == 0:
                     continue  # a topic's first offsets are a batch, too
-                if progress.numInputRows != rows:
-                    message = f"a batch of Spark's read {progress.numInputRows:,} rows instead of {rows:,}"
+                if progress.numInputRows != rows * self.reads:
+                    message = f"a batch of Spark's read {progress.numInputRows:,} rows instead of {rows * self.reads:,}"
                     raise RuntimeError(message)
                 self._times.append(BatchTime.of(progress))
                 return self._times[-1]

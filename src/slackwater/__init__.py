@@ -1,49 +1,74 @@
-"""Slackwater: event-time stream processing on Spark that never loses an event and never counts one twice."""
+"""Slackwater: event-time stream processing on Spark that never loses an event and never counts one twice.
 
-from slackwater import formats, kafka, sinks, sources, testing, windows
-from slackwater.aggregates import (
-    Accumulator,
-    accumulator,
-    approx_distinct,
-    collect_list,
-    collect_set,
-    count,
-    count_distinct,
-    ewma,
-    first,
-    last,
-    max,
-    mean,
-    median,
-    min,
-    quantile,
-    quantiles,
-    stddev,
-    sum,
-    top,
-    variance,
-)
-from slackwater.errors import DefinitionError, RunError, SlackwaterError
-from slackwater.ground.durations import duration
+A public name is loaded when it is first used. Spark starts Python processes that need little of Slackwater, and
+loading all of it takes each of them a second.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from slackwater.ground.version import VERSION
-from slackwater.pipeline import Pipeline
-from slackwater.secrets import secret
-from slackwater.sources.log.writing import LogWriter
-from slackwater.streams import stream
-from slackwater.triggers import after_count, after_watermark, any_of, every, every_event_time, never
-from slackwater.windows import calendar, cumulative, global_window, hopping, session, sliding, tumbling
-from slackwater.windows.spec import Semantics
+
+if TYPE_CHECKING:
+    from slackwater import formats, kafka, lookups, sinks, sources, testing, windows
+    from slackwater.aggregates import (
+        Accumulator,
+        accumulator,
+        approx_distinct,
+        collect_list,
+        collect_set,
+        count,
+        count_distinct,
+        ewma,
+        first,
+        last,
+        max,
+        mean,
+        median,
+        min,
+        quantile,
+        quantiles,
+        stddev,
+        sum,
+        top,
+        variance,
+    )
+    from slackwater.errors import DefinitionError, RunError, SlackwaterError
+    from slackwater.ground.durations import FOREVER, duration
+    from slackwater.patterns import absent, sequence, step, times
+    from slackwater.pipeline import Pipeline
+    from slackwater.process import Context, Process, list_state, map_state, set_state, side_output, value_state
+    from slackwater.secrets import secret
+    from slackwater.sources.log.writing import LogWriter
+    from slackwater.streams import stream
+    from slackwater.tables import table
+    from slackwater.triggers import after_count, after_watermark, any_of, every, every_event_time, never
+    from slackwater.windows import (
+        calendar,
+        count_window,
+        cumulative,
+        global_window,
+        hopping,
+        session,
+        sliding,
+        tumbling,
+    )
+    from slackwater.windows.spec import Semantics
 
 __version__ = VERSION
 
 __all__ = [
+    "FOREVER",
     "Accumulator",
+    "Context",
     "DefinitionError",
     "LogWriter",
     "Pipeline",
+    "Process",
     "RunError",
     "Semantics",
     "SlackwaterError",
+    "absent",
     "accumulator",
     "after_count",
     "after_watermark",
@@ -54,6 +79,7 @@ __all__ = [
     "collect_set",
     "count",
     "count_distinct",
+    "count_window",
     "cumulative",
     "duration",
     "every",
@@ -65,6 +91,9 @@ __all__ = [
     "hopping",
     "kafka",
     "last",
+    "list_state",
+    "lookups",
+    "map_state",
     "max",
     "mean",
     "median",
@@ -73,16 +102,57 @@ __all__ = [
     "quantile",
     "quantiles",
     "secret",
+    "sequence",
     "session",
+    "set_state",
+    "side_output",
     "sinks",
     "sliding",
     "sources",
     "stddev",
+    "step",
     "stream",
     "sum",
+    "table",
     "testing",
+    "times",
     "top",
     "tumbling",
+    "value_state",
     "variance",
     "windows",
 ]
+
+_PLACES = {
+    "slackwater.process": "Context Process list_state map_state set_state side_output value_state",
+    "slackwater.patterns": "absent sequence step times",
+    "slackwater.aggregates": (
+        "Accumulator accumulator approx_distinct collect_list collect_set count count_distinct ewma first last max "
+        "mean median min quantile quantiles stddev sum top variance"
+    ),
+    "slackwater.errors": "DefinitionError RunError SlackwaterError",
+    "slackwater.ground.durations": "FOREVER duration",
+    "slackwater.pipeline": "Pipeline",
+    "slackwater.secrets": "secret",
+    "slackwater.sources.log.writing": "LogWriter",
+    "slackwater.streams": "stream",
+    "slackwater.tables": "table",
+    "slackwater.triggers": "after_count after_watermark any_of every every_event_time never",
+    "slackwater.windows": "calendar count_window cumulative global_window hopping session sliding tumbling",
+    "slackwater.windows.spec": "Semantics",
+}
+"""Where each public name is; those that are missing are modules of their own."""
+_PLACE_OF = {name: place for place, names in _PLACES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    place = _PLACE_OF.get(name)
+    found = import_module(f"{__name__}.{name}") if place is None else getattr(import_module(place), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

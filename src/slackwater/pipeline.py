@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from slackwater.errors import refuse
+from slackwater.ground.names import checked_name
 from slackwater.planning.explain import explain
 from slackwater.planning.planner import plan_pipeline
-from slackwater.streams import Ended, checked_name
+from slackwater.streams import Ended
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -82,4 +82,4 @@ def secret(name: str, *, file: str | Path | None = None) -> Secret:
     """
     if not isinstance(name, str) or not name:
         raise refuse("SECRET_NAME", got=type(name).__name__)
-    return Secret(name, None if file is None else str(file))
+    return Secret(name, None if file is None else os.path.expanduser(file))  # noqa: PTH111  as `ground.folders`

@@ -29,7 +29,8 @@ class _Cluster:
         return self
 
     def map(self, function: Callable[[int], bool]) -> _Cluster:
-        [path] = [str(cell.cell_contents) for cell in function.__closure__ or ()]
+        cells = [cell.cell_contents for cell in function.__closure__ or ()]
+        [path] = [cell for cell in cells if isinstance(cell, str)]
         self.answers = [function(slot) and not (slot % 2 and path == self.hidden) for slot in self.slots]
         return self
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from slackwater.testing.conformance import check
 from slackwater.testing.replays import depends_on_batches
 from tests.conformance.generated_cases import ALIGNED, SESSIONS, Case, cases, expected, judged_last
+from tests.conformance.generated_dedup import dedup_cases
 
 
 def problems(case: Case, *replays: str) -> str:
@@ -42,3 +43,8 @@ def test_aligned_windows_do_not_depend_on_the_batches(case: Case) -> None:
 @given(cases(SESSIONS).filter(lambda case: not depends_on_batches(case)))
 def test_sessions_fed_row_by_row_show_what_the_model_shows(case: Case) -> None:
     assert not problems(expected(case), "rows")
+
+
+@given(dedup_cases())
+def test_deduplication_shows_what_the_model_shows_however_its_rows_are_cut_into_batches(case: Case) -> None:
+    assert not problems(case, "whole", "rows", "random")

@@ -26,9 +26,15 @@ strings or Polars expressions. The commands are on the [command line](command-li
 (`python -m tests.docs.reference_page` generates this page; a test checks that it is current.)
 """
 
-_STREAM = ("decode", "event_time", "ingestion_time", "processing_time", "where", "with_columns", "select", "map")
+_STREAM = (
+    *("decode", "event_time", "ingestion_time", "processing_time", "where", "with_columns", "select", "map"),
+    *("lookup", "join_table", "validate", "union", "key_by", "to"),
+)
+_KEYED = ("deduplicate", "join", "join_as_of", "match", "process")
+_PATTERNS = ("sequence", "times", "absent", "step")
+_STATE = ("value_state", "list_state", "map_state", "set_state", "side_output")
 _TRIGGERS = ("after_watermark", "after_count", "every", "every_event_time", "any_of", "never")
-_WINDOWS = ("tumbling", "hopping", "cumulative", "calendar", "sliding", "session", "global_window")
+_WINDOWS = ("tumbling", "hopping", "cumulative", "calendar", "sliding", "session", "count_window", "global_window")
 _AGGREGATES = (
     "count",
     "count_distinct",
@@ -58,11 +64,15 @@ def page() -> str:
     parts += _section(
         "Streams",
         _entry("sw.stream", sw.stream),
-        *(_entry(f"stream.{name}", getattr(streams.Stream, name)) for name in (*_STREAM, "validate", "key_by", "to")),
+        *(_entry(f"stream.{name}", getattr(streams.Stream, name)) for name in _STREAM),
         _entry("stream.dead_letters", streams.Stream.dead_letters),
         _entry("keyed.window", streams.KeyedStream.window),
         _entry("windowed.aggregate", streams.WindowedStream.aggregate),
+        _entry("windowed.join", streams.WindowedStream.join),
+        *(_entry(f"keyed.{name}", getattr(streams.KeyedStream, name)) for name in _KEYED),
         _entry("results.late", streams.Results.late),
+        _entry("results.output", streams.Results.output),
+        _entry("deduplicated.duplicates", streams.Deduplicated.duplicates),
         _entry("output.to", streams.Output.to),
         _entry("output.drop", streams.Output.drop),
     )
@@ -73,6 +83,15 @@ def page() -> str:
         *(_entry(f"sw.{name}", getattr(sw, name)) for name in _AGGREGATES),
         _type("sw.Accumulator", sw.Accumulator),
     )
+    parts += _section("Patterns", *(_entry(f"sw.{name}", getattr(sw, name)) for name in _PATTERNS))
+    parts += _section(
+        "State and timers",
+        _type("sw.Process", sw.Process),
+        *_members("process", sw.Process),
+        _type("sw.Context", sw.Context),
+        *_members("ctx", sw.Context),
+        *(_entry(f"sw.{name}", getattr(sw, name)) for name in _STATE),
+    )
     parts += _section("Where the engines disagree", _type("sw.Semantics", sw.Semantics), *_fields(sw.Semantics))
     parts += _section(
         "Pipelines",
@@ -80,12 +99,15 @@ def page() -> str:
         _entry("pipeline.explain", sw.Pipeline.explain),
         _run(),
         _entry("sw.duration", sw.duration),
+        _type("sw.FOREVER", type(sw.FOREVER)),
         _entry("sw.secret", sw.secret),
+        _entry("sw.table", sw.table),
     )
     for title, module, prefix in (
         ("Sources", sw.sources, "sw.sources"),
         ("Kafka's TLS and SASL", sw.kafka, "sw.kafka"),
         ("Formats", sw.formats, "sw.formats"),
+        ("Lookups", sw.lookups, "sw.lookups"),
         ("Sinks", sw.sinks, "sw.sinks"),
     ):
         names = [name for name in module.__all__ if name.islower()]
@@ -136,7 +158,7 @@ def covered() -> set[str]:
 
 def public() -> set[str]:
     """Return the public names of `sw` and of its modules: "tumbling", "sinks.files"."""
-    modules = ("sources", "sinks", "formats", "kafka", "testing")
+    modules = ("sources", "sinks", "formats", "kafka", "lookups", "testing")
     return {*sw.__all__, *(f"{module}.{name}" for module in modules for name in getattr(sw, module).__all__)}
 
 

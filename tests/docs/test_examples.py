@@ -64,3 +64,26 @@ def test_data_is_written_one_file_a_list(tmp_path: Path, monkeypatch: pytest.Mon
     made = runpy.run_path(str(EXAMPLES / "make_data.py"), run_name="__main__")
     assert len(list(tmp_path.glob("data/purchases/0/*.jsonl"))) == len(made["PURCHASES"])
     assert read_log(tmp_path / "data" / "clicks").height == sum(map(len, made["CLICKS"]))
+
+
+def test_every_fraud_decision_is_that_of_a_plain_recomputation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    fraud = EXAMPLES / "fraud"
+    runpy.run_path(str(fraud / "make_data.py"))["main"](count=600)
+    capsys.readouterr()
+    pipeline = runpy.run_path(str(fraud / "pipeline.py"))["pipeline"]
+    harness = sw.testing.Harness(pipeline, now=datetime(2026, 3, 2, tzinfo=UTC))
+    for number, file in enumerate(sorted((tmp_path / "data" / "payments").rglob("*.jsonl"))):
+        harness.send("payments", file.read_text().splitlines()).run_batch()
+        if number == 1:
+            harness.restart()
+    harness.finish()
+    decisions, late = harness.output("decisions.rows"), harness.output("velocity.late")
+    dead = harness.output("payments.dead_letters")
+    assert {"approve", "review", "decline"} == set(decisions["decision"])
+    assert late.height
+    assert {"malformed", "lookup_missing"} <= set(dead["reason"])
+    assert runpy.run_path(str(fraud / "truth.py"))["differences"](decisions, late, dead) == []
+    assert harness.pieces == 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import get_args
+from typing import Final, get_args
 
 import polars as pl
 
@@ -13,6 +13,9 @@ from slackwater.ground.times import EPOCH
 from slackwater.windows import SessionWindow
 from tests.property.model import Model, Place
 from tests.property.streams import Fate, Record, Setup
+
+ACCOUNTS: Final = ("on_time", "refired", "late", "no_window", "ignored")
+"""The counts of a step of which every row that reaches it is in exactly one."""
 
 
 @dataclass

@@ -77,7 +77,10 @@ class Shown:
     panes: list[Pane] = field(default_factory=list)
     late: list[Late] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
-    """Rows on_time, refired (behind the watermark, but not late), late and in no_window; rows of windows ignored."""
+    """Each row in one account: on_time, refired (behind the watermark, but not late), late, no_window or ignored.
+
+    Besides: rows partly_ignored, by some of their windows; rows of windows unshown, taken and then never in a pane.
+    """
 
 
 class Model:
@@ -118,35 +121,40 @@ class Model:
         for row in rows:
             places = self.step.window.places(row.ts)
             kept = [(start, end) for start, end in places if end + self.step.lateness > time.judge]
-            if self._judge(row, places, kept, time):
-                for start, end in kept:
-                    known = [w for w in self.open if (w.key, w.start, w.end) == (row.key, start, end)]
-                    if not known:
-                        known = [Open(row.key, start, end)]
-                        self.open += known
-                    if self._take(known[0], row, time) and known[0] not in touched:
-                        touched += known
+            windows = [self._window(row.key, start, end) for start, end in kept]
+            self._judge(row, places, windows, time)
+            for window in windows:
+                if not window.is_done:
+                    self._take(window, row, time)
+                    touched += [window] if window not in touched else []
         return touched
 
-    def _judge(self, row: Row, places: list[tuple[int, int]], kept: list[tuple[int, int]], time: Time) -> bool:
-        """Put the row into its one account; return whether a window takes it."""
+    def _window(self, key: object, start: int, end: int) -> Open:
+        for window in self.open:
+            if (window.key, window.start, window.end) == (key, start, end):
+                return window
+        self.open.append(Open(key, start, end))
+        return self.open[-1]
+
+    def _judge(self, row: Row, places: list[tuple[int, int]], kept: list[Open], time: Time) -> None:
+        """Put the row into its one account; `kept` are those of its windows that are not forgotten."""
+        taking = [window for window in kept if not window.is_done]
         if not places:
             self.out.counts["no_window"] += 1
         elif not kept:
             self.out.counts["late"] += 1
             self.out.late.append(Late(row.tag, time.judge - row.ts, tuple(places)))
-        else:
-            behind = any(end <= time.judge for _, end in kept)
-            self.out.counts["refired" if behind else "on_time"] += 1
-            self.taken.append(row)
-        return bool(kept)
-
-    def _take(self, window: Open, row: Row, time: Time) -> bool:
-        """Add a row to its window; return whether that is not finished."""
-        trigger = self.step.trigger
-        if window.is_done:
+        elif not taking:
             self.out.counts["ignored"] += 1
-            return False
+        else:
+            behind = any(window.end <= time.judge for window in taking)
+            self.out.counts["refired" if behind else "on_time"] += 1
+            self.out.counts["partly_ignored"] += len(taking) < len(kept)
+            self.taken.append(row)
+
+    def _take(self, window: Open, row: Row, time: Time) -> None:
+        """Add a row to its window."""
+        trigger = self.step.trigger
         if trigger.early_every is not None and not (trigger.on_time and window.end <= time.judge):
             if window.due is None:
                 window.due = time.now + trigger.early_every
@@ -156,7 +164,6 @@ class Model:
             window.tick = row.ts - row.ts % trigger.early_event_time + trigger.early_event_time
         window.rows.append(row)
         window.new.append(row)
-        return True
 
     def _add_to_sessions(self, rows: list[Row], time: Time) -> list[Open]:
         """A row is judged with the whole session it becomes part of."""
@@ -170,15 +177,15 @@ class Model:
             for row in ready:
                 waiting.remove(row)
                 taken.append(row)
-                session = self._joined(row)
-                if self._take(session, row, time):
+                session = self._joined(row, rows)
+                if not session.is_done:
+                    self._take(session, row, time)
                     touched.append(session)
         for row in waiting:
             self._judge(row, self.step.window.places(row.ts), [], time)
         for row in taken:
             [session] = [each for each in self.open if each.key == row.key and each.start <= row.ts < each.end]
-            own = [(session.start, session.end)]
-            self._judge(row, own, own, time)
+            self._judge(row, [(session.start, session.end)], [session], time)
         return [
             session
             for number, session in enumerate(touched)
@@ -192,8 +199,8 @@ class Model:
             return [session for session in mine if session.start <= end and start <= session.end]
         return [session for session in mine if session.start < end and start < session.end]
 
-    def _joined(self, row: Row) -> Open:
-        """Return the one session that `row` makes of those it touches."""
+    def _joined(self, row: Row, batch: list[Row]) -> Open:
+        """Return the one session that `row`, one of a batch, makes of those it touches."""
         parts = self._touched(row)
         session = Open(row.key, row.ts, row.ts + self.step.window.gap)
         for part in parts:
@@ -206,7 +213,7 @@ class Model:
         session.due = min((part.due for part in parts if part.due is not None), default=None)
         session.tick = min((part.tick for part in parts if part.tick is not None), default=None)
         if session.is_done:
-            self.out.counts["ignored"] += len(session.new)
+            self.out.counts["unshown"] += len([each for each in session.new if each not in batch])
             session.new = []
         self.open.append(session)
         return session
@@ -230,7 +237,7 @@ class Model:
                     if window.new:
                         self._fire(window, "late")
                 elif not window.is_done:
-                    self.out.counts["ignored"] += len(window.new)
+                    self.out.counts["unshown"] += len(window.new)
 
     def _show_early(self, window: Open, time: Time) -> None:
         """Show the panes that processing time calls for, and then those of event time."""

@@ -16,12 +16,13 @@ import slackwater as sw
 from slackwater.ground.times import EPOCH
 from slackwater.streams import Results
 from slackwater.testing import Harness, rows_source
+from tests.property.accounts import ACCOUNTS
 from tests.property.chain_definitions import BEGINNING, END, Row, Step, Trigger, Window
 from tests.property.chain_model import Late, Model, Pane, Time
 from tests.property.limited_sessions import LimitedSessions
 from tests.property.streams import T0, Batch, Record
 
-ACCOUNTS: Final = ("on_time", "refired", "late", "no_window", "ignored")
+COUNTS: Final = (*ACCOUNTS, "partly_ignored", "unshown")
 
 
 @dataclass(frozen=True)
@@ -178,6 +179,8 @@ class Run:
             late = [_late(row) for row in outputs[f"step{number}.late"].to_dicts()]
             assert number == 0 or not late, f"a result is late: {where}"
             assert all(row[f"size{number}"] == len(row["tags"]) for row in results)
+            counts = Counter(self.harness.last.counts.get(f"step{number}", {}))
+            assert sum(counts[account] for account in ACCOUNTS) == len(rows), f"a row in no account or two: {where}"
             if isinstance(model, LimitedSessions):
                 model.batch(rows, {row.tag for row in late}, time)
             else:
@@ -185,9 +188,8 @@ class Run:
                 panes = [_pane(row, self.chain.key(number)) for row in results]
                 assert Counter(panes) == Counter(shown.panes), where
                 assert Counter(late) == Counter(shown.late), where
-                counts = Counter(self.harness.last.counts.get(f"step{number}", {}))
-                for account in ACCOUNTS:
-                    assert counts[account] == shown.counts[account], f"{account}: {where}"
+                for name in COUNTS:
+                    assert counts[name] == shown.counts[name], f"{name}: {where}"
             self.shown[number] += results
             if number + 1 < len(self.chain.steps):
                 ordered = sorted(results, key=lambda row: (row["window_start"], row["window_end"]))

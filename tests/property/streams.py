@@ -61,13 +61,17 @@ class Setup:
     on_close: Literal["flush", "discard"] = "flush"
 
     @property
-    def shows_all(self) -> bool:
-        """Whether every row that a window takes must be shown."""
+    def may_finish(self) -> bool:
+        """Whether the trigger may finish a window before it is forgotten."""
         trigger = self.trigger
-        finishes = (isinstance(trigger, sw.triggers.AfterCount) and trigger.once) or (
+        return (isinstance(trigger, sw.triggers.AfterCount) and trigger.once) or (
             isinstance(trigger, sw.triggers.AfterWatermark) and trigger.late is None
         )
-        return self.on_close == "flush" and not finishes
+
+    @property
+    def shows_all(self) -> bool:
+        """Whether every row that a window takes must be shown."""
+        return self.on_close == "flush" and not self.may_finish
 
     def results(self, events: Stream, name: str | None = None) -> Results:
         """Return the step's results; the ids of each window's rows are the witness."""

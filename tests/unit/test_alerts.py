@@ -15,7 +15,14 @@ from slackwater.clock.batch_stats import BatchStats, StreamStats
 from slackwater.clock.clock import Clock, PartitionTime, StreamTime
 from slackwater.clock.lateness import LatenessSketch
 from slackwater.errors import RunError
-from slackwater.spark.alerts import SchemaWarning, SlackWarning, report_schemas, report_short_slack
+from slackwater.spark.alerts import (
+    HotKeyWarning,
+    SchemaWarning,
+    SlackWarning,
+    report_schemas,
+    report_short_slack,
+    report_skew,
+)
 from slackwater.spark.dead_letter_share import DeadLetterShare, DeadLetterWarning
 from slackwater.testing import Harness
 
@@ -163,3 +170,36 @@ def test_run_with_more_dead_letters_than_it_may_have_fails() -> None:
     with pytest.raises(RunError, match=r"51 of 101 records \(50\.5%\), most of them `wrong_type`") as caught:
         share.check(0.5)
     assert caught.value.code == "DEAD_LETTERS_EXCEEDED"
+
+
+def skewed(keys: list[str]) -> BatchStats:
+    """Return the statistics of a batch whose rows have these keys, in a step that takes whole rows."""
+    events = sw.stream("events", sw.testing.rows_source("k string, ts long")).event_time("ts")
+    results = events.key_by("k").window(sw.count_window(1_000_000), name="counted").aggregate(n=sw.count())
+    harness = Harness(sw.Pipeline("p", results.to(sw.sinks.memory()), events.dead_letters.drop()))
+    harness.send("events", [{"k": key, "ts": 1} for key in keys]).run_batch()
+    return harness.last
+
+
+def test_key_with_more_than_a_fifth_of_the_rows_is_named_once() -> None:
+    stats, reported = skewed(["hot" if number % 3 else f"k{number}" for number in range(30_000)]), set[str]()
+    with pytest.warns(HotKeyWarning, match=r"key `hot` of step `counted` has 67% of the 30,000 rows"):
+        report_skew(stats, reported)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        report_skew(stats, reported)
+
+
+def test_even_keys_and_small_batches_are_not_called_hot() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        report_skew(skewed([f"k{number % 10}" for number in range(30_000)]), set())
+        report_skew(skewed(["hot"] * 100), set())
+
+
+def test_windows_count_no_keys_because_front_combines_them() -> None:
+    events = sw.stream("events", sw.testing.rows_source("k string, ts long")).event_time("ts")
+    counts = events.key_by("k").window(sw.tumbling("1s")).aggregate(n=sw.count())
+    harness = Harness(sw.Pipeline("p", counts.to(sw.sinks.memory()), counts.late.drop(), events.dead_letters.drop()))
+    harness.send("events", [{"k": "hot", "ts": 1}] * 20_000).run_batch()
+    assert harness.last.skew == {}

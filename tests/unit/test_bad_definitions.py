@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -22,6 +23,7 @@ from tests.unit.error_codes import uses
 
 TESTS = Path(__file__).resolve().parents[1]
 sw: Any = slackwater  # untyped: half of these definitions are wrong in their types
+LOCKED: Any = threading.Lock().acquire
 DDL = "user_id string, amount double, placed_at timestamp, tags array<string>"
 
 
@@ -40,6 +42,48 @@ def windowed(window: Any = None, **options: Any) -> Any:  # noqa: ANN401
     return purchases().key_by("user_id").window(sw.tumbling("1m") if window is None else window, **options)
 
 
+REFUNDS = "user_id string, refunded double, at timestamp"
+
+
+def refunds(ddl: str = REFUNDS) -> Any:  # noqa: ANN401
+    """Return a second stream, to join purchases with."""
+    return sw.stream("refunds", sw.testing.rows_source(ddl)).event_time("at")
+
+
+def joined(other: Any = None, **options: Any) -> Any:  # noqa: ANN401
+    """Build a pipeline of purchases joined with refunds."""
+    other = refunds().key_by("user_id") if other is None else other
+    results = purchases().key_by("user_id").join(other, **{"between": ("0s", "1d"), **options})
+    return built(results, *([other.stream.dead_letters.drop()] if other.stream.name == "refunds" else []))
+
+
+def as_of(**options: Any) -> Any:  # noqa: ANN401
+    """Build a pipeline of purchases joined with the refund before each."""
+    other = refunds()
+    options = {"versions_ttl": sw.FOREVER, **options}
+    return built(
+        purchases().key_by("user_id").join_as_of(other.key_by("user_id"), **options), other.dead_letters.drop()
+    )
+
+
+def windows_joined(
+    window: Any = None,  # noqa: ANN401  as above
+    other: Any = None,  # noqa: ANN401
+    *,
+    how: str = "inner",
+    theirs: Any = None,  # noqa: ANN401
+    **options: Any,  # noqa: ANN401
+) -> Any:  # noqa: ANN401
+    """Build a pipeline of purchases and refunds in windows."""
+    window = sw.tumbling("1m") if window is None else window
+    right = (
+        refunds()
+        .key_by("user_id")
+        .window(window if other is None else other, **(options if theirs is None else theirs))
+    )
+    return built(windowed(window, **options).join(right, how=how), right.keyed.stream.dead_letters.drop())
+
+
 TABLE = sw.sinks.postgres("postgresql://localhost/db", table="t", upsert_on=["user_id", "window_start"])
 
 
@@ -47,7 +91,7 @@ def built(results: Any, *more: Any, sink: Any = None) -> Any:  # noqa: ANN401
     """Build a pipeline whose outputs all end somewhere."""
     source = results
     while isinstance(source.origin, slackwater.streams.Step):
-        source = source.origin.windowed.keyed.stream
+        source = next(iter(source.origin.inputs.values())).stream
     late = [results.late.drop()] if isinstance(results, slackwater.streams.Results) else []
     return sw.Pipeline("p", results.to(sink or sw.sinks.memory()), *late, source.dead_letters.drop(), *more)
 
@@ -260,7 +304,7 @@ ROWS = [
     Bad("a map that leaves no column", "MAP_EMPTY", "got a frame without columns in `purchases.map`", lambda: built(purchases().map(lambda frame: frame.select(pl.col("^__.*$"))))),
     Bad("a source that is nothing", "NOT_A_SOURCE", "got None for stream `a`; use sw.sources.log(...)", lambda: sw.stream("a", None)),
     Bad("a source that is a path", "NOT_A_SOURCE", "got 'data/x'", lambda: sw.stream("a", "data/x")),
-    Bad("a condition on all rows", "EXPRESSION_NOT_A_ROW_VALUE", 'got [(col("amount")) > (col("amount").mean())] in `purchases.where`, which reads other rows', lambda: built(purchases().where(pl.col("amount") > pl.col("amount").mean()))),
+    Bad("a condition on all rows", "EXPRESSION_NOT_A_ROW_VALUE", 'got [(col("amount")) > (col("amount").mean())] in `purchases.where`, which may read other rows', lambda: built(purchases().where(pl.col("amount") > pl.col("amount").mean()))),
     Bad("a condition on all rows in SQL", "EXPRESSION_NOT_A_ROW_VALUE", "use an aggregate of a keyed step, or a `map` that treats each row by itself", lambda: built(purchases().where("amount > AVG(amount)"))),
     Bad("a column from all rows", "EXPRESSION_NOT_A_ROW_VALUE", 'col("amount").min())] in `purchases.with_columns`', lambda: built(purchases().with_columns(z=pl.col("amount") - pl.col("amount").min()))),
     Bad("a selected sum", "EXPRESSION_NOT_A_ROW_VALUE", 'got col("amount").sum() in `purchases.select`', lambda: built(purchases().select(total=pl.col("amount").sum()))),
@@ -268,6 +312,8 @@ ROWS = [
     Bad("a rule about all rows", "EXPRESSION_NOT_A_ROW_VALUE", "in `purchases.validate, rule `unique``", lambda: built(purchases().validate(unique=pl.col("user_id").is_unique()))),
     Bad("a gap from all rows", "EXPRESSION_NOT_A_ROW_VALUE", 'got col("amount").cast(Int64).max() in `purchases.window`', lambda: built(windowed(sw.session(pl.col("amount").cast(pl.Int64, strict=False).max())).aggregate(n=sw.count()))),
     Bad("a condition on results that looks at other results", "EXPRESSION_NOT_A_ROW_VALUE", "in `purchases.window.where`", lambda: built(windowed().aggregate(n=sw.count()).where("n = MAX(n)"))),
+    Bad("a condition that holds a lock", "EXPRESSION_NOT_PORTABLE", "in `purchases.where`: TypeError: cannot pickle '_thread.lock' object; create locks", lambda: built(purchases().where(pl.col("amount").map_batches(LOCKED)))),
+    Bad("a sum by a function that holds a lock", "EXPRESSION_NOT_PORTABLE", "in `sum(", lambda: built(windowed().aggregate(s=sw.sum(pl.col("amount").map_batches(LOCKED))))),
     Bad("a column selected twice", "EXPRESSION_NAME_TWICE", 'got col("amount"), col("amount") in `purchases.select`, which produces a name twice', lambda: built(purchases().select("amount", "amount"))),
     Bad("a name given twice", "EXPRESSION_NAME_TWICE", 'col("user_id").alias("amount") in `purchases.with_columns`', lambda: built(purchases().with_columns(pl.col("amount"), amount="user_id"))),
     Bad("a condition on two columns at once", "EXPRESSION_NOT_ONE_COLUMN", "in `purchases.where`, which produces 2; name a single column", lambda: built(purchases().where(pl.col("amount", "user_id").is_null()))),
@@ -384,7 +430,50 @@ OUTPUTS = [
     Bad("files in the cloud", "FOLDER_REMOTE", "got `s3://bucket/out`", lambda: sw.sinks.files("s3://bucket/out")),
     Bad("a console of no rows", "CONSOLE_LIMIT", "got 0", lambda: sw.sinks.console(limit=0)),
     Bad("a batch function that is none", "FOREACH_BATCH_FUNCTION", "got 'write'", lambda: sw.sinks.foreach_batch("write")),
+    Bad("a union with nothing", "UNION_STREAMS", "got [] for stream `purchases`", lambda: purchases().union()),
+    Bad("a union with a name", "UNION_STREAMS", "got [\"'refunds'\"]", lambda: purchases().union("refunds")),
+    Bad("a union of unequal rows", "UNION_COLUMNS", "one has amount Float64, tags List(String) where the other has nothing", lambda: sw.Pipeline("p", purchases().union(purchases("refunds").select("user_id", "placed_at")).to(sw.sinks.memory()))),
+    Bad("dead letters of a union", "UNION_DEAD_LETTERS", "use those of purchases, refunds", lambda: purchases().union(purchases("refunds")).dead_letters),
+    Bad("two unions of one name", "STREAM_NAME_TWICE", "got `purchases.union`", lambda: sw.Pipeline("p", *(purchases().union(purchases("refunds")).to(sw.sinks.memory()) for _ in range(2)))),
     Bad("rows sent to a stream that is not there", "STREAM_UNKNOWN", "got `purchase` (did you mean `purchases`?)", lambda: sw.testing.run(built(windowed().aggregate(n=sw.count())), {"purchase": []})),
+]  # fmt: skip
+
+JOINS = [
+    Bad("no bounds", "JOIN_BETWEEN", "`between` takes two bounds, the least and the most that the other row may be later; got None", lambda: joined(between=None)),
+    Bad("one bound", "JOIN_BETWEEN", "got ('1h',)", lambda: joined(between=("1h",))),
+    Bad("a bound left out", "JOIN_BETWEEN", "got ('0s', None); write, for example", lambda: joined(between=("0s", None))),
+    Bad("a bound that is a word", "DURATION_UNREADABLE", "a bound of `between`", lambda: joined(between=("0s", "soon"))),
+    Bad("bounds the wrong way round", "JOIN_BETWEEN_ORDER", "got 1h and -5m; write the earlier one first", lambda: joined(between=("1h", "-5m"))),
+    Bad("an unknown kind of join", "JOIN_HOW", 'must be one of "inner", "left", "right", "full"; got \'outer\'', lambda: joined(how="outer")),
+    Bad("another way with late rows", "JOIN_LATE", 'must be "output" or "process"; got \'keep\'', lambda: joined(late="keep")),
+    Bad("one suffix", "JOIN_SUFFIXES", "got '_right'", lambda: joined(suffixes="_right")),
+    Bad("a join with a stream that has no key", "JOIN_OTHER", "got refunds for stream `purchases`; add .key_by(...)", lambda: purchases().key_by("user_id").join(refunds(), between=("0s", "1d"))),
+    Bad("keys of different number", "JOIN_KEYS_NUMBER", "has user_id on the left and user_id, refunded on the right", lambda: joined(refunds().key_by("user_id", "refunded"))),
+    Bad("keys of different types", "JOIN_KEY_TYPES", "has user_id String on the left and refunded Float64 on the right", lambda: joined(refunds().key_by("refunded"))),
+    Bad("names that are equal with their suffixes", "JOIN_NAMES_COLLIDE", "got amount twice in step `purchases.join`", lambda: joined(refunds("user_id string, amount double, at timestamp").key_by("user_id"), suffixes=("", ""))),
+    Bad("a suffix that makes the name of another column", "JOIN_NAMES_COLLIDE", "got amount_right twice", lambda: joined(refunds("user_id string, amount double, amount_right long, at timestamp").key_by("user_id"))),
+    Bad("late rows with one name for two columns", "JOIN_NAMES_COLLIDE", "got amount_right twice", lambda: joined(refunds("user_id string, amount long, amount_right long, at timestamp").key_by("user_id"), suffixes=("_left", "_right"))),
+    Bad("a column with the name of the result's time", "JOIN_COLUMN_TAKEN", "have a column `event_time` of their own; got one in the right rows of step `purchases.join`", lambda: joined(refunds("user_id string, event_time long, at timestamp").key_by("user_id"), late="process")),
+    Bad("a column with the name of a late row's side", "LATE_COLUMN_TAKEN", "got a column `side` at step `purchases.join`", lambda: joined(refunds("user_id string, side string, at timestamp").key_by("user_id"))),
+    Bad("a condition on a column that is not there", "JOIN_ON_MATCH", "got right.amuont < left.amount in step `purchases.join`", lambda: joined(on_match="right.amuont < left.amount")),
+    Bad("a condition that does not say of which side", "JOIN_ON_MATCH", "read columns as left.name and right.name; got amount > 1", lambda: joined(on_match="amount > 1")),
+    Bad("a condition that is a number", "JOIN_ON_MATCH", "got right.refunded - left.amount", lambda: joined(on_match="right.refunded - left.amount")),
+    Bad("a condition over all pairs", "JOIN_ON_MATCH", "for each pair", lambda: joined(on_match=pl.col("left").struct["amount"].max() > 1)),
+    Bad("versions that last for no stated time", "JOIN_VERSIONS_TTL", 'write, for example, versions_ttl="30d"', lambda: as_of(versions_ttl=None)),
+    Bad("versions that last for no time", "DURATION_TOO_SHORT", "`versions_ttl` must be longer than zero", lambda: as_of(versions_ttl="0s")),
+    Bad("an as-of join that keeps versions without rows", "JOIN_HOW", 'must be one of "inner", "left"; got \'full\'', lambda: as_of(how="full")),
+    Bad("a mark of deleted versions that is no truth value", "PREDICATE_TYPE", "`purchases.join, `deleted`", lambda: as_of(deleted="refunded")),
+    Bad("a mark of deleted versions that is no column", "UNKNOWN_COLUMN", "purchases.join, `deleted`", lambda: as_of(deleted="amount > 1")),
+    Bad("a window join with a stream that has no windows", "JOIN_OTHER", "must be a windowed stream; got refunds", lambda: windowed().join(refunds())),
+    Bad("a window join of different windows", "JOIN_WINDOWS_DIFFER", "got tumbling 1m, allowed lateness 0s on the left and tumbling 2m, allowed lateness 0s on the right", lambda: windows_joined(other=sw.tumbling("2m"))),
+    Bad("a window join of different lateness", "JOIN_WINDOWS_DIFFER", "and tumbling 1m, allowed lateness 5m on the right", lambda: windows_joined(theirs={"allowed_lateness": "5m"})),
+    Bad("a window join of sessions", "JOIN_WINDOW_KIND", "got session gap 1m", lambda: windows_joined(sw.session("1m"))),
+    Bad("a window join of sliding windows", "JOIN_WINDOW_KIND", "or .join(other, between=...) for rows near each other", lambda: windows_joined(sw.sliding("1m"))),
+    Bad("an outer window join that is corrected", "JOIN_WINDOW_LATENESS", 'got how="left" with allowed lateness 5m; use how="inner"', lambda: windows_joined(how="left", allowed_lateness="5m")),
+    Bad("a window join with a trigger", "JOIN_WINDOW_OPTIONS", "for the windows of `purchases`; remove them", lambda: windows_joined(trigger=sw.after_count(2))),
+    Bad("an unknown kind of window join", "JOIN_HOW", "got 'outer'", lambda: windows_joined(how="outer")),
+    Bad("late rows of a join that processes them", "LATE_NEVER", "got `.late`; remove it", lambda: joined(late="process")),
+    Bad("a join with results that are shown twice", "CHAIN_UPDATES", "got step `purchases.join` on the results of `refunds.window`", lambda: joined(refunds().key_by("user_id").window(sw.tumbling("1m"), allowed_lateness="1m").aggregate(n=sw.count()).key_by("user_id"))),
 ]  # fmt: skip
 
 KAFKA = [
@@ -411,7 +500,7 @@ KAFKA = [
     Bad("metadata with a field's name", "METADATA_COLUMN_TAKEN", "got `kafka_key` in both", lambda: built(sw.stream("purchases", sw.sources.kafka("h:1", topic="t", metadata="key")).decode(sw.formats.json("kafka_key string")))),
 ]  # fmt: skip
 
-BAD = [*TIME, *ROWS, *WINDOWS, *OUTPUTS, *KAFKA]
+BAD = [*TIME, *ROWS, *WINDOWS, *OUTPUTS, *JOINS, *KAFKA]
 
 
 @pytest.mark.parametrize("bad", BAD, ids=lambda bad: bad.sentence)

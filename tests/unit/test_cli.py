@@ -23,10 +23,11 @@ from slackwater.cli.progress import Progress, line, places
 from slackwater.clock.batch_stats import BatchStats, StreamStats
 from slackwater.clock.clock import Clock, StreamTime
 from slackwater.ground import version
+from slackwater.lookups.stats import LookupStats
 from slackwater.planning.plan import OutputPlan
 from slackwater.spark.failures import jvm_ended
 from slackwater.spark.report import BatchReport
-from slackwater.spark.session import check_master
+from slackwater.spark.session_conf import check_master
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -287,6 +288,16 @@ def test_line_of_a_batch_says_what_this_run_did() -> None:
     assert line(report(rows=1), Counts(panes=1, late=2, dead=1)).endswith("this run 1 pane, 2 late, 1 dead letter")
 
 
+def test_line_of_a_batch_says_what_its_lookups_did() -> None:
+    looked = report(rows=1)
+    asked = LookupStats(requests=3, misses=2_000, hits=5, errors=1, latency=Counts({42: 3}))
+    looked.stats.lookups["orders.lookup"] = asked
+    looked.stats.lookups["cities"] = LookupStats(hits=7)
+    assert line(looked, Counts()).endswith("  lookups 2,000 asked, 12 cached, p50 38 ms, p99 38 ms, 1 error")
+    del looked.stats.lookups["orders.lookup"]
+    assert line(looked, Counts()).endswith("  lookups 0 asked, 7 cached")
+
+
 def test_quiet_run_says_nothing_at_its_end() -> None:
     assert ended({"counts": 5}, quiet=True) == []
 
@@ -301,6 +312,14 @@ def test_help_of_the_demo_breaks_no_line_at_80_columns(tmp_path: Path) -> None:
     lines = [line.strip() for line in said.splitlines()]
     short = [line for line, following in pairwise(lines) if following and line and len(line) < 60]
     assert short == []
+
+
+def test_end_of_a_run_says_how_many_rows_were_ignored_and_never_shown() -> None:
+    said = io.StringIO()
+    progress = Progress(out=said)
+    progress.totals.update({"ignored": 1_200, "unshown": 3})
+    progress.end([])
+    assert said.getvalue().endswith("0 dead letters, 1,200 ignored, 3 never shown\n")
 
 
 def test_end_of_a_run_says_which_batch_a_sink_is_owed() -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import slackwater as sw
-from slackwater.errors import DefinitionError
+from slackwater.errors import DefinitionError, RunError
 from slackwater.sinks.base import Sink
+from slackwater.spark.folders import check_folders
 
 
 @pytest.fixture
@@ -74,3 +77,37 @@ def test_rejected_rows_of_an_http_sink_count_as_well(home: Path) -> None:
 
 def test_folders_beside_one_another_are_fine_and_so_are_names_that_begin_alike(home: Path) -> None:
     assert build(sw.sinks.files("out/rows"), sw.sinks.files("out/rows-dead"), log=str(home / "out" / "log")).name == "p"
+
+
+class Executors:
+    """A cluster whose executors see what this process sees."""
+
+    master, defaultParallelism = "spark://host:7077", 2  # noqa: N815  Spark's name
+
+    def parallelize(self, numbers: Iterable[int], _: int) -> Executors:
+        self.numbers = numbers
+        return self
+
+    def map(self, look: Callable[[int], bool]) -> Executors:
+        self.numbers = [look(number) for number in self.numbers]
+        return self
+
+    def collect(self) -> list[object]:
+        return list(self.numbers)
+
+
+def test_lookups_need_a_checkpoint_that_executors_can_write_to(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fetch(key: int) -> dict[str, str]:
+        return {"name": str(key)}
+
+    orders = sw.stream("orders", sw.sources.log("log")).decode(sw.formats.json("id long"))
+    named = orders.lookup(sw.lookups.function(fetch), key="id", output="name string")
+    plain, looked = (
+        sw.Pipeline("p", stream.to(sw.sinks.memory()), stream.dead_letters.drop()).plan() for stream in (orders, named)
+    )
+    cluster: Any = Executors()
+    check_folders(looked, home, cluster)
+    monkeypatch.setattr(os, "access", lambda _, mode: not mode & os.W_OK)
+    check_folders(plain, home, cluster)
+    with pytest.raises(RunError, match=f"CHECKPOINT_READ_ONLY.*cannot write to `{home}`"):
+        check_folders(looked, home, cluster)

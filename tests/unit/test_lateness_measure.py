@@ -358,3 +358,17 @@ def test_folder_without_files_has_no_events(tmp_path: Path) -> None:
         measure_log(tmp_path, time="t")
     [source] = plan_of(decoded(tmp_path).event_time("t")).sources
     assert measure_stream(source, []).records == 0
+
+
+def test_a_stream_whose_time_is_looked_up_is_not_measured(tmp_path: Path) -> None:
+    async def fetch(key: int) -> dict[str, object]:
+        raise AssertionError(key)
+
+    write(tmp_path, [[0, 1]])
+    timed = decoded(tmp_path).lookup(sw.lookups.function(fetch), key="id", output="placed timestamp")
+    with pytest.raises(RunError, match=r"ENRICHED_BEFORE_TIME.*`events.lookup` before the event time"):
+        measure(timed.event_time("placed"))
+    table = tmp_path.with_suffix(".parquet")
+    pl.DataFrame({"id": [1], "placed": [START]}).write_parquet(table)
+    with pytest.raises(RunError, match=r"ENRICHED_BEFORE_TIME.*`events.join_table` before the event time"):
+        measure(decoded(tmp_path).join_table(sw.table(table), on="id").event_time("placed"))

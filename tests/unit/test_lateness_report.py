@@ -15,6 +15,7 @@ from slackwater.errors import DefinitionError, RunError
 from slackwater.ground.durations import duration_ms, render_ms
 from slackwater.lateness import LatenessReport, MeasuredStream, StreamReport, make_report, percent, report_text
 from slackwater.lateness.ladder import COARSE_MS, ROUND_MS, round_down_ms, round_up_ms, rungs, shorten_ms
+from slackwater.lateness.report import QUANTILES
 
 NEWEST = 1_767_225_600_000
 LATE = st.lists(st.one_of(st.just(0), st.integers(0, 5_000), st.integers(0, 10**8)), min_size=1, max_size=150)
@@ -83,6 +84,24 @@ def test_table_rises_from_nothing_to_the_maximum_and_has_every_label_once(late: 
 
 
 @given(LATE)
+def test_row_with_the_label_of_a_quantile_leaves_no_more_than_that_behind(late: list[int]) -> None:
+    stream = stream_of(measured(late))
+    for row in stream.candidates:
+        for label in row.labels:
+            if label in QUANTILES:
+                behind = sum(value > row.out_of_orderness_ms for value in late)
+                assert behind <= (1 - QUANTILES[label]) * len(late) + 1e-9, label
+                assert row.share_behind <= 1 - QUANTILES[label] + 1e-9, label
+
+
+def test_p99_of_150_events_is_not_the_148th_of_them() -> None:
+    stream = stream_of(measured([0] * 147 + [1_000, 2_000, 3_000]))
+    assert stream.quantiles_ms["p99"] == 2_000
+    [row] = [row for row in stream.candidates if "p99" in row.labels]
+    assert (row.out_of_orderness_ms, row.rows_behind) == (2_000, 1)
+
+
+@given(LATE)
 def test_histogram_has_every_event_once(late: list[int]) -> None:
     bins = stream_of(measured(late)).histogram
     assert sum(row.rows for row in bins) == len(late)
@@ -108,7 +127,7 @@ def test_histogram_keeps_an_empty_bin_between_two_that_are_not() -> None:
 def test_quantiles_and_maximum_are_those_of_all_partitions_together() -> None:
     stream = stream_of(measured({"0": [0] * 60, "1": [100] * 30 + [5_000] * 9 + [60_000]}))
     assert (stream.quantiles_ms["p50"], stream.quantiles_ms["p90"]) == (0, 100)
-    assert [stream.quantiles_ms[name] for name in ("p99", "p99.9")] == pytest.approx([5_000, 5_000], rel=0.01)
+    assert [stream.quantiles_ms[name] for name in ("p99", "p99.9")] == [5_000, 60_000]
     assert stream.max_ms == 60_000
 
 

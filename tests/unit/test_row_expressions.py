@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import functools
 import operator
+import threading
 from datetime import datetime
 from typing import Any
 
@@ -13,6 +14,7 @@ import polars as pl
 import polars.selectors as cs
 import pytest
 from polars.testing import assert_frame_equal
+from pyspark import cloudpickle
 
 import slackwater as sw
 from slackwater.errors import DefinitionError
@@ -65,6 +67,8 @@ OF_ONE_ROW: list[Expression] = [
     l.list.filter(pl.element() > 1), l.list.contains(n), l.list.get(0, null_on_oob=True), pl.col("a").arr.sum(), pl.col("a").arr.sort(),
     pl.col("a").arr.eval(pl.element() * 2), pl.col("st").struct.field("x"), pl.col("st").struct.unnest(), -pl.col("st").struct.field("*"),
     pl.col("st").struct.with_fields(pl.field("x") * 2), by_python, by_python.cast(pl.String) + "!", n.map_batches(lambda values: values),
+    n.bitwise_count_ones(), pl.cum_fold(pl.lit(0), lambda a, b: a + b, [pl.col("id"), n]), pl.col("st").name.map_fields(str.upper),
+    n.replace_strict(pl.Series([1, 5]), pl.Series([2, 4]), default=None), pl.col("a").arr.to_struct(), n.upper_bound(),
     "1", "'x'", "true", "n % 2", "n / 2", "POW(n, 2)", "n IN (1, 2)", "n NOT IN (1, 2)", "n BETWEEN 1 AND 2", "n IS NULL",
     "CASE WHEN n > 1 THEN 'a' ELSE 'b' END", "CASE WHEN n > 1 THEN 'a' END", "COALESCE(n, 0)", "CAST(n AS VARCHAR)", "n::int",
     "CONCAT(s, 'x')", "CONCAT_WS('-', s, n)", "s || 'x'", "s LIKE 'a%'", "s ILIKE 'A%'", "UPPER(s)", "SUBSTR(s, 1, 1)",
@@ -85,6 +89,9 @@ OF_OTHER_ROWS: list[Expression] = [
     pl.all().sum(), cs.numeric() - cs.numeric().min(), cs.float().cum_min(), cs.numeric().over("id"), cs.float().nan_max(), cs.float().ewm_std(alpha=0.5),
     by_python.sum(), by_python - by_python.min(), n.sum().map_batches(lambda values: values), pl.col("st").struct.field("*").sum(),
     pl.col("day").str.to_date().max(), pl.col("day").str.to_date().shift(),
+    x.approx_quantile(0.5), n.cumulative_eval(pl.element().sum()), n.pipe_with_dtype(lambda e, _: e), cs.numeric().is_sorted(),
+    n.map_batches(lambda values: values.sum(), returns_scalar=True), pl.fold(pl.lit(0), lambda a, b: a + b, [n], returns_scalar=True),
+    n.ext.to(pl.Int64), pl.col("l").list.concat(pl.Series([[1], [2], [3]])),
     "SUM(n)", "SUM(n % 2)", "n / SUM(n)", "n > AVG(n)", "n IN (1, 2) AND n > AVG(n)", "COUNT(*)", "COUNT(DISTINCT n)", "COALESCE(MAX(n), 0)",
     "FIRST(n)", "MEDIAN(x)", "ARRAY_AGG(n)", "UNNEST(l)", "SUM(n) OVER (PARTITION BY id)", "ROW_NUMBER() OVER (ORDER BY n)",
 ]  # fmt: skip
@@ -112,6 +119,27 @@ def test_expression_that_looks_at_other_rows_is_refused(expression: Expression) 
 def test_expression_of_two_thousand_terms_is_taken() -> None:
     terms = functools.reduce(operator.or_, [n == number for number in range(2_000)])
     assert result_schema(SCHEMA, [terms], step="s.select") == {"n": pl.Boolean()}
+
+
+def test_aggregate_among_two_thousand_terms_is_refused() -> None:
+    terms = functools.reduce(operator.or_, [n.sum() == 0, *(n == number for number in range(2_000))])
+    with pytest.raises(DefinitionError, match="one value per row"):
+        result_schema(SCHEMA, [terms], step="s.select")
+
+
+def test_function_that_spark_could_not_send_is_refused() -> None:
+    lock = threading.Lock()
+    held = n.map_batches(lambda values: values * lock.locked())
+    with pytest.raises(DefinitionError, match=r"cannot pickle '_thread.lock' object") as caught:
+        result_schema(SCHEMA, [held], step="s.select")
+    assert caught.value.code == "EXPRESSION_NOT_PORTABLE"
+
+
+def test_function_in_an_expression_travels_as_the_plan_does() -> None:
+    held = 3
+    expr = n.map_batches(lambda values: values * held, return_dtype=pl.Int64)
+    sent = cloudpickle.dumps(expr)  # type: ignore[no-untyped-call]  # has no types
+    assert ROWS.select(cloudpickle.loads(sent))["n"].to_list() == [15, None, 3]
 
 
 def test_rows_keep_their_number_when_only_a_literal_is_selected() -> None:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing.parametric import series
 
-from slackwater.ground.stable_hash import hash_columns, hash_expr
+from slackwater.ground.stable_hash import hash_columns, hash_expr, hash_wide
 
 # Checkpoints hold state by these values. A failure here means moved keys: change the code, not the number.
 FOREVER = [
@@ -175,3 +175,36 @@ def test_expression_gives_the_same_hashes_in_both_engines(engine: str) -> None:
     frame = pl.DataFrame({"a": [f"user-{number}" for number in range(10_000)], "b": range(10_000)})
     found = frame.lazy().select(hash_expr("a", pl.col("b"))).collect(engine=engine)  # type: ignore[call-overload]
     assert found.to_series().to_numpy().tolist() == hash_columns(frame, ["a", "b"]).tolist()
+
+
+WIDE_FOREVER = [
+    (pl.Series(["user-000001"], dtype=pl.String), 0xCB5CD051805BCEA3),
+    (pl.Series(["3f2504e0-4f89-11d3-9a0c-0305e82c3301"], dtype=pl.String), 0x3882F0F44791E46B),
+    (pl.Series([b"\x00"], dtype=pl.Binary), 0x1E18A8E97CC4DB77),
+    (pl.Series([1], dtype=pl.Int64), 0x0EB83189979A83E4),
+    (pl.Series([1.5], dtype=pl.Float64), 0x4968ADEB0D0ABFAF),
+    (pl.Series([Decimal("12.50")], dtype=pl.Decimal(10, 2)), 0x519DE0B5B2D35DE6),
+    (pl.Series([None], dtype=pl.String), 0xC7E3E848520DA008),
+]
+
+
+@pytest.mark.parametrize("values, expected", WIDE_FOREVER, ids=[repr(s.to_list())[:30] for s, _ in WIDE_FOREVER])
+def test_the_second_hash_of_a_value_is_its_own_forever(values: pl.Series, expected: int) -> None:
+    first, second = hash_wide(values.to_frame("c"), ["c"])
+    assert first.tolist() == hashes(values)
+    assert second.tolist() == [expected]
+
+
+def test_what_collides_in_the_first_hash_does_not_in_the_second() -> None:
+    """Int128 values that differ by 2**64 are one word to the first."""
+    frame = pl.DataFrame({"c": [5, 2**64 + 5], "d": ["x", "x"]}, schema={"c": pl.Int128, "d": pl.String})
+    for columns in (["c"], ["c", "d"]):
+        first, second = hash_wide(frame, columns)
+        assert first[0] == first[1]
+        assert second[0] != second[1]
+
+
+def test_both_hashes_tell_the_order_of_columns() -> None:
+    frame = pl.DataFrame({"a": ["x", "y"], "b": ["y", "x"]})
+    for part in hash_wide(frame, ["a", "b"]):
+        assert part[0] != part[1]

@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from slackwater.spark.session import WORKER_ENV
+from slackwater.spark.session_conf import WORKER_ENV
 
 _FORKED: Final = """
 import os, resource, sys

@@ -5,7 +5,8 @@ from __future__ import annotations
 import polars as pl
 
 from slackwater.errors import refuse
-from slackwater.ground.expressions import Expression, as_expr, is_row_wise, one_type
+from slackwater.ground.expressions import Expression, as_expr, one_type
+from slackwater.ground.row_wise import is_row_wise
 
 __all__ = ["Expression", "as_expr", "input_type", "text"]
 
@@ -18,6 +19,6 @@ def text(expression: Expression) -> str:
 def input_type(expression: Expression, schema: pl.Schema, *, reader: str) -> pl.DataType:
     """Return the type of `expression` over rows of `schema`; `reader` names the aggregate in errors."""
     expr = as_expr(expression)
-    if not is_row_wise(expr):
+    if not is_row_wise(expr, step=reader):
         raise refuse("AGGREGATE_INPUT_NOT_A_ROW_VALUE", aggregate=reader, got=text(expression))
     return one_type(schema, expr, step=reader)

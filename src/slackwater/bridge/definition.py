@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from slackwater.errors import refuse
 from slackwater.ground.durations import Duration, duration_ms
-from slackwater.ground.folders import local_folder
+from slackwater.ground.folders import given_path, local_folder
 from slackwater.kafka.address import topic_at
 from slackwater.kafka.connection import Connection
 from slackwater.secrets import Secret, shown_url
@@ -129,7 +129,7 @@ def mqtt_bridge(
         username=username,
         password=password,
         uses_tls=uses_tls,
-        tls_ca=None if tls_ca is None else str(tls_ca),
+        tls_ca=None if tls_ca is None else str(given_path(tls_ca)),
         version=version,
         flush_every_ms=duration_ms(flush_every, what="flush_every"),
         max_batch=max_batch,

@@ -5,32 +5,34 @@
 - `<checkpoint>/slackwater/clock/<batch>`: the clock of each batch
 - `<checkpoint>/slackwater/delivering.json`: the batch whose delivery was begun: its code, its slots
 - `<checkpoint>/slackwater/attempts.json`: the last batch that was given to each sink that promises at most once
+- `<checkpoint>/slackwater/lookups/<step>/<batch>/`: the answers that the rows of a batch got
+- `<checkpoint>/slackwater/tables/<step>/`: the versions of a table that batches were joined with
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import re
 import uuid
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NotRequired, TypedDict
 
 import polars as pl
-import pyspark
 
+from slackwater.checkpoint.step_changes import Definition
 from slackwater.clock.clock import Clock, Marks
 from slackwater.clock.next_clock import first_clock
-from slackwater.errors import fault
+from slackwater.errors import RunError, fault
 from slackwater.ground.durable import write_durably
-from slackwater.ground.durations import render_ms
-from slackwater.ground.stored import damaged, read_stored, readable, shaped
+from slackwater.ground.stored import DamageError, damaged, read_stored, readable, shaped
 from slackwater.ground.version import VERSION
+from slackwater.lookups.written import FolderAnswers
 from slackwater.planning.plan import Plan
 from slackwater.sinks.base import Mark
+from slackwater.tables.snapshots import FolderSnapshots
 
 FORMAT: Final = 2
 RETAIN: Final = 100
@@ -75,7 +77,7 @@ class Checkpoint:
             raise fault("CLOCK_MISSING", batch=batch, path=path) from error
         with self.readable(path):
             if clock.batch != batch:
-                raise ValueError(f"it is the clock of batch {clock.batch}")
+                raise DamageError(f"it is the clock of batch {clock.batch}")
         return clock
 
     def readable(self, path: Path) -> AbstractContextManager[None]:
@@ -86,6 +88,28 @@ class Checkpoint:
         """Write the clock of a batch durably, and forget those that Spark cannot run again."""
         write_durably(self._clock_path(clock.batch), clock.to_json())
         self._clock_path(clock.batch - RETAIN - 1).unlink(missing_ok=True)
+        self.answers.forget(clock.batch - RETAIN - 1)
+
+    @property
+    def answers(self) -> FolderAnswers:
+        """Where the answers of lookups are."""
+        return FolderAnswers(home=self.home)
+
+    @property
+    def snapshots(self) -> FolderSnapshots:
+        """Where the versions of tables are."""
+        return FolderSnapshots(home=self.home)
+
+    def complete_clock(self, clock: Clock) -> None:
+        """Write down which tables a batch joins with, before its first task; forget versions that no batch can see."""
+        self.write_clock(replace(self.clock(clock.batch), tables=clock.tables))
+        batches = [int(entry.name) for entry in (self.home / "clock").iterdir() if entry.name.isdigit()]
+        kept = []
+        for batch in batches:
+            with suppress(RunError):  # a damaged one, of a batch that cannot be run again then
+                kept.append(self.clock(batch).tables)
+        for step in clock.tables:
+            self.snapshots.forget(step, {tables[step].version for tables in kept if step in tables})
 
     def next_clock(self) -> Clock:
         """Return the clock of the batch that Spark will run first.
@@ -102,8 +126,10 @@ class Checkpoint:
             return clock  # a test has pinned it
         path = self.path / "offsets" / str(batch)
         with self.readable(path):
-            _, facts, *_ = path.read_text().splitlines()
-            return replace(clock, now_ms=shaped(json.loads(facts)["batchTimestampMs"], int))
+            _, facts = [*path.read_text().splitlines(), "", ""][:2]
+            if not facts:
+                raise DamageError("it ends before the line with the batch's time")
+            return replace(clock, now_ms=shaped(json.loads(facts), _Begun)["batchTimestampMs"])
 
     def source_offsets(self, batch: int) -> list[str]:
         """Return what each source of a batch reads up to, in the source's own words; nothing if Spark has none."""
@@ -226,6 +252,12 @@ def _clear(checkpoint: Checkpoint) -> None:
         left.unlink()
 
 
+class _Begun(TypedDict):
+    """What Spark writes of a batch that it begins."""
+
+    batchTimestampMs: int
+
+
 class _Delivering(TypedDict):
     batch: int
     fingerprint: str
@@ -244,7 +276,9 @@ class _Manifest(_Format):
     key_groups: int
     partitions: int
     sources: dict[str, str]
-    steps: dict[str, dict[str, Any]]
+    steps: dict[str, dict[str, str]]
+    rules: NotRequired[dict[str, str]]
+    """What users wrote of each step when the checkpoint was last opened, besides its layout."""
     finished: bool
 
 
@@ -257,8 +291,11 @@ def _manifest(path: Path) -> dict[str, Any]:
 
 
 def _code(plan: Plan) -> dict[str, Any]:
+    import pyspark  # noqa: PLC0415  what is checked before Spark starts does not wait for it
+
     versions = {"slackwater": VERSION, "pyspark": pyspark.__version__, "polars": pl.__version__}
-    return {"fingerprint": plan.fingerprint, "versions": versions}
+    rules = {step.name: step.spec.rules for step in plan.steps}
+    return {"fingerprint": plan.fingerprint, "rules": rules, "versions": versions}
 
 
 def _check(manifest: Mapping[str, Any], plan: Plan, path: Path) -> None:
@@ -273,29 +310,21 @@ def _check(manifest: Mapping[str, Any], plan: Plan, path: Path) -> None:
         raise fault("CHECKPOINT_SOURCES", path=path, found=manifest["sources"], mine=sources)
     if manifest["key_groups"] != plan.key_groups:
         raise fault("CHECKPOINT_KEY_GROUPS", path=path, found=manifest["key_groups"], mine=plan.key_groups)
-    _check_steps(manifest["steps"], plan, path)
+    _check_steps(manifest, plan, path)
 
 
-_MILLISECONDS: Final = re.compile(r"(\w+)_ms=(-?\d+)")
-_WINDOW: Final = re.compile(r"\b([A-Z][a-z]+)Window(?=\()")
-
-
-def _check_steps(found: Mapping[str, Any], plan: Plan, path: Path) -> None:
+def _check_steps(manifest: Mapping[str, Any], plan: Plan, path: Path) -> None:
+    found: dict[str, dict[str, str]] = manifest["steps"]
     for name in sorted({*found, *plan.layout}):
         if name not in plan.layout:
             raise fault("CHECKPOINT_STEP_GONE", path=path, step=name)
         if name not in found:
             raise fault("CHECKPOINT_STEP_NEW", path=path, step=name)
-        for part, value in plan.layout[name].items():
-            if found[name][part] != value:
-                before, now = readable_part(found[name][part]), readable_part(value)
-                raise fault("CHECKPOINT_STEP_CHANGED", path=path, step=name, part=part, found=before, mine=now)
-
-
-def readable_part(text: str) -> str:
-    """Return a part of a step's layout as people read it: durations with their units, windows by their names."""
-    in_units = _MILLISECONDS.sub(lambda found: f"{found[1]}={render_ms(int(found[2]))}", text)
-    return _WINDOW.sub(lambda found: found[1].lower(), in_units)
+    for step in plan.steps:
+        before = Definition(layout=found[step.name], rules=manifest.get("rules", {}).get(step.name, ""))
+        now = Definition(layout=plan.layout[step.name], rules=step.spec.rules)
+        if before.layout != now.layout:
+            raise fault("CHECKPOINT_STEP_CHANGED", path=path, step=step.name, changes=before.changes(now))
 
 
 def _newest(folder: Path) -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from slackwater.errors import RunError
-from slackwater.ground.stored import damaged, readable, shaped
+from slackwater.ground.stored import DamageError, damaged, readable, shaped
 
 _STATE: Final = re.compile(
     r"CANNOT_LOAD_STATE_STORE|STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY|org\.rocksdb\.RocksDBException"
@@ -58,7 +58,7 @@ def _check(path: Path, checkpoint: Path) -> None:
             shaped(json.loads(first), dict)
             return
         if re.fullmatch(r"v\d+", first) is None:
-            raise ValueError("it is empty" if not first else "it does not start with a version")
+            raise DamageError("it is empty" if not first else "it does not start with a version")
         for line in lines:
             if line.startswith("{"):
                 json.loads(line)

@@ -12,6 +12,7 @@ import typer
 
 from slackwater.bridge.definition import mqtt_bridge
 from slackwater.bridge.running import RunningBridge, Tally
+from slackwater.cli.paths import at_home
 from slackwater.errors import counted
 from slackwater.ground.stopping import stopped_by_signals
 from slackwater.secrets import secret
@@ -41,7 +42,7 @@ def mqtt(
     ] = None,
     tls: Annotated[bool, typer.Option("--tls", help="Use TLS with the system's certificate authorities.")] = False,
     tls_ca: Annotated[
-        Path | None, typer.Option(help="Use TLS with the certificate authorities in this PEM file.")
+        Path | None, typer.Option(callback=at_home, help="Use TLS with the certificate authorities in this PEM file.")
     ] = None,
     mqtt_version: Annotated[str, typer.Option(help="MQTT version, 5 or 3.1.1.")] = "5",
     flush_every: Annotated[str, typer.Option(help="Longest time a message waits before it is written.")] = "1s",

@@ -9,6 +9,7 @@ import polars as pl
 import typer
 from rich.console import Console
 
+from slackwater.cli.paths import at_home
 from slackwater.cli.progress import Counter
 from slackwater.dead_letters.ledger import Book, ledger_path, read_ledger
 from slackwater.dead_letters.places import Where, where_of
@@ -36,7 +37,9 @@ Since = Annotated[
 LedgerFile = Annotated[
     Path | None,
     typer.Option(
-        "--ledger", help="Ledger of retries; default _retried.jsonl in the folder, or .slackwater/retried-TOPIC.jsonl."
+        "--ledger",
+        callback=at_home,
+        help="Ledger of retries; default _retried.jsonl in the folder, or .slackwater/retried-TOPIC.jsonl.",
     ),
 ]
 

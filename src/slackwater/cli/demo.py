@@ -7,13 +7,16 @@ from typing import Annotated, Literal
 
 import typer
 
+from slackwater.cli.paths import at_home
+
 
 def demo(
     *,
     seconds: Annotated[float, typer.Option(min=1, max=600, help="How long the stream runs.")] = 60,
     rate: Annotated[int, typer.Option(min=10, max=100_000, help="Purchases per second.")] = 3_000,
     folder: Annotated[
-        Path, typer.Option(help="Folder for log, results and checkpoint; an earlier demo in it is wiped.")
+        Path,
+        typer.Option(callback=at_home, help="Folder for log, results and checkpoint; an earlier demo in it is wiped."),
     ] = Path("demo-run"),
     seed: Annotated[int, typer.Option(help="Random seed; the same seed generates the same purchases.")] = 17,
     sink: Annotated[

@@ -7,6 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
+from slackwater.cli.paths import at_home
 from slackwater.errors import counted, fault
 from slackwater.kafka.address import cluster_at
 from slackwater.kafka.client import Cluster, kafka_errors
@@ -14,7 +15,7 @@ from slackwater.topics import broker
 
 kafka = typer.Typer(help="Run a single-node Kafka broker for development and tests.", no_args_is_help=True)
 _PORT: Final = 9092
-Folder = Annotated[Path, typer.Option(help="Folder for data, settings and log.")]
+Folder = Annotated[Path, typer.Option(callback=at_home, help="Folder for data, settings and log.")]
 
 
 @kafka.command()

@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 
 from slackwater.cli.loading import load_pipeline
+from slackwater.cli.paths import at_home
 from slackwater.errors import counted, fault
 from slackwater.kafka.address import topic_at
 from slackwater.lateness import (
@@ -30,10 +31,11 @@ from slackwater.sources.chunk import Chunk
 
 def lateness(
     file: Annotated[
-        Path | None, typer.Argument(help="Python file that defines a Pipeline; its sources are measured.")
+        Path | None,
+        typer.Argument(callback=at_home, help="Python file that defines a Pipeline; its sources are measured."),
     ] = None,
     *,
-    log: Annotated[Path | None, typer.Option(help="Measure this log, without a pipeline.")] = None,
+    log: Annotated[Path | None, typer.Option(callback=at_home, help="Measure this log, without a pipeline.")] = None,
     kafka: Annotated[
         str | None,
         typer.Option(metavar="SERVERS/TOPIC", help="Measure this topic of JSON records, without a pipeline."),
@@ -60,7 +62,7 @@ def lateness(
         typer.Option(min=1, help="Read only the newest records of each stream, evenly across partitions."),
     ] = None,
     picture: Annotated[
-        Path | None, typer.Option(help="Write the curve as SVG to this file, such as lateness.svg.")
+        Path | None, typer.Option(callback=at_home, help="Write the curve as SVG to this file, such as lateness.svg.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print no progress lines.")] = False,

@@ -7,6 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
+from slackwater.cli.paths import at_home
 from slackwater.cli.progress import Counter
 from slackwater.errors import counted, fault
 from slackwater.ground.stopping import stopped_by_signals
@@ -24,7 +25,7 @@ Topic = Annotated[str, typer.Option(help="Topic; it must exist.")]
 
 
 def produce(
-    folder: Annotated[Path, typer.Argument(help="Log of JSON lines, as written by `sw.LogWriter`.")],
+    folder: Annotated[Path, typer.Argument(callback=at_home, help="Log of JSON lines, as written by `sw.LogWriter`.")],
     *,
     topic: Topic,
     servers: Servers = "localhost:9092",
@@ -67,7 +68,7 @@ def produce(
 
 @log.command("export")
 def export_topic(
-    folder: Annotated[Path, typer.Argument(help="Log to write.")],
+    folder: Annotated[Path, typer.Argument(callback=at_home, help="Log to write.")],
     *,
     topic: Topic,
     servers: Servers = "localhost:9092",

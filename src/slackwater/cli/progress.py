@@ -50,9 +50,15 @@ class Progress:
         """Say that the job starts; the first batch takes a while to come."""
         self._say(f"{name}: starting Spark (the first batch takes some seconds) …", always=True)
 
+    def note(self, text: str) -> None:
+        """Say something in a line of its own."""
+        if self._last and not self.quiet and self.out.isatty():
+            self.out.write("\n")
+        self._say(text, always=True)
+
     def batch(self, report: BatchReport) -> None:
         """Say what a batch did."""
-        for what in ("panes", "late", "partly_late", "on_time", "refired", "ignored"):
+        for what in ("panes", "late", "partly_late", "on_time", "refired", "ignored", "unshown"):
             self.totals[what] += report.total(what)
         self.totals["rows"] += report.rows
         self.totals["dead"] += report.dead_letters
@@ -69,15 +75,12 @@ class Progress:
 
     def end(self, outputs: Sequence[OutputPlan], *, finished: bool = False, owed: int | None = None) -> None:
         """Say what the whole run did, where its rows are, and which batch a sink is still owed."""
-        if self._last and not self.quiet and self.out.isatty():
-            self.out.write("\n")
         took = time.monotonic() - self._began
         totals = self.totals
-        self._say(
+        self.note(
             f"{'finished' if finished else 'stopped'} after {took:.0f} s: {counted(totals['rows'], 'row')} in, "
             f"{counted(totals['panes'], 'pane')} shown, {_late(totals)}, "
-            f"{counted(totals['dead'], 'dead letter')}{_filtered(totals)}",
-            always=True,
+            f"{counted(totals['dead'], 'dead letter')}{_others(totals)}"
         )
         for said in places(outputs, self.delivered):
             self._say(said, always=True)
@@ -119,7 +122,7 @@ def line(report: BatchReport, totals: Counts[str]) -> str:
         f"batch {report.batch}  {counted(report.rows, 'row')}  {rate:,.0f} rows/s  "
         f"watermark {render_time(watermark)}{lag}  "
         f"this run {counted(totals['panes'], 'pane')}, {totals['late']:,} late, "
-        f"{counted(totals['dead'], 'dead letter')}{waiting}{_held(report)}"
+        f"{counted(totals['dead'], 'dead letter')}{waiting}{_lookups(report)}{_held(report)}"
     )
 
 
@@ -136,6 +139,20 @@ def places(outputs: Sequence[OutputPlan], delivered: Mapping[str, int]) -> list[
         f"  {name:{name_width}}  {count:>{count_width}} {'row ' if count == '1' else 'rows'}  {sinks}"
         for name, count, sinks in rows
     ]
+
+
+def _lookups(report: BatchReport) -> str:
+    """Return what the lookups of a batch did; the slowest one's times."""
+    asked = report.lookups
+    if not asked:
+        return ""
+    slowest = max(asked.values(), key=lambda stats: stats.p99_ms)
+    keys = sum(stats.misses for stats in asked.values())
+    hits = sum(stats.hits for stats in asked.values())
+    errors = sum(stats.errors for stats in asked.values())
+    said = f"  lookups {keys:,} asked, {hits:,} cached"
+    said += f", p50 {slowest.p50_ms:.0f} ms, p99 {slowest.p99_ms:.0f} ms" if slowest.latency else ""
+    return said + (f", {counted(errors, 'error')}" if errors else "")
 
 
 def _held(report: BatchReport) -> str:
@@ -155,9 +172,9 @@ def _late(totals: Counts[str]) -> str:
     return f"{totals['late']:,} late{partly}"
 
 
-def _filtered(totals: Counts[str]) -> str:
-    filtered = f", {totals['filtered']:,} filtered" if totals["filtered"] else ""
-    return filtered + (f", {totals['added']:,} added by map" if totals["added"] else "")
+def _others(totals: Counts[str]) -> str:
+    labels = {"ignored": "ignored", "unshown": "never shown", "filtered": "filtered", "added": "added by map"}
+    return "".join(f", {totals[what]:,} {label}" for what, label in labels.items() if totals[what])
 
 
 def _roughly(milliseconds: int) -> str:

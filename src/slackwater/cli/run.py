@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import atexit
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from slackwater.cli.loading import load_pipeline
+from slackwater.cli.paths import at_home
+from slackwater.cli.phases import Phases
 from slackwater.cli.progress import Progress
 
 
 def run(
-    file: Annotated[Path, typer.Argument(help="A Python file that defines a Pipeline.")],
+    file: Annotated[Path, typer.Argument(callback=at_home, help="A Python file that defines a Pipeline.")],
     *,
     bounded: Annotated[
         bool,
@@ -25,7 +28,10 @@ def run(
     ] = None,
     checkpoint: Annotated[
         Path | None,
-        typer.Option(help="Folder for progress and state; .slackwater/<pipeline> by default. Reuse it to resume."),
+        typer.Option(
+            callback=at_home,
+            help="Folder for progress and state; .slackwater/<pipeline> by default. Reuse it to resume.",
+        ),
     ] = None,
     trigger: Annotated[str, typer.Option(help="Interval between batches; 0s for as fast as possible.")] = "1s",
     take_over: Annotated[
@@ -43,7 +49,11 @@ def run(
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print no progress lines.")] = False,
     verbose: Annotated[
-        bool, typer.Option("--verbose", help="Print a progress line per batch even when idle, not one a minute.")
+        bool,
+        typer.Option(
+            "--verbose",
+            help="Print how long each phase of the start took, and a progress line per batch even when idle.",
+        ),
     ] = False,
 ) -> None:
     """Run a pipeline until Ctrl-C or SIGTERM (a clean stop), or to the end of its input with --bounded.
@@ -60,11 +70,15 @@ def run(
 
       slackwater run orders.py --master spark://host:7077 --trigger 5s
     """
-    from slackwater.spark.start import run_pipeline  # noqa: PLC0415  `--help` should not wait for Spark
-
+    progress = Progress(quiet=quiet, verbose=verbose)
+    phases = Phases(say=progress.note if verbose else _nothing)
+    atexit.register(phases.end)
+    phases.over("python imports")
     pipeline = load_pipeline(file)
     plan = pipeline.plan()
-    progress = Progress(quiet=quiet, verbose=verbose)
+    phases.over("pipeline file")
+    from slackwater.spark.start import run_pipeline  # noqa: PLC0415  `--help` should not wait for Spark
+
     job = run_pipeline(
         plan,
         bounded=bounded,
@@ -75,7 +89,12 @@ def run(
         take_over=take_over,
         on_start=lambda: progress.begin(pipeline.name),
         on_batch=progress.batch,
+        on_phase=phases.over,
     )
     progress.end(plan.outputs, finished=job.is_finished, owed=job.owed)
     if fail_if_dead is not None:
         job.dead_letters.check(fail_if_dead)
+
+
+def _nothing(_text: str) -> None:
+    """Say nothing."""

@@ -9,6 +9,7 @@ from typing import Annotated, Final
 import polars as pl
 import typer
 
+from slackwater.cli.paths import at_home
 from slackwater.errors import refuse
 from slackwater.formats.avro import read_schema
 from slackwater.formats.avro.compat import Compatibility, Level, compare_avro, compare_columns
@@ -37,8 +38,11 @@ class Need(StrEnum):
 
 @schema.command("check")
 def check_schemas(
-    old: Annotated[Path, typer.Argument(help="Old version: an Avro schema (.avsc), or DDL as in sw.formats.json.")],
-    new: Annotated[Path, typer.Argument(help="New version, in the same notation.")],
+    old: Annotated[
+        Path,
+        typer.Argument(callback=at_home, help="Old version: an Avro schema (.avsc), or DDL as in sw.formats.json."),
+    ],
+    new: Annotated[Path, typer.Argument(callback=at_home, help="New version, in the same notation.")],
     *,
     need: Annotated[Need, typer.Option(help="Required compatibility; anything less exits with code 1.")] = Need.FULL,
 ) -> None:

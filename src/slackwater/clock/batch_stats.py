@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 
 from slackwater.clock.lateness import LatenessSketch
 from slackwater.ground.times import MIN_MS
+from slackwater.lookups.stats import LookupStats
+from slackwater.state.skew import Skew
 
 
 @dataclass(kw_only=True)
@@ -44,8 +46,12 @@ class BatchStats:
     """Per step or output: rows on time, refired, late, panes, …"""
     state: dict[str, Counter[str]] = field(default_factory=dict)
     """Per step: pieces, rows and bytes held."""
+    skew: dict[str, Skew] = field(default_factory=dict)
+    """Per step that takes whole rows, how they are spread over its keys."""
     lateness: dict[str, dict[str, LatenessSketch]] = field(default_factory=dict)
     """Per stream and partition, how late the rows of the batch were."""
+    lookups: dict[str, LookupStats] = field(default_factory=dict)
+    """Per lookup step; a batch that is run again finds its answers written down, and asks for nothing."""
 
     @classmethod
     def merged(cls, payloads: Iterable[bytes]) -> BatchStats:
@@ -69,6 +75,10 @@ class BatchStats:
             self.counts.setdefault(name, Counter()).update(counts)
         for name, held in facts.get("state", {}).items():
             self.state.setdefault(name, Counter()).update(held)
+        for name, asked in facts.get("lookups", {}).items():
+            self.lookups.setdefault(name, LookupStats()).add(LookupStats.from_facts(asked))
+        for name, counted in facts["skew"].items():
+            self.skew.setdefault(name, Skew()).add(Skew(**counted))
         if "stream" not in facts:
             return
         stream = self.streams.setdefault(facts["stream"], StreamStats())

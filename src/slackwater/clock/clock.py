@@ -55,6 +55,15 @@ class Reached:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TableVersion:
+    """The version of a table that a batch joins with."""
+
+    version: str
+    read_at_ms: int = MIN_MS
+    """The processing time of the batch that the table was last read for."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Clock:
     """The clock in force during batch `batch`."""
 
@@ -68,6 +77,8 @@ class Clock:
     """What the sinks have from the batches before this one."""
     steps: dict[str, Reached] = field(default_factory=dict)
     """How far each keyed step came in the batches before this one."""
+    tables: dict[str, TableVersion] = field(default_factory=dict)
+    """The tables that the batch joins with, by step. They are read as the batch begins, before its first task."""
 
     @property
     def now(self) -> int:
@@ -90,7 +101,8 @@ class Clock:
             for name, time in sorted(self.streams.items())
         }
         steps = {name: vars(step) for name, step in self.steps.items()}
-        return json.dumps({**vars(self), "streams": streams, "steps": steps}, sort_keys=True)
+        tables = {name: vars(table) for name, table in self.tables.items()}
+        return json.dumps({**vars(self), "streams": streams, "steps": steps, "tables": tables}, sort_keys=True)
 
     def to_property(self) -> str:
         """Return what the tasks need of the clock.
@@ -103,7 +115,9 @@ class Clock:
             for name, time in self.streams.items()
         }
         steps = {name: [step.watermark_ms, step.forgotten_ms] for name, step in self.steps.items()}
-        return json.dumps({"batch": self.batch, "streams": streams, "steps": steps, "now_ms": self.now_ms})
+        tables = {name: table.version for name, table in self.tables.items()}
+        known = {"batch": self.batch, "streams": streams, "steps": steps, "tables": tables, "now_ms": self.now_ms}
+        return json.dumps(known)
 
     @classmethod
     def from_json(cls, text: str) -> Clock:
@@ -128,7 +142,8 @@ class Clock:
             name: Reached(watermark_ms=watermark, forgotten_ms=forgotten)
             for name, (watermark, forgotten) in known["steps"].items()
         }
-        return cls(batch=known["batch"], streams=streams, steps=steps, now_ms=known["now_ms"])
+        tables = {name: TableVersion(version=version) for name, version in known["tables"].items()}
+        return cls(batch=known["batch"], streams=streams, steps=steps, tables=tables, now_ms=known["now_ms"])
 
 
 def _newest_ms(time: StreamTime) -> dict[str, int]:

@@ -48,7 +48,13 @@ def next_clock(
             may_idle=may_idle,
         )
         streams[source.name] = replace(moved, rows=before.rows + (0 if read is None else read.rows))
-    return Clock(batch=clock.batch + 1, streams=streams, fingerprint=plan.fingerprint, steps=reached(plan, clock))
+    return Clock(
+        batch=clock.batch + 1,
+        streams=streams,
+        fingerprint=plan.fingerprint,
+        steps=reached(plan, clock),
+        tables=clock.tables,
+    )
 
 
 def final_clock(clock: Clock) -> Clock:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from slackwater.clock.clock import Clock, Reached
 from slackwater.ground.times import MAX_MS, MIN_MS
 from slackwater.planning.plan import Plan, StepPlan
@@ -36,15 +38,18 @@ def reached(plan: Plan, clock: Clock) -> dict[str, Reached]:
 
 
 def _previous_ms(step: StepPlan, clock: Clock) -> int:
-    return _behind(min(clock.streams[name].previous_ms for name in step.sources), step, clock)
+    return _slowest_ms(step, clock, {name: time.previous_ms for name, time in clock.streams.items()})
 
 
 def _watermark_ms(step: StepPlan, clock: Clock) -> int:
-    return _behind(min(clock.streams[name].watermark_ms for name in step.sources), step, clock)
+    return _slowest_ms(step, clock, {name: time.watermark_ms for name, time in clock.streams.items()})
 
 
-def _behind(watermark_ms: int, step: StepPlan, clock: Clock) -> int:
-    """Return the watermark less the step's delay, and never back; the end of time is the end for every step."""
-    if watermark_ms >= MAX_MS:
-        return watermark_ms
-    return max(clock.steps.get(step.name, Reached()).watermark_ms, MIN_MS, watermark_ms - step.delay_ms)
+def _slowest_ms(step: StepPlan, clock: Clock, streams_ms: Mapping[str, int]) -> int:
+    """Return the smallest of the streams' watermarks, each less its delay, and never back.
+
+    The end of time is the end for every step.
+    """
+    known = [(streams_ms[name], delay_ms) for name, delay_ms in step.behind_ms.items()]
+    slowest = min(at_ms if at_ms >= MAX_MS else at_ms - delay_ms for at_ms, delay_ms in known)
+    return max(clock.steps.get(step.name, Reached()).watermark_ms, MIN_MS, slowest)

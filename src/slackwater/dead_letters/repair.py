@@ -12,6 +12,7 @@ from typing import Any, Final
 import polars as pl
 
 from slackwater.errors import fault, near_miss, refuse
+from slackwater.ground.folders import given_path
 
 Repair = Callable[[bytes, dict[str, Any]], bytes | None]
 """Takes a payload and its letter, and returns what is to be sent instead; None leaves the letter where it is."""
@@ -47,6 +48,7 @@ def load_repair(name: str) -> Repair:
     path, colon, function = name.rpartition(":")
     if not colon or not path or not function.isidentifier():
         raise refuse("REPAIR_NAME", got=repr(name))
+    path = str(given_path(path))
     try:
         found = runpy.run_path(path, run_name=_NAME)
     except Exception as error:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from slackwater.errors import fault, refuse
 from slackwater.ground.connectors import connector
-from slackwater.ground.folders import without_scheme
+from slackwater.ground.folders import given_path, without_scheme
 from slackwater.secrets import holds_credentials, shown_url
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ def delta_path(path: str | os.PathLike[str], *, what: str) -> str:
     # Azure's addresses have a container before the @; S3's would have an access key there.
     if "://" in place and (holds_credentials(place) or (place.lower().startswith("s3") and "@" in place)):
         raise refuse("DELTA_PATH_CREDENTIALS", what=what, got=shown_url(place))
-    return place.rstrip("/") if _REMOTE.match(place) else str(Path(place).absolute())
+    return place.rstrip("/") if _REMOTE.match(place) else str(given_path(place).absolute())
 
 
 def delta_session() -> SparkSession:

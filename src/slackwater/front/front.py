@@ -21,9 +21,11 @@ from slackwater.clock.lateness import LatenessSketch
 from slackwater.clock.step_times import step_time
 from slackwater.errors import SlackwaterError, cause_of, fault
 from slackwater.formats.dead_letters import PLACE
+from slackwater.front.enrichment import Enrichment
 from slackwater.front.rows import RowContext, RowFunctions, guarded
 from slackwater.ground.expressions import FAILURES
 from slackwater.ground.times import MIN_MS
+from slackwater.lookups.written import Span
 from slackwater.planning.plan import Feed, Plan, RowNode, SourcePlan, StepPlan
 from slackwater.sinks.base import Trial
 from slackwater.sources.chunk import Chunk
@@ -31,6 +33,7 @@ from slackwater.state import pieces
 from slackwater.state.key_groups import group_of, labels
 from slackwater.state.packets import Packet, output, stats
 from slackwater.state.packing import pack
+from slackwater.state.skew import Skew
 from slackwater.state.step import PortFront
 
 
@@ -53,10 +56,12 @@ class Arrivals:
 
     plan: Plan
     clock: Clock
-    fronts: dict[Feed, PortFront] = field(default_factory=dict)
-    kept: dict[Feed, list[pl.DataFrame]] = field(default_factory=dict)
+    fronts: dict[tuple[Feed, RowNode], PortFront] = field(default_factory=dict)
+    kept: dict[tuple[Feed, RowNode], list[pl.DataFrame]] = field(default_factory=dict)
     packets: list[Packet] = field(default_factory=list)
     counts: dict[str, dict[str, int]] = field(default_factory=dict)
+    skew: dict[str, Skew] = field(default_factory=dict)
+    """Per step that takes whole rows, how they are spread over its keys."""
     order: str = ""
     way_out: int | None = None
     """The key group that outputs leave by: in KEYED their own; None spreads those of FRONT by their place."""
@@ -68,16 +73,16 @@ class Arrivals:
         for name in node.outputs:
             self.count(name, "rows", self.emit(name, frame, context))
         for feed in node.feeds:
-            step = self.plan.by_name[feed.step]
-            if feed not in self.fronts:
-                self.fronts[feed] = step.spec.front(feed.port, node.undecoded)
+            step, way = self.plan.by_name[feed.step], (feed, node)
+            if way not in self.fronts:
+                self.fronts[way] = step.spec.front(feed.port, node.undecoded)
             guard = partial(guarded, step=step.name, context=context)
             with placed_errors(step):
-                taken = self.fronts[feed].take(frame, step_time(step, self.clock), guard)
+                taken = self.fronts[way].take(frame, step_time(step, self.clock), guard)
             for what, number in taken.counts.items():
                 self.count(step.name, what, number)
             if taken.kept.height:
-                self.kept.setdefault(feed, []).append(taken.kept)
+                self.kept.setdefault(way, []).append(taken.kept)
             if taken.late is not None:
                 self.emit_late(step, taken.late, context)
             for channel, rows in taken.whole.items():
@@ -93,14 +98,16 @@ class Arrivals:
 
     def emit_late(self, step: StepPlan, late: pl.DataFrame, context: RowContext) -> None:
         """Send rows that were counted as late to the late output of `step`."""
+        assert step.late is not None, f"step {step.name} takes rows however late they are"
         self.count(step.name, "late", self.emit(step.late, late, context) - late.height)
 
     def flush(self) -> list[Packet]:
         """Merge what the chunks so far gave, and return it with everything else as packets."""
-        for feed, parts in self.kept.items():
+        for way, parts in self.kept.items():
+            feed, _ = way
             step = self.plan.by_name[feed.step]
             with placed_errors(step):
-                merged = self.fronts[feed].merge(parts, step_time(step, self.clock))
+                merged = self.fronts[way].merge(parts, step_time(step, self.clock))
             for channel, rows in merged.items():
                 self._by_group(rows, feed, channel)
         packets, self.packets, self.kept = self.packets, [], {}
@@ -132,8 +139,11 @@ class Arrivals:
             self.packets += output(part, name, f"{self.order}/{len(self.packets):06d}", labels_)
 
     def _by_group(self, rows: pl.DataFrame, feed: Feed, channel: str) -> None:
-        keys = self.plan.by_name[feed.step].spec.ports[feed.port].keys
-        for (label,), part in self._grouped(rows, list(keys)):
+        spec = self.plan.by_name[feed.step].spec
+        keys = list(spec.ports[feed.port].keys)
+        if rows.height and not spec.combines:
+            self.skew.setdefault(feed.step, Skew()).observe(rows, keys)
+        for (label,), part in self._grouped(rows, keys):
             self._pack(part, label, feed.step, channel)
 
     def _grouped(self, rows: pl.DataFrame, by: list[str]) -> list[tuple[tuple[int, ...], pl.DataFrame]]:
@@ -171,8 +181,9 @@ class Arrivals:
 class Front:
     """FRONT for one source stream, during one task of one batch."""
 
-    def __init__(self, plan: Plan, source: SourcePlan, clock: Clock) -> None:
+    def __init__(self, plan: Plan, source: SourcePlan, clock: Clock, enrichment: Enrichment | None = None) -> None:
         self.source = source
+        self.enrichment = enrichment
         self.functions = RowFunctions(source.rows)
         self.arrivals = Arrivals(plan=plan, clock=clock, has_places=source.source.has_places)
         self.now_ms = clock.now
@@ -202,6 +213,11 @@ class Front:
             newest_ms=self._newest_ms.get(chunk.partition, self._least_newest_ms),
             lateness=self._sketch(chunk.partition),
             shown_offset=0 if chunk.shown_offset is None else chunk.shown_offset - chunk.first_offset,
+            # Streams that were united share their lookups, and may call their partitions alike.
+            span=Span(
+                partition=f"{self.source.name}\x00{chunk.partition}", first=chunk.first_offset, last=chunk.last_offset
+            ),
+            enrichment=self.enrichment,
         )
         self.functions.run(frame, context, self.arrivals.arrive)
         self._newest_ms[chunk.partition] = context.newest_ms
@@ -224,9 +240,11 @@ class Front:
             **self._totals,
             "partitions": self._partitions,
             "counts": self.arrivals.counts,
+            "skew": {step: skew.to_json() for step, skew in self.arrivals.skew.items()},
             "reasons": self._reasons,
             "examples": self._examples,
             "lateness": {name: sketch.to_json() for name, sketch in self._lateness.items()},
+            "lookups": {} if self.enrichment is None else self.enrichment.facts(),
         }
         place = f"front/{self.source.name}/{task}"
         return [*packets, stats(facts, place, labels(self.arrivals.plan.key_groups))]

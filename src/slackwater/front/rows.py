@@ -15,9 +15,12 @@ from slackwater.formats.base import Format
 from slackwater.formats.dead_letters import dead_letters
 from slackwater.formats.row_payloads import row_payloads
 from slackwater.formats.undecoded import decoder_of
+from slackwater.front.enrichment import Enrichment, dead_reasons
 from slackwater.ground.durations import render_ms
 from slackwater.ground.expressions import FAILURES
 from slackwater.ground.times import FIRST_USABLE_MS, LAST_USABLE_MS, MIN_MS, render_time
+from slackwater.lookups.definition import LookUp
+from slackwater.lookups.written import Span
 from slackwater.planning.plan import RowNode
 from slackwater.planning.row_functions import (
     Decode,
@@ -32,6 +35,7 @@ from slackwater.planning.row_functions import (
     WithColumns,
 )
 from slackwater.sources.kafka.definition import METADATA
+from slackwater.tables.definition import JoinTable
 
 Arrive = Callable[[RowNode, pl.DataFrame, "RowContext"], None]
 
@@ -56,6 +60,10 @@ class RowContext:
     """Where the rows' lateness is counted; None for a stream without an event time."""
     shown_offset: int = 0
     """What dead letters add to a row's place to name it."""
+    span: Span | None = None
+    """The stretch of the partition that the rows are from."""
+    enrichment: Enrichment | None = None
+    """Stores and tables; None where rows are only looked at, outside of a job."""
 
 
 class RowFunctions:
@@ -76,7 +84,7 @@ class RowFunctions:
         for child in node.children:
             self._visit(child, frame, context, arrive)
 
-    def _apply(  # noqa: PLR0911  one answer per kind of row function
+    def _apply(  # noqa: C901, PLR0911  one answer per kind of row function
         self, node: RowNode, op: RowOp, frame: pl.DataFrame, context: RowContext
     ) -> pl.DataFrame:
         match op:
@@ -99,6 +107,14 @@ class RowFunctions:
                 return guarded(frame, lambda rows: _mapped(op, node, rows, context), node.step, context)
             case Validate(rules=rules):
                 return self._validate(node, rules, frame, context)
+            case LookUp():
+                return _looked_up(node, op, frame, context)
+            case JoinTable():
+                if context.enrichment is None:
+                    raise fault("ENRICHED_BEFORE_TIME", step=node.step)
+                joined = context.enrichment.joined(frame, op, node.step)
+                context.filtered += frame.height - joined.height
+                return joined
 
     def _decode(self, node: RowNode, form: Format, frame: pl.DataFrame, context: RowContext) -> pl.DataFrame:
         sizes, frame = frame.get_column("__size", default=None), frame.drop("__size", strict=False)
@@ -154,6 +170,18 @@ class RowFunctions:
                 bury(frame.filter(broken), node.step, pl.Series(["invalid"]), words, context)
                 frame = frame.filter(~broken)
         return frame
+
+
+def _looked_up(node: RowNode, op: LookUp, frame: pl.DataFrame, context: RowContext) -> pl.DataFrame:
+    if context.enrichment is None or context.span is None:
+        raise fault("ENRICHED_BEFORE_TIME", step=node.step)
+    answers = context.enrichment.answered(frame, op, node.step, context.span)
+    reason, message = dead_reasons(answers, op)
+    dead = reason.is_not_null()
+    if dead.any():
+        bury(frame.filter(dead), node.step, reason.filter(dead), message.filter(dead), context)
+        frame, answers = frame.filter(~dead), answers.filter(~dead)
+    return frame.hstack(answers.select(op.output.names()).get_columns())
 
 
 def _with_sizes(bad: pl.DataFrame, sizes: pl.Series | None) -> pl.Series:

@@ -36,3 +36,26 @@ def flush_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def write_once(path: Path, content: bytes) -> bool:
+    """Write a file that nobody has written before, and its folders; return False, and change nothing, if it is there.
+
+    After a crash the file holds all of `content` or does not exist.
+    """
+    for folder in reversed([each for each in path.parents if not each.is_dir()]):
+        folder.mkdir(exist_ok=True)
+        flush_folder(folder.parent)
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    with temporary.open("xb") as out:
+        out.write(content)
+        out.flush()
+        os.fsync(out.fileno())
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        return False
+    finally:
+        temporary.unlink()
+    flush_folder(path.parent)
+    return True

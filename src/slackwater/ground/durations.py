@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
@@ -15,6 +16,18 @@ _LONGEST_MS: Final = 100 * 365 * 86_400_000
 _LONGEST: Final = timedelta(milliseconds=_LONGEST_MS)
 
 Duration = str | timedelta
+
+
+@dataclass(frozen=True)
+class Forever:
+    """No end: what is remembered for `FOREVER` is never forgotten."""
+
+    def __repr__(self) -> str:
+        return "FOREVER"
+
+
+FOREVER: Final = Forever()
+"""Where a duration says how long something is remembered: never forget it."""
 
 
 def duration_ms(value: Duration, *, what: str, least_ms: int | None = 1) -> int:

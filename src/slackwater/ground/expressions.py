@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import Final, NamedTuple
+from typing import Final
 
 import polars as pl
 from polars.exceptions import DuplicateError, PanicException, PolarsError
 
 from slackwater.errors import DefinitionError, near_miss, refuse
+from slackwater.ground.row_wise import is_row_wise
+from slackwater.ground.sql_errors import sql_cause
 
 Expression = str | pl.Expr
 FAILURES: Final = (Exception, SystemExit, PanicException)
@@ -17,24 +19,6 @@ _SQL: Final[set[str]] = set()
 """Texts that were read as SQL."""
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _UNSPEAKABLE: Final = re.compile("[\x00\ud800-\udfff]")
-_OF_ELEMENTS: Final = re.compile(r"\.(list|arr)\.(eval|agg)\(")
-"""Here and below: an operation, as Polars shows it after its first input. These look at one row's list."""
-_OF_VALUES: Final = re.compile(
-    r"\.(is_in|sql_is_in|replace|replace_strict|str\.\w+_(any|many)|add_business_days|business_day_count|is_business_day)\("
-)
-"""Operations that take a series of values, the same for every row."""
-_ON_TRUST: Final = re.compile(r"\.(fold|reduce|str\.strptime|struct\.field)\(")
-"""Operations of one row that Polars does not take for such, or cannot judge without the rows' types."""
-_OF_OTHER_ROWS: Final = re.compile(
-    r"\.((cum|ewm|rolling|arg|bitwise|fill_null_with)_\w+|rolling|over|shift|diff|pct_change|rank|interpolate(_by)?"
-    r"|sum|product|mean|median|min|max|min_by|max_by|std|var|quantile|mode|skew|kurtosis|entropy|count|len|null_count"
-    r"|n_unique|approx_n_unique|has_nulls|nan_min|nan_max|first|last|first_non_null|last_non_null|item|any|all|any_ignore_nulls|all_ignore_nulls|implode|explode|append|upcast"
-    r"|sort|sort_by|reverse|shuffle|sample|head|tail|slice|limit|get|gather|gather_every|filter|drop_nulls|drop_nans"
-    r"|unique|unique_counts|value_counts|top_k|top_k_by|bottom_k|bottom_k_by|hist|qcut|bin_quantiles|bin_ranks|reshape|rle|rle_id|index_of"
-    r"|search_sorted|extend_constant|is_duplicated|is_unique|is_first_distinct|is_last_distinct|peak_min|peak_max"
-    r"|str\.concat_vertical)\("
-)
-"""Operations that look at other rows, by name: Polars cannot judge them over what it must see types to judge."""
 
 
 def check_column_name(name: str, *, place: str = "") -> None:
@@ -55,7 +39,7 @@ def as_expr(expression: Expression) -> pl.Expr:
     try:
         parsed = pl.sql_expr(expression)
     except (PolarsError, ValueError) as error:
-        raise refuse("EXPRESSION_SQL", got=expression, cause=error) from error
+        raise refuse("EXPRESSION_SQL", got=expression, cause=sql_cause(expression, error)) from error
     if not isinstance(parsed, pl.Expr):
         raise refuse("EXPRESSION_SQL", got=expression, cause="it is more than one expression")
     _SQL.add(expression)
@@ -65,53 +49,6 @@ def as_expr(expression: Expression) -> pl.Expr:
 def as_written(expression: Expression) -> str:
     """Return `expression` as the user wrote it: SQL as it is, of a Polars expression what Polars says."""
     return expression if isinstance(expression, str) else str(expression)
-
-
-def is_row_wise(expr: pl.Expr) -> bool:
-    """Return False if `expr` certainly looks at other rows than its own.
-
-    FRONT sees rows in chunks, so such an expression would give other values with every chunking.
-    Polars cannot tell for user functions; those are taken on trust, but not what they are given.
-    """
-    try:
-        return _judged(expr).is_row_wise
-    except RecursionError:  # a thousand terms in one another
-        return _may_be_row_wise(expr)
-
-
-class _Judged(NamedTuple):
-    is_row_wise: bool
-    has_trusted: bool = False
-    """Whether a part of it is on trust, so that Polars cannot be asked about the whole."""
-
-
-def _judged(expr: pl.Expr) -> _Judged:
-    inputs = expr.meta.pop()  # the first one last
-    if not inputs:
-        return _Judged(expr.meta.is_scalar() if expr.meta.is_literal() else str(expr) != "len()")
-    operation = str(expr).removeprefix(str(inputs[-1]))
-    if _OF_OTHER_ROWS.match(operation):
-        return _Judged(is_row_wise=False)
-    if _OF_ELEMENTS.match(operation):
-        inputs = inputs[-1:]
-    elif _OF_VALUES.match(operation):
-        inputs = [each for each in inputs if not each.meta.is_literal()]
-    parts = list(map(_judged, inputs))
-    if not all(part.is_row_wise for part in parts):
-        return _Judged(is_row_wise=False)
-    if _ON_TRUST.match(operation) or any(part.has_trusted for part in parts):
-        return _Judged(is_row_wise=True, has_trusted=True)
-    return _Judged(_may_be_row_wise(expr))
-
-
-def _may_be_row_wise(expr: pl.Expr) -> bool:
-    """Return what Polars says of `expr` as a whole; True if it cannot tell."""
-    try:
-        if not expr.meta.is_row_separable():
-            return False
-        return expr.meta.is_length_preserving() or (not expr.meta.root_names() and expr.meta.is_scalar())
-    except (PolarsError, PanicException):
-        return True
 
 
 def result_schema(frame_schema: pl.Schema, expressions: list[pl.Expr], *, step: str) -> pl.Schema:
@@ -125,7 +62,7 @@ def result_schema(frame_schema: pl.Schema, expressions: list[pl.Expr], *, step: 
             if name and name not in frame_schema:  # the empty name is an element of a list
                 raise unknown_column(name, frame_schema, step=step)
     for expression in expressions:
-        if not is_row_wise(expression):
+        if not is_row_wise(expression, step=step):
             raise refuse("EXPRESSION_NOT_A_ROW_VALUE", step=step, got=expression.meta.undo_aliases())
     empty = pl.DataFrame(schema=frame_schema)
     try:
@@ -133,7 +70,8 @@ def result_schema(frame_schema: pl.Schema, expressions: list[pl.Expr], *, step: 
     except DuplicateError as error:
         raise refuse("EXPRESSION_NAME_TWICE", step=step, got=_shown(expressions)) from error
     except (PolarsError, TypeError, ValueError) as error:
-        raise refuse("EXPRESSION_TYPE", step=step, got=_shown(expressions), cause=error) from error
+        cause = str(error).partition("\n")[0]  # what follows is the plan
+        raise refuse("EXPRESSION_TYPE", step=step, got=_shown(expressions), cause=cause) from error
 
 
 def check_clear(frame_schema: pl.Schema, expressions: list[pl.Expr], *, step: str) -> None:

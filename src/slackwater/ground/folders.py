@@ -1,4 +1,4 @@
-"""Folders that users name: on a disk or a mount, the same for the driver and the executors."""
+"""Paths that users give: folders on a disk or a mount are the same for the driver and the executors."""
 
 from __future__ import annotations
 
@@ -13,6 +13,11 @@ from slackwater.secrets import shown_url
 _FILE_URI: Final = re.compile(r"^file:(//(localhost)?)?(?=/)", re.IGNORECASE)
 
 
+def given_path(path: str | os.PathLike[str]) -> Path:
+    """Return a path as the user who gave it means it: `~` is their home, and a `~` that is nobody's stays."""
+    return Path(os.path.expanduser(path))  # noqa: PTH111  pathlib's fails where there is no such user
+
+
 def local_folder(path: str | os.PathLike[str], *, what: str) -> str:
     """Return `path` as an absolute one; `what` says in the error what it was for."""
     if not isinstance(path, str | os.PathLike) or not str(path).strip():
@@ -20,7 +25,7 @@ def local_folder(path: str | os.PathLike[str], *, what: str) -> str:
     folder = without_scheme(str(path))
     if "://" in folder:
         raise refuse("FOLDER_REMOTE", what=what, got=shown_url(folder))
-    return str(Path(folder).absolute())
+    return str(given_path(folder).absolute())
 
 
 def without_scheme(path: str) -> str:

@@ -38,6 +38,7 @@ _COLUMN: Final = 0xA0761D6478BD642F
 _NULL: Final = np.uint64(0x5851F42D4C957F2D)
 _NAN: Final = np.uint64(0x7FF8000000000000)
 _WORD: Final = (1 << 64) - 1
+_SHIFT: Final = "sw:"
 _INLINE: Final = 12
 """Arrow keeps strings of up to 12 bytes inside their 16-byte view, padded with zeros."""
 _SHORT: Final = 256
@@ -54,6 +55,25 @@ def hash_columns(frame: pl.DataFrame, columns: list[str]) -> U64:
     for place, name in enumerate(columns, start=1):
         total += _mixed(_hash_series(frame[name]), _constant(place, _COLUMN))
     return _mixed(total, _END)
+
+
+def hash_wide(frame: pl.DataFrame, columns: list[str]) -> tuple[U64, U64]:
+    """Return 128 stable bits of each row's `columns`, as two hashes that do not collide together.
+
+    The second hashes other words: texts are shifted against the words of the first, and columns have other places.
+    """
+    shifted = frame.select(_shifted(name, frame.schema[name]).alias(name) for name in reversed(columns))
+    return hash_columns(frame, columns), hash_columns(shifted, shifted.columns) ^ _END
+
+
+def _shifted(name: str, dtype: pl.DataType) -> pl.Expr:
+    column = pl.col(name)
+    if dtype == pl.Binary:
+        return pl.lit(_SHIFT.encode()) + column
+    is_number = dtype.is_integer() and dtype not in (pl.Int128, pl.UInt128)
+    if is_number or dtype.is_float() or dtype.is_temporal() or dtype == pl.Boolean:
+        return column  # one word, which is mixed one to one
+    return pl.lit(_SHIFT) + column.cast(pl.String)
 
 
 def hash_expr(*columns: str | pl.Expr) -> pl.Expr:

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import json
+import re
 import types
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import MISSING, fields, is_dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Any, Final, NotRequired, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from slackwater.errors import RunError, fault
 
 Damaged = Callable[[Path, str], RunError]
 """Makes the error for a file, and why it cannot be read."""
 _DAMAGES: Final = (ValueError, KeyError, TypeError, AttributeError, IndexError)
+_NOUNS: Final = {int: "a whole number", float: "a number", bool: "true or false", str: "text", dict: "an object"}
+
+
+class DamageError(ValueError):
+    """What is wrong with a file, in one sentence about it."""
 
 
 def read_stored(path: Path, shape: Any, damaged: Damaged) -> Any:  # noqa: ANN401  the shape says what it is
@@ -23,7 +29,7 @@ def read_stored(path: Path, shape: Any, damaged: Damaged) -> Any:  # noqa: ANN40
     with readable(path, damaged):
         text = path.read_text(encoding="utf-8")
         if not text.strip():
-            raise ValueError("it is empty")
+            raise DamageError("it is empty")
         return shaped(json.loads(text), shape)
 
 
@@ -47,10 +53,10 @@ def shaped(value: Any, shape: Any) -> Any:  # noqa: ANN401  as above
         return _fields(value, shape)
     kind = get_origin(shape) or shape
     if isinstance(value, bool) is not (kind is bool) or not isinstance(value, list if kind is tuple else kind):
-        raise ValueError(f"{json.dumps(value)[:40]} is not of type {kind.__name__}")
+        raise _misplaced(value, _NOUNS.get(kind, "a list"))
     parts = get_args(shape)
     if isinstance(value, dict) and parts:
-        return {name: shaped(each, parts[1]) for name, each in value.items()}
+        return {name: _named(name, each, parts[1]) for name, each in value.items()}
     if isinstance(value, list) and parts:
         return kind(shaped(each, parts[0]) for each in value)
     return value
@@ -58,18 +64,36 @@ def shaped(value: Any, shape: Any) -> Any:  # noqa: ANN401  as above
 
 def _fields(value: Any, shape: Any) -> Any:  # noqa: ANN401  as above
     if not isinstance(value, Mapping):
-        raise TypeError(f"{json.dumps(value)[:40]} is not an object")
+        raise _misplaced(value, "an object")
     hints = _hints(shape)
-    known = {name: shaped(each, hints[name]) if name in hints else each for name, each in value.items()}
+    known = {name: _named(name, each, hints[name]) if name in hints else each for name, each in value.items()}
     if missing := sorted(_required(shape) - {*known}):
-        raise ValueError(f"`{missing[0]}` is missing")
-    return known if is_typeddict(shape) else shape(**known)
+        raise DamageError(f"`{missing[0]}` is missing")
+    if is_typeddict(shape):
+        return known
+    if unknown := sorted({*known} - {*hints}):
+        raise DamageError(f"`{unknown[0]}` does not belong there")
+    return shape(**known)
+
+
+def _named(name: str, value: Any, shape: Any) -> Any:  # noqa: ANN401  as above
+    try:
+        return shaped(value, shape)
+    except DamageError as error:
+        # The innermost name is enough to find the place.
+        raise DamageError(re.sub("^it ", f"`{name}` ", str(error))) from error
+
+
+def _misplaced(value: Any, noun: str) -> DamageError:  # noqa: ANN401  as above
+    return DamageError(f"it has {json.dumps(value)[:40]} where {noun} belongs")
 
 
 @lru_cache
 def _required(shape: Any) -> frozenset[str]:  # noqa: ANN401  as above
     if is_typeddict(shape):
-        return frozenset(shape.__required_keys__)
+        # `__required_keys__` takes an annotation that is still text for a required one.
+        hints = get_type_hints(shape, include_extras=True)
+        return frozenset(name for name, hint in hints.items() if get_origin(hint) is not NotRequired)
     return frozenset(each.name for each in fields(shape) if each.default is MISSING and each.default_factory is MISSING)
 
 
@@ -84,9 +108,11 @@ def _why(error: Exception) -> str:
             return "it is not text"
         case json.JSONDecodeError():
             return f"it is not JSON (line {error.lineno}, column {error.colno})"
+        case DamageError():
+            return str(error)
         case KeyError():
-            return f"{error} is missing"
-    return str(error)
+            return f"`{error.args[0]}` is missing"
+    return "it does not hold what was written there"
 
 
 def damaged(checkpoint: Path) -> Damaged:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from slackwater.errors import fault, refuse
+from slackwater.ground.folders import given_path
 from slackwater.secrets import Secret, shown_url
 
 _MECHANISMS: Final = {
@@ -122,9 +123,9 @@ def tls(
     if key_password is not None and not isinstance(key_password, Secret):
         raise refuse("SECRET_EXPECTED", what="key_password")
     return Tls(
-        ca=None if ca is None else str(ca),
-        certificate=None if certificate is None else str(certificate),
-        key=None if key is None else str(key),
+        ca=None if ca is None else str(given_path(ca)),
+        certificate=None if certificate is None else str(given_path(certificate)),
+        key=None if key is None else str(given_path(key)),
         key_password=key_password,
         verify_host=verify_host,
     )

@@ -14,13 +14,15 @@ import polars as pl
 
 from slackwater.clock.clock import Clock
 from slackwater.clock.step_times import step_time
+from slackwater.front.enrichment import Enrichment
 from slackwater.front.front import Arrivals, placed_errors
-from slackwater.front.rows import RowContext, RowFunctions
-from slackwater.planning.plan import Plan, StepPlan
+from slackwater.front.rows import RowContext, RowFunctions, bury
+from slackwater.lookups.written import Span
+from slackwater.planning.plan import Plan, RowNode, StepPlan
 from slackwater.state.key_groups import labels
 from slackwater.state.packets import OUTPUT, STATS, TICK, Packet, stats, tick
 from slackwater.state.pieces import StepState, Store
-from slackwater.state.step import StepRows
+from slackwater.state.step import Emitted, StepRows
 
 INDEX: Final = "index"
 
@@ -28,12 +30,13 @@ INDEX: Final = "index"
 class Stage:
     """The keyed steps of one stage; made once per task."""
 
-    def __init__(self, plan: Plan, number: int) -> None:
+    def __init__(self, plan: Plan, number: int, enrichment: Enrichment | None = None) -> None:
         self.plan = plan
+        self.enrichment = enrichment
         self.number = number
         self.steps = [step for step in plan.steps if step.stage == number]
         self.operators = {step.name: step.spec.operator() for step in self.steps}
-        self.functions = {step.name: RowFunctions(step.results) for step in self.steps}
+        self.functions = {root.step: RowFunctions(root) for step in self.steps for root in step.roots}
         self.is_last = number == plan.stages - 1
 
     def run(self, key_group: int, packets: Iterable[Packet], store: Store, clock: Clock) -> Iterator[Packet]:
@@ -70,27 +73,40 @@ class Stage:
         for what, number in shown.counts.items():
             arrivals.count(step.name, what, number)
         arrivals.order = f"{step.name}\x00{key_group:06d}"
-        context = RowContext(source=step.name, partition=step.name, now_ms=arrivals.clock.now)
+        context = RowContext(
+            source=step.name, partition=step.name, now_ms=arrivals.clock.now, enrichment=self.enrichment
+        )
         for late in shown.late:
             arrivals.emit_late(step, late, context)
-        if shown.results:
-            results = self._placed(pl.concat(shown.results), step, key_group, arrivals.clock)
-            self.functions[step.name].run(results, context, arrivals.arrive)
+        for failed in shown.failed:
+            bury(failed.rows, step.name, pl.Series([failed.reason]), failed.messages, context)
+        for root, frames in ((step.results, shown.results), *self._sides(step, shown)):
+            if frames:
+                placed = self._placed(pl.concat(frames), step, root, key_group, arrivals.clock)
+                first = arrivals.clock.batch << 32
+                partition = f"{root.step}/{key_group:06d}"
+                context.span = Span(partition=partition, first=first, last=first + placed.height - 1)
+                self.functions[root.step].run(placed, context, arrivals.arrive)
         arrivals.count(step.name, "filtered", context.filtered)
         arrivals.count(step.name, "added", context.added)
         arrivals.count(step.name, "dead", arrivals.bury(context.dead, step.dead_letters))
 
-    def _placed(self, results: pl.DataFrame, step: StepPlan, key_group: int, clock: Clock) -> pl.DataFrame:
-        """Return results with what rows on their way to a next step, or to the dead letters, need."""
-        node = step.results
-        if not (node.feeds or node.children or any(self.plan.trials[name] for name in node.outputs)):
-            return results
-        # A result's place (group, batch, number) breaks ties of time, so it is its own, and the same when the batch
+    @staticmethod
+    def _sides(step: StepPlan, shown: Emitted) -> list[tuple[RowNode, list[pl.DataFrame]]]:
+        return [(root, shown.sides.get(side, [])) for side, root in step.sides.items()]
+
+    def _placed(self, rows: pl.DataFrame, step: StepPlan, root: RowNode, key_group: int, clock: Clock) -> pl.DataFrame:
+        """Return rows with what they need on their way to a next step, or to the dead letters."""
+        if not (root.feeds or root.children or any(self.plan.trials[name] for name in root.outputs)):
+            return rows
+        is_result = root is step.results
+        # A row's place (group, batch, number) breaks ties of time, so it is its own, and the same when the batch
         # is run again; the order as shown is not.
-        results = results.sort(step.spec.result_order, maintain_order=True)
-        return results.with_columns(
-            step.spec.event_time.alias("__ts"),
-            pl.lit(f"{step.name}/{key_group:06d}").alias("__part"),
+        if is_result:
+            rows = rows.sort(step.spec.result_order, maintain_order=True)
+        return rows.with_columns(
+            (step.spec.event_time if is_result else pl.col("event_time").dt.epoch("ms")).alias("__ts"),
+            pl.lit(f"{root.step}/{key_group:06d}").alias("__part"),
             ((clock.batch << 32) + pl.int_range(pl.len(), dtype=pl.Int64)).alias("__off"),
             pl.lit(clock.now, dtype=pl.Int64).alias("__ingested"),
         )
@@ -105,4 +121,8 @@ class Stage:
             for name, state in states.items()
         }
         facts: dict[str, Any] = {"now_ms": arrivals.clock.now, "counts": arrivals.counts, "state": held}
+        facts["skew"] = {name: skew.to_json() for name, skew in arrivals.skew.items()}
+        if self.enrichment is not None:
+            facts["lookups"] = self.enrichment.facts()
+            self.enrichment.stats.clear()
         return stats(facts, f"keyed/{self.number}/{key_group}", (key_group,))

@@ -15,6 +15,7 @@ from slackwater.formats.json import json as json_format
 from slackwater.formats.schemas import SchemaSpec
 from slackwater.ground.durations import Duration
 from slackwater.ground.expressions import as_expr
+from slackwater.ground.folders import given_path
 from slackwater.kafka.connection import Connection, connection
 from slackwater.lateness.measure import Watch, measure_source
 from slackwater.lateness.report import DEFAULT_TARGET, LatenessReport, check_target, make_report
@@ -50,7 +51,7 @@ def measure_log(
     and `target` are as in `measure_plan`.
     """
     check_target(target)
-    [source] = _plan(folder, time=time, schema=schema, format=format, max_ahead=max_ahead).sources
+    [source] = _plan(given_path(folder), time=time, schema=schema, format=format, max_ahead=max_ahead).sources
     measured = replace(measure_source(source, limit=limit, watch=watch), out_of_orderness_ms=None)
     return make_report([measured], target=target)
 

@@ -16,6 +16,7 @@ from slackwater.lateness.remarks import clock_ahead, far_worse, remarks
 
 DEFAULT_TARGET: Final = 0.99
 QUANTILES: Final = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
+"""What the reader takes a label for: the share of the events that are not later."""
 _RUNGS: Final = 8
 _FILE_TIMES: Final = (
     "its files were probably copied without their modification times: copy them again with `cp -p` or `rsync -t`, "
@@ -177,7 +178,7 @@ def _stream_report(stream: MeasuredStream, target: float) -> StreamReport:
     sketches = {name: sketch for name, sketch in stream.sketches.items() if sketch.count}
     whole = LatenessSketch.merged(sketches.values())
     recommended_ms = round_up_ms(whole.covering(target))
-    quantiles = {name: whole.quantile(q) for name, q in QUANTILES.items()}
+    quantiles = {name: whole.covering(share) for name, share in QUANTILES.items()}
     labels: dict[int, list[str]] = {recommended_ms: ["recommended"]}
     if stream.out_of_orderness_ms is not None:
         labels.setdefault(stream.out_of_orderness_ms, []).append("now")
@@ -255,7 +256,7 @@ def _partitions(
         PartitionLateness(
             name=name,
             events=sketch.count,
-            p50_ms=sketch.quantile(0.5),
+            p50_ms=sketch.covering(QUANTILES["p50"]),
             target_ms=sketch.covering(target),
             max_ms=sketch.max_ms,
             is_far_worse=name in worse,

@@ -9,13 +9,17 @@ import polars as pl
 
 from slackwater.clock.batch_stats import BatchStats
 from slackwater.clock.clock import Clock
+from slackwater.front.enrichment import Enrichment
 from slackwater.front.front import Front
 from slackwater.keyed.stage import Stage
+from slackwater.lookups.desk import Desk
+from slackwater.lookups.written import MemoryAnswers
 from slackwater.planning.plan import Plan
 from slackwater.sources.chunk import Chunk
 from slackwater.state.key_groups import labels
 from slackwater.state.packets import Packet, tick
 from slackwater.state.packing import unpack
+from slackwater.tables.snapshots import MemorySnapshots
 
 
 class DictStore:
@@ -52,19 +56,35 @@ class MemoryEngine:
     plan: Plan
     state: dict[tuple[int, int], dict[str, bytes]] = field(default_factory=dict)
     """Blobs by (stage, key group label)."""
+    answers: MemoryAnswers = field(default_factory=MemoryAnswers)
+    """What lookups were answered, which survives a restart as well."""
+    snapshots: MemorySnapshots = field(default_factory=MemorySnapshots)
+    """The versions of tables, which survive a restart as well."""
+    desk: Desk = field(default_factory=Desk)
 
     def run(self, chunks: Mapping[str, Iterable[Chunk]], clock: Clock) -> MemoryBatch:
-        """Run one batch under `clock`, which says the processing time too."""
+        """Run one batch under `clock`, which says the processing time too; if it fails, nothing has changed."""
+        before = {place: dict(blobs) for place, blobs in self.state.items()}
+        try:
+            return self._run(chunks, clock)
+        except BaseException:
+            self.state = before
+            raise
+
+    def _run(self, chunks: Mapping[str, Iterable[Chunk]], clock: Clock) -> MemoryBatch:
         known = labels(self.plan.key_groups)
         packets = [tick(label) for label in known]
         for source in self.plan.sources:
-            front = Front(self.plan, source, clock)
+            front = Front(self.plan, source, clock, self._enrichment(clock))
             for chunk in () if clock.is_over else chunks.get(source.name, ()):
                 packets += front.process(chunk)
             packets += front.finish("0")
         for number in range(self.plan.stages):
-            packets = self._stage(Stage(self.plan, number), packets, clock)
+            packets = self._stage(Stage(self.plan, number, self._enrichment(clock)), packets, clock)
         return self._unpack(packets)
+
+    def _enrichment(self, clock: Clock) -> Enrichment:
+        return Enrichment(clock=clock, answers=self.answers, snapshots=self.snapshots, desk=self.desk)
 
     def _stage(self, stage: Stage, packets: list[Packet], clock: Clock) -> list[Packet]:
         by_group: dict[int, list[Packet]] = {}

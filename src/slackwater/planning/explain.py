@@ -4,19 +4,70 @@ from __future__ import annotations
 
 from slackwater.formats.schemas import shown
 from slackwater.ground.durations import render_ms
-from slackwater.planning.plan import OutputPlan, Plan, RowNode, SourcePlan, StepPlan
+from slackwater.lookups.definition import LookUp
+from slackwater.planning.plan import Feed, Plan, RowNode, SourcePlan
 from slackwater.planning.row_functions import Decode, Map, RowOp, Select, TakeTime, Validate, Where, WithColumns
+from slackwater.tables.definition import JoinTable
 
 
 def explain(plan: Plan) -> str:
     """Return the plan as text: sources, steps with their stable names, outputs, sinks and delivery."""
-    outputs = {output.name: output for output in plan.outputs}
+    text = _Text(plan)
     lines = [f"pipeline {plan.name}   {plan.key_groups} key groups   fingerprint {plan.fingerprint}"]
     for source in plan.sources:
         lines += ["", f"source {source.name}: {source.source}", *_watermark(source)]
-        lines += _tree(source.rows, plan, outputs, indent="  ")
-        lines += _output(outputs[source.dead_letters], "  ", "dead letters")
+        lines += text.tree(source.rows, indent="  ")
+        lines += text.output(source.dead_letters, "  ", "dead letters")
     return "".join(f"{_printable(line)}\n" for line in lines)
+
+
+class _Text:
+    """The lines of a plan; a step that several streams feed is explained where the first of them does."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.explained: set[str] = set()
+
+    def tree(self, node: RowNode, indent: str) -> list[str]:
+        lines = []
+        if node.op is not None:
+            lines.append(f"{indent}└ {node.step}: {_op(node.op)}")
+            indent += "  "
+        for name in node.outputs:
+            kind = self.plan.output_by_name[name].kind
+            lines += self.output(name, indent, "rows" if node.op is not None else kind)
+        for feed in node.feeds:
+            lines += self.step(feed, indent)
+        for child in node.children:
+            lines += self.tree(child, indent)
+        return lines
+
+    def step(self, feed: Feed, indent: str) -> list[str]:
+        step, inner = self.plan.by_name[feed.step], indent + "    "
+        port = f", {feed.port}" if len(step.spec.ports) > 1 else ""
+        if step.name in self.explained:
+            return [f"{indent}└ step {step.name}{port}: see above"]
+        self.explained.add(step.name)
+        lines = [f"{indent}└ step {step.name}{port}   [stage {step.stage}]"]
+        lines += [f"{inner}{label:<9} {text}" for label, text in step.spec.describe()]
+        if delayed := [(name, delay) for name, delay in step.behind_ms.items() if delay]:
+            behind = ", ".join(f"{name} by {render_ms(delay)}" for name, delay in delayed)
+            lines.append(f"{inner}watermark behind {behind}")
+        for root in step.roots:
+            lines += self.tree(root, inner)
+        if step.late is not None:
+            lines += self.output(step.late, inner, "late")
+        if step.dead_letters not in {source.dead_letters for source in self.plan.sources}:
+            lines += self.output(step.dead_letters, inner, "dead letters")
+        return lines
+
+    def output(self, name: str, indent: str, label: str) -> list[str]:
+        lines = []
+        for sink in self.plan.output_by_name[name].sinks:
+            promise = "" if str(sink).startswith("dropped") else f"   {sink.promise}"
+            lines.append(f"{indent}→ {label} {name}: {sink}{promise}")
+            lines += [f"{indent}    chosen: {words}"] if (words := sink.chosen()) else []
+        return lines or [f"{indent}→ {label} {name}: feeds the next step"]
 
 
 def _printable(line: str) -> str:
@@ -39,42 +90,6 @@ def _watermark(source: SourcePlan) -> list[str]:
     return lines
 
 
-def _tree(node: RowNode, plan: Plan, outputs: dict[str, OutputPlan], indent: str) -> list[str]:
-    lines = []
-    if node.op is not None:
-        lines.append(f"{indent}└ {node.step}: {_op(node.op)}")
-        indent += "  "
-    for name in node.outputs:
-        lines += _output(outputs[name], indent, "rows" if node.op is not None else outputs[name].kind)
-    for name, _ in node.feeds:
-        lines += _step(plan.by_name[name], plan, outputs, indent)
-    for child in node.children:
-        lines += _tree(child, plan, outputs, indent)
-    return lines
-
-
-def _step(step: StepPlan, plan: Plan, outputs: dict[str, OutputPlan], indent: str) -> list[str]:
-    inner = indent + "    "
-    lines = [f"{indent}└ step {step.name}   [stage {step.stage}]"]
-    lines += [f"{inner}{label:<9} {text}" for label, text in step.spec.describe()]
-    if step.delay_ms:
-        lines.append(f"{inner}watermark behind the sources by {render_ms(step.delay_ms)}")
-    lines += _tree(step.results, plan, outputs, inner)
-    lines += _output(outputs[step.late], inner, "late")
-    if step.dead_letters not in {source.dead_letters for source in plan.sources}:
-        lines += _output(outputs[step.dead_letters], inner, "dead letters")
-    return lines
-
-
-def _output(output: OutputPlan, indent: str, label: str) -> list[str]:
-    lines = []
-    for sink in output.sinks:
-        promise = "" if str(sink).startswith("dropped") else f"   {sink.promise}"
-        lines.append(f"{indent}→ {label} {output.name}: {sink}{promise}")
-        lines += [f"{indent}    chosen: {words}"] if (words := sink.chosen()) else []
-    return lines or [f"{indent}→ {label} {output.name}: feeds the next step"]
-
-
 def _op(op: RowOp) -> str:
     match op:
         case Decode(format=form):
@@ -83,5 +98,5 @@ def _op(op: RowOp) -> str:
             return op.said or op.clock
         case Map(function=function):
             return getattr(function, "__name__", "function")
-        case Where() | WithColumns() | Select() | Validate():
+        case Where() | WithColumns() | Select() | Validate() | LookUp() | JoinTable():
             return op.said

@@ -12,10 +12,12 @@ import polars as pl
 
 from slackwater.formats.undecoded import Undecoded
 from slackwater.ground.stable_text import stable_text
+from slackwater.lookups.definition import LookUp
 from slackwater.planning.row_functions import RowOp, TakeTime
 from slackwater.sinks.base import Sink, Slot, Trial
 from slackwater.sources.base import Source
 from slackwater.state.step import KeyedStep
+from slackwater.tables.definition import JoinTable
 
 
 class Feed(NamedTuple):
@@ -60,18 +62,27 @@ class StepPlan:
     spec: KeyedStep
     stage: int
     """0 takes rows from sources; 1 takes results of stage 0; …"""
-    sources: tuple[str, ...]
-    """The source streams whose watermarks decide, the smallest of them at each moment."""
-    delay_ms: int
-    """How long after the sources' watermark the steps before this one may still emit."""
+    behind_ms: Mapping[str, int]
+    """For each source stream that rows come from, how long after its watermark the steps between may still emit.
+
+    The step's watermark is the smallest of the streams' watermarks, each less its delay.
+    """
     results: RowNode
-    late: str
+    sides: Mapping[str, RowNode]
+    """The step's other outputs, and what is done to their rows."""
+    late: str | None
+    """The output of late rows; None for a step that takes rows however late they are."""
     dead_letters: str
 
     @property
     def name(self) -> str:
         """The step's stable name."""
         return self.spec.name
+
+    @property
+    def roots(self) -> tuple[RowNode, ...]:
+        """Where rows leave the step: its results, then its other outputs."""
+        return (self.results, *self.sides.values())
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -132,7 +143,8 @@ class Plan:
         """A hash of everything that decides what a batch's rows become."""
         said: list[str] = [self.name, str(self.key_groups), str(sorted(self.layout.items()))]
         said += [step.spec.rules for step in self.steps]
-        for root in (*(source.rows for source in self.sources), *(step.results for step in self.steps)):
+        roots = [source.rows for source in self.sources] + [root for step in self.steps for root in step.roots]
+        for root in roots:
             said += _described(root)
         said += [f"{output} {trial.rule}" for output, trials in self.trials.items() for trial in trials]
         return hashlib.sha256("\n".join(said).encode()).hexdigest()[:16]
@@ -144,6 +156,8 @@ def _described(node: RowNode) -> list[str]:
 
 
 def _op_text(op: RowOp | None) -> str:
+    if isinstance(op, LookUp | JoinTable):
+        return op.rules
     return "" if op is None else f"{stable_text(op)} {[_digest(part) for part in _expressions(vars(op))]}"
 
 

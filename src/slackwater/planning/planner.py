@@ -1,49 +1,61 @@
-"""The planner: checks a pipeline's definitions against each other and resolves them into a plan."""
+"""The planner: checks a pipeline's definitions against each other and resolves them into a plan.
+
+1. `_collect` walks back from every output and finds the sources and steps that lead to it.
+2. `_tree` walks forward from every source, and checks each row function against its input. A step is resolved when
+   the rows of all its ports are known; then what hangs on its results is walked in turn.
+3. What is not read is left out of the decoding, and the outputs are checked (`ends.py`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import get_args
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal, NamedTuple
 
 import polars as pl
 
-from slackwater.aggregates.base import Aggregate
-from slackwater.errors import refuse
+from slackwater.errors import near_miss, refuse
 from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA
-from slackwater.ground.expressions import check_clear, check_column_name, unknown_column
-from slackwater.ground.folders import lies_in
+from slackwater.ground.expressions import unknown_column
+from slackwater.planning.ends import check_ends
+from slackwater.planning.enrichments import check_enrichments
 from slackwater.planning.plan import Feed, OutputPlan, Plan, RowNode, SourcePlan, StepPlan
 from slackwater.planning.pruning import without_unread
 from slackwater.planning.row_functions import RowOp, TakeTime
 from slackwater.planning.row_schemas import schema_after
-from slackwater.sinks.base import EVERYTHING, Change, Delivery, Sink, Slot
+from slackwater.sinks.base import Sink
 from slackwater.sources.base import Source
-from slackwater.streams import Ended, Step, Stream
-from slackwater.triggers import schedule
-from slackwater.windows.spec import ROWS, WindowSpec
+from slackwater.state.step import Port
+from slackwater.streams import Branch, Ended, KeyedStream, Output, Step, Stream, Union, branches
 
-RESERVED_RESULTS = ("window_start", "window_end", "pane", "pane_index", "is_retraction", "watermark")
-_CHANGES: dict[Change, str] = {"append": "new rows", "update": "updates", "retract": "retractions"}
-RESERVED_LATE = ("event_time", "late_by_ms", "watermark", "windows", "step")
+Kind = Literal["rows", "results", "late", "dead_letters"]
 
 
 def plan_pipeline(name: str, outputs: Iterable[Ended], *, key_groups: int) -> Plan:
     """Return the plan of a pipeline, or refuse it with the first thing that cannot be right."""
-    return _Planner().plan(name, outputs, key_groups)
+    plan = _Planner().plan(name, outputs, key_groups)
+    check_enrichments(plan)
+    return plan
+
+
+class _Path(NamedTuple):
+    """A way that rows take from their origin: row functions, then an output or a port of a step."""
+
+    ops: tuple[RowOp, ...]
+    end: str | Feed
 
 
 @dataclass
 class _Origin:
-    """Everything that hangs on one source or one step."""
+    """Everything that hangs on one source, or on one output of a step."""
 
     name: str
-    paths: list[tuple[tuple[RowOp, ...], str, str]] = field(default_factory=list)
-    """(row functions, "output" or "step", its name), in the order they were written."""
+    paths: list[_Path] = field(default_factory=list)
+    """In the order they were written."""
 
-    def add(self, ops: tuple[RowOp, ...], kind: str, name: str) -> None:
-        if (ops, kind, name) not in self.paths:
-            self.paths.append((ops, kind, name))
+    def add(self, ops: tuple[RowOp, ...], end: str | Feed) -> None:
+        if (path := _Path(ops, end)) not in self.paths:
+            self.paths.append(path)
 
 
 class _Planner:
@@ -52,59 +64,88 @@ class _Planner:
         self.steps: dict[str, Step] = {}
         self.origins: dict[str, _Origin] = {}
         self.sinks: dict[str, list[Sink]] = {}
-        self.kinds: dict[str, str] = {}
         self.outputs: dict[str, OutputPlan] = {}
+        self.kinds: dict[str, Kind] = {}
+        self.unions: dict[str, Union] = {}
+        self.awaited: dict[str, int] = {}
+        """Per step, how many branches are still to be walked before the rows of all its ports are known."""
+        self.ports: dict[str, dict[str, Port]] = {}
         self.plans: dict[str, StepPlan] = {}
 
     def plan(self, name: str, outputs: Iterable[Ended], key_groups: int) -> Plan:
         for ended in outputs:
             self._collect(ended)
-        sources = tuple(self._source(stream) for stream in self.sources)
+        sources = [self._source(stream) for stream in self.sources]
+        specs = {step: plan.spec for step, plan in self.plans.items()}
         steps = [self.plans[step] for step in self.steps]
-        self._check_ended(name)
-        return Plan(
+        plan = Plan(
             name=name,
             key_groups=key_groups,
-            sources=sources,
+            sources=tuple(replace(source, rows=without_unread(source.rows, specs)) for source in sources),
             steps=tuple(sorted(steps, key=lambda step: step.stage)),
             outputs=tuple(self.outputs[output] for output in sorted(self.outputs)),
         )
+        for origin in self.origins.values():
+            if not origin.paths:
+                what = "step" if origin.name in self.steps else "stream"
+                raise refuse("RESULTS_UNHANDLED", what=f"{what} `{origin.name}`")
+        check_ends(plan, self.outputs.values())
+        return plan
 
     def _collect(self, ended: Ended) -> None:
         """Find every stream and step that leads to an output."""
         of, kind = ended.output.of, ended.output.kind
-        if kind == "late":
-            assert isinstance(of, Step)
-            name = f"{of.name}.late"
+        name = ended.output.name
+        if isinstance(of, Step):
             self._reach_step(of)
         else:
-            assert isinstance(of, Stream)
             self._reach(of)
-            if kind == "dead_letters":
-                name = f"{of.name}.dead_letters"
-            else:
-                name = of.name if isinstance(of.origin, Step) and not of.ops else self._rows_name(of)
-                self.origins[of.name].add(of.ops, "output", name)
-        self.kinds[name] = (
-            "results" if kind == "rows" and isinstance(of, Stream) and isinstance(of.origin, Step) else kind
-        )
+            if kind == "rows":
+                name = self._rows_name(of)
+        self._keep(name, ended)
+
+    def _keep(self, name: str, ended: Ended) -> None:
+        of, kind = ended.output.of, ended.output.kind
+        if kind == "rows" and isinstance(of, Stream):
+            found = branches(of)
+            for branch in found:
+                self.origins[branch.name].add(branch.ops, name)
+            shows = any(isinstance(branch.origin, Step) and not branch.side for branch in found)
+            self.kinds[name] = "results" if shows else "rows"
+        else:
+            self.kinds[name] = kind
         self.sinks.setdefault(name, []).append(ended.sink)
 
     def _rows_name(self, stream: Stream) -> str:
-        for ops, kind, name in self.origins[stream.name].paths:
-            if kind == "output" and ops == stream.ops:
-                return name
-        number = sum(kind == "output" and bool(ops) for ops, kind, _ in self.origins[stream.name].paths)
+        if isinstance(stream.origin, Step) and not stream.ops:
+            return stream.name
+        first, *_ = branches(stream)
+        taken = [path for path in self.origins[first.name].paths if isinstance(path.end, str)]
+        for path in taken:
+            if path.ops == first.ops and self._is_rows_of(path.end, stream):
+                return str(path.end)
+        number = sum(self._is_rows_of(path.end, stream) for path in taken)
         return f"{stream.name}.rows" + (f"-{number + 1}" if number else "")
 
+    @staticmethod
+    def _is_rows_of(output: str | Feed, stream: Stream) -> bool:
+        return isinstance(output, str) and output.startswith(f"{stream.name}.rows")
+
     def _reach(self, stream: Stream) -> None:
-        self.origins.setdefault(stream.name, _Origin(name=stream.name))
+        if isinstance(stream.origin, Union):
+            known = self.unions.setdefault(stream.name, stream.origin)
+            if known is not stream.origin or stream.name in self.origins:
+                raise refuse("STREAM_NAME_TWICE", name=stream.name)
+            for each in stream.origin.streams:
+                self._reach(each)
+            return
         if isinstance(stream.origin, Step):
             self._reach_step(stream.origin)
+            self.origins.setdefault(stream.name, _Origin(name=stream.name))
             return
-        known = self.sources.setdefault(stream.name, stream.origin)
-        if known is not stream.origin:
+        if self.sources.setdefault(stream.name, stream.origin) is not stream.origin or stream.name in self.unions:
             raise refuse("STREAM_NAME_TWICE", name=stream.name)
+        self.origins.setdefault(stream.name, _Origin(name=stream.name))
 
     def _reach_step(self, step: Step) -> None:
         known = self.steps.get(step.name)
@@ -114,218 +155,156 @@ class _Planner:
             raise refuse("STEP_NAME_TWICE", name=step.name)
         self.steps[step.name] = step
         self.origins.setdefault(step.name, _Origin(name=step.name))
-        before = step.windowed.keyed.stream
-        self._reach(before)
-        self.origins[before.name].add(before.ops, "step", step.name)
+        self.ports[step.name] = {}
+        self.awaited[step.name] = 0
+        for port, keyed in step.inputs.items():
+            self._reach(keyed.stream)
+            for branch in branches(keyed.stream):
+                self.origins[branch.name].add(branch.ops, Feed(step.name, port))
+                self.awaited[step.name] += 1
 
     def _source(self, name: str) -> SourcePlan:
-        source = self.sources[name]
-        times = {id(op): op for ops, _, _ in self.origins[name].paths for op in ops if isinstance(op, TakeTime)}
+        source, paths = self.sources[name], self.origins[name].paths
+        times = {id(op): op for path in paths for op in path.ops if isinstance(op, TakeTime)}
         if len(times) > 1:
             raise refuse("EVENT_TIME_TWICE", stream=name)
         root = RowNode(op=None, step=name, schema=source.schema or source.metadata)
-        rows = self._tree(root, self.origins[name].paths, is_bytes=source.schema is None, has_time=False)
-        rows = without_unread(rows, {step: plan.spec for step, plan in self.plans.items()})
-        dead = f"{name}.dead_letters"
-        self._output(dead, DEAD_LETTER_SCHEMA)
+        rows = self._tree(root, paths, is_bytes=source.schema is None, has_time=False)
+        dead = Output(of=Stream(name=name, origin=source), kind="dead_letters").name
+        self._output(dead, DEAD_LETTER_SCHEMA, "dead_letters")
         [time] = times.values() or [None]
         return SourcePlan(name=name, source=source, time=time, rows=rows, dead_letters=dead)
 
     def _tree(
-        self, node: RowNode, paths: Iterable[tuple[tuple[RowOp, ...], str, str]], *, is_bytes: bool, has_time: bool
+        self, node: RowNode, paths: Iterable[_Path], *, is_bytes: bool, has_time: bool, stream: str = ""
     ) -> RowNode:
-        """Return `node` with everything that hangs on it, each row function checked against its input."""
-        outputs, feeds, below = [], [], {}  # type: ignore[var-annotated]  # seen from what is added
-        for ops, kind, name in paths:
+        """Return `node` with everything that hangs on it, each row function checked against its input.
+
+        `stream` is what functions without a name of their own are called by; at first the node's own name.
+        """
+        stream = stream or node.step
+        outputs: list[str] = []
+        feeds: list[Feed] = []
+        below: dict[int, tuple[RowOp, list[_Path]]] = {}
+        for ops, end in paths:
             if ops:
-                below.setdefault(id(ops[0]), (ops[0], []))[1].append((ops[1:], kind, name))
+                below.setdefault(id(ops[0]), (ops[0], []))[1].append(_Path(ops[1:], end))
                 continue
             if is_bytes:
                 raise refuse("DECODE_MISSING", stream=node.step)
-            if kind == "output":
-                outputs.append(name)
-                self._output(name, node.schema)
+            if isinstance(end, str):
+                outputs.append(end)
+                self._output(end, node.schema, self.kinds[end])
             else:
-                feeds.append(Feed(name, ROWS))
+                feeds.append(end)
                 if not has_time:
-                    raise refuse("EVENT_TIME_MISSING", step=name, stream=node.step.split(".")[0])
-                self._specify(name, node.schema)
+                    raise refuse("EVENT_TIME_MISSING", step=end.step, stream=node.step.split(".")[0])
+                self._arrive(end, node.schema)
         children = []
         for op, rest in below.values():
-            stream = node.step if node.op is None else node.step.rsplit(".", 1)[0]
-            step = f"{stream}.{op.label}"
+            step = getattr(op, "name", None) or f"{stream}.{op.label}"
             schema = schema_after(op, node.schema, step=step, is_bytes=is_bytes, has_time=has_time)
             child = RowNode(op=op, step=step, schema=schema)
             still_bytes = is_bytes and op.label != "decode"
-            children.append(
-                self._tree(child, rest, is_bytes=still_bytes, has_time=has_time or isinstance(op, TakeTime))
-            )
-        return RowNode(
-            op=node.op,
-            step=node.step,
-            schema=node.schema,
-            children=tuple(children),
-            outputs=tuple(outputs),
-            feeds=tuple(feeds),
-        )
+            timed = has_time or isinstance(op, TakeTime)
+            children.append(self._tree(child, rest, is_bytes=still_bytes, has_time=timed, stream=stream))
+        return replace(node, children=tuple(children), outputs=tuple(outputs), feeds=tuple(feeds))
 
-    def _specify(self, name: str, schema: pl.Schema) -> None:
+    def _arrive(self, feed: Feed, schema: pl.Schema) -> None:
+        """Note the rows that arrive at a port; resolve its step when they are known for all of them."""
+        step = self.steps[feed.step]
+        keyed = step.inputs[feed.port]
+        known = self.ports[step.name].setdefault(feed.port, Port(schema=schema, keys=keyed.keys))
+        if dict(known.schema) != dict(schema):
+            raise _unequal(f"step `{step.name}`", known.schema, schema)
+        _check_keys(step.name, keyed, schema)
+        self.awaited[step.name] -= 1
+        if self.awaited[step.name] == 0:
+            self._resolve(step)
+
+    def _resolve(self, step: Step) -> None:
         """Check a keyed step against the rows it gets, then everything that hangs on its results."""
-        step = self.steps[name]
-        windowed = step.windowed
-        _check_columns(step, schema)
-        spec = WindowSpec(
-            name=name,
-            keys=windowed.keyed.keys,
-            row_schema=schema,
-            window=windowed.window,
-            lateness_ms=windowed.lateness_ms,
-            schedule=schedule(windowed.trigger),
-            accumulation=windowed.accumulation,
-            aggregates=dict(step.aggregates),
-            semantics=windowed.semantics,
-        )
-        if not spec.window.has_end and spec.lateness_ms:
-            raise refuse("GLOBAL_LATENESS", step=name)
-        results = spec.result_types  # types of all aggregates are checked here
-        before = windowed.keyed.stream.origin
-        sources: tuple[str, ...] = (windowed.keyed.stream.name,)
-        stage, delay = 0, 0
-        if isinstance(before, Step):
-            upstream = self._upstream(before.name, name)
-            stage, sources = upstream.stage + 1, upstream.sources
-            delay = upstream.delay_ms + upstream.spec.emission_delay_ms
-        root = RowNode(op=None, step=name, schema=results)
-        late = f"{name}.late"
-        self._output(late, spec.late_types)
+        name = step.name
+        ports = {port: replace(self.ports[name][port], own=self._own(keyed)) for port, keyed in step.inputs.items()}
+        spec = step.definition.resolve(name, ports)
+        stage, behind_ms = 0, dict[str, int]()
+        for branch in (branch for keyed in step.inputs.values() for branch in branches(keyed.stream)):
+            before, delays_ms = self._before(branch, name)
+            stage = max(stage, before + 1)
+            for source, delay_ms in delays_ms.items():
+                behind_ms[source] = max(behind_ms.get(source, 0), delay_ms)
+        late = None if spec.late_types is None else Output(of=step, kind="late").name
+        if late is not None and spec.late_types is not None:
+            self._output(late, spec.late_types, "late")
+        elif Output(of=step, kind="late").name in self.sinks:
+            raise refuse("LATE_NEVER", step=name)
+        root = RowNode(op=None, step=name, schema=spec.result_types)
+        plan = StepPlan(spec=spec, stage=stage, behind_ms=behind_ms, results=root, sides={}, late=late, dead_letters="")
         # Chained steps look their upstream up, so it must stand here before its results are walked.
-        self.plans[name] = StepPlan(
-            spec=spec, stage=stage, sources=sources, delay_ms=delay, results=root, late=late, dead_letters=""
-        )
-        paths = self.origins[name].paths
-        tree = self._tree(root, paths, is_bytes=False, has_time=True)
-        dead = f"{name}.dead_letters"
-        if dead in self.sinks or any(ops for ops, _, _ in paths):
-            self._output(dead, DEAD_LETTER_SCHEMA)
-        else:  # what a next step cannot evaluate or a sink cannot write, and nobody asked for apart
-            dead = f"{sources[0]}.dead_letters"
-        self.plans[name] = StepPlan(
-            spec=spec, stage=stage, sources=sources, delay_ms=delay, results=tree, late=late, dead_letters=dead
-        )
+        self.plans[name] = plan
+        results = self._tree(root, self.origins[name].paths, is_bytes=False, has_time=True)
+        sides = {side: self._side(name, side, schema) for side, schema in spec.sides.items()}
+        self._check_sides(name, spec.sides)
+        self.plans[name] = replace(plan, results=results, sides=sides, dead_letters=self._dead_letters(plan))
 
-    def _upstream(self, before: str, step: str) -> StepPlan:
-        upstream = self.plans[before]
-        upstream.spec.check_next(step)
-        return upstream
+    def _own(self, keyed: KeyedStream) -> frozenset[str]:
+        """Return the columns that every step before has added to its rows of itself."""
+        before = [branch.origin for branch in branches(keyed.stream)]
+        own = [self.plans[each.name].spec.own_columns if isinstance(each, Step) else frozenset() for each in before]
+        return frozenset.intersection(*own)
 
-    def _output(self, name: str, schema: pl.Schema) -> None:
-        kind = self.kinds.get(name, "late" if name.endswith(".late") else "dead_letters")
+    def _before(self, branch: Branch, step: str) -> tuple[int, Mapping[str, int]]:
+        """Return the stage of what is before `step` on a branch, and how far behind its sources it emits."""
+        if not isinstance(branch.origin, Step):
+            return -1, {branch.name: 0}
+        upstream = self.plans[branch.origin.name]
+        if not branch.side:
+            upstream.spec.check_next(step)
+        delay_ms = upstream.spec.emission_delay_ms
+        return upstream.stage, {source: behind_ms + delay_ms for source, behind_ms in upstream.behind_ms.items()}
+
+    def _side(self, step: str, side: str, schema: pl.Schema) -> RowNode:
+        name = f"{step}.{side}"
+        if name not in self.origins:
+            raise refuse("SIDE_UNHANDLED", step=step, side=side)
+        root = RowNode(op=None, step=name, schema=schema)
+        return self._tree(root, self.origins[name].paths, is_bytes=False, has_time=True)
+
+    def _check_sides(self, step: str, known: Mapping[str, pl.Schema]) -> None:
+        """Refuse outputs that were asked of a step and that it does not have."""
+        for stream in self.origins:
+            side = stream.removeprefix(f"{step}.")
+            if side != stream and stream not in self.sources and stream not in self.steps and side not in known:
+                raise refuse("SIDE_UNKNOWN", step=step, side=side, hint=near_miss(side, known))
+
+    def _dead_letters(self, step: StepPlan) -> str:
+        """Return the output of a step's dead letters: its own if there is work on its rows, else its source's."""
+        own = f"{step.name}.dead_letters"
+        names = [step.name, *(f"{step.name}.{side}" for side in step.spec.sides)]
+        if own in self.sinks or any(path.ops for name in names for path in self.origins[name].paths):
+            self._output(own, DEAD_LETTER_SCHEMA, "dead_letters")
+            return own
+        return f"{next(iter(step.behind_ms))}.dead_letters"
+
+    def _output(self, name: str, schema: pl.Schema, kind: Kind) -> None:
         sinks = tuple(self.sinks.get(name, ()))
-        self.outputs[name] = OutputPlan(name=name, kind=kind, schema=schema, sinks=sinks)  # type: ignore[arg-type]  # one of the kinds
-
-    def _check_ended(self, pipeline: str) -> None:
-        """Refuse outputs that go nowhere, streams that a sink cannot take, and outputs that would mix."""
-        self._check_used()
-        for output in self.outputs.values():
-            owner = output.name.rsplit(".", 1)[0]
-            if not output.sinks and output.kind == "late":
-                raise refuse("LATE_UNHANDLED", step=owner)
-            if not output.sinks and output.kind == "dead_letters":
-                raise refuse("DEAD_LETTERS_UNHANDLED", stream=owner)
-            identity = self._check_takes(output) if output.kind == "results" else ()
-            slot = Slot(pipeline=pipeline, output=output.name, schema=output.schema)
-            for number, sink in enumerate(output.sinks):
-                _check_promise(sink, output.name)
-                sink.check(slot, identity)
-                others = output.sinks[:number]
-                if sink.uses_marks and str(sink) in map(str, others):
-                    raise refuse("SINK_TWICE", sink=sink, output=output.name)
-        self._check_places()
-
-    def _check_places(self) -> None:
-        """Refuse outputs that would be written into one place, into one another, or into what is read."""
-        read = [(source.place, f"stream `{name}`") for name, source in self.sources.items()]
-        taken: list[tuple[str, str]] = [(place, whose) for place, whose in read if place is not None]
-        for output in self.outputs.values():
-            for place in (sink.place for sink in output.sinks if sink.place is not None):
-                mine = (place, f"output `{output.name}`")
-                for other in taken:
-                    _check_apart(mine, other)
-                taken.append(mine)
-
-    def _check_used(self) -> None:
-        """Refuse a stream or a step whose rows reach neither a sink nor another step."""
-        for origin in self.origins.values():
-            if not origin.paths:
-                what = "step" if origin.name in self.steps else "stream"
-                raise refuse("RESULTS_UNHANDLED", what=f"{what} `{origin.name}`")
-
-    def _check_takes(self, output: OutputPlan) -> tuple[str, ...]:
-        """Refuse results that a sink cannot take; return the columns they are keyed by."""
-        [owner] = [step for step in self.plans.values() if output.name in _outputs_below(step.results)]
-        spec, need = owner.spec, owner.spec.emits
-        for sink in output.sinks:
-            if need not in sink.takes:
-                takes = " and ".join(_CHANGES[change] for change in _CHANGES if change in sink.takes)
-                how = f" ({sink.for_retractions})" if need == "retract" and sink.for_retractions else ""
-                facts = {"output": output.name, "sink": sink, "need": _CHANGES[need], "takes": takes, "how": how}
-                raise refuse("SINK_CANNOT_TAKE", **facts)
-            if sink.replaced_by:
-                key = ", ".join(sink.replaced_by)
-                spec.check_replaces(sink.replaced_by, output=output.name, sink=sink, key=key)
-        return spec.keys
+        known = self.outputs.setdefault(name, OutputPlan(name=name, kind=kind, schema=schema, sinks=sinks))
+        if dict(known.schema) != dict(schema):
+            raise _unequal(f"output `{name}`", known.schema, schema)
 
 
-def _check_apart(mine: tuple[str, str], other: tuple[str, str]) -> None:
-    """Refuse two places, each with what it is of, that are one or of which one holds the other."""
-    is_inside, is_around = lies_in(mine[0], other[0]), lies_in(other[0], mine[0])
-    if is_inside and is_around and other[1].startswith("output "):
-        first, second = (whose.removeprefix("output ") for _, whose in (other, mine))
-        raise refuse("SINK_SHARED", place=mine[0], first=first, second=second)
-    if is_inside or is_around:
-        (inner, who), (outer, whose) = (mine, other) if is_inside else (other, mine)
-        how = "is the same folder as" if is_inside and is_around else "is inside"
-        raise refuse("FOLDERS_NESTED", inner=inner, who=who, how=how, outer=outer, other=whose)
+def _unequal(place: str, first: pl.Schema, other: pl.Schema) -> Exception:
+    lacking = [f"{name} {dtype}" for name, dtype in first.items() if other.get(name) != dtype]
+    strange = [f"{name} {dtype}" for name, dtype in other.items() if first.get(name) != dtype]
+    return refuse(
+        "UNION_COLUMNS", place=place, first=", ".join(lacking) or "nothing", other=", ".join(strange) or "nothing"
+    )
 
 
-def _check_promise(sink: Sink, output: str) -> None:
-    """Refuse a sink whose class promises, or takes, what there is not."""
-    if sink.delivery not in get_args(Delivery):
-        raise refuse("SINK_PROMISE", sink=sink, output=output, what="delivery", got=repr(sink.delivery))
-    if unknown := sorted(map(repr, set(sink.takes) - EVERYTHING)):
-        raise refuse("SINK_PROMISE", sink=sink, output=output, what="takes", got=", ".join(unknown))
-
-
-def _check_columns(step: Step, schema: pl.Schema) -> None:
-    """Refuse a keyed step whose keys, gap or aggregates do not fit the rows it gets."""
-    name, keyed, window = step.name, step.windowed.keyed, step.windowed.window
+def _check_keys(step: str, keyed: KeyedStream, schema: pl.Schema) -> None:
+    """Refuse keys that the rows do not have, or that are no plain values."""
     for key in keyed.keys:
         if key not in schema:
-            raise unknown_column(key, schema, step=name)
-        if schema[key].is_nested() or key in RESERVED_RESULTS:
-            raise refuse("KEY_TYPE", step=name, key=key, dtype=schema[key])
-    for column in schema:
-        # Results carry the watermark that made them; as late rows they show the one that judged them.
-        is_own = column == "watermark" and isinstance(keyed.stream.origin, Step)
-        if column in RESERVED_LATE and not is_own:
-            raise refuse("LATE_COLUMN_TAKEN", step=name, column=column)
-    window.check(schema, step=name)
-    for alias, aggregate in step.aggregates.items():
-        _check_aggregate(step, alias, aggregate, schema)
-
-
-def _check_aggregate(step: Step, alias: str, aggregate: Aggregate, schema: pl.Schema) -> None:
-    check_column_name(alias, place=f" in step `{step.name}`")
-    if alias.startswith("__"):
-        raise refuse("RESERVED_COLUMN", name=alias)
-    if alias in RESERVED_RESULTS or alias in step.windowed.keyed.keys:
-        raise refuse("AGGREGATE_NAME_TAKEN", step=step.name, alias=alias)
-    check_clear(schema, aggregate.inputs(), step=f"{step.name}, aggregate {alias}")
-    for expression in aggregate.inputs():
-        for column in expression.meta.root_names():
-            if column and column not in schema:  # the empty name is an element of a list
-                raise unknown_column(column, schema, step=f"{step.name}, aggregate `{alias}`")
-
-
-def _outputs_below(node: RowNode) -> list[str]:
-    return [*node.outputs, *(name for child in node.children for name in _outputs_below(child))]
+            raise unknown_column(key, schema, step=step)
+        if schema[key].is_nested():
+            raise refuse("KEY_TYPE", step=step, key=key, dtype=schema[key])

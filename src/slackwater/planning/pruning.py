@@ -8,9 +8,11 @@ from dataclasses import replace
 import polars as pl
 
 from slackwater.formats.undecoded import Undecoded
+from slackwater.lookups.definition import LookUp
 from slackwater.planning.plan import RowNode
 from slackwater.planning.row_functions import Decode, Map, RowOp, Select, TakeTime, Validate, Where, WithColumns
 from slackwater.state.step import KeyedStep
+from slackwater.tables.definition import JoinTable
 
 
 def without_unread(node: RowNode, specs: Mapping[str, KeyedStep]) -> RowNode:
@@ -51,7 +53,7 @@ def _read_by_step(step: KeyedStep, port: str) -> set[str]:
     return {*taken.keys, *_roots(step.reads(port), taken.schema)}
 
 
-def _read_by(op: RowOp, schema: pl.Schema) -> set[str]:
+def _read_by(op: RowOp, schema: pl.Schema) -> set[str]:  # noqa: PLR0911  one answer per kind of row function
     match op:
         case TakeTime(expression=expression):
             return _roots([] if expression is None else [expression], schema)
@@ -62,6 +64,10 @@ def _read_by(op: RowOp, schema: pl.Schema) -> set[str]:
             return _roots(expressions, schema) | {name for name in made if name is not None}
         case Validate(rules=rules):
             return _roots([rule.predicate for rule in rules], schema)
+        case LookUp(key=key):
+            return {key}
+        case JoinTable(left=keys):
+            return set(keys)
         case Map() | Decode():
             return set(schema)
 

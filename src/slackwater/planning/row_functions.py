@@ -10,6 +10,8 @@ import polars as pl
 from polars.exceptions import PolarsError
 
 from slackwater.formats.base import Format
+from slackwater.lookups.definition import LookUp
+from slackwater.tables.definition import JoinTable
 
 FrameFunction = Callable[[pl.DataFrame], pl.DataFrame]
 
@@ -122,4 +124,4 @@ class Validate:
         return ", ".join(f"{rule.name}: {rule.said}" for rule in self.rules)
 
 
-RowOp = Decode | TakeTime | Where | WithColumns | Select | Map | Validate
+RowOp = Decode | TakeTime | Where | WithColumns | Select | Map | Validate | LookUp | JoinTable

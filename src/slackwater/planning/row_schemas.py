@@ -6,6 +6,7 @@ import polars as pl
 
 from slackwater.errors import DefinitionError, cause_of, refuse
 from slackwater.ground.expressions import check_column_name, check_predicate, one_type, result_schema
+from slackwater.lookups.definition import LookUp
 from slackwater.planning.row_functions import (
     Decode,
     Map,
@@ -17,6 +18,7 @@ from slackwater.planning.row_functions import (
     Where,
     WithColumns,
 )
+from slackwater.tables.definition import JoinTable
 
 HIDDEN = pl.Schema({"__ts": pl.Int64(), "__part": pl.String(), "__off": pl.Int64(), "__ingested": pl.Int64()})
 """Columns that travel with every row: its time, its source partition, its place in it, and when it came."""
@@ -57,6 +59,8 @@ def schema_after(  # noqa: C901, PLR0911, PLR0912  one answer per kind of row fu
             return _named(result_schema(schema, list(expressions), step=step), step)
         case Map():
             return _named(_mapped(op, schema, step), step)
+        case LookUp() | JoinTable():
+            return _named(op.schema_after(schema, step), step)
 
 
 def _check_time(op: TakeTime, schema: pl.Schema, step: str) -> None:

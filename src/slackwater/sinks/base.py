@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final, Literal
 import polars as pl
 
 from slackwater.ground.durations import render_ms
-from slackwater.ground.stored import shaped
+from slackwater.ground.stored import DamageError, shaped
 
 Change = Literal["append", "update", "retract"]
 Delivery = Literal["exactly_once", "at_least_once", "at_most_once"]
@@ -31,7 +31,7 @@ class Unavailable(Exception):  # noqa: N818  what a sink says, not what the job 
     """
 
 
-class DamagedMarkError(ValueError):
+class DamagedMarkError(DamageError):
     """A mark that a sink has kept is not as it was written."""
 
 

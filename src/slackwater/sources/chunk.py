@@ -33,6 +33,13 @@ class Chunk:
     offsets: pl.Series | None = None
     """The place of each record, if they do not simply follow `first_offset`."""
 
+    @property
+    def last_offset(self) -> int:
+        """The place of the last record, or of the one before the first if there are none."""
+        if self.offsets is None or not len(self.offsets):
+            return self.first_offset + self.frame.height - 1
+        return int(self.offsets.max())  # type: ignore[arg-type]  # whole numbers: Polars says any
+
     def placed(self) -> pl.DataFrame:
         """Return the frame with each row's partition, place and ingestion time, which travel with it."""
         stop = self.first_offset + self.frame.height

@@ -16,6 +16,8 @@ from slackwater.planning.plan import Plan
 
 _ENOUGH_ROWS: Final = 10_000
 _TARGET: Final = 0.99
+_HOT: Final = 0.2
+"""The share of a batch's rows from which on a key is hot."""
 _SHOWN: Final = 5
 
 
@@ -29,6 +31,10 @@ class BarrenPartitionWarning(SlackwaterWarning):
 
 class SchemaWarning(SlackwaterWarning):
     """Records of a stream were written with a schema that cannot be read as the stream's."""
+
+
+class HotKeyWarning(SlackwaterWarning):
+    """One key has so many rows that its key group holds up the batch."""
 
 
 def report_schemas(stats: BatchStats, reported: set[str]) -> None:
@@ -56,6 +62,16 @@ def report_barren(plan: Plan, clock: Clock, reported: set[str]) -> None:
             partitions = ", ".join(f"`{name}`" for name in fresh[:_SHOWN]) + (", …" if len(fresh) > _SHOWN else "")
             words = render("PARTITION_UNUSABLE", **facts, partitions=partitions)
             warnings.warn(f"[PARTITION_UNUSABLE] {words}", BarrenPartitionWarning, stacklevel=2)
+
+
+def report_skew(stats: BatchStats, reported: set[str]) -> None:
+    """Warn, once per step, when one key has more than a fifth of a batch's rows."""
+    for step, skew in stats.skew.items():
+        key, share = skew.largest
+        if skew.rows >= _ENOUGH_ROWS and share > _HOT and f"skew {step}" not in reported:
+            reported.add(f"skew {step}")
+            words = render("HOT_KEY", step=step, key=key, share=f"{share:.0%}", rows=f"{skew.rows:,}")
+            warnings.warn(f"[HOT_KEY] {words}", HotKeyWarning, stacklevel=2)
 
 
 def report_short_slack(

@@ -5,7 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TypedDict
 from urllib.parse import unquote, urlsplit
+
+from slackwater.ground.stored import DamageError, shaped
+
+
+class _LogOffset(TypedDict):
+    logOffset: int
+
+
+class _Listed(TypedDict):
+    path: str
+    timestamp: int
+    batchId: int
 
 
 def listed_files(folder: Path, before: Sequence[str], after: Sequence[str], number: int) -> Iterator[tuple[str, int]]:
@@ -17,7 +30,7 @@ def listed_files(folder: Path, before: Sequence[str], after: Sequence[str], numb
         found = []
         # From the end: a compaction has every file there ever was, entry by entry.
         for line in reversed(_lines(folder, entry)):
-            facts = json.loads(line)
+            facts = shaped(json.loads(line), _Listed)
             if facts["batchId"] < entry:
                 break
             if facts["batchId"] == entry:
@@ -36,7 +49,12 @@ def newest_files(folder: Path) -> list[str]:
 
 def entry_of(offsets: Sequence[str], number: int) -> int:
     """Return up to which entry of its log a source has come; -1 if it has not begun."""
-    return -1 if offsets[number] == "-" else int(json.loads(offsets[number])["logOffset"])
+    if number >= len(offsets):
+        raise DamageError(f"it ends before the line of source {number + 1}")
+    if offsets[number] == "-":
+        return -1
+    found: _LogOffset = shaped(json.loads(offsets[number]), _LogOffset)
+    return found["logOffset"]
 
 
 def _lines(folder: Path, entry: int) -> list[str]:

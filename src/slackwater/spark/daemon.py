@@ -6,12 +6,30 @@ Polars and DuckDB begin theirs when first used, after the fork.
 
 import gc
 import os
+from contextlib import suppress
+from importlib import import_module
 
 from pyspark import daemon
 
-import slackwater.spark.worker  # noqa: F401  loaded for the workers to come
+LOADED = (
+    "slackwater.spark.worker",
+    "slackwater.windows",
+    "slackwater.aggregates",
+    "slackwater.triggers",
+    "pyspark.worker",
+    # What PySpark loads inside of its functions, when a task calls them.
+    "pyspark.sql.pandas.serializers",
+    "pyspark.sql.streaming.proto.StateMessage_pb2",
+    "pyspark.sql.streaming.stateful_processor_util",
+    "pyspark.testing.utils",
+    "pyarrow.pandas_compat",
+)
+"""What workers find loaded."""
 
 if __name__ == "__main__":
+    for name in LOADED:
+        with suppress(ImportError):  # whoever needs it says so
+            import_module(name)
     # Spark collects garbage after every task; what was loaded before the fork is none, and is most of what there is.
     os.register_at_fork(after_in_child=gc.freeze)
     daemon.manager()

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-
-from pyspark import SparkContext
+from typing import TYPE_CHECKING
 
 from slackwater.errors import fault
+from slackwater.planning.enrichments import lookups
 from slackwater.planning.plan import Plan
 from slackwater.sources.log.definition import LogSource
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
 
 
 def check_folders(plan: Plan, checkpoint: Path, context: SparkContext) -> None:
@@ -18,6 +22,8 @@ def check_folders(plan: Plan, checkpoint: Path, context: SparkContext) -> None:
         return
     if not seen_by_all(context, str(checkpoint)):
         raise fault("CHECKPOINT_UNSHARED", path=checkpoint)
+    if lookups(plan) and not seen_by_all(context, str(checkpoint), writable=True):
+        raise fault("CHECKPOINT_READ_ONLY", path=checkpoint)
     for stream, path in _logs(plan).items():
         if not seen_by_all(context, path):
             raise fault("LOG_FOLDER_UNSHARED", path=path, stream=stream)
@@ -34,7 +40,9 @@ def _logs(plan: Plan) -> dict[str, str]:
     return {source.name: source.source.path for source in plan.sources if isinstance(source.source, LogSource)}
 
 
-def seen_by_all(context: SparkContext, path: str) -> bool:
-    """Return whether every executor that is there by now sees the folder `path`."""
+def seen_by_all(context: SparkContext, path: str, *, writable: bool = False) -> bool:
+    """Return whether every executor that is there by now sees the folder `path`, or may write to it."""
     slots = 2 * max(1, context.defaultParallelism)
-    return all(context.parallelize(range(slots), slots).map(lambda _: Path(path).is_dir()).collect())
+    needed = os.W_OK | os.X_OK if writable else os.F_OK
+    looks = context.parallelize(range(slots), slots).map(lambda _: Path(path).is_dir() and os.access(path, needed))
+    return all(looks.collect())

@@ -14,7 +14,7 @@ from slackwater.planning.plan import Plan
 from slackwater.sources.kafka.definition import KafkaSource
 from slackwater.sources.kafka.watch import KafkaWatch, processed_offsets
 from slackwater.sources.log.definition import LogSource
-from slackwater.sources.log.listing import list_folder
+from slackwater.sources.log.listing import LogFile, list_folder
 from slackwater.spark.backlog import Unread, unread
 from slackwater.spark.log_intake import LogIntake
 
@@ -62,9 +62,25 @@ class Intake:
         return None
 
     def publish(self, *, all_of_it: bool = False) -> None:
-        """List what is new in the logs: for the next batch, or all that a bounded run will read."""
+        """List what is new in the logs: for the next batch, or all that a bounded run will read.
+
+        Where all sources are logs, one more batch follows: for the final watermark, which else needs another query.
+        """
         for log in self.logs.values():
             log.publish(all_of_it=all_of_it)
+        if all_of_it and len(self.logs) == len(self.plan.sources):
+            most = max(log.waiting for log in self.logs.values())
+            # The batch that Spark begins with may have nothing else, and its clock is not the final one.
+            if most or self.checkpoint.is_amid_batch():
+                for log in self.logs.values():
+                    if log.waiting == most:
+                        log.publish_end()
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether everything is read that a bounded run will read, and one more batch of its query follows."""
+        waiting = [log for log in self.logs.values() if log.waiting]
+        return bool(waiting) and all(log.is_at_end for log in waiting)
 
     def take(self, batch: int) -> None:
         """Note what a batch that Spark has begun reads of the logs."""
@@ -103,14 +119,20 @@ class Intake:
             return {source.name: processed_offsets(line) for source, line in lines if source.name in self.watches}
 
 
-def check_intake(plan: Plan, checkpoint: Checkpoint | None) -> None:
-    """Refuse logs that cannot be read, or not on from where `checkpoint` has come to; needs no Spark."""
+def check_intake(plan: Plan, checkpoint: Checkpoint | None) -> int | None:
+    """Refuse logs that cannot be read, or not on from where `checkpoint` has come to; needs no Spark.
+
+    Returns how many bytes wait to be read, None if there are sources that cannot tell.
+    """
+    waiting: list[LogFile] = []
     for number, source in enumerate(plan.sources):
         if isinstance(source.source, LogSource) and checkpoint is None:
-            list_folder(source.source.path)
+            waiting += list_folder(source.source.path).files
         elif isinstance(source.source, LogSource) and checkpoint is not None:
             log = LogIntake(stream=source.name, source=source.source, checkpoint=checkpoint, number=number, shares=1)
-            log.check()
+            waiting += log.check()
+    are_logs = all(isinstance(source.source, LogSource) for source in plan.sources)
+    return sum(file.length for file in waiting) if are_logs else None
 
 
 def check_topics(plan: Plan, checkpoint: Checkpoint | None) -> None:

@@ -1,7 +1,7 @@
 """A job: one pipeline running on Spark, batch after batch, until it is stopped or has come to the end.
 
 One micro-batch, as the driver sees it (`_on_batch`):
-1. hand the batch's clock to its tasks;
+1. read the tables that are due, and hand the batch's clock, which names their versions, to its tasks;
 2. evaluate every partition: FRONT and KEYED run on the executors;
 3. deliver each output to its sinks, which do nothing if they have the batch already;
 4. write the clock of the next batch. Spark then commits the batch.
@@ -23,6 +23,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from slackwater.checkpoint.checkpoint import Checkpoint, marked_outputs
 from slackwater.checkpoint.lock import Lease, held
+from slackwater.clock.batch_stats import BatchStats
 from slackwater.clock.clock import Clock
 from slackwater.clock.lateness import LatenessSketch
 from slackwater.clock.next_clock import final_clock, next_clock
@@ -30,15 +31,15 @@ from slackwater.errors import SlackwaterError, fault
 from slackwater.ground.crash_points import crash_point
 from slackwater.ground.spark_settings import settings
 from slackwater.outputs.deliveries import Deliveries
-from slackwater.outputs.evaluated import EvaluatedBatch
 from slackwater.sinks.delivery import StoppedWaitingError
-from slackwater.spark.alerts import report_barren, report_schemas, report_short_slack
+from slackwater.spark.alerts import report_barren, report_schemas, report_short_slack, report_skew
 from slackwater.spark.backlog import report_left, report_strays
 from slackwater.spark.dead_letter_share import DeadLetterShare
 from slackwater.spark.failures import cause_of, is_worker_missing, reason_of, unwrapped
 from slackwater.spark.folders import check_folders
 from slackwater.spark.intake import Intake
 from slackwater.spark.log_feed import LogFeed
+from slackwater.spark.outside import Outside
 from slackwater.spark.report import BatchReport
 from slackwater.spark.session import UNPACKING_CONF, hush, unhush
 from slackwater.spark.streaming_query import check_alone, start_query
@@ -69,6 +70,8 @@ class Job:
     """Whether sinks that hold another run's rows, or whose marks are missing, are to be written to all the same."""
     prepared: frozenset[str] = frozenset()
     """The sinks that were prepared before Spark was started."""
+    on_phase: Callable[[str], None] | None = None
+    """Called with the name of each phase of the start and of each batch, when it is over."""
     clock_hook: ClockHook | None = None
     """For tests: sees, and may replace, every clock before it is written."""
     reports: list[BatchReport] = field(default_factory=list)
@@ -89,7 +92,10 @@ class Job:
     _strays: set[str] = field(default_factory=set)
     _alerted: set[str] = field(default_factory=set)
     _intake: Intake = field(init=False)
-    _deliveries: Deliveries | None = None
+    _over: int | None = None
+    """The batch that was run under the final watermark."""
+    _deliveries: Deliveries = field(init=False)
+    _outside: Outside = field(init=False)
     _lease: Lease | None = None
 
     def run(self, *, finish: bool = False) -> None:
@@ -122,18 +128,25 @@ class Job:
             take_over=self.take_over,
             prepared=self.prepared,
         )
+        self._outside = Outside(
+            plan=self.plan, checkpoint=self.checkpoint, is_stopping=self._stopping.is_set, check_owner=lease.check
+        )
         try:
             clock = self.checkpoint.next_clock()
             if clock.is_final and not (self.bounded or finish):
                 facts = {"path": self.checkpoint.path, "batch": clock.batch}
                 raise fault("CHECKPOINT_FINISHING", **facts, outputs=marked_outputs(self.plan))
             self._deliveries.open(clock)
+            self._phase_over("checkpoint, sources and sinks")
             if not clock.is_final:
                 report_strays(self.plan, self._intake.unread(), self._strays)
                 self._intake.publish(all_of_it=self.bounded)
                 self._query(available_now=self.bounded)
-            if (self.bounded and not self._stopping.is_set()) or finish:
+            if self._over is None and ((self.bounded and not self._stopping.is_set()) or finish):
                 self._finish()
+            # A stop may have come before the final batch did; then it is still to be run.
+            if self._over is not None and self.checkpoint.committed_batch() >= self._over:
+                self.checkpoint.mark_finished()
         finally:
             self._deliveries.close()
 
@@ -155,7 +168,10 @@ class Job:
         return self._clock is None or any(self._backlog.values())
 
     def _finish(self) -> None:
-        """Run one more batch, under the final watermark, so that every open window fires."""
+        """Run one more batch, under the final watermark, so that every open window fires.
+
+        The query of a bounded run over logs has that batch itself, unless it was stopped or killed before.
+        """
         self._stopping.clear()
         if self.checkpoint.is_amid_batch() and not self.checkpoint.next_clock().is_final:
             self._query(available_now=True)  # a batch that was begun keeps its own clock
@@ -166,9 +182,6 @@ class Job:
             report_left(self.plan, found)
             self.checkpoint.write_clock(final_clock(clock))
         self._query(available_now=True)
-        # A stop may have come before the batch did; then it is still to be run.
-        if self.checkpoint.next_batch() > clock.batch:
-            self.checkpoint.mark_finished()
 
     def _query(self, *, available_now: bool) -> None:
         """Run the query until it ends; one that could not start its workers is started again."""
@@ -184,9 +197,11 @@ class Job:
                     trigger_ms=None if available_now else self.trigger_ms,
                     on_batch=self._on_batch,
                 )
+                self._phase_over("start of the query")
                 logs = () if available_now else self._intake.logs.values()
                 with LogFeed(logs, is_between=self._between.is_set, on_error=self._fail):
                     self._await()
+                self._phase_over("end of the query")
             except Py4JJavaError as error:
                 raise cause_of(error, self.plan, self._intake) from error
             except StreamingQueryException as error:
@@ -217,12 +232,15 @@ class Job:
 
     def _on_batch(self, frame: DataFrame, number: int) -> None:
         self._between.clear()
+        if not self.reports:
+            self._phase_over(f"batch {number}, planning")
         try:
             if self._stopping.is_set():
                 # Ends the query from inside, with nothing begun; Spark would print it as a failure.
                 hush(self.spark, self.plan.name)
                 raise _Stopped  # noqa: TRY301  caught below with all others
             self._batch(frame, number)
+            self._phase_over(f"batch {number}")
         except BaseException as error:
             self.owed = number if isinstance(error, StoppedWaitingError) else None
             if isinstance(error, StoppedWaitingError | SlackwaterError):
@@ -236,15 +254,14 @@ class Job:
         began = time.monotonic()
         assert self._lease is not None, "taken before the query was started"
         self._lease.check()
-        clock = self.checkpoint.begun_clock(number)
+        clock = self._outside.completed(self.checkpoint.begun_clock(number))
         self._intake.take(number)
         # This is the stream's own thread, and the jobs it starts carry its properties to every task.
         self.spark.sparkContext.setLocalProperty(CLOCK_PROPERTY, clock.to_property())  # 1
-        batch = EvaluatedBatch.evaluate(frame, number)  # 2
+        batch = self._outside.evaluated(frame, number)  # 2
         evaluated = time.monotonic()
         try:
             crash_point("evaluated", number)
-            assert self._deliveries is not None, "opened before the query was started"
             with settings(frame.sparkSession, UNPACKING_CONF if batch.large else {}):
                 marks = self._deliveries.deliver(batch, clock)  # 3
             delivered = time.monotonic()
@@ -263,18 +280,16 @@ class Job:
             if self.clock_hook is not None:
                 following = self.clock_hook(following)
             following = replace(following, marks=marks)
+            is_last = self.bounded and self._intake.is_at_end and not self._stopping.is_set()
             self._lease.check()
-            self.checkpoint.write_clock(following)  # 4
+            self.checkpoint.write_clock(final_clock(following) if is_last else following)  # 4
             crash_point("clock", number)
             if not clock.is_over:
                 self._intake.commit(processed)
         finally:
             batch.release()
         self._clock = following
-        batch.stats.move_lateness(self.lateness)
-        report_short_slack(self.plan, self.lateness, following, now_ms=batch.stats.now_ms, reported=self._alerted)
-        report_schemas(batch.stats, self._alerted)
-        self.dead_letters.note(batch.stats)
+        self._alert(batch.stats, following)
         ended = time.monotonic()
         report = BatchReport(
             batch=number,
@@ -292,11 +307,26 @@ class Job:
         if self.on_batch is not None:
             self.on_batch(report)
         report_strays(self.plan, found, self._strays)
-        report_barren(self.plan, following, self._alerted)
+        if is_last:
+            report_left(self.plan, found)
+        self._over = number if clock.is_final else None
         if clock.is_over:
             self._stopping.set()  # what arrived meanwhile could make more batches, with nothing in them for this run
         elif not self.bounded:
             self._intake.publish()
+
+    def _alert(self, stats: BatchStats, following: Clock) -> None:
+        """Say what the statistics of a batch call for."""
+        stats.move_lateness(self.lateness)
+        report_short_slack(self.plan, self.lateness, following, now_ms=stats.now_ms, reported=self._alerted)
+        report_schemas(stats, self._alerted)
+        report_skew(stats, self._alerted)
+        report_barren(self.plan, following, self._alerted)
+        self.dead_letters.note(stats)
+
+    def _phase_over(self, name: str) -> None:
+        if self.on_phase is not None:
+            self.on_phase(name)
 
     def _fail(self, error: Exception) -> None:
         """End the job after the batch at hand, with an error that came up beside it."""

@@ -13,6 +13,9 @@ A listing comes about like this, and a crash between any two steps leaves the lo
 3. the listing gets its final name.
 
 What no batch has taken when a job starts is listed again.
+
+The last listing of a bounded run has no files. Its only share is called `end`, and makes Spark run one more batch: the
+one for the final watermark.
 """
 
 from __future__ import annotations
@@ -31,7 +34,7 @@ from typing import Final
 from slackwater.checkpoint.checkpoint import Checkpoint
 from slackwater.errors import fault
 from slackwater.ground.durable import write_durably
-from slackwater.ground.stored import shaped
+from slackwater.ground.stored import DamageError, shaped
 from slackwater.sources.base import Reading
 from slackwater.sources.log.definition import LogSource
 from slackwater.sources.log.listing import (
@@ -46,6 +49,7 @@ from slackwater.sources.log.listing import (
 )
 from slackwater.spark.batch_files import entry_of, listed_files, newest_files
 
+_END: Final = "end"
 KEPT: Final = 10
 """Batches whose listings are kept; Spark runs only the last one again, and looks through all of them every time."""
 
@@ -69,6 +73,7 @@ class LogIntake:
         self._taken = -1
         self._begun: frozenset[int] = frozenset()
         self._next = 0
+        self._end: int | None = None
         self._last_ms = 0
         self._history: deque[int] = deque()
 
@@ -77,10 +82,10 @@ class LogIntake:
         """The folder that Spark streams."""
         return self._home / "listings"
 
-    def check(self) -> None:
-        """Refuse a log that cannot be read on from where batches have come to; changes nothing."""
+    def check(self) -> list[LogFile]:
+        """Refuse a log that cannot be read on from where batches have come to; return what waits, change nothing."""
         self._read()
-        self.look()
+        return self.look()[0].files
 
     def open(self) -> None:
         """Read what was listed before; forget what no batch has taken."""
@@ -97,7 +102,8 @@ class LogIntake:
         """Return the files that batches have taken, and whether nothing else was listed."""
         record = self._record
         with self._checkpoint.readable(self._taken_by_spark):
-            self._taken = max(map(_listing_of, newest_files(self._taken_by_spark)), default=-1)
+            newest = newest_files(self._taken_by_spark)
+            self._taken = max(map(_listing_of, newest), default=-1)
         self._next = self._taken + 1
         if self._checkpoint.is_amid_batch():
             self._begun = self._listings_of(self._checkpoint.next_batch())
@@ -105,8 +111,8 @@ class LogIntake:
             lines = record.read_text(encoding="ascii").splitlines(keepends=True) if record.exists() else []
             # The last line may have been cut short by a crash, before anything came of it.
             listed = [shaped(json.loads(line), ListedFile) for line in lines if line.endswith("\n")]
-            if max((file.listing for file in listed), default=-1) < self._taken:
-                raise ValueError(f"it ends before listing {self._taken}, which a batch has taken")
+            if max((file.listing for file in listed), default=-1) < self._taken - any(map(_is_end, newest)):
+                raise DamageError(f"it ends before listing {self._taken}, which a batch has taken")
         taken = [file for file in listed if file.listing <= self._taken]
         self._files, self._by_listing, self._counts = {}, {}, {}
         self._note(taken)
@@ -129,6 +135,27 @@ class LogIntake:
             part = self._first(fresh, len(waiting), sum(file.length for file in waiting))
             self._publish(part, min(self.shares, len(part)))
 
+    def publish_end(self) -> None:
+        """Let one more batch follow the one that takes the last files."""
+        with self._lock:
+            self._end = self._next
+            self._next += 1
+            self._by_listing[self._end] = []
+            temporary = self.listings / f".{self._end}"
+            temporary.mkdir()
+            _write_share(temporary / _END, "\n", self._later_ms())
+            temporary.rename(self.listings / f"{self._end:012d}")
+
+    @property
+    def waiting(self) -> int:
+        """How many listings no batch has taken."""
+        return self._next - 1 - self._taken
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether the listing without files is the only one that waits."""
+        return self._end is not None and self._taken == self._end - 1
+
     def take(self, batch: int) -> None:
         """Note the listings that a batch has; refuse to run one of which a file is gone or another."""
         listings = self._listings_of(batch)
@@ -136,7 +163,8 @@ class LogIntake:
             self._begun = frozenset()
             self._taken = max([self._taken, *listings])
             for listing in sorted(listings):
-                changed = [(file, found) for file in self._by_listing[listing] if (found := _found(file)) is not None]
+                files = self._by_listing.get(listing, ())
+                changed = [(file, found) for file in files if (found := _found(file)) is not None]
                 if changed and self._checkpoint.accepts_changes:
                     self._relist(listing)
                 elif changed:
@@ -237,11 +265,13 @@ class LogIntake:
             smallest = sizes.index(min(sizes))
             dealt[smallest].append(file)
             sizes[smallest] += file.length + 1
-        self._last_ms = max(time.time_ns() // 1_000_000, self._last_ms + 1)
+        later_ms = self._later_ms()
         for place, share in enumerate(dealt):
-            path = folder / f"{place:04d}"
-            path.write_text("".join(map(_line, share)), encoding="ascii")
-            os.utime(path, ns=(self._last_ms * 1_000_000,) * 2)
+            _write_share(folder / f"{place:04d}", "".join(map(_line, share)), later_ms)
+
+    def _later_ms(self) -> int:
+        self._last_ms = max(time.time_ns() // 1_000_000, self._last_ms + 1)
+        return self._last_ms
 
     def _relist(self, listing: int) -> None:
         """Write a listing again with its files as they are now: the user has accepted that."""
@@ -286,6 +316,15 @@ class LogIntake:
 def _listing_of(path: str | None) -> int:
     """Return the listing that a share belongs to; -1 for none."""
     return -1 if path is None else int(Path(path).parent.name)
+
+
+def _is_end(path: str) -> bool:
+    return Path(path).name == _END
+
+
+def _write_share(path: Path, lines: str, time_ms: int) -> None:
+    path.write_text(lines, encoding="ascii")
+    os.utime(path, ns=(time_ms * 1_000_000,) * 2)
 
 
 def _text(path: str) -> str:

@@ -10,7 +10,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  PySpark's own convention
 
 from slackwater.sources.base import Reading
-from slackwater.spark.worker import KeyedProcessor, PlanHandle, front
+from slackwater.spark.processor import KeyedProcessor, PlanHandle
+from slackwater.spark.worker import front
 from slackwater.state.key_groups import labels
 from slackwater.state.packets import DDL
 
@@ -20,24 +21,31 @@ if TYPE_CHECKING:
 
 
 def packets(
-    spark: SparkSession, plan: Plan, handle: PlanHandle, *, bounded: bool, logs: Mapping[str, LogIntake]
+    spark: SparkSession, plan: Plan, handle: PlanHandle, *, bounded: bool, logs: Mapping[str, LogIntake], home: str
 ) -> DataFrame:
-    """Return the stream of packets that leaves the last stage."""
-    fronts = [_front(spark, source, handle, bounded=bounded, logs=logs) for source in plan.sources]
+    """Return the stream of packets that leaves the last stage; `home` is Slackwater's folder in the checkpoint."""
+    fronts = [_front(spark, source, handle, bounded=bounded, logs=logs, home=home) for source in plan.sources]
     stream = reduce(DataFrame.unionAll, [*fronts, heartbeat(spark, plan)])
     for number in range(plan.stages):
-        processor = KeyedProcessor(handle, number)
+        processor = KeyedProcessor(handle, number, home)
         stream = stream.groupBy("key_group").transformWithStateInPandas(processor, DDL, "append", "None")
     return stream
 
 
 def _front(
-    spark: SparkSession, source: SourcePlan, handle: PlanHandle, *, bounded: bool, logs: Mapping[str, LogIntake]
+    spark: SparkSession,
+    source: SourcePlan,
+    handle: PlanHandle,
+    *,
+    bounded: bool,
+    logs: Mapping[str, LogIntake],
+    home: str,
 ) -> DataFrame:
     log = logs.get(source.name)
     reading = Reading(bounded=bounded) if log is None else log.reading(bounded=bounded)
     # Bounded batches have no heartbeat after the first, so FRONT ticks as well.
-    return source.source.read(spark, reading).mapInArrow(front(handle, source.name, ticks=bounded), DDL)
+    run = front(handle, source.name, ticks=bounded, home=home)
+    return source.source.read(spark, reading).mapInArrow(run, DDL)
 
 
 def heartbeat(spark: SparkSession, plan: Plan) -> DataFrame:

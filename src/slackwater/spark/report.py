@@ -8,6 +8,7 @@ from slackwater.clock.batch_stats import BatchStats
 from slackwater.clock.clock import Clock
 from slackwater.clock.watermark import held_back_ms
 from slackwater.ground.times import MIN_MS
+from slackwater.lookups.stats import LookupStats
 from slackwater.sources.kafka.watch import Lag
 
 
@@ -72,6 +73,11 @@ class BatchReport:
     def lag_records(self) -> int:
         """Records that wait in Kafka, over all streams."""
         return sum(lag.records for stream in self.lag.values() for lag in stream.values())
+
+    @property
+    def lookups(self) -> dict[str, LookupStats]:
+        """What each lookup step asked for: requests, keys from the cache and from the store, errors, latency."""
+        return self.stats.lookups
 
     @property
     def holders(self) -> list[Holder]:

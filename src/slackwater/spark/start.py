@@ -1,28 +1,36 @@
-"""Making a job of a plan, with all that can be checked before Spark starts and before the first batch."""
+"""Making a job of a plan, with all that can be checked before Spark starts and before the first batch.
+
+PySpark and what stands on it are loaded while the JVM comes up, which is started as soon as the checks are over.
+"""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from pyspark.sql import SparkSession
+from typing import TYPE_CHECKING, Any, Final
 
 from slackwater.checkpoint.checkpoint import existing_checkpoint, open_checkpoint
 from slackwater.checkpoint.lock import check_free, held
 from slackwater.errors import fault
 from slackwater.ground.durations import Duration, duration_ms
+from slackwater.ground.folders import given_path
 from slackwater.ground.stopping import stopped_by_signals
 from slackwater.outputs.deliveries import prepare_without_spark
 from slackwater.spark.folders import check_logs
 from slackwater.spark.intake import check_intake, check_topics
-from slackwater.spark.job import ClockHook, Job
 from slackwater.spark.report import BatchReport
-from slackwater.spark.session import check_master, spark_session
+from slackwater.spark.session_conf import check_master, start_jvm
+from slackwater.spark.warm_up import warm_up
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from slackwater.planning.plan import Plan
+    from slackwater.spark.job import ClockHook, Job
+
+_SHORT_BYTES: Final = 64 << 20
+"""A bounded run over logs of up to this size is over before the JVM's optimising compiler pays."""
 
 
 def make_job(
@@ -38,24 +46,41 @@ def make_job(
     take_over: bool = False,
     on_start: Callable[[], None] | None = None,
     on_batch: Callable[[BatchReport], None] | None = None,
+    on_phase: Callable[[str], None] | None = None,
     clock_hook: ClockHook | None = None,
 ) -> Job:
-    """Prepare a plan to run on Spark, with all that can be checked before the first batch."""
+    """Prepare a plan to run on Spark, with all that can be checked before the first batch.
+
+    `on_phase` is called with the name of each phase of the start, and of each batch, when it is over.
+    """
+    over = on_phase or _nothing
     trigger_ms = duration_ms(trigger, what="`trigger`", least_ms=0)
-    path = Path(checkpoint or Path(".slackwater") / plan.name).absolute()
+    path = given_path(checkpoint or Path(".slackwater") / plan.name).absolute()
     check_master(master)
     check_free(path)
     found = existing_checkpoint(path, plan, accept_changes=accept_changes)
     noted = {} if found is None else found.noted_marks(found.next_clock())
     check_logs(plan)
-    check_intake(plan, found)
+    waiting = check_intake(plan, found)
     prepared = frozenset[str]()
     if spark is None:
         check_topics(plan, found)
         prepared = prepare_without_spark(plan, noted, take_over=take_over)
+    over("checks")
     if on_start is not None:
         on_start()
-    session = spark or spark_session(master=master, name=plan.name, conf=_needed(plan))
+    facts: dict[str, Any] = {"master": master, "name": plan.name, "conf": _needed(plan) if spark is None else {}}
+    if facts["conf"]:
+        over("jars")
+    is_short = bounded and waiting is not None and waiting <= _SHORT_BYTES
+    jvm = start_jvm(**facts, is_short=is_short) if spark is None else None
+    from slackwater.spark.job import Job  # noqa: PLC0415  see the top
+    from slackwater.spark.session import spark_session  # noqa: PLC0415  see the top
+
+    session = spark or spark_session(**facts, jvm=jvm)
+    if jvm is not None and (master or "local").startswith("local"):
+        warm_up(session)
+    over("jvm and session")
     if session.sparkContext.getConf().get("spark.speculation", "false") == "true":
         raise fault("SPECULATION")
     if partitions is None:
@@ -74,6 +99,7 @@ def make_job(
         take_over=take_over,
         prepared=prepared,
         clock_hook=clock_hook,
+        on_phase=over,
     )
 
 
@@ -92,7 +118,8 @@ def run_pipeline(plan: Plan, **options: Any) -> Job:  # noqa: ANN401  as make_jo
 
     Options: `spark` (a session), `checkpoint` (a folder; default `.slackwater/<name>`), `bounded`, `trigger` (the
     interval between batches), `master`, `partitions`, `accept_changes`, `take_over`, `on_start` (called after the
-    checks that need no Spark), `on_batch`.
+    checks that need no Spark), `on_batch`, `on_phase` (called with the name of what is over: checks, parts of the
+    start, batches).
     """
     stopped = threading.Event()
     with stopped_by_signals(stopped.set):
@@ -105,3 +132,7 @@ def run_pipeline(plan: Plan, **options: Any) -> Job:  # noqa: ANN401  as make_jo
 
 def _power_of_two_at_most(number: int) -> int:
     return 1 << (number.bit_length() - 1)
+
+
+def _nothing(_phase: str) -> None:
+    """Nobody wants to know."""

@@ -13,9 +13,9 @@ from pyspark.sql import DataFrame, SparkSession
 from slackwater.checkpoint.checkpoint import RETAIN, Checkpoint
 from slackwater.errors import fault
 from slackwater.ground.spark_settings import settings
+from slackwater.spark.processor import PlanHandle
 from slackwater.spark.query import packets
 from slackwater.spark.session import QUERY_CONF
-from slackwater.spark.worker import PlanHandle
 
 if TYPE_CHECKING:
     from slackwater.planning.plan import Plan
@@ -42,7 +42,8 @@ def start_query(
         "spark.sql.streaming.minBatchesToRetain": str(RETAIN),
     }
     with settings(spark, conf):
-        stream = packets(spark, plan, handle, bounded=available_now, logs=logs)
+        home = str(checkpoint.home)
+        stream = packets(spark, plan, handle, bounded=available_now, logs=logs, home=home)
         writer = (
             stream.writeStream.queryName(plan.name)
             .outputMode("append")

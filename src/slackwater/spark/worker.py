@@ -1,60 +1,41 @@
-"""What runs in Spark's Python workers: FRONT as `mapInArrow`, KEYED as a stateful processor."""
+"""What runs in Spark's Python workers: FRONT as `mapInArrow`, KEYED as the stateful processor calls it."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from pathlib import Path
 from typing import Any, Final
 
 import pandas as pd
 import polars as pl
 import pyarrow as pa
-from pyspark import TaskContext, cloudpickle
-from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
-from pyspark.sql.types import BinaryType, StringType, StructField, StructType
+from pyspark import TaskContext
 
 from slackwater.clock.clock import Clock
 from slackwater.errors import fault
+from slackwater.front.enrichment import Enrichment
 from slackwater.front.front import Front
 from slackwater.ground.crash_points import crash_point
 from slackwater.keyed.stage import Stage
+from slackwater.lookups.desk import Desk
+from slackwater.lookups.written import FolderAnswers
 from slackwater.planning.plan import Plan
 from slackwater.sources.base import TaskFacts
+from slackwater.spark.processor import PlanHandle
 from slackwater.state.key_groups import labels
 from slackwater.state.packets import Packet, tick, to_arrow
+from slackwater.tables.snapshots import FolderSnapshots
 
 _WRITTEN_HEADERS: Final = pl.List(pl.Struct({"key": pl.String(), "value": pl.String()}))
 CLOCK_PROPERTY: Final = "slackwater.clock"
-# As types: Spark asks the JVM what a text means, four times a task.
-_NAME: Final = StructType([StructField("name", StringType())])
-_BLOB: Final = StructType([StructField("blob", BinaryType())])
 _MOST_TASKS: Final = 1 << 16
 _CHUNK_ROWS: Final = 1_000_000
 _CHUNK_BYTES: Final = 128 << 20
-
-
-@dataclass(frozen=True)
-class PlanHandle:
-    """A plan on its way to the workers, which unpack it once per process and not once per task."""
-
-    blob: bytes
-
-    @classmethod
-    def of(cls, plan: Plan) -> PlanHandle:
-        """Pack `plan`; the user's own functions travel with it."""
-        return cls(cloudpickle.dumps(plan))  # type: ignore[no-untyped-call]  # has no types
-
-    def load(self) -> Plan:
-        """Return the plan."""
-        return _unpacked(self.blob)
-
-
-@lru_cache(maxsize=8)
-def _unpacked(blob: bytes) -> Plan:
-    plan: Plan = cloudpickle.loads(blob)
-    return plan
+_PATIENCE_S: Final = 10.0
+_DESK: Final = Desk()
+"""The lookups of this worker process, with their connections and caches."""
 
 
 def task_clock() -> Clock:
@@ -72,8 +53,22 @@ def task_clock() -> Clock:
 Run = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
-def front(handle: PlanHandle, stream: str, *, ticks: bool) -> Run:
-    """Return FRONT for a stream, as `mapInArrow` runs it.
+def task_enrichment(home: str, clock: Clock) -> Enrichment:
+    """Return what a task needs of stores and tables; answers and tables are in the checkpoint, for all tasks to see."""
+    context = TaskContext.get()
+    assert context is not None
+    return Enrichment(
+        clock=clock,
+        answers=FolderAnswers(home=Path(home)),
+        snapshots=FolderSnapshots(home=Path(home)),
+        desk=_DESK,
+        # The driver cannot reach into a task. So a task does not wait for long; the batch does, and can be stopped.
+        patience_s=_PATIENCE_S if context.attemptNumber() == 0 else 0.0,
+    )
+
+
+def front(handle: PlanHandle, stream: str, *, ticks: bool, home: str) -> Run:
+    """Return FRONT for a stream, as `mapInArrow` runs it; `home` is Slackwater's folder in the checkpoint.
 
     A task that is handed nothing does nothing. Else it is called by its first file in the statistics.
     """
@@ -84,7 +79,7 @@ def front(handle: PlanHandle, stream: str, *, ticks: bool) -> Run:
             return
         plan, clock = handle.load(), task_clock()
         [source] = [source for source in plan.sources if source.name == stream]
-        working = Front(plan, source, clock)
+        working = Front(plan, source, clock, task_enrichment(home, clock))
         crash_point("front", clock.batch)
         task = ""
         # What arrived after a bounded run began is in its final batch, and is left for a later run to read.
@@ -129,35 +124,25 @@ class SparkStore:
         self._state.removeKey((key,))
 
 
-class KeyedProcessor(StatefulProcessor):
-    """KEYED on Spark: one stage's steps, called once per key group and batch."""
+@dataclass(frozen=True)
+class KeyedTask:
+    """KEYED in one task: one stage's steps under the clock of the batch."""
 
-    def __init__(self, handle: PlanHandle, stage: int) -> None:
-        self._handle = handle
-        self._number = stage
+    stage: Stage
+    store: SparkStore
+    clock: Clock
 
-    def init(self, handle: StatefulProcessorHandle) -> None:
-        """Open the state: one map of blobs, named for the stage; the steps' names are in its keys."""
-        self._state = handle.getMapState(f"stage_{self._number}", _NAME, _BLOB)
-        # Spark also calls this outside any task, to learn the state's schema; there is no clock then.
-        self._task: tuple[Stage, Clock] | None = None
+    @classmethod
+    def of(cls, plan: Plan, stage: int, state: Any, home: str) -> KeyedTask:  # noqa: ANN401  PySpark's MapState has no public type
+        """Return the stage of `plan` over Spark's map state, in a task that has begun; `home` is as for `front`."""
+        clock = task_clock()
+        return cls(Stage(plan, stage, task_enrichment(home, clock)), SparkStore(state), clock)
 
-    def handleInputRows(  # type: ignore[override]  # noqa: N802  Spark's name; of its two kinds of rows, ours
-        self,
-        key: Any,  # noqa: ANN401  as Spark hands it over
-        rows: Iterator[pd.DataFrame],
-        timerValues: Any,  # noqa: ANN401, ARG002, N803  Spark's names, by keyword
-    ) -> Iterator[pd.DataFrame]:
+    def run(self, key_group: int, rows: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         """Run one batch of one key group."""
-        if self._task is None:
-            self._task = (Stage(self._handle.load(), self._number), task_clock())
-        stage, clock = self._task
         columns = list(Packet._fields)
         packets = (Packet(*row) for frame in rows for row in zip(*(frame[name] for name in columns), strict=True))
-        out = list(stage.run(int(key[0]), packets, SparkStore(self._state), clock))
-        crash_point("keyed", clock.batch)
+        out = list(self.stage.run(key_group, packets, self.store, self.clock))
+        crash_point("keyed", self.clock.batch)
         if out:
             yield pd.DataFrame(out, columns=columns)
-
-    def close(self) -> None:
-        """Nothing is held open."""

@@ -5,7 +5,7 @@ lie in small pieces, and those with time in large ones. New rows wait in the inb
 
 1. `put_aside` adds packets to the inbox, unread.
 2. `woken` takes what the clock calls for: of a bucket that rows wait for, or that a row of the inbox wakes, everything;
-   of another one the pieces that wake.
+   of another one the pieces that wake, or on request everything as well.
 3. `touched` takes everything of the buckets that some rows belong to, and what waits for them.
 4. `store` puts rows back where they belong.
 
@@ -14,7 +14,7 @@ So rows of one key are at hand together, except for those that neither changed n
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Any, Final
 
 import numpy as np
@@ -57,8 +57,11 @@ class Buckets:
         limit = min(max(least, (self._bytes() - size) // 4), most)
         return len(waiting) >= COMPACT_AT or size > limit
 
-    def woken(self, time: StepTime) -> pl.DataFrame:
-        """Take the rows that the clock calls for, each with all that is known of its key's time around it."""
+    def woken(self, time: StepTime, *, whole: bool = False) -> pl.DataFrame:
+        """Take the rows that the clock calls for, each with all that is known of its key's time around it.
+
+        With `whole`, take them with all rows of their keys.
+        """
         if time.keeps_too_much:
             return self.everything()
         awake = [piece for piece in self.state.pieces if piece.wakes(time)]
@@ -67,24 +70,22 @@ class Buckets:
         numbers = {piece.bucket for piece in awake if piece.bucket != INBOX} | {*roused}
         waiting, rest = _split(inbox, numbers)
         self._put_back(rest)
-        whole = {*waiting["__bucket"].unique().to_list(), *roused}
-        pieces = [piece for piece in self.state.pieces if piece.bucket in whole]
-        pieces += [piece for piece in awake if piece.bucket not in whole and piece.bucket != INBOX]
+        entire = numbers if whole else {*waiting["__bucket"].unique().to_list(), *roused}
+        pieces = [piece for piece in self.state.pieces if piece.bucket in entire]
+        pieces += [piece for piece in awake if piece.bucket not in entire and piece.bucket != INBOX]
         return pl.concat([self._rows(pieces), waiting.drop("__bucket")])
 
     def touched(self, *frames: pl.DataFrame | None) -> pl.DataFrame:
         """Take all rows of the buckets that rows of `frames` belong to."""
-        numbers = {number for frame in frames if frame is not None for number in self._numbers(frame).unique()}
+        numbers = self._buckets_of(frames)
         waiting, rest = _split(self._inbox(), numbers)
         self._put_back(rest)
-        pieces = [piece for piece in self.state.pieces if piece.bucket in numbers]
-        return pl.concat([self._rows(pieces), waiting.drop("__bucket")])
+        return self._whole(numbers, waiting)
 
     def everything_near(self, *frames: pl.DataFrame | None) -> pl.DataFrame:
         """Take the inbox, and all rows of the buckets that it and `frames` belong to."""
         inbox = self._inbox()
-        rows = self.touched(inbox, *frames)
-        return pl.concat([rows, inbox.drop("__bucket")])
+        return self._whole(self._buckets_of(frames) | {*inbox["__bucket"].unique()}, inbox)
 
     def everything(self) -> pl.DataFrame:
         """Take all rows."""
@@ -105,6 +106,14 @@ class Buckets:
         for (number, _), part in parts.items():
             stored = part.drop("__bucket", "__wake", "__piece")
             self.state.append_whole(stored, _in_bucket(describe, int(number)))
+
+    def _whole(self, numbers: Collection[int], waiting: pl.DataFrame) -> pl.DataFrame:
+        """Take all rows of some buckets; return them, and after them those that were waiting."""
+        pieces = [piece for piece in self.state.pieces if piece.bucket in numbers]
+        return pl.concat([self._rows(pieces), waiting.drop("__bucket")])
+
+    def _buckets_of(self, frames: Iterable[pl.DataFrame | None]) -> set[int]:
+        return {number for frame in frames if frame is not None for number in self._numbers(frame).unique()}
 
     def _numbers(self, rows: pl.DataFrame) -> pl.Series:
         hashes = hash_columns(rows, list(self.layout.keys)) >> _SHIFT

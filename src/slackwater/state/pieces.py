@@ -78,6 +78,8 @@ class Piece:
     """All its windows have shown all they know: it only waits to be forgotten, or corrected."""
     bucket: int = INBOX
     """Of state by key, where its rows belong; see `buckets`."""
+    part: int = 0
+    """Of a step that keeps several kinds of rows, which of them."""
 
     def wakes(self, time: StepTime) -> bool:
         """Return whether the clock calls for one of its rows: to show a pane, or to be forgotten."""
@@ -130,16 +132,21 @@ class StepState:
 
     def take(self, pieces: Iterable[Piece]) -> list[pl.DataFrame]:
         """Remove `pieces` and return their frames, oldest first."""
-        taken = sorted(pieces, key=lambda piece: piece.seq)
+        taken = list(pieces)
+        frames = self.read(taken)
+        self.drop(taken)
+        return frames
+
+    def read(self, pieces: Iterable[Piece]) -> list[pl.DataFrame]:
+        """Return the frames of `pieces`, oldest first, and leave them where they are."""
         frames = []
-        for piece in taken:
+        for piece in sorted(pieces, key=lambda piece: piece.seq):
             blob = self.store.get(f"{self.step}/{piece.seq}")
             if blob is None:
                 # The index and the pieces are written in one batch; one without the other is no state of ours.
                 message = f"piece {piece.seq} of step {self.step} is in the index but not in the state"
                 raise AssertionError(message)
             frames.append(unpack(blob, self.step))
-        self.drop(taken)
         return frames
 
     def drop(self, pieces: Iterable[Piece]) -> None:

@@ -1,8 +1,10 @@
 """The contract of a keyed step: everything the rooms around it ask, whatever the step computes.
 
-1. The planner asks for the step's ports, its columns, how its results change earlier ones, and how late it may emit.
+1. A user's call makes a `StepDefinition`. The planner resolves it, once the rows of every port are known, into a
+   `KeyedStep`, and asks that for its columns, how its results change earlier ones, and how late it may emit.
 2. FRONT gives each port its rows and sends on what the port makes of them, by channel, to the key groups.
-3. KEYED gives the step's operator those rows and the state of one key group, and takes results and late rows from it.
+3. KEYED gives the step's operator those rows and the state of one key group, and takes results, rows of its other
+   outputs, late rows and rows that failed from it.
 
 Windows are one kind of step. Nothing outside of their room knows what a window is.
 """
@@ -12,7 +14,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import ClassVar, Final, Literal, NamedTuple
 
 import polars as pl
 
@@ -22,6 +24,8 @@ from slackwater.state.packing import unpack
 from slackwater.state.pieces import StepState
 from slackwater.state.step_time import StepTime
 
+ROWS: Final = "rows"
+"""The port of a step that has but one."""
 Guard = Callable[[pl.DataFrame, Callable[[pl.DataFrame], pl.DataFrame]], pl.DataFrame]
 """Applies a function to rows; takes out those on which it fails, each by itself."""
 Change = Literal["append", "update", "retract"]
@@ -34,6 +38,8 @@ class Port:
 
     schema: pl.Schema
     keys: tuple[str, ...]
+    own: frozenset[str] = frozenset()
+    """The columns that the step before has added to its rows of itself: the next one may replace them."""
 
 
 @dataclass(kw_only=True)
@@ -76,12 +82,28 @@ class StepRows:
     def packets(self, *channels: str) -> list[Packet]:
         """Return the packets of some channels in the order of the log."""
         found = [packet for channel in channels for packet in self.channels.get(channel, ())]
-        return sorted(found, key=lambda packet: packet.order)
+        # Packets of two streams may have one place, and a batch that is run again must see them in the same order.
+        return sorted(found, key=lambda packet: (packet.order, packet.kind, packet.payload or b""))
 
     def frame(self, *channels: str) -> pl.DataFrame | None:
         """Return the rows of some channels in the order of the log, or None if there are none."""
         frames = [unpack(packet.payload or b"", packet.target) for packet in self.packets(*channels)]
-        return pl.concat(frames) if frames else None
+        # Sources that were united may say more or less about where a row came from.
+        how: Literal["vertical", "diagonal"] = "vertical" if len({*map(_names, frames)}) <= 1 else "diagonal"
+        return pl.concat(frames, how=how) if frames else None
+
+
+def _names(frame: pl.DataFrame) -> tuple[str, ...]:
+    return tuple(frame.columns)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failed:
+    """Rows on which the user's code failed: the port's columns and the hidden ones, and a message for each."""
+
+    rows: pl.DataFrame
+    messages: pl.Series
+    reason: str = "failed"
 
 
 @dataclass
@@ -89,13 +111,24 @@ class Emitted:
     """What a step emits in one batch: frames of results in the order they were shown, late rows, and counts."""
 
     results: list[pl.DataFrame] = field(default_factory=list)
+    sides: dict[str, list[pl.DataFrame]] = field(default_factory=dict)
+    """Rows of the step's other outputs, by name."""
     late: list[pl.DataFrame] = field(default_factory=list)
+    failed: list[Failed] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
 
     def count(self, what: str, number: int) -> None:
         """Add `number` to the count `what`."""
         if number:
             self.counts[what] = self.counts.get(what, 0) + number
+
+
+class Difference(NamedTuple):
+    """What keeps a step from continuing from the state of a checkpoint: a part of its layout, before and now."""
+
+    part: str
+    found: str
+    mine: str
 
 
 class Operator(ABC):
@@ -106,12 +139,22 @@ class Operator(ABC):
         """Run one batch of one key group; `stagger` spreads upkeep over the key groups' batches."""
 
 
+class StepDefinition(ABC):
+    """What a user asks of a keyed step, before the rows of its ports are known."""
+
+    @abstractmethod
+    def resolve(self, name: str, ports: Mapping[str, Port]) -> KeyedStep:
+        """Return the step for rows as `ports` have them, or refuse it."""
+
+
 class KeyedStep(ABC):
     """A keyed step, checked and resolved: frozen, picklable, the same in both engines."""
 
     name: str
     keys: tuple[str, ...]
     """The columns of the key, as results have them."""
+    combines: ClassVar[bool] = False
+    """Whether FRONT combines the rows of a key, so that a hot key is not the work of one key group."""
     lateness_ms: int
     """How long after the watermark the step remembers what it was complete with."""
 
@@ -126,9 +169,19 @@ class KeyedStep(ABC):
         """The columns of a result."""
 
     @property
+    def own_columns(self) -> frozenset[str]:
+        """The columns of results and other rows that the step adds of itself, and that a next step may replace."""
+        return frozenset({"event_time"})
+
+    @property
+    def sides(self) -> Mapping[str, pl.Schema]:
+        """The step's other outputs by name; their rows have an `event_time`, and stand beside earlier ones."""
+        return {}
+
+    @property
     @abstractmethod
-    def late_types(self) -> pl.Schema:
-        """The columns of a late row."""
+    def late_types(self) -> pl.Schema | None:
+        """The columns of a late row; None for a step that takes rows however late they are."""
 
     @property
     @abstractmethod
@@ -153,7 +206,17 @@ class KeyedStep(ABC):
     @property
     @abstractmethod
     def layout(self) -> dict[str, str]:
-        """What the step's state looks like; a checkpoint can only be continued by an equal one."""
+        """What the step's state looks like; see `difference`."""
+
+    def difference(self, stored: Mapping[str, str]) -> Difference | None:
+        """Return what keeps the step from continuing from state whose layout was `stored`; None if nothing does.
+
+        Unless a step can make old state its own, any difference does.
+        """
+        for part, text in self.layout.items():
+            if stored.get(part) != text:
+                return Difference(part=part, found=stored.get(part, "nothing"), mine=text)
+        return None
 
     @property
     @abstractmethod

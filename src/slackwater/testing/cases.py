@@ -33,7 +33,7 @@ from slackwater.triggers import (
     every_event_time,
     never,
 )
-from slackwater.windows import Window, cumulative, global_window, hopping, session, tumbling
+from slackwater.windows import Window, count_window, cumulative, global_window, hopping, session, tumbling
 from slackwater.windows.spec import Accumulation, Semantics
 
 Case = Mapping[str, Any]
@@ -41,7 +41,7 @@ Event = Mapping[str, Any]
 Row = dict[str, Any]
 
 STREAM: Final = "events"
-OPERATORS: Final = ("assign", "window_agg")
+OPERATORS: Final = ("assign", "dedup", "interval_join", "temporal_join", "window_agg")
 """The operators that are built; cases of the others are skipped."""
 DEFAULTS: Final = {
     "session_touch": "merge",
@@ -57,7 +57,7 @@ _ACCUMULATION: Final[dict[str, Accumulation]] = {
     "accumulating": "accumulating",
     "accumulating_retracting": "retracting",
 }
-_FORGETFUL: Final = timedelta(days=36_500)
+FORGETFUL: Final = timedelta(days=36_500)
 """So far behind the rows, the watermark moves only where a step puts it."""
 
 
@@ -70,8 +70,6 @@ def reason_to_skip(case: Case) -> str | None:
     operator = case["operator"]
     if operator not in OPERATORS:
         return f"{operator} is not built yet"
-    if case["params"].get("window", {}).get("type") == "count":
-        return "count windows are optional, and not built"
     return None
 
 
@@ -117,9 +115,9 @@ class CasePipeline:
         self.kept = (sinks.memory(), sinks.memory(), sinks.memory())
         shown, late, dead = self.kept
         self.pipeline = Pipeline(
-            _name(case["id"]),
+            pipeline_name(case["id"]),
             self.results.to(shown),
-            self.results.late.to(late),
+            *([] if params["window"]["type"] == "count" else [self.results.late.to(late)]),
             stream_of(self.results).dead_letters.to(dead),
             key_groups=4,
         )
@@ -130,6 +128,7 @@ class CasePipeline:
         columns = {"key": self.key.dtype, "ts_ms": pl.Int64(), "value": self.value.dtype}
         columns |= {"gap_ms": pl.Int64(), "arrival": pl.Int64()}
         window = window_of(params["window"], touching=switches["session_touch"], has_gaps=has_gaps)
+        is_counted = params["window"]["type"] == "count"
         is_global = params["window"]["type"] == "global"
         has_early = bool((params.get("trigger") or {}).get("early"))
         # The default trigger is refused for a global window, as a live job would never see a result.
@@ -137,13 +136,13 @@ class CasePipeline:
         repeats = switches["on_time_pane"] == "always" and (has_early or not is_global)
         return (
             stream(STREAM, self._source(pl.Schema(columns)))
-            .event_time("ts_ms", out_of_orderness=_FORGETFUL)
+            .event_time("ts_ms", out_of_orderness=FORGETFUL)
             .key_by("key")
             .window(
                 window,
                 # Never forgotten, so an allowed lateness would say nothing, and is refused.
                 allowed_lateness=_ms(0 if is_global else params.get("allowed_lateness_ms", 0)),
-                trigger=trigger_of(params.get("trigger"), repeats=repeats),
+                trigger=None if is_counted else trigger_of(params.get("trigger"), repeats=repeats),
                 accumulation=_ACCUMULATION[params.get("accumulation", "accumulating")],
                 semantics=Semantics(
                     session_lateness=switches["session_lateness"],
@@ -172,6 +171,11 @@ class CasePipeline:
 
     def shown(self, results: pl.DataFrame) -> list[Row]:
         """Return result rows as the case writes them."""
+        if "window_index" in results.columns:
+            return [
+                {"key": self.key.decode(row["key"]), "window_index": row["window_index"], "value": self._value(row)}
+                for row in results.iter_rows(named=True)
+            ]
         return [
             {
                 "key": self.key.decode(row["key"]),
@@ -206,7 +210,7 @@ class CasePipeline:
 
 def stream_of(results: Results) -> Any:  # noqa: ANN401  the stream before a keyed step
     """Return the stream that a windowed step reads."""
-    return results.origin.windowed.keyed.stream  # type: ignore[union-attr]  # results come from a step
+    return next(iter(results.origin.inputs.values())).stream  # type: ignore[union-attr]  # results come from a step
 
 
 def aggregates_of(name: str) -> dict[str, Aggregate]:
@@ -241,6 +245,8 @@ def window_of(window: Mapping[str, Any], *, touching: Any = "merge", has_gaps: b
             return session(pl.col("gap_ms") if has_gaps else _ms(window["gap_ms"]), touching=touching)
         case "global":
             return global_window()
+        case "count":
+            return count_window(window["size"], every=window["slide"])
         case other:
             raise UnknownInCaseError(f"window {other!r}")
 
@@ -288,6 +294,6 @@ def _epoch_ms(moment: datetime | None) -> int | None:
     return None if moment is None else (moment - EPOCH) // timedelta(milliseconds=1)
 
 
-def _name(case: str) -> str:
+def pipeline_name(case: str) -> str:
     """Return a pipeline's name for a case: its own, as cases run side by side in one Spark session."""
     return "case-" + re.sub(r"[^A-Za-z0-9._-]", "-", case)

@@ -23,10 +23,10 @@ import polars as pl
 
 from slackwater.errors import DefinitionError
 from slackwater.ground.times import MAX_MS
+from slackwater.testing.case_pipelines import case_pipeline
 from slackwater.testing.cases import (
     STREAM,
     Case,
-    CasePipeline,
     Event,
     UnknownInCaseError,
     reason_to_skip,
@@ -49,7 +49,7 @@ class MemoryRunner:
     """
 
     def __init__(self, case: Case) -> None:
-        self.case = CasePipeline(case)
+        self.case = case_pipeline(case)
         self.harness = Harness(self.case.pipeline)
         first = case["params"].get("initial_watermark_ms")
         if first is not None:
@@ -77,7 +77,8 @@ class MemoryRunner:
 
     def _collect(self, out: StepOutput, outputs: Mapping[str, pl.DataFrame]) -> None:
         out.rows += self.case.shown(outputs[self.case.results.name])
-        out.late += self.case.late(outputs[f"{self.case.results.name}.late"])
+        late = outputs.get(f"{self.case.results.name}.late")
+        out.late += [] if late is None else self.case.late(late)
 
 
 def _on_spark(case: Case) -> Runner:

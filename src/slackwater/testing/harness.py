@@ -12,7 +12,8 @@ import polars as pl
 
 from slackwater.clock.batch_stats import BatchStats
 from slackwater.clock.next_clock import final_clock, first_clock, next_clock
-from slackwater.errors import near_miss, refuse
+from slackwater.clock.table_versions import TableUnavailable, due_tables, with_tables
+from slackwater.errors import fault, near_miss, refuse
 from slackwater.formats.dead_letters import HEADERS
 from slackwater.formats.schemas import SchemaSpec, as_schema, shown
 from slackwater.ground.durations import Duration, duration_ms
@@ -63,6 +64,7 @@ class Harness:
         self.now_ms = _milliseconds(now, "`now`")
         self.last = BatchStats()
         self._is_finished = False
+        self._is_starting = True
         self._sent: dict[str, list[Chunk]] = {}
         self._offsets: dict[tuple[str, str], int] = {}
         self._outputs = {output.name: [pl.DataFrame(schema=output.schema)] for output in self.plan.outputs}
@@ -95,6 +97,7 @@ class Harness:
 
     def run_batch(self) -> dict[str, pl.DataFrame]:
         """Run one micro-batch over the pending rows; returns its rows by output."""
+        self._read_tables()
         batch = self.engine.run(self._sent, replace(self.clock, now_ms=self.now_ms))
         self._sent = {}
         self.last = batch.stats
@@ -102,6 +105,16 @@ class Harness:
         for name, rows in batch.outputs.items():
             self._outputs[name].append(rows)
         return batch.outputs
+
+    def _read_tables(self) -> None:
+        """Complete the clock of the batch with the tables that are due, as a driver does; a re-run reads nothing."""
+        clock = replace(self.clock, now_ms=self.now_ms)
+        due = due_tables(self.plan, clock, all_of_them=self._is_starting)
+        try:
+            self.clock = replace(with_tables(self.plan, clock, self.engine.snapshots, due), now_ms=None)
+        except TableUnavailable as trouble:
+            raise fault("TABLE_UNREADABLE", **trouble.facts) from trouble
+        self._is_starting = False
 
     def advance_watermark(self, to: datetime | int, *, stream: str | None = None) -> dict[str, pl.DataFrame]:
         """Advance the watermark (of one stream, or all) to `to` and run a batch, so that windows fire.
@@ -136,10 +149,12 @@ class Harness:
         return {name: pl.concat([first[name], last[name]]) for name in first}
 
     def restart(self) -> Harness:
-        """Stop and recover: only the clock and the packed state survive."""
+        """Stop and recover: only the clock, the packed state, and what lookups and tables gave survive."""
         state = {place: dict(blobs) for place, blobs in self.engine.state.items()}
+        answers, snapshots = self.engine.answers, self.engine.snapshots
         self.plan = self.pipeline.plan()
-        self.engine = MemoryEngine(plan=self.plan, state=state)
+        self.engine = MemoryEngine(plan=self.plan, state=state, answers=answers, snapshots=snapshots)
+        self._is_starting = True
         self.clock = type(self.clock).from_json(self.clock.to_json())
         return self
 
@@ -186,7 +201,7 @@ def run(pipeline: Pipeline, inputs: Mapping[str, Iterable[Row] | pl.DataFrame], 
 def _output_name(of: Stream | Output) -> str:
     if isinstance(of, Stream):
         return of.name if isinstance(of.origin, Step) and not of.ops else f"{of.name}.rows"
-    return f"{of.of.name}.{of.kind}"
+    return of.name
 
 
 def _payloads(rows: Iterable[Row] | pl.DataFrame, stream: str) -> pl.DataFrame:

@@ -22,7 +22,8 @@ from slackwater.sources import Source, log
 from slackwater.spark.job import Job
 from slackwater.spark.session import spark_session
 from slackwater.spark.start import make_job
-from slackwater.testing.cases import STREAM, Case, CasePipeline, Event
+from slackwater.testing.case_pipelines import case_pipeline
+from slackwater.testing.cases import STREAM, Case, Event
 from slackwater.testing.replays import StepOutput
 
 _LONGEST_BATCH_S: Final = 120
@@ -48,7 +49,7 @@ class SparkRunner:
     def __init__(self, case: Case, spark: SparkSession | None = None) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="slackwater-case-"))
         (self._folder / "log" / "0").mkdir(parents=True)
-        self.case = CasePipeline(case, self._log)
+        self.case = case_pipeline(case, self._log)
         self._schema = self.case.pipeline.plan().sources[0].source.schema
         self._spark = spark or spark_session(master="local[2]", name="conformance")
         self._orders: queue.Queue[_Order | None] = queue.Queue()

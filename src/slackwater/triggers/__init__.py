@@ -16,6 +16,7 @@ from slackwater.triggers.definitions import (
     every_event_time,
     never,
     schedule,
+    written,
 )
 
 __all__ = [
@@ -34,4 +35,5 @@ __all__ = [
     "every_event_time",
     "never",
     "schedule",
+    "written",
 ]

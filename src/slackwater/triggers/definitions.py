@@ -152,6 +152,28 @@ class Schedule:
         return ", ".join(said) or "no panes before the window closes"
 
 
+def written(parts: Schedule) -> str:
+    """Return a trigger with this schedule, as users write it: `after_watermark(early=every("10s"))`."""
+    count = f"after_count({parts.early_count}{', once=True' if parts.once else ''})" if parts.early_count else ""
+    early = [
+        count,
+        f'every("{render_ms(parts.early_every_ms)}")' if parts.early_every_ms else "",
+        f'every_event_time("{render_ms(parts.early_event_time_ms)}")' if parts.early_event_time_ms else "",
+    ]
+    asked = [part for part in early if part]
+    some = f"any_of({', '.join(asked)})" if len(asked) > 1 else "".join(asked)
+    if not parts.on_time:
+        return some or "never()"
+    options = [f"early={some}"] if some else []
+    if parts.finish_on_time:
+        options.append("late=None")
+    elif parts.late_count != 1:
+        options.append(f"late=after_count({parts.late_count})" if parts.late_count else "late=never()")
+    if not parts.repeat_unchanged:
+        options.append("repeat_unchanged=False")
+    return f"after_watermark({', '.join(options)})"
+
+
 def schedule(trigger: Trigger) -> Schedule:
     """Return the flat form of `trigger`."""
     match trigger:

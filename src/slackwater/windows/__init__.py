@@ -3,6 +3,7 @@
 from slackwater.windows.aligned import AlignedWindow
 from slackwater.windows.base import Window
 from slackwater.windows.calendar import CalendarWindow, calendar
+from slackwater.windows.counted import CountWindow, count_window
 from slackwater.windows.cumulative import CumulativeWindow, cumulative
 from slackwater.windows.global_window import GlobalWindow, global_window
 from slackwater.windows.hopping import HoppingWindow, hopping
@@ -13,6 +14,7 @@ from slackwater.windows.tumbling import TumblingWindow, tumbling
 __all__ = [
     "AlignedWindow",
     "CalendarWindow",
+    "CountWindow",
     "CumulativeWindow",
     "GlobalWindow",
     "HoppingWindow",
@@ -21,6 +23,7 @@ __all__ = [
     "TumblingWindow",
     "Window",
     "calendar",
+    "count_window",
     "cumulative",
     "global_window",
     "hopping",

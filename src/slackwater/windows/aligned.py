@@ -17,7 +17,7 @@ from slackwater.state.pieces import StepState
 from slackwater.state.step import Emitted, Guard, StepRows, Taken
 from slackwater.state.step_time import StepTime
 from slackwater.windows.base import Window
-from slackwater.windows.front import BEHIND, CELL, OPEN, WindowFront
+from slackwater.windows.front import BEHIND, CELL, CELLS, OPEN, WindowFront
 from slackwater.windows.late_rows import late_rows
 from slackwater.windows.operator import WindowOperator, describe
 from slackwater.windows.spec import WindowSpec
@@ -68,7 +68,7 @@ class AlignedWindow(Window):
 
     def operator(self, spec: WindowSpec) -> WindowOperator:
         """Return what keeps and fires the windows of a key group."""
-        return AlignedOperator(spec)
+        return AlignedOperator(spec, self)
 
     def check(self, schema: pl.Schema, *, step: str) -> None:  # noqa: ARG002  the event time is all it reads
         """Refuse a kind whose windows do not hold their events."""
@@ -148,7 +148,13 @@ class AlignedFront(WindowFront):
         assigned = cells.with_row_index("__cell").pipe(window.spread)
         is_open = assigned["__end"] > gone_ms
         kept = assigned.filter(is_open)
-        counts = _account(cells, kept, watermark_ms)
+        counts = {"no_window": int(cells.filter(pl.col("__many") == 0)["__new"].sum())}
+        whole = {}
+        if spec.can_finish:
+            # Whether a row is ignored depends on what became of its windows, so its account is KEYED's to say.
+            whole[CELLS] = cells.filter(pl.col("__many") > 0).select(*spec.keys, *CELL, "__new")
+        else:
+            counts |= _accounts(cells, kept, watermark_ms)
         if kept.height < assigned.height:
             # Some of a row's windows are closed for good, not all: it is no late row, but it is said.
             counts["partly_late"] = int(cells[assigned.filter(~is_open)["__cell"].unique()]["__new"].sum())
@@ -157,11 +163,15 @@ class AlignedFront(WindowFront):
         # The same columns in the same order, whichever way they came: KEYED puts those of all chunks under each other.
         carried = [name for name in ("__new", "__first") if name in kept.columns]
         kept = kept.select(*spec.by, *carried, *state_columns(kept, spec.aggregates))
-        return Taken(kept=kept, late=late, counts=counts | {"late": 0 if late is None else late.height})
+        return Taken(kept=kept, whole=whole, late=late, counts=counts | {"late": 0 if late is None else late.height})
 
 
 class AlignedOperator(WindowOperator):
     """Keeps the windows of one step in one key group, and fires them."""
+
+    def __init__(self, spec: WindowSpec, window: AlignedWindow) -> None:
+        super().__init__(spec)
+        self.window = window
 
     def _advance(self, time: StepTime, state: StepState, out: Emitted) -> None:
         watermark, lateness = time.watermark_ms, self.spec.lateness_ms
@@ -187,12 +197,30 @@ class AlignedOperator(WindowOperator):
             state.append_packets(rows.packets(OPEN))
         eager = rows.frame(*([BEHIND] if lazy else [OPEN, BEHIND]))
         if eager is None:
+            self._account(rows.frame(CELLS), None, time, out)
             return
         first, last = int(eager["__end"].min()), int(eager["__end"].max())  # type: ignore[arg-type]  # whole numbers: Polars says any
         touched = [p for p in state.pieces if p.min_end_ms <= last and p.max_end_ms >= first]
         known = self.panes.known(state.take_rows(touched, self.spec), time)
         merged = self.panes.merge(pl.concat([known, self.panes.start(eager)]))
+        self._account(rows.frame(CELLS), merged, time, out)
         state.append(self.panes.after_rows(merged, time, out), self._describe(time.judge_ms))
+
+    def _account(self, cells: pl.DataFrame | None, windows: pl.DataFrame | None, time: StepTime, out: Emitted) -> None:
+        """Put the batch's rows into their accounts, by those of their `windows` that are not finished."""
+        if cells is None:
+            return
+        kept = cells.with_row_index("__cell").pipe(self.window.spread)
+        kept = taking = kept.filter(pl.col("__end") > time.gone_ms(self.spec.lateness_ms))
+        if windows is not None:
+            taking = kept.join(windows.filter("__done"), on=self.spec.by, how="anti", nulls_equal=True)
+        accounts = _accounts(cells, taking, time.judge_ms)
+        accounts["ignored"] = int(cells["__new"].sum()) - sum(accounts.values())
+        if taking.height < kept.height:
+            finished = kept.join(taking, on=[*self.spec.by, "__cell"], how="anti", nulls_equal=True)
+            accounts["partly_ignored"] = int(cells[finished["__cell"].unique()]["__new"].sum()) - accounts["ignored"]
+        for account, number in accounts.items():
+            out.count(account, number)
 
     def _compact(self, time: StepTime, state: StepState, stagger: int) -> None:
         if crowd := state.crowded(stagger):
@@ -203,10 +231,8 @@ class AlignedOperator(WindowOperator):
         return lambda rows: describe(rows, self.spec, watermark_ms)
 
 
-def _account(cells: pl.DataFrame, kept: pl.DataFrame, watermark_ms: int) -> dict[str, int]:
-    """Count the rows of `cells`: on time, correcting a pane that was shown (refired), or in no window at all."""
-    behind = kept.filter(pl.col("__end") <= watermark_ms)["__cell"].unique()
-    refired = int(cells[behind]["__new"].sum()) if behind.len() else 0
-    no_window = int(cells.filter(pl.col("__many") == 0)["__new"].sum())
-    on_time = int(cells["__new"].sum()) - refired - no_window
-    return {"on_time": on_time, "refired": refired, "no_window": no_window}
+def _accounts(cells: pl.DataFrame, taking: pl.DataFrame, watermark_ms: int) -> dict[str, int]:
+    """Count the rows of `cells`, of which the windows `taking` are open to: on time, or correcting what was shown."""
+    behind = taking.filter(pl.col("__end") <= watermark_ms)["__cell"].unique()
+    refired = int(cells[behind]["__new"].sum())
+    return {"refired": refired, "on_time": int(cells[taking["__cell"].unique()]["__new"].sum()) - refired}

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 import polars as pl
 
-from slackwater.triggers import Trigger
+from slackwater.errors import refuse
+from slackwater.state.step import KeyedStep, Port
+from slackwater.triggers import Trigger, schedule
 
 if TYPE_CHECKING:
     from slackwater.formats.undecoded import Undecoded
+    from slackwater.windows.definition import WindowDefinition
     from slackwater.windows.front import WindowFront
     from slackwater.windows.operator import WindowOperator
     from slackwater.windows.spec import Accumulation, WindowSpec
@@ -58,6 +61,24 @@ class Window(ABC):
         """
         alone = pl.int_ranges(0, pl.lit(1)) * 0
         return pl.col("__start") + alone, pl.col("__end") + alone
+
+    def specify(self, definition: WindowDefinition, name: str, port: Port) -> KeyedStep:
+        """Return the step that computes `definition` over the rows of `port`."""
+        from slackwater.windows.spec import WindowSpec  # noqa: PLC0415  it holds windows
+
+        if not self.has_end and definition.lateness_ms:
+            raise refuse("GLOBAL_LATENESS", step=name)
+        return WindowSpec(
+            name=name,
+            keys=port.keys,
+            row_schema=port.schema,
+            window=self,
+            lateness_ms=definition.lateness_ms,
+            schedule=schedule(definition.trigger),
+            accumulation=definition.accumulation,
+            aggregates=dict(definition.aggregates),
+            semantics=definition.semantics,
+        )
 
     @abstractmethod
     def front(self, spec: WindowSpec, undecoded: Undecoded | None) -> WindowFront:

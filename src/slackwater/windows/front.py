@@ -7,11 +7,12 @@ key and window, so a hot key crosses the shuffle as one row.
 from __future__ import annotations
 
 from abc import abstractmethod
+from functools import partial
 from typing import Final
 
 import polars as pl
 
-from slackwater.aggregates.combine import bind, combine_rows, merge_states, prepared
+from slackwater.aggregates.combine import Aggregates, bind, combine_rows, merge_states, prepared
 from slackwater.formats.undecoded import Undecoded
 from slackwater.ground.expressions import FAILURES
 from slackwater.state.step import Guard, PortFront, Taken
@@ -22,6 +23,8 @@ OPEN: Final = "open"
 """The channel of combined rows whose windows the watermark has not reached."""
 BEHIND: Final = "behind"
 """The channel of combined rows whose windows are complete but not forgotten."""
+CELLS: Final = "cells"
+"""The channel of how many rows came to each cell, for steps whose windows may be finished before they are forgotten."""
 CELL: Final = ("__start", "__end", "__many")
 """A cell is a set of rows that share all their windows: its newest window or shortest, and how many it has."""
 _WORTH_MERGING: Final = 4
@@ -71,25 +74,40 @@ class WindowFront(PortFront):
         try:
             combined = combine_rows(rows, by, aggregates, extra)
         except FAILURES:
-            for probe in (self._evaluated, self._added):
-                rows = guard(rows, probe)
-            combined = combine_rows(rows, by, aggregates, extra)
+            combined = combine_rows(_sound_rows(rows, aggregates, guard), by, aggregates, extra)
         if "__arrived" in combined.columns:
             return combined.sort("__arrived").drop("__arrived")
         if self.spec.window.cells_meet:
             return combined.sort([name for name in CELL if name in combined.columns])
         return combined
 
-    def _evaluated(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Return `rows` if what the aggregates read can be evaluated for each of them, else fail."""
-        rows.select(prepared(bind(rows.schema, self.spec.aggregates)))
-        return rows
-
-    def _added(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Return `rows` if each of them alone can be added to a state, else fail."""
-        combine_rows(rows.with_row_index("__single"), ["__single"], self.spec.aggregates)
-        return rows
-
     def _whole(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Return rows with all their columns, as they leave if they are late."""
         return rows if self.undecoded is None else self.undecoded.restored(rows, self.spec.row_schema)
+
+
+def usable_rows(rows: pl.DataFrame, aggregates: Aggregates, guard: Guard) -> pl.DataFrame:
+    """Return the rows that the aggregates can take; those that fail by themselves are left to `guard`."""
+    try:
+        combine_rows(rows.with_columns(pl.lit(0).alias("__all")), ["__all"], aggregates)
+    except FAILURES:
+        return _sound_rows(rows, aggregates, guard)
+    return rows
+
+
+def _sound_rows(rows: pl.DataFrame, aggregates: Aggregates, guard: Guard) -> pl.DataFrame:
+    for probe in (_evaluated, _added):
+        rows = guard(rows, partial(probe, aggregates=aggregates))
+    return rows
+
+
+def _evaluated(rows: pl.DataFrame, aggregates: Aggregates) -> pl.DataFrame:
+    """Return `rows` if what the aggregates read can be evaluated for each of them, else fail."""
+    rows.select(prepared(bind(rows.schema, aggregates)))
+    return rows
+
+
+def _added(rows: pl.DataFrame, aggregates: Aggregates) -> pl.DataFrame:
+    """Return `rows` if each of them alone can be added to a state, else fail."""
+    combine_rows(rows.with_row_index("__single"), ["__single"], aggregates)
+    return rows

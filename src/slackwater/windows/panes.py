@@ -72,7 +72,9 @@ class Panes:
     def after_rows(self, rows: pl.DataFrame, time: StepTime, out: Emitted) -> pl.DataFrame:
         """Fire what this batch's rows call for (count triggers), once per window; drops `__fresh`."""
         watermark_ms = time.judge_ms
-        rows = self._without_ignored(rows, out)
+        if self.spec.can_finish:
+            # What came to a window that is finished is never shown.
+            rows = rows.with_columns(pl.when("__done").then(pl.lit(0, pl.Int64)).otherwise("__new").alias("__new"))
         touched = (pl.col("__fresh") > 0) & self._unfinished
         passed = pl.col("__end") <= watermark_ms
         late = touched & passed & _at_least(self._schedule.late_count)
@@ -92,7 +94,6 @@ class Panes:
         """Move processing time, then the watermark; return the rows that are still remembered."""
         sched = self._schedule
         open_before = pl.col("__end") > time.previous_ms
-        rows = self._without_ignored(rows, out)
         if sched.early_every_ms is not None:
             rows = self._processing_time(rows, time, out)
         if sched.early_event_time_ms is not None and time.watermark_ms > time.previous_ms:
@@ -112,15 +113,8 @@ class Panes:
         if self.spec.semantics.on_close == "flush":
             rows = self.fire(rows, unshown, "late", time.watermark_ms, out)
         else:
-            out.count("ignored", int(rows.filter(unshown)["__new"].sum()))
+            out.count("unshown", int(rows.filter(unshown)["__new"].sum()))
         return rows.filter(~forgotten)
-
-    def _without_ignored(self, rows: pl.DataFrame, out: Emitted) -> pl.DataFrame:
-        """Count the new rows of windows that are finished: they will not be shown."""
-        if not self.spec.can_finish:
-            return rows
-        out.count("ignored", int(rows.filter("__done")["__new"].sum()))
-        return rows.with_columns(pl.when("__done").then(pl.lit(0, pl.Int64)).otherwise("__new").alias("__new"))
 
     def show_last(self, rows: pl.DataFrame, watermark_ms: int, out: Emitted) -> None:
         """Show the only pane of windows that are complete and forgotten at once."""

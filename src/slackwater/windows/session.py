@@ -139,8 +139,9 @@ class SessionFront(WindowFront):
         cell = pl.col("__ts") // window.gap_ms if is_whole else pl.struct("__start", "__end")
         units = self._combined(rows.with_columns(cell.alias("__cell")), [*spec.keys, "__cell"], guard, _HULL)
         units = units.drop("__cell")
-        behind = int(units.filter(pl.col("__end") <= watermark_ms)["__new"].sum())
-        counts = {"on_time": int(units["__new"].sum()) - behind, "late": 0 if late is None else late.height}
+        counts = {"late": 0 if late is None else late.height}
+        if not spec.can_finish:
+            counts["on_time"] = int(units.filter(pl.col("__end") > watermark_ms)["__new"].sum())
         return Taken(kept=units, whole=whole, late=late, counts=counts)
 
     def _suspects(self, old: pl.DataFrame, guard: Guard) -> pl.DataFrame:

@@ -51,8 +51,9 @@ class SessionOperator(WindowOperator):
         spec, buckets = self.spec, self._buckets(state)
         suspects = rows.frame(SUSPECT)
         behind = rows.frame(BEHIND)
-        # Rows of an open interval may be put aside unseen, unless a cut may have completed their session.
-        aside = spec.schedule.is_lazy and (self.window.max_length_ms is None or spec.lateness_ms == 0)
+        # Rows of an open interval may be put aside unseen, unless their session may be finished, or complete by a cut.
+        is_seen = spec.can_finish or (self.window.max_length_ms is not None and spec.lateness_ms > 0)
+        aside = spec.schedule.is_lazy and not is_seen
         if aside:
             buckets.put_aside(rows.packets(OPEN))
             opened = None
@@ -66,20 +67,29 @@ class SessionOperator(WindowOperator):
             taken = buckets.touched(opened, behind, suspects)
         known = self.panes.known(taken, time)
         fresh = [self.panes.start(frame) for frame in (opened, behind) if frame is not None]
-        old = 0 if behind is None else behind.height
+        # Of an open interval FRONT knows that its rows are on time, if they cannot be ignored.
+        judged = sum(frame.height for frame in (opened if spec.can_finish else None, behind) if frame is not None)
         if suspects is not None:
             accepted = self._judge(suspects, pl.concat([known, *fresh]), time, out)
             fresh.append(self.panes.start(accepted))
-            old += accepted.height
+            judged += accepted.height
         every = self._sessions(pl.concat([known, *fresh]))
-        if old:
-            # A row behind the watermark corrects what was shown, unless its session is open all the same.
-            corrects = every.select("__new", passed=self._until <= time.judge_ms).tail(old)
-            refired = int(corrects.filter("passed")["__new"].sum())
-            out.count("refired", refired)
-            out.count("on_time", int(corrects["__new"].sum()) - refired)
+        if judged:
+            self._account(every, judged, time, out)
         kept = self._shown(every, lambda sessions: self.panes.after_rows(sessions, time, out))
         self._store(kept, state, time.judge_ms)
+
+    def _account(self, rows: pl.DataFrame, judged: int, time: StepTime, out: Emitted) -> None:
+        """Put the last `judged` of `rows` into their accounts, by what became of their sessions."""
+        is_done = pl.col("__done").any().over("__session") if self.spec.can_finish else pl.lit(value=False)
+        facts = rows.select("__new", "__fresh", passed=self._until <= time.judge_ms, done=is_done)
+        new = facts.tail(judged)
+        # A row behind the watermark corrects what was shown, unless its session is open all the same.
+        out.count("refired", int(new.filter(pl.col("passed") & ~pl.col("done"))["__new"].sum()))
+        out.count("on_time", int(new.filter(~pl.col("passed") & ~pl.col("done"))["__new"].sum()))
+        out.count("ignored", int(new.filter("done")["__new"].sum()))
+        # Rows that were taken, and that no pane had shown when their session became part of a finished one.
+        out.count("unshown", int(facts.filter("done").select(pl.col("__new") - pl.col("__fresh")).sum().item()))
 
     def _judge(self, suspects: pl.DataFrame, others: pl.DataFrame, time: StepTime, out: Emitted) -> pl.DataFrame:
         """Send the suspects whose whole session is forgotten to the late output; return the others."""

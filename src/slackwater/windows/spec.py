@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final, Literal, get_args, get_type_hints
+from typing import ClassVar, Literal, get_args, get_type_hints
 
 import polars as pl
 
@@ -17,12 +17,11 @@ from slackwater.formats.undecoded import Undecoded
 from slackwater.ground.durations import render_ms
 from slackwater.ground.stable_text import stable_text
 from slackwater.ground.times import TIMESTAMP
-from slackwater.state.step import Change, KeyedStep, Operator, Port, PortFront
-from slackwater.triggers import Schedule
+from slackwater.state.late_rows import late_schema
+from slackwater.state.step import ROWS, Change, KeyedStep, Operator, Port, PortFront
+from slackwater.triggers import Schedule, written
 from slackwater.windows.base import Window
 
-ROWS: Final = "rows"
-"""The one port of a window step."""
 Accumulation = Literal["discarding", "accumulating", "retracting"]
 
 
@@ -50,6 +49,8 @@ class Semantics:
 @dataclass(frozen=True, kw_only=True)
 class WindowSpec(KeyedStep):
     """One windowed aggregation, checked and resolved; frozen, picklable, the same in both engines."""
+
+    combines: ClassVar[bool] = True
 
     name: str
     keys: tuple[str, ...]
@@ -119,10 +120,13 @@ class WindowSpec(KeyedStep):
     @cached_property
     def late_types(self) -> pl.Schema:
         """The columns of a late row: the original row, and why it was too late."""
-        types = dict(self.row_schema)
-        types |= {"event_time": TIMESTAMP, "late_by_ms": pl.Int64(), "watermark": TIMESTAMP}
-        types |= {"windows": pl.List(pl.Struct({"start": TIMESTAMP, "end": TIMESTAMP})), "step": pl.String()}
-        return pl.Schema(types)
+        missed = pl.List(pl.Struct({"start": TIMESTAMP, "end": TIMESTAMP}))
+        return late_schema(self.row_schema, windows=missed)
+
+    @property
+    def own_columns(self) -> frozenset[str]:
+        """The watermark: results carry the one that made them, and as late rows the one that judged them."""
+        return frozenset({"watermark"})
 
     @property
     def can_finish(self) -> bool:
@@ -180,8 +184,20 @@ class WindowSpec(KeyedStep):
 
     @property
     def rules(self) -> str:
-        """What decides when panes are shown."""
-        return repr((self.lateness_ms, self.schedule, self.semantics))
+        """What decides when panes are shown, and the types that the state's follow from, as users write them."""
+        read = {
+            name
+            for aggregate in self.aggregates.values()
+            for expr in aggregate.inputs()
+            for name in expr.meta.root_names()
+        }
+        rules = {
+            "trigger": written(self.schedule),
+            "allowed lateness": render_ms(self.lateness_ms),
+            "semantics": repr(self.semantics),
+            **{f"column {name}": spark_type(dtype, name) for name, dtype in self.row_schema.items() if name in read},
+        }
+        return "\n".join(f"{name}: {text}" for name, text in rules.items())
 
     def reads(self, port: str) -> list[pl.Expr]:  # noqa: ARG002  it has but one
         """Return what the aggregates and the window read."""

@@ -34,6 +34,6 @@ def send(harness: Harness, *rows: dict[str, Any], partition: str = "0") -> Harne
 def _source(results: Results) -> Stream:
     origin: Any = results
     while not isinstance(origin.origin, sw.sources.Source):
-        origin = origin.origin.windowed.keyed.stream
+        origin = next(iter(origin.origin.inputs.values())).stream
     source: Stream = origin
     return source

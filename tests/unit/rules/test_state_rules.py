@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import slackwater as sw
+from slackwater.aggregates.base import Aggregate
 from slackwater.checkpoint.checkpoint import existing_checkpoint, open_checkpoint
 from slackwater.errors import RunError
 from slackwater.planning.plan import Plan
@@ -49,6 +52,59 @@ def test_rule_12_checkpoint_is_not_continued_by_what_does_not_fit_it(tmp_path: P
     open_checkpoint(tmp_path, plan(), partitions=2)
     with pytest.raises(RunError, match=code):
         open_checkpoint(tmp_path, changed, partitions=2)
+
+
+def of(aggregate: Aggregate | None = None, *, v: str = "double", **options: Any) -> Plan:  # noqa: ANN401  as `window` takes them
+    ddl = f"k string, ts long, v {v}, w double"
+    windowed = events(ddl).key_by("k").window(**{"window": sw.tumbling("1m"), "name": "w", **options})
+    return built(windowed.aggregate(t=aggregate or sw.count_distinct("v")), key_groups=4, name="p").plan()
+
+
+@pytest.mark.parametrize(
+    "before, changed, shown",
+    [
+        (of(), of(trigger=sw.every("10s")), 'trigger: after_watermark() -> every("10s")'),
+        (
+            of(trigger=sw.after_watermark(early=sw.after_count(3), late=None)),
+            of(trigger=sw.any_of(sw.every("10s"), sw.after_count(2))),
+            'trigger: after_watermark(early=after_count(3), late=None) -> any_of(after_count(2), every("10s"))',
+        ),
+        (of(), of(window=sw.tumbling("2m")), "window: tumbling(size=1m, offset=0s) -> tumbling(size=2m, offset=0s)"),
+        (
+            of(window=sw.session("1m", max_length="1h")),
+            of(window=sw.session("2m")),
+            "window: session(gap=1m, max_length=1h, touching=merge) -> session(gap=2m, touching=merge)",
+        ),
+        (of(), of(sw.count_distinct("w")), "aggregates: {t=count_distinct(v)} -> {t=count_distinct(w)}"),
+        (of(), of(accumulation="retracting"), "accumulation: accumulating -> retracting"),
+        (of(), of(v="string"), "column v: double -> string"),
+    ],
+    ids=["trigger", "two triggers", "window", "session", "aggregate", "accumulation", "type"],
+)
+def test_rule_12_refusal_says_what_was_changed_as_users_write_it(
+    tmp_path: Path, before: Plan, changed: Plan, shown: str
+) -> None:
+    open_checkpoint(tmp_path, before, partitions=2)
+    with pytest.raises(RunError) as caught:
+        open_checkpoint(tmp_path, changed, partitions=2)
+    assert caught.value.code == "CHECKPOINT_STEP_CHANGED"
+    assert f"step `w` is not as it was saved in `{tmp_path}`: {shown}; revert the change" in str(caught.value)
+
+
+def test_rule_12_refusal_compares_with_the_trigger_that_ran_last(tmp_path: Path) -> None:
+    for trigger in (sw.every("10s"), sw.every("20s")):
+        open_checkpoint(tmp_path, of(trigger=trigger), partitions=2)
+    with pytest.raises(RunError, match=re.escape('trigger: every("20s") -> after_count(2)')):
+        open_checkpoint(tmp_path, of(trigger=sw.after_count(2)), partitions=2)
+
+
+def test_rule_12_refusal_of_a_checkpoint_without_rules_shows_the_state(tmp_path: Path) -> None:
+    open_checkpoint(tmp_path, of(), partitions=2)
+    manifest = tmp_path / "slackwater" / "manifest.json"
+    facts = json.loads(manifest.read_text())
+    manifest.write_text(json.dumps({name: fact for name, fact in facts.items() if name != "rules"}))
+    with pytest.raises(RunError, match="state: k String, __start Int64"):
+        open_checkpoint(tmp_path, of(trigger=sw.every("10s")), partitions=2)
 
 
 def test_rule_12_step_that_is_not_in_the_checkpoint_is_refused(tmp_path: Path) -> None:

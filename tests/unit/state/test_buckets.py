@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 import pytest
 
 import slackwater as sw
+from slackwater.ground.stable_hash import hash_columns
 from slackwater.memory import engine as memory
+from slackwater.state import buckets
 from slackwater.testing import Harness, rows_source
 from slackwater.triggers import Trigger
 
@@ -99,3 +103,17 @@ def test_state_of_one_piece_without_buckets_is_continued() -> None:
     shown = harness.output("s.window")
     assert shown.height == 1_000
     assert shown.filter(pl.col("n") == 2)["k"].sort().to_list() == ["u1", "u999"]
+
+
+def test_inbox_that_is_emptied_is_hashed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    harness = visits()
+    hashed: list[int] = []
+
+    def counted(rows: pl.DataFrame, columns: list[str]) -> npt.NDArray[np.uint64]:
+        hashed.append(rows.height)
+        return hash_columns(rows, columns)
+
+    monkeypatch.setattr(buckets, "hash_columns", counted)
+    keys = pl.int_range(20_000, eager=True)
+    harness.send("s", pl.DataFrame({"k": "u" + keys.cast(pl.String), "ts": START + keys})).run_batch()
+    assert hashed.count(20_000) == 2, "once to find its buckets, and once to store it there"

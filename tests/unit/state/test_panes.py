@@ -136,6 +136,36 @@ def test_the_watermark_ends_a_window_without_late_panes_though_nothing_was_new(
     assert step.finish() == []
 
 
+def test_an_ignored_row_is_not_on_time_as_well() -> None:
+    step = Windowed(sw.tumbling("100ms"), trigger=sw.after_count(1, once=True))
+    step.add(("a", 1, 0))
+    step.add(("a", 2, 1), ("b", 3, 2))
+    counts = step.harness.last.counts["events.window"]
+    assert (counts["on_time"], counts["ignored"]) == (1, 1)
+
+
+def test_a_row_is_ignored_only_if_all_its_windows_are_finished() -> None:
+    #  0        10        20        30
+    #  [---- done ---------)
+    #            [-----------------)
+    step = Windowed(sw.hopping("20ms", every="10ms"), trigger=sw.after_count(1, once=True))
+    step.add(("a", 5, 0))
+    step.add(("a", 15, 1))
+    counts = step.harness.last.counts["events.window"]
+    assert (counts["on_time"], counts["ignored"], counts["partly_ignored"]) == (1, 0, 1)
+    step.add(("a", 15, 2))
+    assert step.harness.last.counts["events.window"]["ignored"] == 1
+
+
+def test_rows_of_a_session_that_becomes_part_of_a_finished_one_are_on_time_and_never_shown() -> None:
+    step = Windowed(sw.session("10ms"), trigger=sw.after_count(2, once=True))
+    step.add(("a", 1, 0), ("a", 2, 1), ("a", 22, 2))
+    assert step.harness.last.counts["events.window"]["on_time"] == 3
+    step.add(("a", 12, 3))
+    counts = step.harness.last.counts["events.window"]
+    assert (counts["on_time"], counts["ignored"], counts["unshown"]) == (0, 1, 1)
+
+
 def test_a_leap_of_the_watermark_shows_a_bounded_number_of_event_time_panes() -> None:
     step = Windowed(sw.tumbling("3650d"), trigger=sw.every_event_time("1ms"))
     step.add(("a", 1, 1))
@@ -168,7 +198,7 @@ def test_rows_that_no_trigger_has_shown_are_counted_where_they_are_discarded() -
     step = Windowed(sw.tumbling("100ms"), trigger=sw.after_count(2), semantics=keeps)
     step.add(("a", 3, 2))
     assert step.advance(100) == []
-    assert step.harness.last.counts["events.window"]["ignored"] == 1
+    assert step.harness.last.counts["events.window"]["unshown"] == 1
 
 
 def test_rows_of_two_chunks_meet_though_one_of_them_has_a_single_window_left() -> None:

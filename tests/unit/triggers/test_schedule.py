@@ -6,7 +6,7 @@ import pytest
 
 import slackwater as sw
 from slackwater.errors import DefinitionError
-from slackwater.triggers import Schedule, Trigger, schedule
+from slackwater.triggers import Schedule, Trigger, schedule, written
 
 
 @pytest.mark.parametrize(
@@ -42,6 +42,24 @@ from slackwater.triggers import Schedule, Trigger, schedule
 )  # fmt: skip
 def test_a_trigger_becomes_its_schedule(trigger: Trigger, expected: Schedule) -> None:
     assert schedule(trigger) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "after_watermark()",
+        "after_watermark(early=after_count(3), late=after_count(2))",
+        'after_watermark(early=any_of(after_count(5), every("1m30s"), every_event_time("1h")), late=None)',
+        'after_watermark(early=every_event_time("100ms"), late=never(), repeat_unchanged=False)',
+        "after_count(4)",
+        "after_count(4, once=True)",
+        'every("10s")',
+        'any_of(after_count(2), every("1s"))',
+        "never()",
+    ],
+)
+def test_a_schedule_is_written_as_the_trigger_that_has_it(text: str) -> None:
+    assert written(schedule(eval(text, vars(sw)))) == text  # noqa: S307  our own text
 
 
 @pytest.mark.parametrize(

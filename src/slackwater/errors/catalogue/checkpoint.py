@@ -43,8 +43,8 @@ MESSAGES: Final[dict[str, str]] = {
         "checkpoint"
     ),
     "CHECKPOINT_STEP_CHANGED": (
-        "a step must match its saved state; `{part}` of step `{step}` is {found} in `{path}` and {mine} in the "
-        "pipeline; revert the change, or start with a new checkpoint"
+        "a step must match its saved state; step `{step}` is not as it was saved in `{path}`: {changes}; revert the "
+        "change, or start with a new checkpoint"
     ),
     "CHECKPOINT_STEP_GONE": (
         "a step with saved state cannot be removed; `{path}` has state of step `{step}`, which is not in the "

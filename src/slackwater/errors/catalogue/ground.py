@@ -37,13 +37,17 @@ MESSAGES: Final[dict[str, str]] = {
         'one, or rename it with .alias("…")'
     ),
     "EXPRESSION_NOT_A_ROW_VALUE": (
-        "an expression on rows must compute one value per row, from that row alone; got {got} in `{step}`, which "
-        "reads other rows, and rows arrive in chunks of any size; use an aggregate of a keyed step, or a `map` that "
+        "an expression on rows must compute one value per row, from that row alone; got {got} in `{step}`, which may "
+        "read other rows, and rows arrive in chunks of any size; use an aggregate of a keyed step, or a `map` that "
         "treats each row by itself"
     ),
     "EXPRESSION_NOT_ONE_COLUMN": (
         "an expression must produce exactly one column here; got {got} in `{step}`, which produces {count}; name a "
         "single column"
+    ),
+    "EXPRESSION_NOT_PORTABLE": (
+        "an expression must be picklable, with the Python functions in it, for Spark's workers to get it; got {got} in "
+        "`{step}`: {cause}; create locks, connections and clients inside the function"
     ),
     "EXPRESSION_SQL": (
         "a SQL expression must be valid; got `{got}`: {cause}; check quotes (text in single quotes) and parentheses, "

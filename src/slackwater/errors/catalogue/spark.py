@@ -32,6 +32,10 @@ MESSAGES: Final[dict[str, str]] = {
         "example: {sample}; compare the schema and the event time with the records: `slackwater dead-letters list` "
         "shows those that are kept"
     ),
+    "HOT_KEY": (
+        "key `{key}` of step `{step}` has {share} of the {rows} rows of a batch, and one task does all of its work; "
+        "add a column to the key, aggregate before the step, or filter the key out if it is a bot or a default value"
+    ),
     "JAVA_MISSING": (
         "Spark requires Java 17 or newer; none was found on PATH or in JAVA_HOME; install it, for example with "
         "`apt-get install openjdk-17-jre-headless`"

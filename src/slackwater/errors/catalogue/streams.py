@@ -77,6 +77,7 @@ MESSAGES: Final[dict[str, str]] = {
         "late rows have the columns event_time, late_by_ms, watermark, windows and step in addition to the original "
         "row; got a column `{column}` at step `{step}`; rename it with .select or .with_columns before key_by"
     ),
+    "LATE_NEVER": ("step `{step}` takes rows however late they are, so it has no late output; got `.late`; remove it"),
     "LATE_UNHANDLED": (
         "late rows must have a destination; got none for those of step `{step}`; add results.late.to(sink), or "
         "discard them with results.late.drop(): they are still counted"
@@ -136,6 +137,13 @@ MESSAGES: Final[dict[str, str]] = {
         "a per-row session gap must be a whole number of milliseconds; got {got} of type {dtype} in `{step}`; cast "
         'it, as in pl.col("gap_s").cast(pl.Int64) * 1000'
     ),
+    "SIDE_UNHANDLED": (
+        "every output of a step must have a destination; got none for `{side}` of step `{step}`; add "
+        '.output("{side}").to(sink), or discard its rows with .output("{side}").drop(): they are still counted'
+    ),
+    "SIDE_UNKNOWN": (
+        "an output must be declared by its step; got `{side}` of step `{step}`{hint}; declare it, or correct the name"
+    ),
     "SINK_CANNOT_TAKE": (
         "a sink must support the changes that its output emits; `{output}` emits {need}, and {sink} takes {takes}; "
         "use another accumulation, or a sink that supports them{how}"
@@ -168,9 +176,20 @@ MESSAGES: Final[dict[str, str]] = {
     "SLIDING_TRIGGER": (
         "a sliding window fires once per event, when the watermark passes it; got {got}; remove `trigger`"
     ),
-    "STEP_NAME_TWICE": 'every keyed step needs a unique name; got `{name}` twice; add name="…" to one .window(...)',
+    "STEP_NAME_TWICE": 'every keyed step needs a unique name; got `{name}` twice; add name="…" to one of them',
     "STEP_WITHOUT_COLUMNS": "a step must produce at least one column; got none in `{step}`; name at least one",
     "STREAM_NAME_TWICE": "every source stream needs a unique name; got `{name}` for two sources; rename one",
+    "UNION_COLUMNS": (
+        "streams of a union must have the same columns with the same types; at {place} one has {first} where the "
+        "other has {other}; align them with .select(...) before the union"
+    ),
+    "UNION_DEAD_LETTERS": (
+        "dead letters belong to the stream that a record came from; got `.dead_letters` of the union `{stream}`; use "
+        "those of {streams}"
+    ),
+    "UNION_STREAMS": (
+        "`union` takes one or more streams; got {got} for stream `{stream}`; write orders.union(refunds)"
+    ),
     "VALIDATE_EMPTY": (
         '`validate` needs at least one rule; got none in `{step}`; write, for example, .validate(positive="amount > 0")'
     ),

@@ -40,6 +40,18 @@ MESSAGES: Final[dict[str, str]] = {
         "a calendar window needs a time zone of the IANA database; got {got}{hint}; write for example "
         'zone="Europe/Berlin" or zone="UTC"'
     ),
+    "COUNT_WINDOW_NAME": (
+        "results of a count window have the columns window_index and event_time of their own; got `{name}` in step "
+        "`{step}`; choose another name"
+    ),
+    "COUNT_WINDOW_OPTIONS": (
+        "a count window fires once, when it is full, and no row is late for it; got a trigger, an accumulation or an "
+        "allowed lateness; remove it"
+    ),
+    "COUNT_WINDOW_SIZE": (
+        "`{what}` of a count window must be a whole number of 1 or more; got {got}; count_window(100) is a window of a "
+        "hundred rows"
+    ),
     "CUMULATIVE_UNEVEN": (
         "`size` of a cumulative window must be a multiple of `every`; got size {size}, every {every}; choose, for "
         'example, every="1h" with size "1d"'

@@ -24,6 +24,7 @@ from slackwater.formats.avro.types import columns_of
 from slackwater.formats.avro.writers import incompatible, parse_registered, reading_of
 from slackwater.formats.base import Decoded, Decoder, Flaw, Format, check_limit
 from slackwater.formats.registry import Registry
+from slackwater.ground.folders import given_path
 
 MAX_BYTES: Final = 1 << 20
 
@@ -172,7 +173,7 @@ def _source(given: object) -> object:
     if not isinstance(given, Path):
         return given
     try:
-        return given.read_text(encoding="utf-8")
+        return given_path(given).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         cause = getattr(error, "strerror", None) or "not UTF-8"
         raise refuse("SCHEMA_FILE", path=given, cause=cause) from None

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final
 
 from google.protobuf import (  # type: ignore[import-untyped]  # no stubs
@@ -23,6 +22,7 @@ from google.protobuf.descriptor import Descriptor  # type: ignore[import-untyped
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]  # no stubs
 
 from slackwater.errors import near_miss, refuse
+from slackwater.ground.folders import given_path
 
 DescriptorSet = bytes | str | os.PathLike[str]
 """What `protoc --include_imports --descriptor_set_out` writes: its bytes, or the file's path."""
@@ -86,7 +86,7 @@ def _collect(file: Any, into: dict[str, bytes]) -> None:  # noqa: ANN401  google
 
 def _from_set(given: DescriptorSet, name: str) -> Described:
     try:
-        content = given if isinstance(given, bytes) else Path(given).read_bytes()
+        content = given if isinstance(given, bytes) else given_path(given).read_bytes()
         files = descriptor_pb2.FileDescriptorSet.FromString(content).file
     except (OSError, DecodeError, TypeError, ValueError) as error:
         raise refuse("PROTOBUF_DESCRIPTOR_SET", cause=f"{error} ({given!r:.60})") from error

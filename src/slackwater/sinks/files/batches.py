@@ -29,6 +29,7 @@ import polars as pl
 
 from slackwater.errors import fault, render
 from slackwater.ground.durable import flush_file, write_and_flush
+from slackwater.ground.folders import given_path
 from slackwater.ground.stored import Damaged, read_stored, readable
 from slackwater.sinks.base import Mark
 from slackwater.sinks.delivery import SinkWarning
@@ -79,7 +80,7 @@ def part_files(home: Path) -> list[Path]:
 
 def read_files(path: str | Path) -> pl.LazyFrame:
     """Read all rows that `sw.sinks.files(path)` has delivered, each once, even while files are being merged."""
-    parts = part_files(Path(path))
+    parts = part_files(given_path(path))
     if any(part.suffix == ".jsonl" for part in parts):
         return pl.concat([pl.scan_ndjson(part) for part in parts], how="vertical_relaxed")
     return pl.concat([pl.scan_parquet(part) for part in parts]) if parts else pl.LazyFrame()

@@ -12,7 +12,7 @@ import socket
 import ssl
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar, Final, Literal
@@ -26,6 +26,7 @@ from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA, dead_letters
 from slackwater.formats.row_json import check_json
 from slackwater.ground.crash_points import crash_point
 from slackwater.ground.durations import Duration, duration_ms, render_ms
+from slackwater.ground.folders import given_path
 from slackwater.secrets import Secret, holds_credentials, is_confidential, shown_url
 from slackwater.sinks.base import (
     EVERYTHING,
@@ -113,7 +114,7 @@ class HttpSink(Sink):
     def prepare(self, slot: Slot) -> None:
         """See that the receiver can be connected to, and where refused rows go."""
         http_library()
-        self._revealed()
+        revealed_headers(self.headers)
         _connect(urlsplit(self.url), self.timeout_ms, self.ca)
         self.rejected.prepare(_rejected_slot(slot))
 
@@ -123,13 +124,13 @@ class HttpSink(Sink):
         def waiting(why: str) -> str:
             return render("SINK_WAITING", sink=self, output=slot.output, why=why, patience=render_ms(self.retry_for_ms))
 
-        revealed = self._revealed()
+        revealed = revealed_headers(self.headers)
         sender = Sender(
             name=str(self),
             url=self.url,
             method=self.method,
             headers={"Content-Type": "application/json", "User-Agent": "slackwater"} | revealed,
-            hidden=_hidden(
+            hidden=hidden_values(
                 [value for name, value in revealed.items() if isinstance(self.headers[name], Secret)], self.url
             ),
             concurrency=self.concurrency,
@@ -147,13 +148,6 @@ class HttpSink(Sink):
             rejects=Outlet(sink=self.rejected, slot=_rejected_slot(slot)),
             last_rejected=slot.behind,
         )
-
-    def _revealed(self) -> dict[str, str]:
-        headers = {name: value.reveal() if isinstance(value, Secret) else value for name, value in self.headers.items()}
-        for name, value in headers.items():
-            if not _HEADER_VALUE.fullmatch(value):
-                raise fault("HTTP_HEADER_VALUE", name=name, secret=self.headers[name])
-        return headers
 
     def __str__(self) -> str:
         return f"http {self.method} {shown_url(self.url)} (refused rows to {self.rejected})"
@@ -277,7 +271,7 @@ def http(
     check_delivery(_SINK, delivery)
     if delivery != "exactly_once" and rejected.delivery == "exactly_once":
         raise refuse("HTTP_REJECTED_PROMISE", rejected=rejected, delivery=delivery)
-    _check_url(url, has_ca=ca is not None)
+    check_url(url, has_ca=ca is not None, option=_option)
     if method not in _METHODS:
         raise bad_option(_SINK, "method", rule=f"one of {', '.join(_METHODS)}", got=repr(method), remedy="use POST")
     for what, given, most in (("concurrency", concurrency, LANES), ("batch_rows", batch_rows, _MOST_ROWS)):
@@ -288,55 +282,73 @@ def http(
         url=url,
         rejected=rejected,
         key=column_names(_SINK, "key", key),
-        headers=_checked_headers(headers),
+        headers=checked_headers(headers, option=_option),
         method=method,
         concurrency=concurrency,
         timeout_ms=duration_ms(timeout, what="timeout"),
         batch_rows=batch_rows,
-        ca=None if ca is None else str(ca),
+        ca=None if ca is None else str(given_path(ca)),
         delivery=delivery,
         retry_for_ms=duration_ms(retry_for, what="retry_for", least_ms=0),
     )
 
 
-def _check_url(url: object, *, has_ca: bool) -> None:
+Option = Callable[[str, str, str, str], Exception]
+"""Makes the error of an option, from its name, the rule, what was got and what to do."""
+
+
+def _option(what: str, rule: str, got: str, remedy: str) -> Exception:
+    return bad_option(_SINK, what, rule=rule, got=got, remedy=remedy)
+
+
+def check_url(url: object, *, has_ca: bool, option: Option) -> None:
+    """Refuse what is no address of a server, or holds credentials."""
     rule, remedy = "a URL such as https://host/path", "correct it"
     if not isinstance(url, str) or not re.fullmatch(r"[!-~]+", url):
-        raise bad_option(_SINK, "url", rule=f"{rule}, in ASCII", got=type(url).__name__, remedy=remedy)
+        raise option("url", f"{rule}, in ASCII", type(url).__name__, remedy)
     try:
         parts = urlsplit(url)
         parts.port  # noqa: B018  raises if it is no number
     except ValueError as error:
-        raise bad_option(_SINK, "url", rule=rule, got="an invalid URL", remedy=remedy) from error
+        raise option("url", rule, "an invalid URL", remedy) from error
     if "@" in parts.netloc or holds_credentials(url):
-        rule, remedy = "a URL without credentials", 'write headers={"Authorization": sw.secret("TOKEN")}'
-        raise bad_option(_SINK, "url", rule=rule, got=shown_url(url), remedy=remedy)
+        remedy = 'write headers={"Authorization": sw.secret("TOKEN")}'
+        raise option("url", "a URL without credentials", shown_url(url), remedy)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.fragment:
-        raise bad_option(_SINK, "url", rule=rule, got=repr(shown_url(url)), remedy=remedy)
+        raise option("url", rule, repr(shown_url(url)), remedy)
     if has_ca and parts.scheme != "https":
-        rule, remedy = "used only with an https:// URL", "write https:// for TLS"
-        raise bad_option(_SINK, "ca", rule=rule, got=parts.scheme, remedy=remedy)
+        raise option("ca", "used only with an https:// URL", parts.scheme, "write https:// for TLS")
 
 
-def _checked_headers(headers: object) -> dict[str, str | Secret]:
+def checked_headers(headers: object, *, option: Option) -> dict[str, str | Secret]:
+    """Return headers that may be sent; what is confidential must be a secret."""
     if headers is None:
         return {}
     if not isinstance(headers, Mapping):
-        rule, remedy = "a dictionary of names and values", 'write headers={"Authorization": sw.secret("TOKEN")}'
-        raise bad_option(_SINK, "headers", rule=rule, got=type(headers).__name__, remedy=remedy)
+        remedy = 'write headers={"Authorization": sw.secret("TOKEN")}'
+        raise option("headers", "a dictionary of names and values", type(headers).__name__, remedy)
     for name, value in headers.items():
         if not isinstance(name, str) or not _HEADER_NAME.fullmatch(name) or name.lower() in _OURS:
-            rule, remedy = "valid HTTP header names that the sink does not set itself", "choose another name"
-            raise bad_option(_SINK, "headers", rule=rule, got=repr(name), remedy=remedy)
+            rule = "valid HTTP header names that the sink does not set itself"
+            raise option("headers", rule, repr(name), "choose another name")
         if (name.lower() in _CONFIDENTIAL or is_confidential(name)) and not isinstance(value, Secret):
             raise refuse("SECRET_EXPECTED", what=f"headers[{name!r}]")
         if not isinstance(value, Secret) and not (isinstance(value, str) and _HEADER_VALUE.fullmatch(value)):
-            rule, remedy = "single lines of Latin-1 text, or secrets", "correct the value"
-            raise bad_option(_SINK, "headers", rule=rule, got=f"an invalid value for {name!r}", remedy=remedy)
+            got = f"an invalid value for {name!r}"
+            raise option("headers", "single lines of Latin-1 text, or secrets", got, "correct the value")
     return dict(headers)
 
 
-def _hidden(values: list[str], url: str) -> tuple[str, ...]:
+def revealed_headers(headers: Mapping[str, str | Secret]) -> dict[str, str]:
+    """Return headers with the values of their secrets."""
+    revealed = {name: value.reveal() if isinstance(value, Secret) else value for name, value in headers.items()}
+    for name, value in revealed.items():
+        if not _HEADER_VALUE.fullmatch(value):
+            raise fault("HTTP_HEADER_VALUE", name=name, secret=headers[name])
+    return revealed
+
+
+def hidden_values(values: list[str], url: str) -> tuple[str, ...]:
     """Return what is never shown: secret values, of "Bearer …" the second word as well, and what `shown_url` hides.
 
     The longest is first: another one may be a part of it.

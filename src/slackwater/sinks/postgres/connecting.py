@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
@@ -98,6 +98,17 @@ def shown_server(url: str) -> str:
 
 def connect(url: str, password: Secret | None) -> psycopg.Connection[Any]:
     """Connect; raises `Unavailable` if the server is not there, and a fault if it does not let us in."""
+    module, settings = psycopg_module(), connection_settings(url, password)
+    try:
+        connection: psycopg.Connection[Any] = module.connect(**settings, autocommit=True, prepare_threshold=None)
+    except module.OperationalError as error:
+        raise not_connected(error, url, settings) from error
+    connection.isolation_level = module.IsolationLevel.READ_COMMITTED
+    return connection
+
+
+def connection_settings(url: str, password: Secret | None) -> dict[str, Any]:
+    """Return what a connection is made with; a fault if the URL cannot be read."""
     module = psycopg_module()
     try:
         given = module.conninfo.conninfo_to_dict(url)
@@ -107,20 +118,18 @@ def connect(url: str, password: Secret | None) -> psycopg.Connection[Any]:
         raise fault("POSTGRES_URL_SETTING", server=repr(shown_server(url)), cause=cause) from error
     secrets = {} if password is None else {"password": password.reveal()}
     fixed = {"application_name": "slackwater", **_SETTINGS}
-    try:
-        connection: psycopg.Connection[Any] = module.connect(
-            **{**fixed, **given, **secrets, "client_encoding": "UTF8"}, autocommit=True, prepare_threshold=None
-        )
-    except module.OperationalError as error:
-        remedy = login_remedy(str(error))  # of several hosts, what each has said
-        why = _words(error)
-        for value in _OPTION_VALUE.findall(given.get("options") or ""):
-            why = why.replace(value, "…")
-        if remedy is not None:
-            raise fault("POSTGRES_LOGIN", server=shown_server(url), why=why, remedy=remedy) from error
-        raise Unavailable(why) from error
-    connection.isolation_level = module.IsolationLevel.READ_COMMITTED
-    return connection
+    return {**fixed, **given, **secrets, "client_encoding": "UTF8"}
+
+
+def not_connected(error: psycopg.Error, url: str, settings: Mapping[str, Any]) -> Unavailable | RunError:
+    """Return why there is no connection: `Unavailable` if the server is not there, a fault if it keeps us out."""
+    remedy = login_remedy(str(error))  # of several hosts, what each has said
+    why = _words(error)
+    for value in _OPTION_VALUE.findall(settings.get("options") or ""):
+        why = why.replace(value, "…")
+    if remedy is not None:
+        return fault("POSTGRES_LOGIN", server=shown_server(url), why=why, remedy=remedy)
+    return Unavailable(why)
 
 
 @contextmanager
@@ -142,18 +151,29 @@ def transaction(
 
 def _translated(error: psycopg.Error, sink: object, doing: str, keys: Collection[str]) -> Unavailable | RunError:
     state = error.sqlstate
-    passes = isinstance(error, psycopg_module().OperationalError) if state is None else _may_pass(state)
-    if passes:
-        return Unavailable(_words(error))
-    details = [_words(error), error.diag.message_detail, (error.diag.context or "").partition("\n")[0]]
-    why = "; ".join(f"{detail:.{_SHOWN}}" for detail in details if detail)
+    if (away := passing(error)) is not None:
+        return away
+    why = server_words(error)
     if state == _NULL and error.diag.column_name in keys:
         return fault("POSTGRES_NULL_KEY", sink=sink, doing=doing, column=error.diag.column_name, why=why)
     return fault("POSTGRES_REFUSED", sink=sink, doing=doing, why=why, remedy=_REMEDIES.get(state or "", _REMEDY))
 
 
-def _may_pass(state: str) -> bool:
-    return state in _PASSING or state.startswith(_PASSING_CLASSES)
+def passing(error: psycopg.Error) -> Unavailable | None:
+    """Return what a server replied if it may be different the next time; None if not."""
+    state = error.sqlstate
+    may_pass = (
+        isinstance(error, psycopg_module().OperationalError)
+        if state is None
+        else state in _PASSING or state.startswith(_PASSING_CLASSES)
+    )
+    return Unavailable(_words(error)) if may_pass else None
+
+
+def server_words(error: psycopg.Error) -> str:
+    """Return what a server replied, with its details."""
+    details = [_words(error), error.diag.message_detail, (error.diag.context or "").partition("\n")[0]]
+    return "; ".join(f"{detail:.{_SHOWN}}" for detail in details if detail)
 
 
 def _words(error: psycopg.Error) -> str:

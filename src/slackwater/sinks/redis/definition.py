@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +22,7 @@ from uuid import uuid4
 from slackwater.errors import RunError, fault, refuse
 from slackwater.ground.crash_points import crash_point
 from slackwater.ground.durations import Duration, duration_ms
+from slackwater.ground.folders import given_path
 from slackwater.secrets import Secret, holds_credentials, shown_url
 from slackwater.sinks.base import (
     EVERYTHING,
@@ -182,11 +183,6 @@ class RedisSink(Sink):
         from redis.backoff import NoBackoff  # noqa: PLC0415  as above
         from redis.retry import Retry  # noqa: PLC0415  as above
 
-        settings: dict[str, Any] = {}
-        if self.url.startswith("rediss:"):
-            settings = {"ssl_ca_certs": self.ca, "ssl_cert_reqs": "required", "ssl_check_hostname": True}
-        if self.password is not None:
-            settings["password"] = self.password.reveal()
         return redis_module.Redis.from_url(
             self.url,
             decode_responses=True,
@@ -194,7 +190,7 @@ class RedisSink(Sink):
             retry=Retry(NoBackoff(), 0),
             socket_connect_timeout=_TIMEOUT_S,
             socket_timeout=_TIMEOUT_S,
-            **settings,
+            **way_in(self.url, self.password, self.ca),
         )
 
     def __str__(self) -> str:
@@ -281,7 +277,7 @@ def redis(
     check_delivery("the Redis sink", delivery)
     if prefix is not None and (not isinstance(prefix, str) or not prefix):
         raise _option("prefix", "a string", repr(prefix), 'write, for example, prefix="user", or omit it')
-    _check_url(url, has_ca=ca is not None)
+    check_url(url, has_ca=ca is not None, option=_option)
     named = Hashes(
         key=column_names("the Redis sink", "key", key),
         columns=column_names("the Redis sink", "columns", columns) or None,
@@ -297,31 +293,42 @@ def redis(
         hashes=named,
         ttl_ms=None if ttl is None else duration_ms(ttl, what="ttl"),
         password=password,
-        ca=None if ca is None else str(ca),
+        ca=None if ca is None else str(given_path(ca)),
         delivery=delivery,
         retry_for_ms=duration_ms(retry_for, what="retry_for", least_ms=0),
     )
 
 
-def _check_url(url: str, *, has_ca: bool) -> None:
+def way_in(url: str, password: Secret | None, ca: str | None) -> dict[str, Any]:
+    """Return the client's settings for TLS and the password."""
+    settings: dict[str, Any] = {}
+    if url.startswith("rediss:"):
+        settings = {"ssl_ca_certs": ca, "ssl_cert_reqs": "required", "ssl_check_hostname": True}
+    if password is not None:
+        settings["password"] = password.reveal()
+    return settings
+
+
+def check_url(url: str, *, has_ca: bool, option: Callable[[str, str, str, str], Exception]) -> None:
+    """Refuse what is no address of a server, or holds a password; `option` makes the error."""
     rule = "a URL such as redis://host:6379/0, rediss://… (TLS) or unix:///path/to/socket"
     if not isinstance(url, str):
-        raise _option("url", rule, type(url).__name__, "write it as a string")
+        raise option("url", rule, type(url).__name__, "write it as a string")
     try:
         parts = urlsplit(url)
         parts.port  # noqa: B018  raises if it is no number
     except ValueError as error:
-        raise _option("url", rule, "an invalid URL", "correct it") from error
+        raise option("url", rule, "an invalid URL", "correct it") from error
     if holds_credentials(url):
         remedy = 'write password=sw.secret("REDIS_PASSWORD")'
-        raise _option("url", "a URL without a password", shown_url(url), remedy)
+        raise option("url", "a URL without a password", shown_url(url), remedy)
     where = parts.path if parts.scheme == "unix" else parts.hostname
     if parts.scheme not in ("redis", "rediss", "unix") or not where:
-        raise _option("url", rule, repr(shown_url(url)), "correct it")
+        raise option("url", rule, repr(shown_url(url)), "correct it")
     if not _DATABASE.search(url):
-        raise _option("url", "a URL without settings", shown_url(url), "remove them")
+        raise option("url", "a URL without settings", shown_url(url), "remove them")
     if has_ca and parts.scheme != "rediss":
-        raise _option("ca", "used only with a rediss:// URL", repr(shown_url(url)), "write rediss:// for TLS")
+        raise option("ca", "used only with a rediss:// URL", repr(shown_url(url)), "write rediss:// for TLS")
 
 
 def _option(what: str, rule: str, got: str, remedy: str) -> Exception:
@@ -335,18 +342,29 @@ def _troubles(sink: RedisSink) -> Iterator[None]:
     try:
         yield
     except (errors.AuthenticationError, errors.AuthorizationError, errors.ResponseError) as error:
-        raise _refusal(sink, f"{_WORDS.get(type(error).__name__, '')} {error}".strip()) from error
+        raise _refusal(sink, server_words(error)) from error
     except errors.TimeoutError as error:
         raise Unavailable(f"no response within {_TIMEOUT_S:.0f} s") from error
     except errors.ConnectionError as error:
         raise Unavailable(str(error).rstrip(".")) from error
 
 
-def _refusal(sink: RedisSink, cause: str, key: str = "") -> Unavailable | RunError:
+def server_words(error: Exception) -> str:
+    """Return what a server replied, with the word that the client has put into the class of the error."""
+    return f"{_WORDS.get(type(error).__name__, '')} {error}".strip()
+
+
+def passing(cause: str) -> Unavailable | None:
+    """Return what a server replied if it may be different the next time; None if not."""
     found = _WORD.match(cause)
     word = found[1] if found else ""
-    if word in _PASSING:
-        return Unavailable(_PASSING[word])
-    if word == "WRONGTYPE":
+    return Unavailable(_PASSING[word]) if word in _PASSING else None
+
+
+def _refusal(sink: RedisSink, cause: str, key: str = "") -> Unavailable | RunError:
+    if (away := passing(cause)) is not None:
+        return away
+    found = _WORD.match(cause)
+    if found and found[1] == "WRONGTYPE":
         return fault("REDIS_WRONG_TYPE", sink=sink, key=key)
     return fault("REDIS_REFUSED", sink=sink, cause=cause.strip().rstrip("."))

@@ -15,7 +15,7 @@ from typing import Any
 
 from slackwater.errors import counted, fault, near_miss, render
 from slackwater.ground.durable import write_durably
-from slackwater.ground.stored import damaged, read_stored
+from slackwater.ground.stored import damaged, read_stored, shaped
 from slackwater.kafka.client import Cluster, Place, confluent, partition_name
 from slackwater.kafka.presence import warn_of
 from slackwater.sources.kafka.definition import KafkaSource
@@ -176,4 +176,5 @@ def processed_offsets(line: str) -> dict[Place, int]:
     """Return the offsets up to which a batch reads, from the connector's line in Spark's offset log."""
     if line == "-":
         return {}
-    return {(topic, int(part)): offset for topic, parts in json.loads(line).items() for part, offset in parts.items()}
+    found: dict[str, dict[str, int]] = shaped(json.loads(line), dict[str, dict[str, int]])
+    return {(topic, int(part)): offset for topic, parts in found.items() for part, offset in parts.items()}

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 def log_chunks(source: LogSource, batches: Iterator[pa.RecordBatch]) -> Iterator[Chunk]:
     """Yield the records of the files that a listing names: Spark reads the listing, FRONT the files."""
-    files = [ListedFile(**json.loads(str(line))) for batch in batches for line in batch.column(0).to_pylist()]
+    lines = (str(line) for batch in batches for line in batch.column(0).to_pylist())
+    files = [ListedFile(**json.loads(line)) for line in lines if line]  # the end of a bounded run is an empty line
     for file in sorted(files, key=lambda file: (file.partition, file.number)):
         yield from _file_chunks(source, file)
 

@@ -26,6 +26,7 @@ import pyarrow.parquet as pq
 from slackwater.errors import refuse
 from slackwater.formats.json_lines import Record, to_line, to_lines
 from slackwater.ground.durations import Duration, duration_ms
+from slackwater.ground.folders import given_path
 from slackwater.sources.log.listing import modified_ms
 from slackwater.sources.log.reading import read_file
 
@@ -68,7 +69,7 @@ class LogWriter:
                 got=repr(roll_bytes),
                 remedy="omit it to use 64 MiB",
             )
-        self._folder = Path(folder)
+        self._folder = given_path(folder)
         self._format = format
         self._roll_bytes = roll_bytes
         self._roll_after_s = None if roll_after is None else duration_ms(roll_after, what="roll_after") / 1000

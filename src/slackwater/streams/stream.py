@@ -1,23 +1,20 @@
-"""What users write: streams, keyed streams, windows and outputs.
-
-Everything here is a frozen definition that never touches Spark. A method returns a new definition.
-"""
+"""Streams: rows that flow, from a source or out of a keyed step, and the ways out of a pipeline."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Literal
 
 import polars as pl
 
-from slackwater.aggregates.base import Aggregate
 from slackwater.errors import refuse
 from slackwater.formats.base import Format
 from slackwater.formats.schemas import SchemaSpec, as_schema
 from slackwater.ground.durations import Duration, duration_ms
 from slackwater.ground.expressions import Expression, as_expr, as_written, check_column_name
+from slackwater.ground.names import checked_name
+from slackwater.planning.enriching import Enriching
 from slackwater.planning.row_functions import (
     Decode,
     FrameFunction,
@@ -32,11 +29,10 @@ from slackwater.planning.row_functions import (
 )
 from slackwater.sinks.base import DROP, Sink
 from slackwater.sources.base import Source
-from slackwater.triggers import Trigger, after_watermark
-from slackwater.windows import Window
-from slackwater.windows.spec import Accumulation, Semantics
+from slackwater.state.step import StepDefinition
 
-_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+if TYPE_CHECKING:
+    from slackwater.streams.keyed import KeyedStream
 
 
 def stream(name: str, source: Source) -> Stream:
@@ -47,19 +43,18 @@ def stream(name: str, source: Source) -> Stream:
     return Stream(name=name, origin=source)
 
 
-def checked_name(name: str, what: str) -> str:
-    """Return `name` if it can stand in file names, state and metrics."""
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise refuse("BAD_NAME", what=what, got=repr(name))
-    return name
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Output:
     """One way out of the pipeline: rows, results, late rows or dead letters; it ends in `.to` or `.drop`."""
 
     of: Stream | Step
     kind: Literal["rows", "late", "dead_letters"]
+
+    @property
+    def name(self) -> str:
+        """The output's name, for late rows and dead letters; of rows, the planner chooses it."""
+        owner = self.of.origin if isinstance(self.of, Stream) and isinstance(self.of.origin, Step) else self.of
+        return f"{owner.name}.{self.kind}"
 
     def to(self, sink: Sink) -> Ended:
         """Write this output to `sink`."""
@@ -81,12 +76,14 @@ class Ended:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Stream:
+class Stream(Enriching):
     """Rows that flow: from a source, or out of a keyed step, through row functions."""
 
     name: str
-    origin: Source | Step
+    origin: Source | Step | Union
     ops: tuple[RowOp, ...] = ()
+    side: str = ""
+    """Which of a step's other outputs the rows come from; empty for its results."""
 
     def _then(self, op: RowOp) -> Stream:
         return replace(self, ops=(*self.ops, op))
@@ -177,10 +174,23 @@ class Stream:
         given = (Rule(name=name, predicate=as_expr(rule), said=as_written(rule)) for name, rule in rules.items())
         return self._then(Validate(rules=tuple(given)))
 
+    def union(self, *others: Stream, name: str | None = None) -> Stream:
+        """Put the rows of several streams with equal columns into one stream.
+
+        Each stream keeps its own time and its partitions their own clocks; a keyed step works by the smallest
+        watermark. Rows that fail after the union are dead letters of the stream they came from.
+        """
+        if not others or not all(isinstance(other, Stream) for other in others):
+            raise refuse("UNION_STREAMS", stream=self.name, got=[called(other) for other in others])
+        name = checked_name(f"{self.name}.union" if name is None else name, "stream")
+        return Stream(name=name, origin=Union(streams=(self, *others)))
+
     def key_by(self, *keys: str) -> KeyedStream:
         """Key the stream by one or more columns; only keyed streams keep state."""
         if not keys or not all(isinstance(key, str) for key in keys) or len(set(keys)) != len(keys):
             raise refuse("KEY_COLUMNS", stream=self.name, got=list(keys))
+        from slackwater.streams.keyed import KeyedStream  # noqa: PLC0415  which gives streams in turn
+
         return KeyedStream(stream=self, keys=keys)
 
     def to(self, sink: Sink) -> Ended:
@@ -190,97 +200,50 @@ class Stream:
     @property
     def dead_letters(self) -> Output:
         """The records of this stream that could not be decoded, failed a rule, or have no usable time."""
+        if isinstance(self.origin, Union):
+            streams = ", ".join(dict.fromkeys(branch.name for branch in branches(self)))
+            raise refuse("UNION_DEAD_LETTERS", stream=self.name, streams=streams)
         return Output(of=self, kind="dead_letters")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class KeyedStream:
-    """A stream and its key."""
+class Union:
+    """Several streams as one."""
 
-    stream: Stream
-    keys: tuple[str, ...]
-
-    def window(
-        self,
-        window: Window,
-        *,
-        allowed_lateness: Duration = "0s",
-        trigger: Trigger | None = None,
-        accumulation: Accumulation = "accumulating",
-        semantics: Semantics | None = None,
-        name: str | None = None,
-    ) -> WindowedStream:
-        """Assign each key's rows to windows.
-
-        A row that arrives after its windows are complete, but within `allowed_lateness`, makes them fire again; after
-        that it goes to the `late` output.
-        """
-        if not isinstance(window, Window):
-            raise refuse("NOT_A_WINDOW", got=repr(window))
-        if accumulation not in ("discarding", "accumulating", "retracting"):
-            raise refuse("ACCUMULATION", got=repr(accumulation))
-        trigger = after_watermark() if trigger is None else trigger
-        if not isinstance(trigger, Trigger):
-            raise refuse("NOT_A_TRIGGER", got=repr(trigger))
-        if semantics is not None and not isinstance(semantics, Semantics):
-            raise refuse("NOT_SEMANTICS", got=repr(semantics))
-        window.check_options(trigger, accumulation)
-        return WindowedStream(
-            keyed=self,
-            window=window,
-            lateness_ms=duration_ms(allowed_lateness, what="`allowed_lateness`", least_ms=0),
-            trigger=trigger,
-            accumulation=accumulation,
-            semantics=semantics or Semantics(),
-            name=checked_name(f"{self.stream.name}.window" if name is None else name, "step"),
-        )
+    streams: tuple[Stream, ...]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class WindowedStream:
-    """A keyed stream in windows; call `aggregate` to compute results."""
+class Branch:
+    """One way by which rows come into a stream: where it begins, and the row functions on it."""
 
-    keyed: KeyedStream
-    window: Window
-    lateness_ms: int
-    trigger: Trigger
-    accumulation: Accumulation
-    semantics: Semantics
     name: str
+    origin: Source | Step
+    side: str
+    ops: tuple[RowOp, ...]
 
-    def aggregate(self, **aggregates: Aggregate) -> Results:
-        """Compute aggregates per key and window: `aggregate(orders=count(), revenue=sum("amount"))`."""
-        if not aggregates:
-            raise refuse("AGGREGATE_EMPTY", step=self.name)
-        for alias, aggregate in aggregates.items():
-            if not isinstance(aggregate, Aggregate):
-                raise refuse("NOT_AN_AGGREGATE", step=self.name, alias=alias, got=repr(aggregate))
-        step = Step(windowed=self, aggregates=aggregates)
-        return Results(name=self.name, origin=step)
+
+def branches(stream: Stream) -> list[Branch]:
+    """Return the ways by which rows come into `stream`: one, unless it is a union."""
+    if not isinstance(stream.origin, Union):
+        return [Branch(name=stream.name, origin=stream.origin, side=stream.side, ops=stream.ops)]
+    found = [branch for each in stream.origin.streams for branch in branches(each)]
+    return [replace(branch, ops=(*branch.ops, *stream.ops)) for branch in found]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Step:
-    """One keyed step: a windowed aggregation."""
+    """One keyed step: what it computes, and the keyed stream at each of its ports."""
 
-    windowed: WindowedStream
-    aggregates: Mapping[str, Aggregate]
-
-    @property
-    def name(self) -> str:
-        """The step's stable name; its state is kept under it."""
-        return self.windowed.name
+    name: str
+    """Stable: the step's state is kept under it."""
+    definition: StepDefinition
+    inputs: Mapping[str, KeyedStream]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Results(Stream):
-    """What a keyed step shows: a stream again, and the rows that came too late for it."""
-
-    @property
-    def late(self) -> Output:
-        """The rows that arrived after all their windows were forgotten."""
-        assert isinstance(self.origin, Step)
-        return Output(of=self.origin, kind="late")
+def called(stream: object) -> str:
+    """Return what a message calls something that should be a stream."""
+    return stream.name if isinstance(stream, Stream) else repr(stream)
 
 
 def _expressions(positional: tuple[Expression, ...], named: Mapping[str, Expression]) -> tuple[pl.Expr, ...]:

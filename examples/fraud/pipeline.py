@@ -1,0 +1,100 @@
+"""Card fraud: one decision for every payment, out exactly once.
+
+    python examples/fraud/make_data.py
+    slackwater run examples/fraud/pipeline.py --bounded
+    python examples/fraud/truth.py            # recomputes every decision from the log, and compares
+
+A payment is looked up in the profile store, compared with the card's last minute, five minutes and hour, and with
+what came just before it (a tiny charge tests a stolen card, a large one follows). With `FRAUD_KAFKA=localhost:9092`
+payments come from a topic and decisions go to one.
+"""
+
+import json
+import os
+from datetime import timedelta
+from pathlib import Path
+
+import slackwater as sw
+
+PROFILES = Path("data/profiles.json")
+KAFKA = os.environ.get("FRAUD_KAFKA")
+SPANS = {"last_minute": timedelta(minutes=1), "last_5_minutes": timedelta(minutes=5), "last_hour": timedelta(hours=1)}
+
+
+async def profiles(cards):
+    """Stands in for the profile store; `sw.lookups.redis("redis://…", …)` asks a real one."""
+    known = json.loads(PROFILES.read_text())  # noqa: ASYNC240  a small file
+    return {card: known[card] for card in cards if card in known}
+
+
+class Velocity(sw.Process):
+    """How many payments a card made in the last minute, five minutes and hour, and what they came to."""
+
+    recent = sw.list_state("at timestamp, amount double", ttl="2h")
+
+    def on_event(self, event, ctx):
+        now = ctx.event_time
+        kept = [one for one in self.recent.get() if one["at"] > now - timedelta(hours=1)]
+        kept.append({"at": now, "amount": event["amount"]})
+        self.recent.set(kept)
+        counts = {name: sum(one["at"] > now - span for one in kept) for name, span in SPANS.items()}
+        yield {**event, **counts, "spent_last_hour": round(sum(one["amount"] for one in kept), 2)}
+
+
+MODEL = """
+    (CASE WHEN last_minute > 3 THEN 40 ELSE 0 END)
+    + (CASE WHEN last_5_minutes > 8 THEN 20 ELSE 0 END)
+    + (CASE WHEN spent_last_hour > 5 * monthly_limit / 100 THEN 30 ELSE 0 END)
+    + (CASE WHEN country <> home THEN 20 ELSE 0 END)
+    + (CASE WHEN tested_by IS NOT NULL THEN 50 ELSE 0 END)
+"""
+"""The score of a payment: points for each thing that is unusual."""
+
+
+payments = (
+    sw.stream(
+        "payments",
+        sw.sources.kafka(KAFKA, topic="payments") if KAFKA else sw.sources.log("data/payments", max_files_per_batch=2),
+    )
+    .decode(sw.formats.json("payment string, card string, amount double, country string, at timestamp"))
+    .event_time("at", out_of_orderness="20s", idle_after="1m", max_ahead="1m")
+    .validate(positive="amount > 0")
+    .lookup(
+        sw.lookups.function(profiles, batch=1_000),
+        key="card",
+        output="home string, monthly_limit double",
+        missing="dead_letter",
+    )
+)
+velocity = payments.key_by("card").process(
+    Velocity(),
+    output="payment string, card string, amount double, country string, at timestamp, home string, "
+    "monthly_limit double, last_minute long, last_5_minutes long, last_hour long, spent_last_hour double",
+    order="event_time",
+    name="velocity",
+)
+tested = payments.key_by("card").match(
+    sw.sequence(small="amount < 2", large="amount > 100 * small.amount", within="1m"), name="tested"
+)
+decisions = (
+    velocity.key_by("payment")
+    .join(
+        tested.select(payment="large_payment", tested_by="small_payment").key_by("payment"),
+        between=("0s", "0s"),
+        how="left",
+        name="decisions",
+    )
+    .with_columns(score=MODEL)
+    .with_columns(decision="CASE WHEN score >= 70 THEN 'decline' WHEN score >= 40 THEN 'review' ELSE 'approve' END")
+    .select("payment", "card", "amount", "decision", "score", "last_minute", "last_5_minutes", "last_hour", "tested_by")
+)
+pipeline = sw.Pipeline(
+    "fraud",
+    decisions.to(sw.sinks.kafka(KAFKA, topic="decisions") if KAFKA else sw.sinks.files("out/decisions")),
+    decisions.late.to(sw.sinks.files("out/decisions_late")),
+    velocity.late.to(sw.sinks.files("out/payments_late")),
+    tested.late.drop(),  # the same payments as above
+    payments.dead_letters.to(sw.sinks.files("out/payments_dead_letters")),
+    decisions.dead_letters.to(sw.sinks.files("out/decisions_dead_letters")),
+    tested.dead_letters.drop(),
+)

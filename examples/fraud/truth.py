@@ -1,0 +1,110 @@
+"""Recomputes every decision from the raw log, in plain Python, and compares it with what the pipeline wrote."""
+
+import json
+import sys
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import polars as pl
+
+SPANS = {"last_minute": 60, "last_5_minutes": 300, "last_hour": 3600}
+
+
+def records(folder):
+    """Return the payments of the log that can be read, in the order of the log."""
+    found = []
+    for file in sorted(Path(folder, "payments").rglob("*.jsonl")):
+        for line in file.read_text().splitlines():
+            try:
+                found.append(json.loads(line))
+            except ValueError:
+                continue  # a dead letter
+    return found
+
+
+def decide(payments, profiles):
+    """Return the decision on each payment, by its id: `payments` are those that count, in the order of the log."""
+    by_card = {}
+    for order, payment in enumerate(payments):
+        by_card.setdefault(payment["card"], []).append((datetime.fromisoformat(payment["at"]), order, payment))
+    decided = {}
+    for card, mine in by_card.items():
+        mine.sort(key=lambda each: each[:2])
+        tested = _tested(mine)
+        for number, (at, _, payment) in enumerate(mine):
+            before = mine[: number + 1]
+            facts = {
+                name: sum(at - other < timedelta(seconds=span) for other, _, _ in before)
+                for name, span in SPANS.items()
+            }
+            spent = round(sum(o["amount"] for other, _, o in before if at - other < timedelta(hours=1)), 2)
+            profile, tested_by = profiles[card], tested.get(payment["payment"])
+            score = 40 * (facts["last_minute"] > 3) + 20 * (facts["last_5_minutes"] > 8)
+            score += 30 * (spent > 5 * profile["monthly_limit"] / 100) + 20 * (payment["country"] != profile["home"])
+            score += 50 * (tested_by is not None)
+            decision = "decline" if score >= 70 else "review" if score >= 40 else "approve"
+            decided[payment["payment"]] = (card, decision, *facts.values(), tested_by)
+    return decided
+
+
+def _tested(mine):
+    """Return, by the id of a large payment, the small one that came before it within a minute."""
+    found, number = {}, 0
+    while number < len(mine):
+        at, _, small = mine[number]
+        if small["amount"] < 2:
+            for later in range(number + 1, len(mine)):
+                when, _, large = mine[later]
+                if when - at > timedelta(minutes=1):
+                    break
+                if large["amount"] > 100 * small["amount"]:
+                    found[large["payment"]] = small["payment"]
+                    number = later  # the next match begins after this one
+                    break
+        number += 1
+    return found
+
+
+def differences(decisions, late, dead, folder="data"):
+    """Return what differs between the decisions written and the recomputed ones: nothing, if all is right."""
+    profiles = json.loads(Path(folder, "profiles.json").read_text())
+    gone = set(late["payment"]) | {json.loads(text)["payment"] for text in _readable(dead)}
+    counted = [payment for payment in records(folder) if payment["payment"] not in gone]
+    expected = decide(counted, profiles)
+    columns = ["payment", "card", "decision", *SPANS, "tested_by"]
+    rows = decisions.select(columns).rows()
+    found = {payment: tuple(facts) for payment, *facts in rows}
+    wrong = [f"{payment}: written twice" for payment in found if sum(row[0] == payment for row in rows) > 1]
+    return wrong + [
+        f"{payment}: expected {expected.get(payment)}, got {found.get(payment)}"
+        for payment in sorted(expected.keys() | found.keys())
+        if expected.get(payment) != found.get(payment)
+    ]
+
+
+def _readable(dead):
+    for payload in dead["payload"]:
+        try:
+            json.loads(payload)
+        except ValueError:
+            continue
+        yield payload
+
+
+def main():
+    """Compare, say what differs, and return 1 if anything does."""
+
+    def read(output):
+        found = list(Path("out", output).glob("*/*.parquet"))
+        return pl.read_parquet(found) if found else pl.DataFrame({"payment": [], "payload": []})
+
+    decisions, late = read("decisions"), read("payments_late")
+    wrong = differences(decisions, late, read("payments_dead_letters"))
+    for line in wrong[:20]:
+        print(line)
+    print(f"{decisions.height} decisions, {late.height} late payments, {len(wrong)} differences")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,51 @@
+"""What became of a step since its state was stored, as users write it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from slackwater.ground.durations import render_ms
+
+_STATE: Final = "state"
+"""The part of a layout that has the columns of the state; they follow from everything else."""
+_MILLISECONDS: Final = re.compile(r"(\w+)_ms=(-?\d+)")
+_NOT_SET: Final = re.compile(r"(?<=\()\w+=None, |, \w+=None")
+_WINDOW: Final = re.compile(r"\b([A-Z][a-z]+)Window(?=\()")
+_ALIAS: Final = re.compile(r"(?<=[{ ])'(\w+)': ")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Definition:
+    """A step as it is stored: the layout that must stay, and the rules, a line each, that may change."""
+
+    layout: Mapping[str, str]
+    rules: str
+
+    def changes(self, now: Definition) -> str:
+        """Return what `now` has otherwise than this one; columns of state only where nothing else explains them."""
+        parts = _changed(_written(self.layout), _written(now.layout))
+        state = parts.pop(_STATE, None)
+        parts = parts or _changed(_lines(self.rules), _lines(now.rules)) or ({_STATE: state} if state else {})
+        texts = [f"{part}: {was} -> {text}" for part, (was, text) in parts.items()]
+        return ", ".join(texts) or "its state was stored by another version of Slackwater"
+
+
+def _lines(rules: str) -> dict[str, str]:
+    return {name: text for name, _, text in (line.partition(": ") for line in rules.splitlines())}
+
+
+def _changed(before: Mapping[str, str], now: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    return {name: (before[name], text) for name, text in now.items() if before.get(name, text) != text}
+
+
+def _written(layout: Mapping[str, str]) -> dict[str, str]:
+    """Return a layout as users write it: durations with their units, windows and aggregates by their names."""
+    return {part: text if part == _STATE else _as_written(text) for part, text in layout.items()}
+
+
+def _as_written(text: str) -> str:
+    in_units = _MILLISECONDS.sub(lambda found: f"{found[1]}={render_ms(int(found[2]))}", _NOT_SET.sub("", text))
+    return _ALIAS.sub(r"\1=", _WINDOW.sub(lambda found: found[1].lower(), in_units))

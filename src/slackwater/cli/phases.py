@@ -1,0 +1,44 @@
+"""The phases of a start, each with its seconds as it ends: what `slackwater run --verbose` prints."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(kw_only=True)
+class Phases:
+    """A stopwatch: a phase begins where the one before has ended, the first one with the process."""
+
+    say: Callable[[str], None]
+    clock: Callable[[], float] = time.monotonic
+    began: float = field(default_factory=lambda: time.monotonic() - process_age_s())
+    _last: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Begin the first phase."""
+        self._last = self.began
+
+    def over(self, name: str) -> None:
+        """Say how long a phase took that has ended now."""
+        now = self.clock()
+        self.say(f"{name} {now - self._last:.1f} s")
+        self._last = now
+
+    def end(self) -> None:
+        """Say how long all of it took, and leaving the process since the last phase."""
+        self.over("shutdown")
+        self.say(f"in all {self._last - self.began:.1f} s")
+
+
+def process_age_s() -> float:
+    """Return how long ago this process was started; where the system does not tell, how long it has computed."""
+    try:
+        # The name, in parentheses, may hold anything; the state and the rest follow it.
+        ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
+        return time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
+    except (AttributeError, OSError):
+        return time.process_time()

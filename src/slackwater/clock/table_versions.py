@@ -1,0 +1,59 @@
+"""Which version of each table a batch joins with, decided as the batch begins and then never again.
+
+The clock of a batch comes with the versions of the batch before. A table that is due is read, its rows are written
+down, and the clock is completed with the new version before the first task sees it. Whether it is due follows from the
+batch's own processing time, so a batch that is run again does not read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import polars as pl
+
+from slackwater.clock.clock import Clock, TableVersion
+from slackwater.planning.enrichments import tables
+from slackwater.planning.plan import Plan
+from slackwater.sinks.base import Unavailable
+from slackwater.tables.definition import JoinTable
+from slackwater.tables.reading import read_table
+from slackwater.tables.snapshots import Snapshots
+
+Read = Callable[[JoinTable, str], pl.DataFrame]
+
+
+class TableUnavailable(Exception):  # noqa: N818  what a table says, not what the job fails with
+    """A table cannot be read now."""
+
+    def __init__(self, step: str, op: JoinTable, why: str) -> None:
+        super().__init__(why)
+        self.facts = {"step": step, "table": op.table, "why": why}
+
+
+def due_tables(plan: Plan, clock: Clock, *, all_of_them: bool = False) -> dict[str, JoinTable]:
+    """Return the tables to be read for the batch that begins with `clock`."""
+    return {
+        step: op for step, op in tables(plan).items() if all_of_them or _is_due(clock.tables.get(step), op, clock.now)
+    }
+
+
+def with_tables(
+    plan: Plan, clock: Clock, snapshots: Snapshots, due: Mapping[str, JoinTable], read: Read = read_table
+) -> Clock:
+    """Return `clock` with new versions of the tables that are due; raises `TableUnavailable` if one cannot be read."""
+    kept = {step: clock.tables[step] for step in tables(plan) if step in clock.tables}
+    for step, op in due.items():
+        try:
+            frame = read(op, step)
+        except Unavailable as trouble:
+            raise TableUnavailable(step, op, str(trouble)) from trouble
+        kept[step] = TableVersion(version=snapshots.keep(step, frame), read_at_ms=clock.now)
+    return replace(clock, tables=kept)
+
+
+def _is_due(known: TableVersion | None, op: JoinTable, now_ms: int) -> bool:
+    if known is None:
+        return True
+    again = op.table.refresh_ms
+    return again is not None and now_ms - known.read_at_ms >= again

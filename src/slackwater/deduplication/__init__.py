@@ -1,0 +1,1 @@
+"""Deduplication: one row for each key, and the others as an output of their own."""

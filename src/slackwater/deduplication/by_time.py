@@ -1,0 +1,119 @@
+"""Deduplication by event time: one whole row of each key is kept, in hash buckets."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from slackwater.deduplication.rows import set_aside, shown
+from slackwater.ground.times import MAX_MS
+from slackwater.state.buckets import Buckets
+from slackwater.state.pieces import StepState
+from slackwater.state.step import ROWS, Emitted, Operator, StepRows
+from slackwater.state.step_time import StepTime
+
+if TYPE_CHECKING:
+    from slackwater.deduplication.spec import DeduplicateSpec
+
+
+class ByTime(Operator):
+    """What the operators by event time have in common.
+
+    A state row is one row of a key with its time (`__ts`), the last watermark at which it is remembered (`__until`),
+    and whether it was shown. `__end` is the watermark at which something must happen to it.
+    """
+
+    def __init__(self, spec: DeduplicateSpec) -> None:
+        self.spec = spec
+        self._names = list(spec.state_types)
+
+    def run(self, rows: StepRows, time: StepTime, state: StepState, *, stagger: int) -> Emitted:  # noqa: ARG002  no upkeep
+        """Do one batch: look at the clock and add the rows, in the order `time` says."""
+        out, buckets = Emitted(), Buckets(state, self.spec)
+        if time.fire_first:
+            self._advance(time, state, buckets, out)
+        frame = rows.frame(ROWS)
+        if frame is not None:
+            self._add(frame, time, buckets, out)
+        if not time.fire_first:
+            self._advance(time, state, buckets, out)
+        return out
+
+    @abstractmethod
+    def _due(self, rows: pl.DataFrame, watermark_ms: int, out: Emitted) -> pl.DataFrame:
+        """Show what the watermark calls for; return the rows with what became of them."""
+
+    @abstractmethod
+    def _chosen(self, rows: pl.DataFrame, out: Emitted) -> pl.DataFrame:
+        """Return the row that each key keeps, of `rows` in the order they arrived; show and set aside others."""
+
+    def _advance(self, time: StepTime, state: StepState, buckets: Buckets, out: Emitted) -> None:
+        if state.wakes(time):
+            rows = self._due(buckets.woken(time), time.watermark_ms, out)
+            self._store(rows.filter(pl.col("__until") >= time.watermark_ms), buckets)
+
+    def _add(self, fresh: pl.DataFrame, time: StepTime, buckets: Buckets, out: Emitted) -> None:
+        # A row that is behind by more than `within` is remembered until the watermark moves, if it is processed.
+        until = pl.max_horizontal(pl.col("__ts") + self.spec.within_ms, time.judge_ms).clip(upper_bound=MAX_MS)
+        columns = {"__until": until, "__is_shown": pl.lit(value=False), "__end": pl.lit(0, dtype=pl.Int64)}
+        known = buckets.touched(fresh)
+        rows = pl.concat([known, fresh.with_columns(**columns).select(self._names)])
+        self._store(self._chosen(rows.with_row_index("__place"), out), buckets)
+
+    def _store(self, rows: pl.DataFrame, buckets: Buckets) -> None:
+        wake = pl.col("__until" if self.spec.retracts else "__ts") + 1
+        rows = rows.with_columns(pl.when("__is_shown").then(pl.col("__until") + 1).otherwise(wake).alias("__end"))
+        buckets.store(rows.select(self._names), pl.col("__end"), _describe)
+
+
+class FirstByTime(ByTime):
+    """Shows the row with the smallest event time when the watermark passes it; of equal ones, the first to arrive."""
+
+    def _due(self, rows: pl.DataFrame, watermark_ms: int, out: Emitted) -> pl.DataFrame:
+        is_due = ~pl.col("__is_shown") & (pl.col("__ts") < watermark_ms)
+        due = rows.filter(is_due).sort("__ts", *self.spec.keys, maintain_order=True)
+        if due.height:
+            out.results.append(shown(due, self.spec))
+        # Of a row that was shown, only the key matters.
+        others = [name for name in self.spec.row_schema if name not in self.spec.keys]
+        is_over = pl.col("__is_shown") | is_due
+        return rows.with_columns(
+            is_over.alias("__is_shown"), *(pl.when(~is_over).then(pl.col(name)).alias(name) for name in others)
+        )
+
+    def _chosen(self, rows: pl.DataFrame, out: Emitted) -> pl.DataFrame:
+        order = ["__is_shown", "__ts", "__place"]
+        first = rows.sort(order, descending=[True, False, False]).unique(self.spec.keys, keep="first")
+        is_kept = pl.col("__place").is_in(first["__place"].implode())
+        set_aside(rows.filter(~is_kept), self.spec, out)
+        return rows.filter(is_kept)
+
+
+class LastByTime(ByTime):
+    """Shows each row that is not older than the last of its key, at once, and withdraws that one."""
+
+    def _due(self, rows: pl.DataFrame, watermark_ms: int, out: Emitted) -> pl.DataFrame:  # noqa: ARG002  all is shown
+        return rows
+
+    def _chosen(self, rows: pl.DataFrame, out: Emitted) -> pl.DataFrame:
+        keys = list(self.spec.keys)
+        newest_before = pl.col("__ts").cum_max().shift(1).over(keys)
+        is_newest = newest_before.is_null() | (pl.col("__ts") >= newest_before)
+        judged = rows.with_columns(is_newest.alias("__is_newest"))
+        set_aside(judged.filter(~pl.col("__is_newest")), self.spec, out)
+        next_place = pl.col("__place").shift(-1).over(keys)
+        newest = judged.filter("__is_newest").with_columns(next_place.alias("__next"))
+        # Each is shown at its place unless it was before, and withdrawn right before the next one is shown.
+        withdrawn = newest.filter(pl.col("__next").is_not_null()).with_columns(__at=2 * pl.col("__next"), __back=True)
+        new = newest.filter(~pl.col("__is_shown")).with_columns(__at=2 * pl.col("__place") + 1, __back=False)
+        changes = pl.concat([withdrawn, new]).sort("__at")
+        if changes.height:
+            out.results.append(shown(changes, self.spec, is_retraction=pl.col("__back")))
+        return newest.filter(pl.col("__next").is_null()).with_columns(__is_shown=True)
+
+
+def _describe(rows: pl.DataFrame) -> dict[str, Any]:
+    ends = rows["__end"]
+    return {"min_end_ms": ends.min(), "max_end_ms": ends.max(), "wake_ms": ends.min()}

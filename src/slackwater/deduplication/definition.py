@@ -1,0 +1,50 @@
+"""Deduplication as users define it, and its checks against the rows it gets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import get_args
+
+from slackwater.deduplication.spec import DeduplicateSpec, Keep
+from slackwater.errors import refuse
+from slackwater.ground.durations import Duration, Forever, duration_ms
+from slackwater.ground.times import MAX_MS
+from slackwater.state.late_rows import Late, check_late_columns
+from slackwater.state.step import ROWS, Port, StepDefinition
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DeduplicateDefinition(StepDefinition):
+    """One row for each key: which one, and how long its key is remembered."""
+
+    within_ms: int
+    keep: Keep
+    late: Late
+
+    @classmethod
+    def of(cls, within: Duration | Forever | None, keep: Keep, late: Late, *, step: str) -> DeduplicateDefinition:
+        """Return what a user asks for, or refuse it."""
+        if within is None:
+            raise refuse("DEDUPLICATE_WITHIN", step=step)
+        if keep not in get_args(Keep):
+            raise refuse("DEDUPLICATE_KEEP", step=step, got=repr(keep))
+        if late not in get_args(Late):
+            raise refuse("DEDUPLICATE_LATE", step=step, got=repr(late))
+        within_ms = MAX_MS if isinstance(within, Forever) else duration_ms(within, what="`within`", least_ms=0)
+        return cls(within_ms=within_ms, keep=keep, late=late)
+
+    def resolve(self, name: str, ports: Mapping[str, Port]) -> DeduplicateSpec:
+        """Return the step for rows as `ports` have them, or refuse it."""
+        port = ports[ROWS]
+        check_late_columns(port, name)
+        if self.keep == "last_by_time" and "is_retraction" in port.schema and "is_retraction" not in port.own:
+            raise refuse("RETRACTION_COLUMN_TAKEN", step=name)
+        return DeduplicateSpec(
+            name=name,
+            keys=port.keys,
+            row_schema=port.schema,
+            keep=self.keep,
+            within_ms=self.within_ms,
+            late=self.late,
+        )

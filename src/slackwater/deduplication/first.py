@@ -1,0 +1,60 @@
+"""Deduplication that keeps the first row to arrive."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from slackwater.deduplication.rows import set_aside, shown
+from slackwater.deduplication.seen import Hashes, Seen, slice_ms
+from slackwater.ground.times import MAX_MS, MIN_MS
+from slackwater.state.pieces import StepState
+from slackwater.state.step import ROWS, Emitted, Operator, StepRows
+from slackwater.state.step_time import StepTime
+
+if TYPE_CHECKING:
+    from slackwater.deduplication.spec import DeduplicateSpec
+
+
+class FirstToArrive(Operator):
+    """Shows a key's first row at once, and remembers no more of it than a hash.
+
+    Rows of one batch arrive in the order of the log. A key is forgotten when the watermark is past the time of its
+    first row by more than `within`.
+    """
+
+    def __init__(self, spec: DeduplicateSpec) -> None:
+        self.spec = spec
+
+    def run(self, rows: StepRows, time: StepTime, state: StepState, *, stagger: int) -> Emitted:
+        """Show the rows of keys that are not remembered."""
+        out = Emitted()
+        seen = Seen(state, slice_ms(self.spec.within_ms))
+        seen.forget(time.judge_ms)
+        frame = rows.frame(ROWS)
+        if frame is not None:
+            self._add(frame, time, seen, out)
+        seen.forget(time.watermark_ms)
+        seen.compact(time.watermark_ms, closed_ms=self._closed_ms(time), stagger=stagger)
+        return out
+
+    def _add(self, rows: pl.DataFrame, time: StepTime, seen: Seen, out: Emitted) -> None:
+        keys = Hashes.of(rows, self.spec.keys)
+        is_new = keys.is_first()
+        places = np.flatnonzero(is_new)
+        is_new[places[seen.known(keys.take(places), time.judge_ms)]] = False
+        fresh = rows.filter(pl.Series(is_new))
+        if fresh.height:
+            # A row that is behind by more than `within` is processed only if late rows are; then it is remembered
+            # until the watermark moves, however its batches are cut.
+            until = np.maximum(fresh["__ts"].to_numpy() + self.spec.within_ms, time.judge_ms)
+            seen.add(keys.take(is_new), np.minimum(until, MAX_MS))
+            out.results.append(shown(fresh, self.spec))
+        set_aside(rows.filter(pl.Series(~is_new)), self.spec, out)
+
+    def _closed_ms(self, time: StepTime) -> int:
+        """Return the time before which no key is remembered from now on."""
+        spec = self.spec
+        return MIN_MS if spec.within_ms >= MAX_MS or spec.late == "process" else time.watermark_ms + spec.within_ms

@@ -1,0 +1,27 @@
+"""Rows of a deduplication on their way out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from slackwater.ground.times import to_timestamp
+
+if TYPE_CHECKING:
+    from slackwater.deduplication.spec import DeduplicateSpec
+    from slackwater.state.step import Emitted
+
+
+def shown(rows: pl.DataFrame, spec: DeduplicateSpec, **more: pl.Expr) -> pl.DataFrame:
+    """Return `rows` (with `__ts`) as they leave the step; `more` are columns that results have besides."""
+    return rows.select(
+        *(name for name in spec.row_types if name != "event_time"), event_time=to_timestamp(pl.col("__ts")), **more
+    ).select(*spec.row_types, *more)
+
+
+def set_aside(rows: pl.DataFrame, spec: DeduplicateSpec, out: Emitted) -> None:
+    """Send `rows` to the output of duplicates."""
+    if rows.height:
+        out.sides.setdefault("duplicates", []).append(shown(rows, spec))
+        out.count("duplicates", rows.height)

@@ -1,0 +1,154 @@
+"""The deduplication step, checked and resolved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, Literal
+
+import polars as pl
+
+from slackwater.deduplication.by_time import FirstByTime, LastByTime
+from slackwater.deduplication.first import FirstToArrive
+from slackwater.errors import refuse
+from slackwater.formats.undecoded import Undecoded
+from slackwater.ground.durations import render_ms
+from slackwater.ground.times import MAX_MS, TIMESTAMP
+from slackwater.state.late_rows import Late, late_schema
+from slackwater.state.step import ROWS, Change, KeyedStep, Operator, Port, PortFront
+from slackwater.state.whole_rows import WholeRows
+
+Keep = Literal["first", "first_by_time", "last_by_time"]
+DUPLICATES: Final = "duplicates"
+"""The output of the rows that are not kept."""
+_SAID: Final[dict[Keep, str]] = {
+    "first": "the first row to arrive, at once",
+    "first_by_time": "the row with the smallest event time, when the watermark passes it",
+    "last_by_time": "the row with the largest event time so far, at once, retracting the one before",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeduplicateSpec(KeyedStep):
+    """One deduplication: which row of a key is kept, and how long the key is remembered."""
+
+    name: str
+    keys: tuple[str, ...]
+    row_schema: pl.Schema
+    keep: Keep
+    within_ms: int
+    """How far the watermark must be past a key's row for the key to be forgotten; `MAX_MS` is never."""
+    late: Late
+    lateness_ms: int = 0
+
+    @property
+    def ports(self) -> Mapping[str, Port]:
+        """The rows among which are duplicates."""
+        return {ROWS: Port(schema=self.row_schema, keys=self.keys)}
+
+    @cached_property
+    def row_types(self) -> pl.Schema:
+        """The columns of a row that leaves the step: its own and `event_time`."""
+        return pl.Schema({**self.row_schema, "event_time": TIMESTAMP})
+
+    @cached_property
+    def result_types(self) -> pl.Schema:
+        """The columns of a result."""
+        return pl.Schema({**self.row_types, "is_retraction": pl.Boolean()}) if self.retracts else self.row_types
+
+    @cached_property
+    def state_types(self) -> pl.Schema:
+        """The columns of a state row, where whole rows are kept."""
+        hidden = {"__ts": pl.Int64(), "__until": pl.Int64(), "__is_shown": pl.Boolean(), "__end": pl.Int64()}
+        return pl.Schema({**self.row_schema, **hidden})
+
+    def conform(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Return `rows`, whose columns have never been others."""
+        return rows
+
+    @property
+    def sides(self) -> Mapping[str, pl.Schema]:
+        """The rows that are not kept."""
+        return {DUPLICATES: self.row_types}
+
+    @cached_property
+    def late_types(self) -> pl.Schema | None:
+        """The columns of a late row, unless late rows are processed."""
+        return late_schema(self.row_schema) if self.late == "output" else None
+
+    @property
+    def retracts(self) -> bool:
+        """Whether a result may withdraw an earlier one."""
+        return self.keep == "last_by_time"
+
+    @property
+    def emits(self) -> Change:
+        """New rows, or retractions too."""
+        return "retract" if self.retracts else "append"
+
+    @property
+    def event_time(self) -> pl.Expr:
+        """The row's own."""
+        return pl.col("event_time").dt.epoch("ms")
+
+    @property
+    def result_order(self) -> list[str]:
+        """By time and key, of which a batch shows no two that are equal."""
+        return ["event_time", *self.keys]
+
+    @property
+    def emission_delay_ms(self) -> int:
+        """Nothing: a row is shown at once, or as soon as the watermark passes it."""
+        return 0
+
+    @property
+    def layout(self) -> dict[str, str]:
+        """What is remembered; `within` may change, and then holds for the rows that follow."""
+        layout = {"keys": _listed(self.row_schema, self.keys), "keep": self.keep}
+        if self.keep != "first":
+            layout["rows"] = _listed(self.row_schema, self.row_schema.names())
+        return layout
+
+    @property
+    def rules(self) -> str:
+        """How long keys are remembered, and what becomes of late rows."""
+        return repr((self.within_ms, self.late))
+
+    def reads(self, port: str) -> list[pl.Expr]:  # noqa: ARG002  it has but one
+        """Return all columns: they are the results."""
+        return [pl.all()]
+
+    def front(self, port: str, undecoded: Undecoded | None) -> PortFront:  # noqa: ARG002  nothing is left undecoded
+        """Return what splits off late rows."""
+        return WholeRows(self, port, judges=self.late == "output")
+
+    def operator(self) -> Operator:
+        """Return what remembers the keys of a key group."""
+        if self.keep == "first":
+            return FirstToArrive(self)
+        return FirstByTime(self) if self.keep == "first_by_time" else LastByTime(self)
+
+    def check_next(self, step: str) -> None:
+        """Refuse a step over rows that may be withdrawn."""
+        if self.retracts:
+            raise refuse("CHAIN_RETRACTIONS", step=step, before=self.name)
+
+    def check_replaces(self, replaced_by: Sequence[str], **facts: object) -> None:
+        """Refuse a table in which the retraction of one key would remove the row of another."""
+        missing = [key for key in self.keys if key not in replaced_by]
+        if self.retracts and missing:
+            raise refuse("SINK_KEY_RETRACTED", missing=", ".join(missing), **facts)
+
+    def describe(self) -> list[tuple[str, str]]:
+        """Return what `explain` shows."""
+        remembered = "forever" if self.within_ms >= MAX_MS else f"until {render_ms(self.within_ms)} after its row"
+        said = [
+            ("key", f"{', '.join(self.keys)}, remembered {remembered}"),
+            ("keeps", _SAID[self.keep]),
+        ]
+        return said if self.late == "output" else [*said, ("late rows", "are processed like others")]
+
+
+def _listed(schema: pl.Schema, columns: Sequence[str]) -> str:
+    return ", ".join(f"{name} {schema[name]}" for name in columns)

@@ -1,0 +1,144 @@
+"""Errors and notices of lookups and tables, sorted by code."""
+
+from __future__ import annotations
+
+from typing import Final
+
+MESSAGES: Final[dict[str, str]] = {
+    "CHECKPOINT_READ_ONLY": (
+        "lookups write their answers to the checkpoint, from every executor; some executors cannot write to `{path}`; "
+        "grant their user write access to the folder"
+    ),
+    "ENRICHED_BEFORE_TIME": (
+        "lateness is measured from the log alone, without stores and tables; got `{step}` before the event time; take "
+        "the event time before .lookup and .join_table"
+    ),
+    "ENRICHED_RETRACTIONS": (
+        "a retraction must repeat the row that it withdraws, and a store or table may have changed since; got `{step}` "
+        "on the results of `{before}`, which emits retractions; enrich the rows before key_by, or use "
+        'accumulation="accumulating"'
+    ),
+    "ENRICHMENT_NAME_TWICE": (
+        'every lookup and every join with a table needs a unique name; got `{step}` twice; add name="…" to one of them'
+    ),
+    "LOOKUP_COLUMN_TAKEN": (
+        "a lookup must not replace columns; got the output column `{column}` in `{step}`, which the rows have already; "
+        "rename or drop it before with .select"
+    ),
+    "LOOKUP_FUNCTION": (
+        "a function lookup needs an asynchronous function; got {got}; write `async def fetch(key): ...`, and run what "
+        "blocks with asyncio.to_thread"
+    ),
+    "LOOKUP_KEY_TYPE": (
+        "the key of a lookup must be text, a whole number or a date; got `{key}` of type {dtype} in `{step}`; convert "
+        "it before with .with_columns"
+    ),
+    "LOOKUP_OPTION": "`{what}` of {lookup} must be {rule}; got {got}; {remedy}",
+    "LOOKUP_REDIS_NESTED": (
+        'only values="json" can hold nested columns; got `{column}` with values="{values}" in `{step}`; store JSON, or '
+        "choose other columns"
+    ),
+    "LOOKUP_REDIS_TEXT": (
+        'values="text" holds the value of one output column; got {columns} in `{step}`; use values="hash" or '
+        'values="json"'
+    ),
+    "LOOKUP_REFUSED": (
+        "a store must be able to answer a lookup; {lookup} refused the request of `{step}`: {why}; {remedy}, and "
+        "restart"
+    ),
+    "LOOKUP_UNAVAILABLE": (
+        "a batch waits until every lookup is answered; {lookup} of `{step}` did not answer for {count}, last error: "
+        '{why}; start the store again, or use on_error="dead_letter" or on_error="null"'
+    ),
+    "LOOKUP_WAITING": "batch {batch} waits for a lookup: {why}; retrying (Ctrl-C stops)",
+    "LOOKUP_WITHOUT_PLACES": (
+        "a lookup writes answers down by the place of the row, so that a batch that is run again gets the same; "
+        "{source} gives rows no lasting places, in `{step}`; read from a log or from Kafka, join a table with "
+        ".join_table, or look up the results of a window"
+    ),
+    "NOT_A_LOOKUP": (
+        "`.lookup` takes a store to look up in; got {got} in stream `{stream}`; use, for example, "
+        'sw.lookups.redis("redis://localhost:6379/0")'
+    ),
+    "NOT_A_TABLE": (
+        "`.join_table` takes a table; got {got} in stream `{stream}`; use, for example, "
+        'sw.table("rates.parquet", refresh="5m")'
+    ),
+    "STORE_BACK": "what batch {batch} waited for is back after {waited}; the batch continues",
+    "TABLE_CHANGED": (
+        "a table must keep the columns that it had when the pipeline was built; {place} now has {got}; restore it, or "
+        "restart with the pipeline built again"
+    ),
+    "TABLE_COLUMN": (
+        "a join names columns that its table has; {place} has no column `{name}`{hint}; its columns are {known}"
+    ),
+    "TABLE_COLUMNS": (
+        "`columns` must be a list of distinct columns of the table; got {got} in stream `{stream}`; omit it to add all "
+        "of them"
+    ),
+    "TABLE_COLUMN_TAKEN": (
+        "a join must not replace columns; got `{column}` of {table} in `{step}`, which the rows have already; choose "
+        'others with `columns`, or add suffix="_table"'
+    ),
+    "TABLE_COLUMN_TYPE": (
+        "`schema` must agree with the table; {place} has {got}, declared {declared}; correct the schema, or omit it"
+    ),
+    "TABLE_DELTA_FEATURE": (
+        "a Delta table is joined by reading its files; `{place}` uses {feature}, which needs Spark; write it without, "
+        "or export it as Parquet"
+    ),
+    "TABLE_HOW": '`how` must be "left" or "inner"; got {got} in stream `{stream}`; omit it to use "left"',
+    "TABLE_KEY_TWICE": (
+        "a table that rows are joined with has one row for each key; {table} has more than one for {key}, in `{step}`; "
+        "remove the others, or aggregate them in the table, and restart"
+    ),
+    "TABLE_KEY_TYPE": (
+        "the columns of a join must have one type, and be neither floating-point nor nested; got `{left}` of type "
+        "{left_type} and the table's `{right}` of type {right_type} in `{step}`; convert one of them"
+    ),
+    "TABLE_KIND": (
+        "a table is a .parquet file, a .csv file, the folder of a Delta table, or a Postgres server; got {got}; write, "
+        'for example, sw.table("rates.parquet")'
+    ),
+    "TABLE_MISSING": (
+        "the columns of a table are read when the pipeline is built; {place} cannot be read: {why}; create it, or "
+        "correct its address"
+    ),
+    "TABLE_NO_COLUMNS": (
+        "a join adds at least one column; {table} has only the key in `{step}`; choose a table with more columns"
+    ),
+    "TABLE_ON": (
+        "`on` must name key columns: one, a list, or a mapping of the stream's to the table's; got {got} in stream "
+        '`{stream}`; write, for example, on="currency" or on=dict(currency="code")'
+    ),
+    "TABLE_POSTGRES_TYPE": (
+        "the columns of a query must have distinct names, and types that rows can have; {place} gives `{column}` "
+        "{kind}; name it with AS, or cast it in the query, for example ::text or ::numeric(18,2)"
+    ),
+    "TABLE_QUERY": (
+        "a table on Postgres needs `query`, and no other table takes it; got {got} for {place}; write, for example, "
+        'sw.table("postgresql://host/db", query="SELECT code, rate FROM rates")'
+    ),
+    "TABLE_SCHEMA": (
+        "a CSV table needs its types; got no `schema` for {place}; write, for example, "
+        'schema="code string, rate double"'
+    ),
+    "TABLE_SUFFIX": (
+        '`suffix` must be a string; got {got} in stream `{stream}`; write, for example, suffix="_table", or omit it'
+    ),
+    "TABLE_TOO_LARGE": (
+        "every worker holds a joined table in memory; {table} has {size} in `{step}`, more than {most}; choose fewer "
+        "`columns`, or use .lookup"
+    ),
+    "TABLE_UNREADABLE": (
+        "a batch joins with the tables that are due, never with older rows; {table} of `{step}` cannot be read: {why}; "
+        "make it readable and run the batch again"
+    ),
+    "TABLE_VERSION_MISSING": (
+        "a batch joins with the version of a table that its clock names; `{path}` is missing; restore it from a backup "
+        "of the checkpoint, or start with a new checkpoint"
+    ),
+    "TABLE_WAITING": (
+        "batch {batch} waits for {table} of `{step}`, which cannot be read: {why}; retrying (Ctrl-C stops)"
+    ),
+}

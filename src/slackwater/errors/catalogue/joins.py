@@ -1,0 +1,68 @@
+"""Errors of joins, sorted by code."""
+
+from __future__ import annotations
+
+from typing import Final
+
+MESSAGES: Final[dict[str, str]] = {
+    "JOIN_BETWEEN": (
+        "`between` takes two bounds, the least and the most that the other row may be later; got {got}; write, for "
+        'example, between=("-5m", "1h"), or between=("0s", "1h") if it is never earlier'
+    ),
+    "JOIN_BETWEEN_ORDER": (
+        "the lower bound of `between` must not be above the upper one; got {lower} and {upper}; write the earlier one "
+        "first"
+    ),
+    "JOIN_COLUMN_TAKEN": (
+        "results of a join have a column `{column}` of their own; got one in the {side} rows of step `{step}`; rename "
+        "it with .select or .with_columns before key_by"
+    ),
+    "JOIN_HOW": '`how` of this join must be one of {known}; got {got}; omit it to use "inner"',
+    "JOIN_KEYS_NUMBER": (
+        "both sides of a join must be keyed by equally many columns; step `{step}` has {left} on the left and {right} "
+        "on the right; key both by what makes rows belong together"
+    ),
+    "JOIN_KEY_TYPES": (
+        "keys of a join must have the same type on both sides; step `{step}` has {left} on the left and {right} on "
+        "the right; cast one of them with .with_columns before key_by"
+    ),
+    "JOIN_LATE": '`late` of a join must be "output" or "process"; got {got}; omit it to use "output"',
+    "JOIN_NAMES_COLLIDE": (
+        "columns of a join's results must have different names; got {got} twice in step `{step}`; choose other "
+        "`suffixes`, or rename one with .select before key_by"
+    ),
+    "JOIN_ON_MATCH": (
+        "`on_match` must be true or false for each pair, and read columns as left.name and right.name; got {got} in "
+        'step `{step}`, where {cause}; correct it, for example on_match="right.amount <= left.amount"'
+    ),
+    "JOIN_OTHER": (
+        "the other side of this join must be {takes}; got {got} for stream `{stream}`; add .key_by(...), and "
+        ".window(...) for a join of windows"
+    ),
+    "JOIN_SUFFIXES": (
+        "`suffixes` takes two texts, for the left and the right column where both have one name; got {got}; omit it "
+        'to use ("", "_right")'
+    ),
+    "JOIN_VERSIONS_TTL": (
+        "`versions_ttl` must say how long a version lasts that is not replaced; got none; write, for example, "
+        'versions_ttl="30d", or versions_ttl=sw.FOREVER to keep the last version of every key'
+    ),
+    "JOIN_WINDOWS_DIFFER": (
+        "both sides of a window join must have the same windows and the same allowed lateness; got {left} on the left "
+        "and {right} on the right; give both the same"
+    ),
+    "JOIN_WINDOW_KIND": (
+        "a window join needs windows that follow from a row's time alone, so that both sides have the same ones; got "
+        "{got}; use tumbling, hopping, cumulative or calendar windows, or .join(other, between=...) for rows near "
+        "each other"
+    ),
+    "JOIN_WINDOW_LATENESS": (
+        "an outer window join shows rows that met none when their window is complete, and cannot take them back; got "
+        'how="{how}" with allowed lateness {got}; use how="inner", or no allowed lateness and a larger '
+        "`out_of_orderness`"
+    ),
+    "JOIN_WINDOW_OPTIONS": (
+        "a window join shows its pairs when a window is complete; got a trigger, an accumulation or semantics for the "
+        "windows of `{stream}`; remove them"
+    ),
+}

@@ -1,0 +1,76 @@
+"""Errors of deduplication and of user state, sorted by code."""
+
+from __future__ import annotations
+
+from typing import Final
+
+MESSAGES: Final[dict[str, str]] = {
+    "CHAIN_RETRACTIONS": (
+        "a chained step must not count a row that is withdrawn; got step `{step}` on the results of `{before}`, which "
+        'retracts rows; keep "first" or "first_by_time" instead, or end its results in a sink'
+    ),
+    "DEDUPLICATE_KEEP": (
+        '`keep` must be "first", "first_by_time" or "last_by_time"; got {got} in step `{step}`; omit it to keep the '
+        "first row to arrive"
+    ),
+    "DEDUPLICATE_LATE": (
+        '`late` must be "output" or "process"; got {got} in step `{step}`; omit it to send rows behind the watermark '
+        "to the late output"
+    ),
+    "DEDUPLICATE_WITHIN": (
+        "`deduplicate` must know how long to remember a key; got no `within` in step `{step}`; add "
+        'within="24h", or within=sw.FOREVER if a duplicate may come at any time'
+    ),
+    "NOT_A_PROCESS": (
+        "`process` takes an object of a class that derives from sw.Process; got {got} in step `{step}`; write, for "
+        "example, .process(FraudDetector(), output=...)"
+    ),
+    "PROCESS_CLASS": (
+        "`process` takes an object, not its class; got the class {cls} in step `{step}`; write .process({cls}(), ...)"
+    ),
+    "PROCESS_ON_EVENT": (
+        "a process must say what it does with an event; class {cls} has no method on_event; add "
+        "def on_event(self, event, ctx)"
+    ),
+    "PROCESS_ORDER": (
+        '`order` must be "arrival" or "event_time"; got {got} in step `{step}`; omit it to process events as they '
+        "arrive"
+    ),
+    "PROCESS_OUTPUT": (
+        "`process` must know the columns of its results; got no `output` in step `{step}`; add "
+        'output="card string, reason string"'
+    ),
+    "PROCESS_OUTPUT_COLUMN": (
+        "rows that a process emits have a column `{column}` of themselves; got one in the output or the key of step "
+        "`{step}`; rename it"
+    ),
+    "PROCESS_SIDE_NAME": (
+        "a declared output must not have a name that every step may use; got `{name}` in class {cls}; choose another "
+        "name, such as alerts"
+    ),
+    "RETRACTION_COLUMN_TAKEN": (
+        "results that may be withdrawn have a column is_retraction; got one in the rows of step `{step}`; rename it "
+        "with .select or .with_columns before key_by"
+    ),
+    "SINK_KEY_RETRACTED": (
+        "a table must have a row for each key, or the retraction of one would remove the row of another; `{output}` "
+        "retracts rows by {missing} too, and {sink} has one row for each {key}; add {missing} to the key of the table"
+    ),
+    "STATE_CLOCK": ('`clock` must be "event" or "processing"; got {got} in {call}; omit it to forget by the watermark'),
+    "STATE_KEY_TYPE": (
+        "the elements of a set and the keys of a map must be plain values; got {dtype} in {call}; use a number, a "
+        "string or a time"
+    ),
+    "STATE_OVERWRITTEN": (
+        "declared state belongs to the class; object of {cls} has its own attribute `{name}`; do not assign it, call "
+        "self.{name}.set(...) in on_event"
+    ),
+    "STATE_TTL": (
+        "state must know how long it lives after its last write; got no `ttl` in {call}; add "
+        'ttl="24h", or ttl=sw.FOREVER to keep it for every key that ever comes'
+    ),
+    "STATE_TYPE": (
+        "state must have a type that can be stored; got {got} in {call}; use a Polars type such as pl.Float64, or "
+        'Spark\'s name of one such as "double"'
+    ),
+}

@@ -1,0 +1,109 @@
+"""Lookups and table joins at work, on the rows of one chunk."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from slackwater.clock.clock import Clock
+from slackwater.errors import counted, fault
+from slackwater.lookups.definition import LookUp
+from slackwater.lookups.desk import Desk
+from slackwater.lookups.fitting import FAILED, KEY, MESSAGE, MISSING, STATUS, UNFIT, answers_schema
+from slackwater.lookups.stats import LookupStats
+from slackwater.lookups.written import Answers, Listing, Span
+from slackwater.tables.definition import JoinTable
+from slackwater.tables.snapshots import Snapshots
+
+_ROW = "__row"
+
+
+@dataclass(kw_only=True)
+class Enrichment:
+    """What row functions need of the world outside the log, during one task of one batch."""
+
+    clock: Clock
+    answers: Answers
+    """Where answers are written down before they are used."""
+    snapshots: Snapshots
+    """Where the tables are that the clock names."""
+    desk: Desk
+    patience_s: float = 0.0
+    """How long a task waits for a store before the batch does."""
+    sleep: Callable[[float], None] = time.sleep
+    stats: dict[str, LookupStats] = field(default_factory=dict)
+    _listings: dict[str, Listing] = field(default_factory=dict)
+
+    def facts(self) -> dict[str, Any]:
+        """Return the statistics of the lookups, as packets carry them."""
+        return {step: stats.to_facts() for step, stats in self.stats.items()}
+
+    def joined(self, rows: pl.DataFrame, op: JoinTable, step: str) -> pl.DataFrame:
+        """Return rows with the columns of a table; with `how="inner"` only those that have a partner."""
+        known = self.snapshots.load(step, self.clock.tables[step].version)
+        keys = [f"__key{number}" for number in range(len(op.right))]
+        added = [pl.col(name).alias(new) for name, new in op.names.items()]
+        table = known.select(*(pl.col(name).alias(key) for name, key in zip(op.right, keys, strict=True)), *added)
+        return rows.join(table, left_on=list(op.left), right_on=keys, how=op.how, coalesce=True, maintain_order="left")
+
+    def answered(self, rows: pl.DataFrame, op: LookUp, step: str, span: Span) -> pl.DataFrame:
+        """Return the answer to each row, in the order of the rows; of a null key it is all null.
+
+        The numbers are those of `lookups/written.py`.
+        """
+        keys = rows.select(pl.int_range(pl.len(), dtype=pl.UInt32()).alias(_ROW), pl.col(op.key).alias(KEY), "__off")
+        schema = answers_schema(rows.schema[op.key], op.output)
+        todo = keys.filter(pl.col(KEY).is_not_null())  # 1
+        got = []
+        for covered in self._written(step).covering(span) if todo.height else ():  # 2
+            if covered.answers.schema != schema:
+                continue  # another definition's, which the user has agreed to replace
+            reached = todo.filter(pl.col("__off").is_between(covered.first, covered.last))
+            got.append(reached.join(covered.answers, on=KEY, how="inner"))
+            todo = todo.join(got[-1], on=_ROW, how="anti", maintain_order="left")
+        if todo.height:
+            fresh = self._asked(todo[KEY].unique().sort(), op, step, span)
+            got.append(todo.join(fresh, on=KEY, how="inner"))  # 4
+        nothing = pl.DataFrame(schema={_ROW: pl.UInt32(), "__off": pl.Int64(), **schema})
+        every = pl.concat([nothing, *(part.select(nothing.columns) for part in got)]).drop(KEY, "__off")
+        return keys.select(_ROW).join(every, on=_ROW, how="left", maintain_order="left").drop(_ROW)
+
+    def _written(self, step: str) -> Listing:
+        if step not in self._listings:
+            self._listings[step] = Listing(self.answers, step, self.clock.batch)
+        return self._listings[step]
+
+    def _asked(self, keys: pl.Series, op: LookUp, step: str, span: Span) -> pl.DataFrame:
+        """Return the answers to keys, written down; raises if the batch has to wait for the store."""
+        stats = self.stats.setdefault(step, LookupStats())
+        at_work = self.desk.step(op, step, keys.dtype)
+        patience_s = self.patience_s if op.on_error == "wait" else 0.0
+        got = at_work.answers(keys, self.clock.now, stats, patience_s=patience_s, sleep=self.sleep)
+        answers = got.answers
+        if op.on_error != "wait":
+            answers = pl.concat([answers, at_work.failed(got.failed)])
+        if answers.height:
+            answers = self.answers.write(step, self.clock.batch, span, answers.sort(KEY))  # 3
+        if op.on_error == "wait" and got.failed:
+            count = counted(len(got.failed), "key")
+            why = next(iter(got.failed.values()))
+            raise fault("LOOKUP_UNAVAILABLE", lookup=op.lookup, step=step, count=count, why=why)
+        return answers
+
+
+def dead_reasons(answers: pl.DataFrame, op: LookUp) -> tuple[pl.Series, pl.Series]:
+    """Return for each row the reason why it is a dead letter, null if it is none, and the message."""
+    status, message = pl.col(STATUS), pl.col(MESSAGE)
+    reasons = {UNFIT: "lookup_answer"}
+    if op.on_error == "dead_letter":
+        reasons[FAILED] = "lookup_failed"
+    if op.missing == "dead_letter":
+        reasons[MISSING] = "lookup_missing"
+    reason = status.replace_strict(reasons, default=None, return_dtype=pl.String)
+    words = pl.when(status == MISSING).then(pl.lit(f"{op.lookup} has nothing for this `{op.key}`")).otherwise(message)
+    found = answers.select(reason=reason, message=words)
+    return found["reason"], found["message"]

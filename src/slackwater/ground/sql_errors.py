@@ -1,0 +1,68 @@
+"""What is wrong with a SQL expression, in one sentence.
+
+Polars says of most mistakes only that it cannot parse the text, and shows what it does not support as the tree that
+its parser made of it. The parser itself knows what it expected, and where: it is asked again, as part of a query.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import polars as pl
+from polars.exceptions import PolarsError
+
+_QUERY: Final = "SELECT\n"
+_UNPARSED: Final = ("unable to parse '", "invalid expression ", "sql parser error: ")
+_EXPECTED: Final = re.compile(r"Expected: (?P<expected>.+), found: (?P<found>.+)")
+_PLACE: Final = re.compile(r"\.? at Line: (?P<line>\d+), Column: (?P<column>\d+)$")
+_TREE: Final = re.compile(r"^expression (?P<name>[A-Z]\w*)(?: \{|\()")
+_LOCATION: Final = re.compile(r"Location\((?P<line>[1-9]\d*),(?P<column>\d+)\)")
+_WORD: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_AROUND: Final = 20
+
+
+def sql_cause(text: str, error: Exception) -> str:
+    """Return why Polars did not take `text`, and near what."""
+    said = str(error).partition("\n")[0]
+    if said.startswith(_UNPARSED):
+        return _parsed(text)
+    if (tree := _TREE.match(said)) is not None:
+        name = _WORD.sub(" ", tree["name"]).upper()
+        place = _LOCATION.search(said)
+        near = _near(text) if place is None else _near(text, int(place["line"]), int(place["column"]))
+        return f"{name} is not supported, near {near}"
+    return said
+
+
+def _parsed(text: str) -> str:
+    """Return what the parser says of `text` as the only column of a query."""
+    try:
+        pl.SQLContext().execute(_QUERY + text)
+    except PolarsError as error:
+        said = str(error).partition("\n")[0].removeprefix("sql parser error: ")
+    else:
+        return "it is not one value"
+    place = _PLACE.search(said)
+    near = f", at the end of {_near(text)}"
+    if place is not None:
+        said = said[: place.start()]
+        # The query has a line before the text.
+        near = f", near {_near(text, int(place['line']) - 1, int(place['column']))}"
+    if (wrong := _EXPECTED.fullmatch(said)) is not None:
+        found = "" if wrong["found"] == "EOF" else f" instead of `{wrong['found']}`"
+        said = f"expected {_quoted(wrong['expected'])}{found}"
+    return said[:1].lower() + said[1:] + near
+
+
+def _quoted(expected: str) -> str:
+    """Return what the parser expected: a sign in quotes, words as they are."""
+    return expected if " " in expected or expected.islower() else f"`{expected}`"
+
+
+def _near(text: str, line: int | None = None, column: int = 0) -> str:
+    """Return the text around a place, or its end."""
+    lines = text.splitlines() or [""]
+    found, at = (lines[-1], len(lines[-1])) if line is None else (lines[min(line, len(lines)) - 1], column - 1)
+    begin, end = max(0, at - _AROUND), at + _AROUND
+    return f"`{'…' * (begin > 0)}{found[begin:end].strip()}{'…' * (end < len(found))}`"

@@ -1,0 +1,131 @@
+"""The KEYED part of an as-of join: rows wait for the watermark to pass them, then meet the version valid at their time.
+
+In each batch, in the order that the step's time says:
+
+1. Rows that the watermark has passed come out, each with its version. Versions that have lasted too long are dropped.
+2. New versions are added, less those that no row can ask for any more. New rows wait; one that the watermark has passed
+   already, where late rows are processed, comes out at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from slackwater.ground.times import to_timestamp
+from slackwater.joins.columns import LEFT, OWN_TIME, RIGHT, SIDES, SideName
+from slackwater.joins.kept_rows import KeptRows
+from slackwater.joins.matching import Matchable
+from slackwater.joins.versions import replaced, superseded, valid_versions
+from slackwater.state.pieces import StepState
+from slackwater.state.step import Emitted, Operator, StepRows
+from slackwater.state.step_time import StepTime
+
+if TYPE_CHECKING:
+    from slackwater.joins.as_of import AsOfJoin
+
+_TIME_OF_ROW = to_timestamp(pl.col("__left")).alias("event_time")
+
+
+class AsOfOperator(Operator):
+    """Keeps the rows and the versions of one key group, and joins them."""
+
+    def __init__(self, step: AsOfJoin) -> None:
+        self.step = step
+        self.kept = {side: step.kept(side) for side in SIDES}
+
+    def run(self, rows: StepRows, time: StepTime, state: StepState, *, stagger: int) -> Emitted:
+        """Do one batch: join the rows that the watermark has passed, and add what is new."""
+        out = Emitted()
+        sides = {side: KeptRows(state, self.kept[side]) for side in SIDES}
+        if time.fire_first:
+            self._advance(time, state, sides, out)
+            self._add(rows, time, sides, out)
+        else:
+            self._add(rows, time, sides, out)
+            self._advance(time, state, sides, out)
+        sides[LEFT].tidy(time, stagger)
+        sides[RIGHT].tidy(time, stagger, lambda versions: self._cleaned(versions, time.watermark_ms))
+        return out
+
+    def _advance(self, time: StepTime, state: StepState, sides: Mapping[SideName, KeptRows], out: Emitted) -> None:
+        if state.wakes(time):
+            self._join(sides[LEFT].over(time), sides[RIGHT], time.previous_ms, out)
+            sides[RIGHT].forget(time.watermark_ms)
+
+    def _add(self, rows: StepRows, time: StepTime, sides: Mapping[SideName, KeptRows], out: Emitted) -> None:
+        self._add_versions(rows, time, sides[RIGHT], out)
+        packets = rows.packets(LEFT)
+        if all(packet.min_end_ms >= time.judge_ms for packet in packets):
+            sides[LEFT].add_packed(packets)
+            return
+        new = rows.frame(LEFT)
+        assert new is not None
+        is_late = new["__end"] < time.judge_ms
+        sides[LEFT].add(packets, new.filter(~is_late))
+        self._join(new.filter(is_late), sides[RIGHT], time.judge_ms, out)
+
+    def _add_versions(self, rows: StepRows, time: StepTime, versions: KeptRows, out: Emitted) -> None:
+        """Add new versions; those behind the watermark only if a row may still ask for them."""
+        packets = rows.packets(RIGHT)
+        if all(packet.min_end_ms >= time.judge_ms for packet in packets):
+            versions.add_packed(packets)
+            return
+        new = rows.frame(RIGHT)
+        assert new is not None
+        is_expired = new["__end"] + self.step.ttl_ms < time.judge_ms
+        out.count("expired", int(is_expired.sum()))
+        fresh = new.filter(~is_expired)
+        if self.step.late == "output":
+            is_kept = ~self._superseded(fresh, versions, time.judge_ms)
+            out.count("superseded", int((~is_kept).sum()))
+            fresh = fresh.filter(is_kept)
+        out.count("on_time", fresh.height - new.height)
+        versions.add(packets, fresh)
+
+    def _superseded(self, new: pl.DataFrame, versions: KeptRows, watermark_ms: int) -> pl.Series:
+        """Return which new versions are behind one that is valid at the watermark."""
+        keys = self.step.right.keys
+        behind = Matchable.of(new.filter(pl.col("__end") < watermark_ms), keys)
+        if not len(behind):
+            return pl.repeat(value=False, n=new.height, eager=True, dtype=pl.Boolean)
+        near = versions.near(behind.hashes, int(behind.times_ms.min()), watermark_ms)
+        old = versions.read(near).select(*keys, "__end", "__arrived")
+        numbered = new.select(*keys, "__end", pl.int_range(pl.len(), dtype=pl.Int64).alias("__arrived") + (1 << 62))
+        return superseded(pl.concat([old, numbered]), keys, watermark_ms).tail(new.height)
+
+    def _join(self, rows: pl.DataFrame, versions: KeptRows, watermark_ms: int, out: Emitted) -> None:
+        """Show rows with the versions that are valid at their times, of those that were not over at `watermark_ms`."""
+        if rows.is_empty():
+            return
+        step = self.step
+        asking = Matchable.of(rows, step.left.keys)
+        known = versions.read([])
+        if len(asking):
+            # What is over is dropped some time later, and until then a late row must not meet it.
+            first_ms = max(int(asking.times_ms.min()), watermark_ms) - step.ttl_ms
+            known = versions.read(versions.near(asking.hashes, first_ms, int(asking.times_ms.max())))
+            known = known.filter(pl.col("__end") >= first_ms)
+            asked = rows.select(pl.col(step.left.keys)).unique()
+            known = known.join(asked, left_on=step.right.keys, right_on=step.left.keys, how="semi")
+        numbered = rows.with_row_index("__row")
+        keyed = numbered.drop_nulls(step.left.keys)
+        found = valid_versions(keyed, known, step.left.keys, step.right.keys, step.ttl_ms)
+        if len(found.ours):
+            out.results.append(step.columns.pairs(keyed, known, found, (_TIME_OF_ROW,)))
+        met = keyed["__row"].gather(found.ours)
+        alone = numbered.filter(~pl.col("__row").is_in(met.implode()))
+        if step.how == "left":
+            if alone.height:
+                out.results.append(step.columns.padded(LEFT, alone, (OWN_TIME,)))
+        else:
+            out.count("without_version", alone.height)
+
+    def _cleaned(self, versions: pl.DataFrame, watermark_ms: int) -> pl.DataFrame:
+        """Return the versions that rows may still ask for."""
+        keys = self.step.right.keys
+        if self.step.late == "process":
+            return versions.filter(~replaced(keys))
+        return versions.filter(~superseded(versions, keys, watermark_ms))

@@ -1,0 +1,61 @@
+"""The FRONT part of a join: the rows of one side, less those that are late and those that can match nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from slackwater.joins.columns import SideName
+from slackwater.joins.step import PLACED, JoinStep
+from slackwater.state.late_rows import late_rows
+from slackwater.state.step import Guard, PortFront, Taken
+from slackwater.state.step_time import StepTime
+
+
+@dataclass(frozen=True, kw_only=True)
+class JoinFront(PortFront):
+    """Passes the rows of one side on by the channel of its name, with their time in `__end`."""
+
+    step: JoinStep
+    side: SideName
+    judges: bool
+    """Whether a row behind the watermark is late."""
+    keeps_null_keys: bool
+    """Whether a row that can match nothing, for lack of a key, is a result all the same."""
+    has_places: bool = False
+    """Whether rows bring where they came from, because they may yet become dead letters."""
+    behind: str = "processed_late"
+    """How a row behind the watermark is counted, if it is not late."""
+    extra: tuple[pl.Expr, ...] = ()
+    """Columns that KEYED needs besides those of the rows."""
+
+    def take(self, rows: pl.DataFrame, time: StepTime, guard: Guard) -> Taken:
+        """Split off what is late, and leave out what can match nothing."""
+        late = None
+        if self.judges and (is_late := rows["__ts"] < time.judge_ms).any():
+            late = self._late(rows.filter(is_late), time.judge_ms)
+            rows = rows.filter(~is_late)
+        if self.extra:
+            rows = guard(rows, lambda some: some.with_columns(self.extra))
+        keys, height = self.step.ports[self.side].keys, rows.height
+        if not self.keeps_null_keys and any(rows[key].null_count() for key in keys):
+            rows = rows.drop_nulls(keys)
+        counts = {"late": 0 if late is None else late.height, "unmatched": height - rows.height}
+        behind = int((rows["__ts"] < time.judge_ms).sum())
+        for what, number in (("on_time", rows.height - behind), (self.behind, behind)):
+            counts[what] = counts.get(what, 0) + number
+        names = [*self.step.ports[self.side].schema, *(extra.meta.output_name() for extra in self.extra)]
+        placed = PLACED if self.has_places else ()
+        kept = rows.select(*names, *placed, pl.col("__ts").alias("__end"))
+        return Taken(kept=kept, late=late, counts=counts)
+
+    def merge(self, parts: list[pl.DataFrame], time: StepTime) -> dict[str, pl.DataFrame]:  # noqa: ARG002  judged before
+        """Return the rows of a file's chunks, in their order."""
+        return {self.side: pl.concat(parts)}
+
+    def _late(self, rows: pl.DataFrame, watermark_ms: int) -> pl.DataFrame:
+        types = self.step.late_types
+        assert types is not None
+        side = {"side": pl.lit(self.side)} if "side" in types else {}
+        return late_rows(self.step.as_late(self.side, rows), types, self.step.name, watermark_ms, **side)

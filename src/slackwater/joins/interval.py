@@ -1,0 +1,200 @@
+"""Interval joins: pairs of rows with equal keys whose times lie within bounds of each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from slackwater.errors import DefinitionError, refuse
+from slackwater.formats.undecoded import Undecoded
+from slackwater.ground.durations import Duration, duration_ms, render_ms
+from slackwater.ground.expressions import Expression, as_expr, as_written, check_predicate
+from slackwater.joins.columns import LEFT, RIGHT, SIDES, SideName, join_columns
+from slackwater.joins.front import JoinFront
+from slackwater.joins.interval_operator import IntervalOperator
+from slackwater.joins.kept_rows import Kept
+from slackwater.joins.step import (
+    How,
+    JoinStep,
+    check_late,
+    checked_how,
+    checked_late,
+    checked_suffixes,
+)
+from slackwater.state.late_rows import Late
+from slackwater.state.step import Operator, Port, PortFront, StepDefinition
+
+
+@dataclass(frozen=True, kw_only=True)
+class IntervalJoin(JoinStep):
+    """A join of rows with `lower <= right time - left time <= upper`."""
+
+    lower_ms: int
+    upper_ms: int
+    on_match: pl.Expr | None = None
+    said: str = ""
+    """The condition as the user wrote it."""
+
+    def reach_ms(self, side: SideName) -> int:
+        """Return how far the watermark must pass a row's time before no row can match it any more."""
+        return self.upper_ms if side == LEFT else -self.lower_ms
+
+    @property
+    def emission_delay_ms(self) -> int:
+        """How far behind the watermark a result may be.
+
+        A pair has the time of its later row, and of two rows that are on time the later one is not behind. A row
+        that is padded comes out when its last partner would have come. A late row that is processed may meet any row
+        that is still kept; results of rows later than that are late for a next step, and leave it by its late output.
+        """
+        padded = [self.reach_ms(side) for side in SIDES if self.pads(side) or self.late == "process"]
+        return max([0, *padded])
+
+    @property
+    def layout(self) -> dict[str, str]:
+        """What the state looks like, and how long rows stay in it."""
+        return {**self._ports_text, "between": f"{self.lower_ms} {self.upper_ms}", "how": self.how}
+
+    @property
+    def rules(self) -> str:
+        """What decides which pairs there are, and what they are called."""
+        return repr((self.late, str(self.on_match), dict(self.result_types)))
+
+    def kept(self, side: SideName) -> Kept:
+        """Return what is kept of a side."""
+        port, is_padded = self.ports[side], self.pads(side)
+        return Kept(
+            part=SIDES.index(side),
+            types=self.kept_types(side),
+            keys=port.keys,
+            reach_ms=self.reach_ms(side),
+            is_awaited=is_padded,
+            is_marked=is_padded,
+        )
+
+    def front(self, port: str, undecoded: Undecoded | None) -> PortFront:  # noqa: ARG002  all columns are read
+        """Return what FRONT does to the rows of a side."""
+        side: SideName = LEFT if port == LEFT else RIGHT
+        return JoinFront(
+            step=self,
+            side=side,
+            judges=self.late == "output",
+            keeps_null_keys=self.pads(side),
+            has_places=self.on_match is not None,
+        )
+
+    def operator(self) -> Operator:
+        """Return what keeps the rows of a key group, and pairs them."""
+        return IntervalOperator(self)
+
+    def describe(self) -> list[tuple[str, str]]:
+        """Return what `explain` shows."""
+        keys = [f"{mine} = {other}" for mine, other in zip(self.left.keys, self.right.keys, strict=True)]
+        lines = [
+            ("join", f"{self.how}, {', '.join(keys)}"),
+            ("between", f"right time - left time from {render_ms(self.lower_ms)} to {render_ms(self.upper_ms)}"),
+        ]
+        lines += [("if", self.said)] if self.on_match is not None else []
+        for side in SIDES:
+            lines += [("keeps", f"{side} rows {_until(self.reach_ms(side))}")]
+        lines += [
+            ("unmatched", f"{side} rows come out {_after(self.reach_ms(side))}") for side in SIDES if self.pads(side)
+        ]
+        lines += [("late", "rows are joined with what is still kept")] if self.late == "process" else []
+        return lines
+
+
+def _until(reach_ms: int) -> str:
+    if reach_ms < 0:
+        return f"until {render_ms(-reach_ms)} before the watermark reaches their time"
+    return (
+        f"until the watermark is past their time + {render_ms(reach_ms)}"
+        if reach_ms
+        else "until the watermark is past their time"
+    )
+
+
+def _after(reach_ms: int) -> str:
+    if reach_ms <= 0:
+        return (
+            "when the watermark passes their time"
+            if not reach_ms
+            else f"{render_ms(-reach_ms)} before their time, when the watermark passes"
+        )
+    return f"{render_ms(reach_ms)} after their time, when the watermark passes"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class IntervalDefinition(StepDefinition):
+    """What a user asks of an interval join."""
+
+    lower_ms: int
+    upper_ms: int
+    how: How
+    on_match: pl.Expr | None
+    said: str
+    suffixes: tuple[str, str]
+    late: Late
+
+    def resolve(self, name: str, ports: Mapping[str, Port]) -> IntervalJoin:
+        """Return the step for rows as `ports` have them, or refuse it."""
+        left, right = ports[LEFT], ports[RIGHT]
+        check_late(name, self.late, left, right)
+        columns = join_columns(name, left, right, self.suffixes)
+        if self.on_match is not None:
+            _check_condition(name, self.on_match, self.said, left, right)
+        return IntervalJoin(
+            name=name,
+            left=left,
+            right=right,
+            columns=columns,
+            how=self.how,
+            late=self.late,
+            lower_ms=self.lower_ms,
+            upper_ms=self.upper_ms,
+            on_match=self.on_match,
+            said=self.said,
+        )
+
+
+def interval_join(
+    *,
+    between: tuple[Duration, Duration],
+    how: How,
+    on_match: Expression | None,
+    suffixes: tuple[str, str],
+    late: Late,
+) -> IntervalDefinition:
+    """Return an interval join as its user defines it, or refuse it."""
+    lower_ms, upper_ms = _bounds(between)
+    return IntervalDefinition(
+        lower_ms=lower_ms,
+        upper_ms=upper_ms,
+        how=checked_how(how),
+        on_match=None if on_match is None else as_expr(on_match),
+        said="" if on_match is None else as_written(on_match),
+        suffixes=checked_suffixes(suffixes),
+        late=checked_late(late),
+    )
+
+
+def _bounds(between: Any) -> tuple[int, int]:  # noqa: ANN401  whatever a user gives
+    is_pair = isinstance(between, tuple | list) and len(between) == 2  # noqa: PLR2004  a pair
+    if not is_pair or any(bound is None for bound in between):
+        raise refuse("JOIN_BETWEEN", got=repr(between))
+    lower_ms, upper_ms = (duration_ms(bound, what="a bound of `between`", least_ms=None) for bound in between)
+    if lower_ms > upper_ms:
+        raise refuse("JOIN_BETWEEN_ORDER", lower=render_ms(lower_ms), upper=render_ms(upper_ms))
+    return lower_ms, upper_ms
+
+
+def _check_condition(step: str, condition: pl.Expr, said: str, left: Port, right: Port) -> None:
+    """Refuse a condition that is not one truth value for each pair."""
+    schema = pl.Schema({"left": pl.Struct(left.schema), "right": pl.Struct(right.schema)})
+    try:
+        check_predicate(schema, condition, step=step)
+    except DefinitionError as error:
+        raise refuse("JOIN_ON_MATCH", step=step, got=said, cause=error.message.split("; ")[0]) from error

@@ -1,0 +1,172 @@
+"""The KEYED part of an interval join: rows of both sides meet, and wait for each other.
+
+In each batch, in the order that the step's time says:
+
+1. Rows that are over leave the state. Those of an outer side that met none are results, padded with nulls.
+2. New rows meet the rows of the other side, kept and new. Then they are kept, unless they are over already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from slackwater.joins.columns import LEFT, RIGHT, SIDES, SideName, other_side
+from slackwater.joins.conditions import judged
+from slackwater.joins.kept_rows import KeptRows
+from slackwater.joins.matching import Matchable, Pairs, pairs
+from slackwater.state.pieces import Piece, StepState
+from slackwater.state.step import Emitted, Failed, Operator, StepRows
+from slackwater.state.step_time import StepTime
+
+if TYPE_CHECKING:
+    from slackwater.joins.interval import IntervalJoin
+
+
+class IntervalOperator(Operator):
+    """Keeps the rows of both sides in one key group, and pairs them."""
+
+    def __init__(self, step: IntervalJoin) -> None:
+        self.step = step
+        self.kept = {side: step.kept(side) for side in SIDES}
+
+    def run(self, rows: StepRows, time: StepTime, state: StepState, *, stagger: int) -> Emitted:
+        """Do one batch: let go of what is over, and pair the new rows."""
+        out = Emitted()
+        sides = {side: KeptRows(state, self.kept[side]) for side in SIDES}
+        if time.fire_first:
+            self._advance(time, state, sides, out)
+            self._add(rows, time, sides, out)
+        else:
+            self._add(rows, time, sides, out)
+            self._advance(time, state, sides, out)
+        for kept in sides.values():
+            kept.tidy(time, stagger)
+        return out
+
+    def _advance(self, time: StepTime, state: StepState, sides: Mapping[SideName, KeptRows], out: Emitted) -> None:
+        if not state.wakes(time):
+            return
+        for side, kept in sides.items():
+            if self.step.pads(side):
+                self._pad(side, kept.over(time).filter(~pl.col("__met")), out)
+            else:
+                kept.forget(time.watermark_ms)
+
+    def _add(self, rows: StepRows, time: StepTime, sides: Mapping[SideName, KeptRows], out: Emitted) -> None:
+        new = {side: rows.frame(side) for side in SIDES}
+        if all(frame is None for frame in new.values()):
+            return
+        empty = {side: pl.DataFrame(schema=self.kept[side].types) for side in SIDES}
+        arrived = {side: empty[side] if frame is None else frame for side, frame in new.items()}
+        while (meeting := Meeting(self.step, sides, arrived, time.judge_ms)).failed:
+            arrived = self._without_failed(meeting, time.judge_ms, out)
+        out.results += meeting.results
+        for side, kept in sides.items():
+            fresh = arrived[side]
+            if self.step.pads(side):
+                before = meeting.old[side]["__met"]
+                kept.mark(meeting.pieces[side], before, before | pl.Series(meeting.old_met[side]))
+                fresh = fresh.with_columns(pl.Series("__met", meeting.new_met[side]))
+            is_over = fresh["__end"] + self.kept[side].reach_ms < time.judge_ms
+            if is_over.any():
+                if self.step.pads(side):
+                    self._pad(side, fresh.filter(is_over & ~fresh["__met"]), out)
+                fresh = fresh.filter(~is_over)
+            kept.add(rows.packets(side), fresh)
+
+    def _pad(self, side: SideName, rows: pl.DataFrame, out: Emitted) -> None:
+        if rows.height:
+            out.results.append(self.step.columns.padded(side, rows))
+
+    @staticmethod
+    def _without_failed(meeting: Meeting, watermark_ms: int, out: Emitted) -> dict[SideName, pl.DataFrame]:
+        """Report the new rows on which the condition failed; return the others."""
+        arrived = dict(meeting.new)
+        for side, failed in meeting.failed.items():
+            rows = arrived[side][sorted(failed)]
+            messages = pl.Series([failed[number] for number in sorted(failed)])
+            out.failed.append(Failed(rows=rows, messages=messages))
+            behind = int((rows["__end"] < watermark_ms).sum())
+            out.count("processed_late", -behind)
+            out.count("on_time", behind - rows.height)
+            arrived[side] = (
+                arrived[side].with_row_index("__row").filter(~pl.col("__row").is_in([*failed])).drop("__row")
+            )
+        return arrived
+
+
+class Meeting:
+    """What the new rows of a batch meet: the results, and which rows met another."""
+
+    def __init__(
+        self,
+        step: IntervalJoin,
+        sides: Mapping[SideName, KeptRows],
+        new: Mapping[SideName, pl.DataFrame],
+        watermark_ms: int,
+    ) -> None:
+        self.step = step
+        self.new = new
+        self.results: list[pl.DataFrame] = []
+        self.failed: dict[SideName, dict[int, str]] = {}
+        fresh = {side: Matchable.of(new[side], step.ports[side].keys) for side in SIDES}
+        self.pieces = {side: self._near(side, sides[side], fresh[other_side(side)]) for side in SIDES}
+        self.old = {side: self._old(side, sides[side], watermark_ms) for side in SIDES}
+        self.new_met = {side: np.zeros(new[side].height, np.bool_) for side in SIDES}
+        self.old_met = {side: np.zeros(self.old[side].height, np.bool_) for side in SIDES}
+        known = {side: Matchable.of(self.old[side], step.ports[side].keys) for side in SIDES}
+        self._meet(fresh[LEFT], known[RIGHT], (self.new_met[LEFT], self.old_met[RIGHT]), (LEFT,))
+        self._meet(known[LEFT], fresh[RIGHT], (self.old_met[LEFT], self.new_met[RIGHT]), (RIGHT,))
+        self._meet(fresh[LEFT], fresh[RIGHT], (self.new_met[LEFT], self.new_met[RIGHT]), SIDES)
+
+    def _near(self, side: SideName, kept: KeptRows, sought: Matchable) -> list[Piece]:
+        """Return the pieces of a side that may hold partners of the other side's new rows."""
+        if not len(sought):
+            return []
+        step = self.step
+        before, after = (step.upper_ms, -step.lower_ms) if side == LEFT else (-step.lower_ms, step.upper_ms)
+        return kept.near(sought.hashes, int(sought.times_ms.min()) - before, int(sought.times_ms.max()) + after)
+
+    def _old(self, side: SideName, kept: KeptRows, watermark_ms: int) -> pl.DataFrame:
+        rows = kept.read(self.pieces[side])
+        if self.step.late == "process" and not self.step.pads(side):
+            # Rows that are over are dropped some time later, and a late row must not meet them until then.
+            return rows.filter(pl.col("__end") + self.step.reach_ms(side) >= watermark_ms)
+        return rows
+
+    def _meet(
+        self,
+        left: Matchable,
+        right: Matchable,
+        met: tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]],
+        new: tuple[SideName, ...],
+    ) -> None:
+        for found in self._pairs(left, right, new):
+            met[0][found.ours] = True
+            met[1][found.theirs] = True
+            self.results.append(self.step.columns.pairs(left.rows, right.rows, found))
+
+    def _pairs(self, left: Matchable, right: Matchable, new: tuple[SideName, ...]) -> Iterator[Pairs]:
+        """Yield the pairs that match, and meet the condition if there is one."""
+        found = pairs(left, right, self.step.lower_ms, self.step.upper_ms)
+        if self.step.on_match is None:
+            yield from found
+            return
+        mine = left.rows.select(self.step.left.schema.names())
+        other = right.rows.select(self.step.right.schema.names())
+        for some in found:
+            failed: dict[int, str] = {}
+            is_match = judged(self.step.on_match, mine, other, some, failed).to_numpy()
+            for number, message in failed.items():
+                row, partner = int(some.ours[number]), int(some.theirs[number])
+                is_later = left.rows["__end"][row] > right.rows["__end"][partner]
+                # A new row is to blame; of two, the later one.
+                side, which = (LEFT, row) if RIGHT not in new or (LEFT in new and is_later) else (RIGHT, partner)
+                self.failed.setdefault(side, {}).setdefault(which, message)
+            if is_match.any():
+                yield some.where(is_match)

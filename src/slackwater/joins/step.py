@@ -1,0 +1,134 @@
+"""What all joins have in common as keyed steps: two ports, results of both sides' columns, late rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import polars as pl
+
+from slackwater.errors import refuse
+from slackwater.joins.columns import LEFT, RIGHT, JoinColumns, SideName
+from slackwater.state.late_rows import Late, check_late_columns, late_schema
+from slackwater.state.step import Change, KeyedStep, Port
+from slackwater.state.whole_rows import PLACE
+
+How = Literal["inner", "left", "right", "full"]
+PLACED = tuple(name for name in PLACE if name != "__ts")
+"""Where a row came from, for those that may yet become dead letters."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JoinStep(KeyedStep):
+    """A join of two streams, checked and resolved."""
+
+    name: str
+    left: Port
+    right: Port
+    columns: JoinColumns
+    how: How
+    late: Late = "output"
+    lateness_ms: int = 0
+
+    @property
+    def keys(self) -> tuple[str, ...]:  # type: ignore[override]  # the left side's
+        """The columns of the key, by the left side's names."""
+        return self.left.keys
+
+    @property
+    def ports(self) -> Mapping[str, Port]:
+        """Both sides."""
+        return {LEFT: self.left, RIGHT: self.right}
+
+    @property
+    def result_types(self) -> pl.Schema:
+        """The columns of both sides, and the result's time."""
+        return self.columns.result_types
+
+    @property
+    def late_types(self) -> pl.Schema | None:
+        """The columns of both sides, and which of them the row is from."""
+        return late_schema(self.columns.late_types, side=pl.String()) if self.late == "output" else None
+
+    @property
+    def own_columns(self) -> frozenset[str]:
+        """The result's time, and what steps before have added that is still there."""
+        found = {"event_time"}
+        for side, port in ((LEFT, self.left), (RIGHT, self.right)):
+            found |= {new for name, new in self.columns.sides[side].shown.items() if name in port.own}
+        return frozenset(found)
+
+    @property
+    def emits(self) -> Change:
+        """New rows only: a pair, or a row that met none, is never taken back."""
+        return "append"
+
+    @property
+    def event_time(self) -> pl.Expr:
+        """As the result says."""
+        return pl.col("event_time").dt.epoch("ms")
+
+    @property
+    def result_order(self) -> list[str]:
+        """By key and time; results that are equal in both stay in the order they were shown."""
+        return [*self.keys, "event_time"]
+
+    def reads(self, port: str) -> list[pl.Expr]:
+        """Return every column: results have them all."""
+        return [pl.col(name) for name in self.ports[port].schema]
+
+    def check_next(self, step: str) -> None:
+        """Refuse nothing: results stand for themselves."""
+
+    def check_replaces(self, replaced_by: Sequence[str], **facts: object) -> None:
+        """Refuse nothing: which columns tell results apart is for the pipeline's author to know."""
+
+    def as_late(self, side: SideName, rows: pl.DataFrame) -> pl.DataFrame:
+        """Return rows of a side, each column under the name that it has in late rows."""
+        return self.columns.late(side, rows)
+
+    def pads(self, side: SideName) -> bool:
+        """Return whether rows of a side that met none are results, too."""
+        return self.how in ("full", side)
+
+    def kept_types(self, side: SideName, **more: pl.DataType) -> pl.Schema:
+        """Return the columns in which the rows of a side are kept, with their time in `__end`."""
+        return pl.Schema(dict(self.ports[side].schema) | more | {"__end": pl.Int64()})
+
+    @property
+    def _ports_text(self) -> dict[str, str]:
+        """What the state of each side looks like."""
+        return {
+            side: f"by {', '.join(port.keys)}: {', '.join(f'{name} {dtype}' for name, dtype in port.schema.items())}"
+            for side, port in self.ports.items()
+        }
+
+
+def checked_how(how: How, known: Sequence[str] = get_args(How)) -> How:
+    """Return `how` if a join can be made so."""
+    if how not in known:
+        raise refuse("JOIN_HOW", known=", ".join(f'"{each}"' for each in known), got=repr(how))
+    return how
+
+
+def checked_late(late: Late) -> Late:
+    """Return `late` if late rows can be treated so."""
+    if late not in get_args(Late):
+        raise refuse("JOIN_LATE", got=repr(late))
+    return late
+
+
+def checked_suffixes(suffixes: tuple[str, str]) -> tuple[str, str]:
+    """Return `suffixes` if they are two texts."""
+    is_pair = isinstance(suffixes, tuple | list) and len(suffixes) == 2  # noqa: PLR2004  a pair
+    if not is_pair or not all(isinstance(suffix, str) for suffix in suffixes):
+        raise refuse("JOIN_SUFFIXES", got=repr(suffixes))
+    return suffixes[0], suffixes[1]
+
+
+def check_late(step: str, late: Late, *ports: Port) -> None:
+    """Refuse rows with a column that late rows have in addition, if there are late rows."""
+    if late == "output":
+        for port in ports:
+            check_late_columns(port, step, "side")

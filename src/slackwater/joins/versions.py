@@ -1,0 +1,72 @@
+"""Versions: which version of its key is valid at a row's time, and which versions no row can ask for any more."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from slackwater.joins.matching import Pairs
+
+GONE = "__gone"
+"""Whether a version ends its key's validity instead of beginning another."""
+
+
+def valid_versions(
+    rows: pl.DataFrame, versions: pl.DataFrame, keys: tuple[str, ...], their_keys: tuple[str, ...], ttl_ms: int
+) -> Pairs:
+    """Return each row that has a version with that version, by their numbers.
+
+    A version is valid from its time on, until the next one of its key, and no longer than `ttl_ms`. Of versions of one
+    time the one that came last is valid. Rows and versions have keys, and their times in `__end`.
+    """
+    both = pl.concat(
+        [
+            versions.select(
+                *(pl.col(their).alias(key) for key, their in zip(keys, their_keys, strict=True)),
+                "__end",
+                pl.lit(value=False).alias("__asks"),
+                "__arrived",
+                pl.int_range(pl.len(), dtype=pl.Int64).alias("__number"),
+            ),
+            rows.select(
+                *keys,
+                "__end",
+                pl.lit(value=True).alias("__asks"),
+                pl.lit(0, dtype=pl.Int64).alias("__arrived"),
+                pl.int_range(pl.len(), dtype=pl.Int64).alias("__number"),
+            ),
+        ]
+    )
+    # Numbers of keys sort faster than keys, and are equal where those are equal by value.
+    same_key = pl.col("__row").first().over(keys).alias("__key")
+    is_version = ~pl.col("__asks")
+    newest = [
+        pl.when(is_version).then(name).forward_fill().alias(f"{name}_valid") for name in ("__key", "__end", "__number")
+    ]
+    found = (
+        both.with_row_index("__row")
+        .select(same_key, "__end", "__asks", "__arrived", "__number")
+        .sort("__key", "__end", "__asks", "__arrived")
+        .with_columns(newest)
+        .filter(
+            "__asks",
+            pl.col("__key") == pl.col("__key_valid"),
+            pl.col("__end") - pl.col("__end_valid") <= ttl_ms,
+        )
+        .sort("__number")
+    )
+    pairs = Pairs(found["__number"].to_numpy(), found["__number_valid"].to_numpy())
+    if GONE not in versions.columns:
+        return pairs
+    return pairs.where(~versions[GONE].gather(pairs.theirs).to_numpy())
+
+
+def superseded(versions: pl.DataFrame, keys: tuple[str, ...], watermark_ms: int) -> pl.Series:
+    """Return of which versions no row at the watermark or after it can ask: a newer one of their key is valid there."""
+    time = pl.col("__end")
+    newest = pl.when(time <= watermark_ms).then(time).max().over(keys)
+    return versions.select((time < newest).fill_null(value=False) | replaced(keys)).to_series()
+
+
+def replaced(keys: tuple[str, ...]) -> pl.Expr:
+    """Return which versions another one of the same time has replaced."""
+    return pl.col("__arrived") < pl.col("__arrived").max().over(*keys, "__end")

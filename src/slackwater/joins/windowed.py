@@ -1,0 +1,129 @@
+"""Window joins: pairs of rows with equal keys that share a window."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from slackwater.errors import refuse
+from slackwater.formats.undecoded import Undecoded
+from slackwater.ground.durations import render_ms
+from slackwater.ground.stable_text import stable_text
+from slackwater.ground.times import TIMESTAMP
+from slackwater.joins.columns import LEFT, RIGHT, SIDES, SideName, join_columns
+from slackwater.joins.kept_rows import Kept
+from slackwater.joins.step import How, JoinStep, checked_how, checked_suffixes
+from slackwater.joins.windowed_front import WindowedFront
+from slackwater.joins.windowed_operator import WindowedOperator
+from slackwater.state.late_rows import check_late_columns, late_schema
+from slackwater.state.step import Operator, Port, PortFront, StepDefinition
+from slackwater.windows import Window
+from slackwater.windows.aligned import AlignedWindow
+
+
+@dataclass(frozen=True, kw_only=True)
+class WindowedJoin(JoinStep):
+    """A join of rows that share a window."""
+
+    window: AlignedWindow
+
+    @property
+    def late_types(self) -> pl.Schema:
+        """The columns of both sides, which of them the row is from, and the windows that it missed."""
+        missed = pl.List(pl.Struct({"start": TIMESTAMP, "end": TIMESTAMP}))
+        return late_schema(self.columns.late_types, windows=missed, side=pl.String())
+
+    @property
+    def result_order(self) -> list[str]:
+        """By key and window."""
+        return [*self.keys, "window_start", "window_end"]
+
+    @property
+    def emission_delay_ms(self) -> int:
+        """As long as a window may be corrected."""
+        return self.lateness_ms
+
+    @property
+    def layout(self) -> dict[str, str]:
+        """What the state looks like."""
+        return {**self._ports_text, "window": stable_text(self.window)}
+
+    @property
+    def rules(self) -> str:
+        """What decides which pairs there are, and what they are called."""
+        return repr((self.how, self.lateness_ms, dict(self.result_types)))
+
+    def kept(self, side: SideName) -> Kept:
+        """Return what is kept of a side: in `__end` is when a row must be looked at next."""
+        types = self.kept_types(side, __ts=pl.Int64())
+        return Kept(part=SIDES.index(side), types=types, keys=self.ports[side].keys, reach_ms=-1, is_awaited=True)
+
+    def front(self, port: str, undecoded: Undecoded | None) -> PortFront:  # noqa: ARG002  all columns are read
+        """Return what FRONT does to the rows of a side."""
+        return WindowedFront(step=self, side=LEFT if port == LEFT else RIGHT)
+
+    def operator(self) -> Operator:
+        """Return what keeps the rows of a key group, and pairs them."""
+        return WindowedOperator(self)
+
+    def describe(self) -> list[tuple[str, str]]:
+        """Return what `explain` shows."""
+        keys = [f"{mine} = {other}" for mine, other in zip(self.left.keys, self.right.keys, strict=True)]
+        after = f" and {render_ms(self.lateness_ms)} more" if self.lateness_ms else ""
+        lines = [
+            ("join", f"{self.how}, {', '.join(keys)}, in the same window"),
+            ("window", f"{self.window}, allowed lateness {render_ms(self.lateness_ms)}"),
+            ("keeps", f"rows of both sides until their last window is complete{after}"),
+        ]
+        return lines + [
+            ("unmatched", f"{side} rows come out when their window is complete") for side in SIDES if self.pads(side)
+        ]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class WindowedDefinition(StepDefinition):
+    """What a user asks of a window join."""
+
+    window: AlignedWindow
+    lateness_ms: int
+    how: How
+    suffixes: tuple[str, str]
+
+    def resolve(self, name: str, ports: Mapping[str, Port]) -> WindowedJoin:
+        """Return the step for rows as `ports` have them, or refuse it."""
+        left, right = ports[LEFT], ports[RIGHT]
+        for port in (left, right):
+            check_late_columns(port, name, "side", "windows")
+            self.window.check(port.schema, step=name)
+        bounds = {"window_start": TIMESTAMP, "window_end": TIMESTAMP}
+        columns = replace(join_columns(name, left, right, self.suffixes, bounds), carried=("__start",))
+        return WindowedJoin(
+            name=name,
+            left=left,
+            right=right,
+            columns=columns,
+            how=self.how,
+            window=self.window,
+            lateness_ms=self.lateness_ms,
+        )
+
+
+def window_join(
+    *, windows: tuple[Window, Window], lateness_ms: tuple[int, int], how: How, suffixes: tuple[str, str]
+) -> WindowedDefinition:
+    """Return a window join as its user defines it, or refuse it."""
+    window, other = windows
+    for each in windows:
+        if not isinstance(each, AlignedWindow):
+            raise refuse("JOIN_WINDOW_KIND", got=each)
+    if window != other or lateness_ms[0] != lateness_ms[1]:
+        first, second = (
+            f"{each}, allowed lateness {render_ms(ms)}" for each, ms in zip(windows, lateness_ms, strict=True)
+        )
+        raise refuse("JOIN_WINDOWS_DIFFER", left=first, right=second)
+    if checked_how(how) != "inner" and lateness_ms[0]:
+        raise refuse("JOIN_WINDOW_LATENESS", how=how, got=render_ms(lateness_ms[0]))
+    assert isinstance(window, AlignedWindow)
+    return WindowedDefinition(window=window, lateness_ms=lateness_ms[0], how=how, suffixes=checked_suffixes(suffixes))

@@ -1,0 +1,127 @@
+"""The KEYED part of a window join: rows wait until their windows are complete, then meet those that share them.
+
+In each batch, in the order that the step's time says:
+
+1. Windows that are complete now show their pairs, and their rows that met none if the side is outer. Rows wait on for
+   their next window, or until their last one is forgotten.
+2. New rows wait. In windows that were shown already and are not forgotten, they meet the rows that are there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from slackwater.ground.times import MAX_MS, to_timestamp
+from slackwater.joins.cells import Celled
+from slackwater.joins.columns import LEFT, RIGHT, SIDES, SideName, other_side
+from slackwater.joins.kept_rows import KeptRows
+from slackwater.joins.matching import Matchable, pairs
+from slackwater.state.pieces import StepState
+from slackwater.state.step import Emitted, Operator, StepRows
+from slackwater.state.step_time import StepTime
+
+if TYPE_CHECKING:
+    from slackwater.joins.windowed import WindowedJoin
+
+_END = pl.col("__end")
+
+
+class WindowedOperator(Operator):
+    """Keeps the rows of both sides in one key group, and pairs those of one window."""
+
+    def __init__(self, step: WindowedJoin) -> None:
+        self.step = step
+        self.kept = {side: step.kept(side) for side in SIDES}
+
+    def run(self, rows: StepRows, time: StepTime, state: StepState, *, stagger: int) -> Emitted:
+        """Do one batch: show the windows that are complete, and add what is new."""
+        out = Emitted()
+        sides = {side: KeptRows(state, self.kept[side]) for side in SIDES}
+        if time.fire_first:
+            self._advance(time, state, sides, out)
+            self._add(rows, time, sides, out)
+        else:
+            self._add(rows, time, sides, out)
+            self._advance(time, state, sides, out)
+        for kept in sides.values():
+            kept.tidy(time, stagger)
+        return out
+
+    def _advance(self, time: StepTime, state: StepState, sides: Mapping[SideName, KeptRows], out: Emitted) -> None:
+        if not state.wakes(time):
+            return
+        woken = {side: Celled.of(kept.over(time), self.step.window) for side, kept in sides.items()}
+        is_complete = _END.is_between(time.previous_ms, time.watermark_ms, closed="right")
+        complete = {side: self._within(side, celled, is_complete) for side, celled in woken.items()}
+        met = self._show(complete[LEFT], complete[RIGHT], out)
+        for side in SIDES:
+            if self.step.pads(side) and not met[side].all():
+                alone = complete[side].rows.filter(pl.Series(~met[side]))
+                out.results.append(self.step.columns.padded(side, alone, _bounds("__end")))
+            sides[side].put_back(self._waiting(woken[side], time.watermark_ms), time)
+
+    def _add(self, rows: StepRows, time: StepTime, sides: Mapping[SideName, KeptRows], out: Emitted) -> None:
+        new: dict[SideName, Celled] = {}
+        for side in SIDES:
+            packets = rows.packets(side)
+            if all(packet.min_end_ms > time.judge_ms for packet in packets):
+                sides[side].add_packed(packets)
+            elif (frame := rows.frame(side)) is not None:
+                new[side] = Celled.of(frame, self.step.window)
+        if new:
+            self._correct(new, time, sides, out)
+            for side, celled in new.items():
+                sides[side].put_back(self._waiting(celled, time.judge_ms), time)
+
+    def _correct(
+        self, new: Mapping[SideName, Celled], time: StepTime, sides: Mapping[SideName, KeptRows], out: Emitted
+    ) -> None:
+        """Show what new rows add to windows that were complete before, and are not forgotten."""
+        was_shown = _END.is_between(time.gone_ms(self.step.lateness_ms), time.judge_ms, closed="right")
+        none = {side: Celled.of(sides[side].read([]), self.step.window) for side in SIDES}
+        fresh = {side: self._within(side, new.get(side, none[side]), was_shown) for side in SIDES}
+        old: dict[SideName, Matchable] = {}
+        for side in SIDES:
+            sought = fresh[other_side(side)]
+            keyed = Matchable.of(sought.rows, self.step.ports[other_side(side)].keys)
+            # A row's time to be looked at next is not before the end of a window that was shown with it.
+            first_ms = int(sought.times_ms.min()) if len(sought) else MAX_MS
+            known = sides[side].read(sides[side].near(keyed.hashes, first_ms, MAX_MS))
+            old[side] = self._within(side, Celled.of(known, self.step.window), was_shown)
+        self._show(fresh[LEFT], old[RIGHT], out)
+        self._show(old[LEFT], fresh[RIGHT], out)
+        self._show(fresh[LEFT], fresh[RIGHT], out)
+
+    def _within(self, side: SideName, celled: Celled, is_wanted: pl.Expr) -> Matchable:
+        """Return rows of some windows, to be matched by key and window."""
+        return Matchable.of(celled.within(is_wanted), (*self.step.ports[side].keys, "__start"))
+
+    def _show(self, left: Matchable, right: Matchable, out: Emitted) -> dict[SideName, npt.NDArray[np.bool_]]:
+        """Show the pairs that share a window; return which rows of each side met another."""
+        met = {LEFT: np.zeros(left.rows.height, np.bool_), RIGHT: np.zeros(right.rows.height, np.bool_)}
+        for found in pairs(left, right, 0, 0):
+            met[LEFT][found.ours] = True
+            met[RIGHT][found.theirs] = True
+            out.results.append(self.step.columns.pairs(left.rows, right.rows, found, _bounds("__left")))
+        return met
+
+    def _waiting(self, celled: Celled, watermark_ms: int) -> pl.DataFrame:
+        """Return the rows that are still needed, with when they must be looked at next."""
+        forgotten = _END.max() + self.step.lateness_ms
+        next_ms = pl.coalesce(_END.filter(watermark_ms < _END).min(), pl.when(forgotten > watermark_ms).then(forgotten))
+        facts = celled.per_row(next=next_ms)
+        return celled.rows.with_columns(facts["next"].alias("__end")).filter(_END.is_not_null())
+
+
+def _bounds(end: str) -> list[pl.Expr]:
+    """Return the columns of a result that say which window it is of."""
+    return [
+        to_timestamp(pl.col("__start")).alias("window_start"),
+        to_timestamp(pl.col(end)).alias("window_end"),
+        to_timestamp(pl.col(end) - 1).alias("event_time"),
+    ]

@@ -1,0 +1,67 @@
+"""The circuit breaker: a store that is down is left alone, but for a probe now and then."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+FAILURES: Final = 5
+"""Requests in a row that fail before the breaker opens."""
+FIRST_OPEN_S: Final = 1.0
+LONGEST_OPEN_S: Final = 30.0
+
+
+@dataclass(kw_only=True)
+class Breaker:
+    """Whether a store may be asked.
+
+    Closed, it lets every request through. After `FAILURES` failures in a row it opens: requests fail at once, without
+    asking. When its time is over it is half open, and lets one probe through. If the probe succeeds the breaker
+    closes; if it fails, the breaker stays open twice as long as before.
+    """
+
+    clock: Callable[[], float] = time.monotonic
+    why: str = ""
+    """The last failure."""
+    _failures: int = 0
+    _open_s: float = 0.0
+    _until: float = 0.0
+    _is_probing: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether requests fail at once, or only a probe is let through."""
+        return self._open_s > 0
+
+    @property
+    def wait_s(self) -> float:
+        """How long until the store may be asked."""
+        return max(0.0, self._until - self.clock()) if self.is_open else 0.0
+
+    def allows(self) -> bool:
+        """Return whether a request may be made now; it must then be told how it ended."""
+        if not self.is_open:
+            return True
+        if self._is_probing or self.wait_s > 0:
+            return False
+        self._is_probing = True
+        return True
+
+    def succeeded(self) -> None:
+        """Note that a request was answered."""
+        self._failures, self._open_s, self._is_probing = 0, 0.0, False
+
+    def gave_up(self) -> None:
+        """Note that a request was ended before it was known whether the store would answer."""
+        self._is_probing = False
+
+    def failed(self, why: str) -> None:
+        """Note that a request failed."""
+        self.why = why
+        self._failures += 1
+        if self._is_probing or (not self.is_open and self._failures >= FAILURES):
+            self._open_s = min(2 * self._open_s, LONGEST_OPEN_S) if self.is_open else FIRST_OPEN_S
+            self._until = self.clock() + self._open_s
+            self._is_probing = False

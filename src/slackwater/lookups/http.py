@@ -1,0 +1,238 @@
+"""HTTP as a store: a request for each key, or one for hundreds of them."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from json.decoder import scanstring  # type: ignore[attr-defined]  # the stubs leave it out
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+from slackwater.errors import fault
+from slackwater.ground.durations import render_ms
+from slackwater.lookups.base import Answer, Lookup, LookupClient, Question, Refused, RefusedKeysError, Unavailable
+from slackwater.lookups.base import bad_option as _bad_option
+from slackwater.lookups.threads import CONNECT_S, ThreadedClient
+from slackwater.secrets import Secret, shown_url
+from slackwater.sinks.http.definition import check_url, checked_headers, hidden_values, revealed_headers
+from slackwater.sinks.http.sending import http_library
+
+_KEY: Final = "{key}"
+_MOST_KEYS: Final = 10_000
+_MOST_BYTES: Final = 64 << 20
+_READ_BYTES: Final = 1 << 16
+_SHOWN: Final = 200
+_OK, _NOTHING = (200, 203), (204, 404, 410)
+_DENIED: Final = (401, 403, 407)
+_PASSING: Final = (408, 409, 425, 429)
+_SPACE: Final = re.compile(r"[ \t\r\n]*")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class HttpLookup(Lookup):
+    """A service that answers in JSON."""
+
+    most_at_once = 256
+    url: str = field(repr=False)
+    headers: Mapping[str, str | Secret]
+    batch: int
+    ca: str | None
+
+    @property
+    def is_by_key(self) -> bool:
+        """Whether each key has an address of its own."""
+        return _KEY in self.url
+
+    def open(self, question: Question) -> LookupClient:
+        """Return a client that connects when it is first used."""
+        http_library()
+        return _HttpClient(self, question)
+
+    def __str__(self) -> str:
+        place, _, _ = self.url.partition(_KEY)
+        return f"http GET {shown_url(place)}<key>" if self.is_by_key else f"http POST {shown_url(self.url)}"
+
+
+class _HttpClient(ThreadedClient):
+    """A pool of connections, and the threads that use them."""
+
+    def __init__(self, lookup: HttpLookup, question: Question) -> None:
+        self._lookup = lookup
+        self._question = question
+        self.keys_per_request = 1 if lookup.is_by_key else lookup.batch
+        at_once, seconds = min(question.concurrency, lookup.most_at_once), question.timeout_ms / 1_000
+        super().__init__(at_once)
+        revealed = revealed_headers(lookup.headers)
+        secrets = [value for name, value in revealed.items() if isinstance(lookup.headers[name], Secret)]
+        self._hidden = hidden_values(secrets, lookup.url)
+        self._headers = {"Accept": "application/json", "User-Agent": "slackwater", **revealed}
+        self._pool = http_library().PoolManager(
+            num_pools=1,
+            maxsize=at_once,
+            # A connection may take longer than a request: one that was given up finds it made the next time.
+            timeout=http_library().Timeout(connect=max(seconds, CONNECT_S), read=seconds),
+            retries=False,
+            **({"ca_certs": lookup.ca} if lookup.ca else {}),
+        )
+
+    def ask(self, keys: Sequence[Any]) -> Mapping[Any, Answer]:
+        return self._by_key(keys) if self._lookup.is_by_key else self._by_list(keys)
+
+    def _by_key(self, keys: Sequence[Any]) -> Mapping[Any, Answer]:
+        [key] = keys
+        url = self._lookup.url.replace(_KEY, quote(str(key), safe=""))
+        status, body = self._response("GET", url, None)
+        return {key: None if status in _NOTHING else body}
+
+    def _by_list(self, keys: Sequence[Any]) -> Mapping[Any, Answer]:
+        asked = json.dumps([key if isinstance(key, int | str) else str(key) for key in keys]).encode()
+        status, body = self._response("POST", self._lookup.url, asked)
+        if status in _NOTHING:
+            raise Unavailable(f"HTTP {status}")  # of the service, not of the keys
+        try:
+            parts = members(body.decode())
+        except (ValueError, RecursionError):
+            why = f"a list of keys is answered with a JSON object of answers by key; got {self._shown(body)}"
+            return dict.fromkeys(keys, Refused(why))
+        return {key: parts.get(str(key)) for key in keys}
+
+    def _response(self, method: str, url: str, body: bytes | None) -> tuple[int, bytes]:
+        """Return status and body of what can be used; raises for all else."""
+        errors = http_library().exceptions
+        headers = self._headers if body is None else {**self._headers, "Content-Type": "application/json"}
+        until = time.monotonic() + self._question.timeout_ms / 1_000
+        try:
+            response = self._pool.request(
+                method, url, body=body, headers=headers, redirect=False, preload_content=False
+            )
+            try:
+                content = _read(response, until)
+            finally:
+                response.release_conn()
+        except errors.HTTPError as error:
+            raise Unavailable(self._words(error)) from error
+        self._judge(response.status, content, response.headers.get("Location", ""))
+        return response.status, content
+
+    def _judge(self, status: int, content: bytes, location: str) -> None:
+        if status in _OK or status in _NOTHING:
+            return
+        said = f"HTTP {status} {self._shown(content)}".rstrip()
+        facts = {"lookup": self._lookup, "step": self._question.step}
+        if 300 <= status < 400:  # noqa: PLR2004  HTTP's classes of answers are hundreds
+            why = f"{said}, with the address {shown_url(self._hide(location)) or 'none'}"
+            raise fault("LOOKUP_REFUSED", why=why, remedy="give the lookup the final address", **facts)
+        if status in _DENIED:
+            raise fault("LOOKUP_REFUSED", why=said, remedy="correct the credentials in `headers`", **facts)
+        if status in _PASSING or not 200 <= status < 500:  # noqa: PLR2004  as above
+            raise Unavailable(said)
+        raise RefusedKeysError(said)
+
+    def _shown(self, content: bytes) -> str:
+        return self._hide(content[: 4 * _SHOWN].decode(errors="replace"))[:_SHOWN]
+
+    def _hide(self, text: str) -> str:
+        for value in self._hidden:
+            text = text.replace(value, "…")
+        return text
+
+    def _words(self, error: Exception) -> str:
+        errors = http_library().exceptions
+        if isinstance(error, errors.NameResolutionError):
+            return "unknown host"
+        if isinstance(error, errors.NewConnectionError):
+            return f"cannot connect: {str(error).rpartition(': ')[2]}"
+        if isinstance(error, errors.TimeoutError):
+            return f"no answer within {render_ms(self._question.timeout_ms)}"
+        return f"TLS failed: {error}" if isinstance(error, errors.SSLError) else "the connection was closed"
+
+    async def close(self) -> None:
+        await super().close()
+        self._pool.clear()
+
+
+def _read(response: Any, until: float) -> bytes:  # noqa: ANN401  the library's own
+    """Return a body; one that is too long, or comes byte by byte until after the timeout, is not waited for."""
+    parts, size = [], 0
+    while part := response.read(_READ_BYTES):
+        parts.append(part)
+        size += len(part)
+        if size > _MOST_BYTES or time.monotonic() > until:
+            response.close()
+            raise Unavailable("the response is too long" if size > _MOST_BYTES else "the response takes too long")
+    return b"".join(parts)
+
+
+def members(text: str) -> dict[str, bytes | None]:
+    """Return the members of a JSON object as they are written, so that no number is rounded; null is None."""
+    decoder = json.JSONDecoder()
+    found: dict[str, bytes | None] = {}
+    at = _after(text, 0, "{")
+    if text.startswith("}", at):
+        _end(text, at + 1)
+        return found
+    while True:
+        if not text.startswith('"', at):
+            raise ValueError("a member has no name")
+        name, at = scanstring(text, at + 1)
+        at = _after(text, at, ":")
+        value, end = decoder.raw_decode(text, at)
+        found[name] = None if value is None else text[at:end].encode()
+        at = _space(text, end)
+        if text.startswith("}", at):
+            _end(text, at + 1)
+            return found
+        at = _after(text, at, ",")
+
+
+def _after(text: str, at: int, mark: str) -> int:
+    at = _space(text, at)
+    if not text.startswith(mark, at):
+        raise ValueError(f"no {mark!r} at character {at}")
+    return _space(text, at + 1)
+
+
+def _space(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    assert found is not None  # it matches nothing at all, too
+    return found.end()
+
+
+def _end(text: str, at: int) -> None:
+    if _space(text, at) < len(text):
+        raise ValueError("there is more than one object")
+
+
+def http(
+    url: str,
+    *,
+    headers: Mapping[str, str | Secret] | None = None,
+    batch: int = 500,
+    ca: str | Path | None = None,
+) -> HttpLookup:
+    """Ask a service that answers in JSON: `http("https://host/users/{key}")` or `http("https://host/users")`.
+
+    With `{key}` in the address each key is a GET, answered with the output columns as an object, or with 404. Without
+    it, up to `batch` keys are a POST of a JSON array, answered with an object of such objects by key. An answer of 429
+    or 5xx is a failed request; any other 4xx is the error of its key.
+    """
+    check_url(url.replace(_KEY, "key") if isinstance(url, str) else url, has_ca=ca is not None, option=_option)
+    if url.count(_KEY) > 1 or (_KEY in url and "/" not in url.partition("://")[2].partition(_KEY)[0]):
+        raise _option("url", "an address with {key} once, behind the host", shown_url(url), "correct it")
+    if type(batch) is not int or not 1 <= batch <= _MOST_KEYS:
+        rule = f"a whole number from 1 to {_MOST_KEYS:,}"
+        raise _option("batch", rule, repr(batch), "omit it to use the default")
+    return HttpLookup(
+        url=url,
+        headers=checked_headers(headers, option=_option),
+        batch=batch,
+        ca=None if ca is None else str(ca),
+    )
+
+
+def _option(what: str, rule: str, got: str, remedy: str) -> Exception:
+    return _bad_option("the HTTP lookup", what, rule=rule, got=got, remedy=remedy)

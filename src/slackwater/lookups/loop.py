@@ -1,0 +1,60 @@
+"""The event loop of a process: one thread, in which all of its lookups wait for their stores side by side.
+
+A thread of its own, because the caller may be inside a loop already, as in a notebook. A process that was forked makes
+a new one: threads do not survive a fork.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import os
+import threading
+from collections.abc import Coroutine
+from concurrent.futures import Future
+from typing import Any, Final, TypeVar
+
+T = TypeVar("T")
+_LOCK: Final = threading.Lock()
+_LOOPS: Final[dict[int, asyncio.AbstractEventLoop]] = {}
+"""The loop of each process; after a fork also the parent's, which must not be used."""
+
+
+def submitted(work: Coroutine[Any, Any, T]) -> Future[T]:
+    """Run `work` on the loop of this process, and return at once."""
+    return asyncio.run_coroutine_threadsafe(work, _loop())
+
+
+def completed(work: Coroutine[Any, Any, T]) -> T:
+    """Run `work` on the loop of this process, and return what it gives."""
+    future = submitted(work)
+    try:
+        return future.result()
+    except BaseException:
+        future.cancel()  # the caller was interrupted: nobody waits any more
+        raise
+
+
+def _loop() -> asyncio.AbstractEventLoop:
+    with _LOCK:
+        if os.getpid() not in _LOOPS:
+            loop = asyncio.new_event_loop()
+            _LOOPS[os.getpid()] = loop
+            thread = threading.Thread(target=_run, args=(loop,), daemon=True, name="slackwater-lookups")
+            thread.start()
+            atexit.register(_stop, loop, thread, os.getpid())
+        return _LOOPS[os.getpid()]
+
+
+def _run(loop: asyncio.AbstractEventLoop) -> None:
+    asyncio.set_event_loop(loop)
+    try:
+        loop.run_forever()
+    finally:
+        loop.close()
+
+
+def _stop(loop: asyncio.AbstractEventLoop, thread: threading.Thread, pid: int) -> None:
+    if os.getpid() == pid:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(1.0)

@@ -1,0 +1,118 @@
+"""The matches of a pattern in the rows of many keys: which ones are certain, and which rows still matter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from slackwater.ground.times import MAX_MS, MIN_MS
+from slackwater.patterns.course import BEFORE, Course, mask_of
+from slackwater.patterns.search import Found, Search
+from slackwater.patterns.ties import Ties
+from slackwater.patterns.timeline import Bools, Ints, Timeline
+
+
+@dataclass(frozen=True, kw_only=True)
+class Matches:
+    """Matches as columns: the first row and the last, and the rows of all of them by step."""
+
+    first: Ints
+    last: Ints
+    number: Ints
+    """Of each row that a match has, the number of the match; the rows of a match are in order."""
+    step: Ints
+    row: Ints
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decided:
+    """What is certain about rows that are all known up to some time."""
+
+    matches: Matches
+    is_kept: Bools
+    """Of each row, whether a match may still need it."""
+    due_ms: Ints
+    """Of each row, the watermark at which the match from it is decided at the latest; `MAX_MS` if it is decided."""
+    seen_ms: Ints
+    """Of each row, the time from which rows may come after it in its match; it was compared with those before."""
+
+
+def decide(rows: pl.DataFrame, course: Course, known_ms: int) -> Decided:
+    """Return the matches in `rows` that no row from `known_ms` on can change.
+
+    `rows` are sorted by key and time. A row with `__due` at the end of time begins no match.
+    """
+    pattern = course.pattern
+    line = Timeline(rows, course.keys, pattern.within_ms)
+    may_begin = ((line.fits & mask_of(course.next[BEFORE])) != 0) & (rows["__due"].to_numpy() < MAX_MS)
+    starts = np.flatnonzero(may_begin)
+    search = Search(course, line, Ties(course, rows), known_ms)
+    seen_ms = rows["__seen"].to_numpy()[starts]
+    found = search.run(starts, line.first_from(starts, seen_ms))
+    if pattern.is_absence:
+        shown, holders, is_left = found.is_begun & ~found.is_open & (found.trace < 0), found.is_open, found.is_open
+        matches = _alone(starts[shown])
+    else:
+        shown, holders = _chosen(found, line, starts, is_past_last=pattern.skip == "past_last")
+        is_left = found.is_open | ((found.trace >= 0) & ~shown)
+        number, step, row = search.traces.rows(found.trace[shown])
+        matches = Matches(first=starts[shown], last=found.last[shown], number=number, step=step, row=row)
+    due = np.where(is_left, line.times[starts] + pattern.within_ms + 1, MAX_MS)
+    seen = np.where(found.is_open & found.is_idle, known_ms, seen_ms)
+    return Decided(
+        matches=matches,
+        is_kept=_is_from(line, starts[holders]),
+        due_ms=_spread(due, starts, rows.height, MAX_MS),
+        seen_ms=_spread(seen, starts, rows.height, MIN_MS),
+    )
+
+
+def _alone(rows: Ints) -> Matches:
+    """Return the matches of rows that are all there is to show."""
+    number = np.arange(len(rows))
+    return Matches(first=rows, last=rows, number=number, step=np.zeros_like(number), row=rows)
+
+
+def _spread(values: Ints, rows: Ints, size: int, usual: int) -> Ints:
+    found = np.full(size, usual)
+    found[rows] = values
+    return found
+
+
+def _chosen(found: Found, line: Timeline, starts: Ints, *, is_past_last: bool) -> tuple[Bools, Bools]:
+    """Return which first rows have a match to show, and which open ones hold back what follows them."""
+    has_match = ~found.is_open & (found.trace >= 0)
+    if not is_past_last:
+        return has_match, found.is_open
+    # From one match to the first that begins after it; an open one lets none follow it.
+    among = np.flatnonzero(has_match | found.is_open)
+    at = np.arange(len(among))
+    after = np.searchsorted(starts[among], found.last[among], side="right")
+    follows = np.where(found.is_open[among] | (after == len(among)), at, after)
+    keys = line.key_numbers[starts[among]]
+    is_reached = np.zeros(len(starts), bool)
+    is_reached[among] = _reached(follows, np.append(True, keys[1:] != keys[:-1])[: len(among)])
+    return has_match & is_reached, found.is_open & is_reached
+
+
+def _reached(follows: Ints, is_first: Bools) -> Bools:
+    """Return what is reached from the first ones by following `follows` any number of times."""
+    jumps = [follows]
+    while len(follows) >> len(jumps):
+        jumps.append(jumps[-1][jumps[-1]])
+    reached = is_first.copy()
+    for jump in reversed(jumps):
+        reached[jump[reached]] = True
+    return reached
+
+
+def _is_from(line: Timeline, holders: Ints) -> Bools:
+    """Return of each row whether one of `holders` is at or before it among the rows of its key."""
+    rows = np.arange(len(line.times))
+    before = np.searchsorted(holders, rows, side="right") - 1
+    if not holders.size:
+        return np.zeros(len(rows), bool)
+    is_of_key: Bools = line.key_numbers[holders[before]] == line.key_numbers
+    return is_of_key & (before >= 0)

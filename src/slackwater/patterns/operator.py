@@ -1,0 +1,66 @@
+"""The KEYED part of a pattern step: keeps rows until they are decided, and shows what is certain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from slackwater.patterns.front import OPEN
+from slackwater.patterns.matcher import decide
+from slackwater.patterns.results import result_rows
+from slackwater.patterns.spec import PatternSpec
+from slackwater.state.buckets import Buckets
+from slackwater.state.pieces import StepState
+from slackwater.state.step import Emitted, Operator, StepRows
+from slackwater.state.step_time import StepTime
+
+
+class PatternOperator(Operator):
+    """Keeps the rows of one step in one key group.
+
+    A row is looked at when the watermark passes it, together with the rows of its key that may begin a match with it,
+    and again when the match from it must be decided. Rows before the first open one of a key are forgotten.
+    """
+
+    def __init__(self, spec: PatternSpec) -> None:
+        self.spec = spec
+        self._order = [*spec.keys, "__ts", "__part", "__off"]
+
+    def run(self, rows: StepRows, time: StepTime, state: StepState, *, stagger: int) -> Emitted:  # noqa: ARG002  buckets do not pile up
+        """Do one batch: decide what the watermark calls for and add the rows, in the order `time` says."""
+        out, buckets = Emitted(), Buckets(state, self.spec)
+        if time.fire_first:
+            self._decide(time, buckets, out)
+            self._add(rows, buckets)
+        else:
+            self._add(rows, buckets)
+            self._decide(time, buckets, out)
+        return out
+
+    def _add(self, rows: StepRows, buckets: Buckets) -> None:
+        buckets.put_aside(rows.packets(OPEN))
+        if buckets.is_inbox_full:
+            self._store(buckets.everything_near(), buckets)
+
+    def _decide(self, time: StepTime, buckets: Buckets, out: Emitted) -> None:
+        spec = self.spec
+        if not buckets.state.wakes(time):
+            return
+        rows = buckets.woken(time, whole=True)
+        is_known = pl.col("__end") <= time.watermark_ms
+        known = rows.filter(is_known).sort(self._order, maintain_order=True)
+        decided = decide(known, spec.course, time.watermark_ms)
+        if decided.matches.first.size:
+            out.results.append(result_rows(spec.course, spec.result_types, known, decided.matches))
+        noted = [pl.Series("__due", decided.due_ms), pl.Series("__seen", decided.seen_ms)]
+        kept = known.with_columns(noted).filter(pl.Series(decided.is_kept))
+        self._store(pl.concat([kept, rows.filter(~is_known)]), buckets)
+
+    def _store(self, rows: pl.DataFrame, buckets: Buckets) -> None:
+        buckets.store(rows, pl.col("__due"), _described)
+
+
+def _described(rows: pl.DataFrame) -> dict[str, Any]:
+    end, due = rows["__end"], rows["__due"]
+    return {"min_end_ms": end.min(), "max_end_ms": end.max(), "wake_ms": due.min()}

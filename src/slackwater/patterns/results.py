@@ -1,0 +1,68 @@
+"""Results of a pattern: one row for each match, with the columns of its steps' rows under the names of the steps."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from slackwater.ground.times import TIMESTAMP, to_timestamp
+from slackwater.patterns.course import Course
+from slackwater.patterns.definitions import Pattern
+from slackwater.patterns.matcher import Matches
+from slackwater.patterns.steps import PatternStep
+
+TIMES: Final = ("first_time", "last_time", "event_time")
+
+
+def shown_steps(pattern: Pattern) -> list[tuple[int, PatternStep]]:
+    """Return the steps that results show, by number; of an absence only the row that nothing followed."""
+    return list(enumerate(pattern.steps))[: 1 if pattern.is_absence else None]
+
+
+def result_columns(pattern: Pattern, schema: pl.Schema, keys: tuple[str, ...]) -> list[tuple[str, pl.DataType]]:
+    """Return the columns of a result; the caller refuses names that come twice."""
+    found: list[tuple[str, pl.DataType]] = [(key, schema[key]) for key in keys]
+    for _, step in shown_steps(pattern):
+        found += [
+            (f"{step.name}_{name}", pl.List(dtype) if step.is_repeated else dtype)
+            for name, dtype in schema.items()
+            if name not in keys
+        ]
+        found += [(f"{step.name}_count", pl.Int64())] if step.is_repeated else []
+    return found + [(name, TIMESTAMP) for name in TIMES]
+
+
+def result_rows(course: Course, types: pl.Schema, rows: pl.DataFrame, found: Matches) -> pl.DataFrame:
+    """Return the results for matches in `rows`, in the order of their keys and first rows."""
+    pattern, keys = course.pattern, course.keys
+    columns = rows.select(keys)[found.first].get_columns()
+    for number, step in shown_steps(pattern):
+        mine = found.step == number
+        names = [name for name in rows.columns if not name.startswith("__") and name not in keys]
+        made = _lists if step.is_repeated else _values
+        columns += made(rows.select(names), step, found.number[mine], found.row[mine], len(found.first))
+    times = rows["__ts"].to_numpy()
+    first, last = times[found.first], times[found.last]
+    moments = (first, last, first + pattern.within_ms if pattern.is_absence else last)
+    frame = pl.DataFrame(columns).hstack([pl.Series(name, each) for name, each in zip(TIMES, moments, strict=True)])
+    return frame.with_columns(to_timestamp(pl.col(name)) for name in TIMES).select(types.names())
+
+
+def _values(rows: pl.DataFrame, step: PatternStep, number: np.ndarray, row: np.ndarray, size: int) -> list[pl.Series]:
+    """Return the columns of a step that has one row at most in each match."""
+    taken = pl.Series([None], dtype=pl.Int64).new_from_index(0, size).scatter(number, row)
+    return [rows[name].gather(taken).alias(f"{step.name}_{name}") for name in rows.columns]
+
+
+def _lists(rows: pl.DataFrame, step: PatternStep, number: np.ndarray, row: np.ndarray, size: int) -> list[pl.Series]:
+    """Return the columns of a step that has several rows in a match, as lists."""
+    taken = rows[row].with_columns(pl.Series("__number", number))
+    lists = taken.group_by("__number", maintain_order=True).agg(pl.all(), pl.len().cast(pl.Int64).alias("__count"))
+    every = pl.DataFrame({"__number": np.arange(size)}).join(lists, on="__number", how="left", maintain_order="left")
+    empty = [pl.col(name).fill_null(pl.lit([], pl.List(rows.schema[name]))) for name in rows.columns]
+    every = every.with_columns(*empty, pl.col("__count").fill_null(0))
+    return [every[name].alias(f"{step.name}_{name}") for name in rows.columns] + [
+        every["__count"].alias(f"{step.name}_count")
+    ]

@@ -1,0 +1,36 @@
+"""Conditions that refer to rows of the match, evaluated for many pairs of a match under way and a row at once."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from slackwater.patterns.course import Course
+from slackwater.patterns.timeline import Bools, Ints
+
+
+class Ties:
+    """The tied parts of a pattern's conditions over the rows of one timeline."""
+
+    def __init__(self, course: Course, rows: pl.DataFrame) -> None:
+        fields = course.fields
+        self.course = course
+        self.rows = rows
+        nothing = pl.DataFrame({name: [None] for name in fields}, schema={name: rows.schema[name] for name in fields})
+        # The last row stands for a step that has taken none: all its columns are null.
+        self.referred = pl.concat([rows.select(fields), nothing])
+
+    def hold(self, step: int, row: Ints, bound: Ints) -> Bools:
+        """Return for each of `row` whether it meets the tied part of a step's condition.
+
+        `bound` has for each of them the rows that the steps referred to have taken last, -1 where there is none.
+        """
+        condition = self.course.conditions[step]
+        assert condition.tied is not None
+        columns = self.rows.select(condition.reads)[row].get_columns() if condition.reads else []
+        for at in condition.refers:
+            last = bound[:, self.course.slots[at]]
+            taken = self.referred[np.where(last < 0, self.rows.height, last)]
+            columns.append(taken.to_struct(self.course.pattern.steps[at].name))
+        holds = pl.DataFrame(columns).select(condition.tied.alias("__holds")).to_series()
+        return holds.fill_null(value=False).to_numpy()

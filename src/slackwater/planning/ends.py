@@ -1,0 +1,84 @@
+"""Checks of a plan's outputs: that each has a destination, and that its sinks can take what it emits."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Final, get_args
+
+from slackwater.errors import refuse
+from slackwater.ground.folders import lies_in
+from slackwater.planning.plan import OutputPlan, Plan, RowNode, StepPlan
+from slackwater.sinks.base import EVERYTHING, Change, Delivery, Sink
+
+_CHANGES: Final[dict[Change, str]] = {"append": "new rows", "update": "updates", "retract": "retractions"}
+
+
+def check_ends(plan: Plan, outputs: Collection[OutputPlan]) -> None:
+    """Refuse outputs, in the order of their definition, that go nowhere, that a sink cannot take, or that would mix."""
+    for output in outputs:
+        owner = output.name.rsplit(".", 1)[0]
+        if not output.sinks and output.kind == "late":
+            raise refuse("LATE_UNHANDLED", step=owner)
+        if not output.sinks and output.kind == "dead_letters":
+            raise refuse("DEAD_LETTERS_UNHANDLED", stream=owner)
+        owners = [step for step in plan.steps if output.name in _outputs_below(step.results)]
+        for step in owners:
+            _check_takes(step, output)
+        identity = owners[0].spec.keys if owners else ()
+        for number, sink in enumerate(output.sinks):
+            _check_promise(sink, output.name)
+            sink.check(plan.slot(output), identity)
+            others = output.sinks[:number]
+            if sink.uses_marks and str(sink) in map(str, others):
+                raise refuse("SINK_TWICE", sink=sink, output=output.name)
+    _check_places(plan, outputs)
+
+
+def _check_takes(step: StepPlan, output: OutputPlan) -> None:
+    """Refuse results that a sink cannot take."""
+    need = step.spec.emits
+    for sink in output.sinks:
+        if need not in sink.takes:
+            takes = " and ".join(_CHANGES[change] for change in _CHANGES if change in sink.takes)
+            how = f" ({sink.for_retractions})" if need == "retract" and sink.for_retractions else ""
+            facts = {"output": output.name, "sink": sink, "need": _CHANGES[need], "takes": takes, "how": how}
+            raise refuse("SINK_CANNOT_TAKE", **facts)
+        if sink.replaced_by:
+            key = ", ".join(sink.replaced_by)
+            step.spec.check_replaces(sink.replaced_by, output=output.name, sink=sink, key=key)
+
+
+def _check_places(plan: Plan, outputs: Collection[OutputPlan]) -> None:
+    """Refuse outputs that would be written into one place, into one another, or into what is read."""
+    read = [(source.source.place, f"stream `{source.name}`") for source in plan.sources]
+    taken: list[tuple[str, str]] = [(place, whose) for place, whose in read if place is not None]
+    for output in outputs:
+        for place in (sink.place for sink in output.sinks if sink.place is not None):
+            mine = (place, f"output `{output.name}`")
+            for other in taken:
+                _check_apart(mine, other)
+            taken.append(mine)
+
+
+def _check_apart(mine: tuple[str, str], other: tuple[str, str]) -> None:
+    """Refuse two places, each with what it is of, that are one or of which one holds the other."""
+    is_inside, is_around = lies_in(mine[0], other[0]), lies_in(other[0], mine[0])
+    if is_inside and is_around and other[1].startswith("output "):
+        first, second = (whose.removeprefix("output ") for _, whose in (other, mine))
+        raise refuse("SINK_SHARED", place=mine[0], first=first, second=second)
+    if is_inside or is_around:
+        (inner, who), (outer, whose) = (mine, other) if is_inside else (other, mine)
+        how = "is the same folder as" if is_inside and is_around else "is inside"
+        raise refuse("FOLDERS_NESTED", inner=inner, who=who, how=how, outer=outer, other=whose)
+
+
+def _check_promise(sink: Sink, output: str) -> None:
+    """Refuse a sink whose class promises, or takes, what there is not."""
+    if sink.delivery not in get_args(Delivery):
+        raise refuse("SINK_PROMISE", sink=sink, output=output, what="delivery", got=repr(sink.delivery))
+    if unknown := sorted(map(repr, set(sink.takes) - EVERYTHING)):
+        raise refuse("SINK_PROMISE", sink=sink, output=output, what="takes", got=", ".join(unknown))
+
+
+def _outputs_below(node: RowNode) -> list[str]:
+    return [*node.outputs, *(name for child in node.children for name in _outputs_below(child))]

@@ -1,0 +1,88 @@
+"""What users write to add columns to a stream from outside of it: `lookup` and `join_table`."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from slackwater.formats.schemas import SchemaSpec
+from slackwater.ground.durations import Duration
+from slackwater.ground.names import checked_name
+from slackwater.lookups.base import Lookup
+from slackwater.lookups.definition import Missing, OnError, look_up
+from slackwater.planning.row_functions import RowOp
+from slackwater.tables.definition import How, Table, join_table
+
+if TYPE_CHECKING:
+    from slackwater.streams import Stream
+
+
+class Enriching(ABC):
+    """A stream, as far as rows are enriched on it."""
+
+    name: str
+
+    @abstractmethod
+    def _then(self, op: RowOp) -> Stream: ...
+
+    def lookup(
+        self,
+        lookup: Lookup,
+        *,
+        key: str,
+        output: SchemaSpec,
+        concurrency: int = 100,
+        timeout: Duration = "200ms",
+        retries: int = 2,
+        cache: Duration | None = "5m",
+        missing: Missing = "null",
+        on_error: OnError = "wait",
+        name: str | None = None,
+    ) -> Stream:
+        """Add columns from a store: `lookup(sw.lookups.redis(...), key="user_id", output="name string, tier string")`.
+
+        Each different key of a chunk of rows is asked for once. Each request takes at most `timeout` and is retried
+        `retries` times. Answers are cached in each worker process for `cache` of processing time, a missing key among
+        them; None turns the cache off. A missing key gives null columns, or with `missing="dead_letter"` a dead letter.
+        While the store is down the batch waits; with `on_error="dead_letter"` or `"null"` it continues without. A null
+        key gives null columns. Answers are written to the checkpoint before they are used, so that a batch that is run
+        again gives the same rows.
+        """
+        name = None if name is None else checked_name(name, "step")
+        return self._then(
+            look_up(
+                lookup,
+                stream=self.name,
+                key=key,
+                output=output,
+                concurrency=concurrency,
+                timeout=timeout,
+                retries=retries,
+                cache=cache,
+                missing=missing,
+                on_error=on_error,
+                name=name,
+            )
+        )
+
+    def join_table(
+        self,
+        table: Table,
+        *,
+        on: str | Sequence[str] | Mapping[str, str],
+        how: How = "left",
+        columns: Sequence[str] | None = None,
+        suffix: str | None = None,
+        name: str | None = None,
+    ) -> Stream:
+        """Add columns from a small table: `join_table(sw.table("rates.parquet", refresh="5m"), on="currency")`.
+
+        `on` names the key columns; a mapping names the stream's and the table's. The table has one row for each key;
+        null joins with nothing. A row without a partner has null columns, or with `how="inner"` is left out and counted
+        as filtered. `columns` are those of the table to add, all but the key by default; `suffix` is added to their
+        names. All rows of a batch see the same version of the table, also when the batch is run again.
+        """
+        name = None if name is None else checked_name(name, "step")
+        made = join_table(table, stream=self.name, on=on, how=how, columns=columns, suffix=suffix, name=name)
+        return self._then(made)

@@ -1,0 +1,58 @@
+"""The lookups and table joins of a plan, and what must be true of the rows they get."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from slackwater.errors import refuse
+from slackwater.lookups.definition import LookUp
+from slackwater.planning.plan import Plan, RowNode
+from slackwater.tables.definition import JoinTable
+
+
+def enrichments(plan: Plan) -> dict[str, LookUp | JoinTable]:
+    """Return every lookup and every join with a table, by the name of its step."""
+    roots = [source.rows for source in plan.sources] + [root for step in plan.steps for root in step.roots]
+    return {node.step: op for root in roots for node, op in _found(root)}
+
+
+def tables(plan: Plan) -> dict[str, JoinTable]:
+    """Return every join with a table, by the name of its step."""
+    return {step: op for step, op in enrichments(plan).items() if isinstance(op, JoinTable)}
+
+
+def lookups(plan: Plan) -> dict[str, LookUp]:
+    """Return every lookup, by the name of its step."""
+    return {step: op for step, op in enrichments(plan).items() if isinstance(op, LookUp)}
+
+
+def check_enrichments(plan: Plan) -> None:
+    """Refuse two of one name, lookups of rows that have no place, and enriched retractions.
+
+    Answers are written down by the place of the row. A retraction must repeat its row, and a store or a table may have
+    changed since.
+    """
+    names: dict[str, LookUp | JoinTable] = {}
+    for source in plan.sources:
+        for node, op in _found(source.rows):
+            _check_name(node.step, op, names)
+            if isinstance(op, LookUp) and not source.source.has_places:
+                raise refuse("LOOKUP_WITHOUT_PLACES", step=node.step, source=source.source)
+    for step in plan.steps:
+        for root in step.roots:
+            for node, op in _found(root):
+                _check_name(node.step, op, names)
+                if root is step.results and step.spec.emits == "retract":
+                    raise refuse("ENRICHED_RETRACTIONS", step=node.step, before=step.name)
+
+
+def _check_name(step: str, op: LookUp | JoinTable, names: dict[str, LookUp | JoinTable]) -> None:
+    if names.setdefault(step, op) is not op:  # the same one may be on several branches of a union
+        raise refuse("ENRICHMENT_NAME_TWICE", step=step)
+
+
+def _found(node: RowNode) -> Iterator[tuple[RowNode, LookUp | JoinTable]]:
+    if isinstance(node.op, LookUp | JoinTable):
+        yield node, node.op
+    for child in node.children:
+        yield from _found(child)

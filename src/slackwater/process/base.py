@@ -1,0 +1,68 @@
+"""The base class of a user's own process, and what its methods are given."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from slackwater.process.state import Clock
+
+
+class Context(ABC):
+    """What `on_event` and `on_timer` know besides the event, and what they can do besides yielding results."""
+
+    key: Any
+    """The value of the key; a tuple if there are several columns."""
+    timer: str
+    """In `on_timer`, the name of the timer."""
+
+    @property
+    @abstractmethod
+    def event_time(self) -> datetime:
+        """The time of the event; in `on_timer`, that of the timer."""
+
+    @property
+    @abstractmethod
+    def watermark(self) -> datetime | None:
+        """The watermark in force; None before there is one."""
+
+    @property
+    @abstractmethod
+    def processing_time(self) -> datetime:
+        """The time of the batch, which is the same when the batch is run again."""
+
+    @abstractmethod
+    def set_timer(self, when: datetime, *, clock: Clock = "event", name: str = "") -> None:
+        """Call `on_timer` when the watermark, or processing time, has reached `when`.
+
+        Without a name there may be many timers, one for each time. A name has one timer: setting it again moves it.
+        A timer in the past fires when the watermark next moves.
+        """
+
+    @abstractmethod
+    def delete_timer(self, when: datetime | None = None, *, clock: Clock = "event", name: str = "") -> None:
+        """Remove the timer of a time, or of a name; one that is not set is no mistake."""
+
+    @abstractmethod
+    def emit(self, output: str, row: Mapping[str, Any]) -> None:
+        """Send a row to one of the outputs that the class declares."""
+
+
+class Process:
+    """Base class for your own code on the events of a key, one after the other.
+
+    Class attributes declare state (`sw.value_state`, `list_state`, `set_state`, `map_state`) and further outputs
+    (`sw.side_output`); in the methods they hold the values of the key at hand. Whatever else an instance holds is
+    configuration, which is copied to the workers: a method must not change it, for the changes would neither stay with
+    a key nor survive a restart.
+    """
+
+    def on_event(self, event: dict[str, Any], ctx: Context) -> Iterable[Mapping[str, Any]] | None:
+        """Take one event of one key; yield results as dictionaries of the declared columns."""
+        raise NotImplementedError
+
+    def on_timer(self, when: datetime, ctx: Context) -> Iterable[Mapping[str, Any]] | None:
+        """Take a timer that is due; yield results as `on_event` does."""
+        raise NotImplementedError

@@ -1,0 +1,90 @@
+"""What a user's class declares by its attributes: state, and outputs beside the results."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import polars as pl
+
+from slackwater.errors import refuse
+from slackwater.formats.schemas import SchemaSpec, as_schema
+from slackwater.ground.durations import Duration, Forever
+from slackwater.process.state import Clock, State, ValueState
+from slackwater.process.state_of_several import ListState, MapState, SetState
+
+RESERVED: Final = ("dead_letters", "late", "results", "rows")
+"""Names of outputs that every step may have."""
+
+
+@dataclass(frozen=True)
+class SideOutputSpec:
+    """An output of a process beside its results, with the columns that its rows have."""
+
+    schema: pl.Schema
+
+
+def value_state(type: Any, *, ttl: Duration | Forever | None = None, clock: Clock = "event") -> ValueState:  # noqa: A002, ANN401  users' word; a Polars type or a name
+    """Declare one value per key: `last = sw.value_state(pl.Float64, ttl="1h")`.
+
+    `ttl` after its last write, by the watermark or by `clock="processing"`, the value is forgotten; `sw.FOREVER` keeps
+    it. Methods: `get`, `set`, `clear`.
+    """
+    return ValueState(ttl=ttl, clock=clock, value=type)
+
+
+def list_state(type: Any, *, ttl: Duration | Forever | None = None, clock: Clock = "event") -> ListState:  # noqa: A002, ANN401  as above
+    """Declare a list of values per key; each is forgotten `ttl` after it was added.
+
+    Methods: `add`, `get`, `set`, `clear`, and `len`, `for`.
+    """
+    return ListState(ttl=ttl, clock=clock, value=type)
+
+
+def set_state(type: Any, *, ttl: Duration | Forever | None = None, clock: Clock = "event") -> SetState:  # noqa: A002, ANN401  as above
+    """Declare a set of values per key; each is forgotten `ttl` after it was last added.
+
+    Methods: `add`, `remove`, `get`, `clear`, and `in`, `len`, `for`.
+    """
+    return SetState(ttl=ttl, clock=clock, key=type)
+
+
+def map_state(
+    key_type: Any,  # noqa: ANN401  as above
+    value_type: Any,  # noqa: ANN401  as above
+    *,
+    ttl: Duration | Forever | None = None,
+    clock: Clock = "event",
+) -> MapState:
+    """Declare values by a key of their own, per key; each is forgotten `ttl` after it was last set.
+
+    Methods: `get`, `set`, `remove`, `keys`, `values`, `items`, `clear`, and `in`, `len`, `for`.
+    """
+    return MapState(ttl=ttl, clock=clock, key=key_type, value=value_type)
+
+
+def side_output(schema: SchemaSpec) -> SideOutputSpec:
+    """Declare an output beside the results: `alerts = sw.side_output("card string, why string")`.
+
+    Rows go there by `ctx.emit("alerts", {...})`; `results.output("alerts")` is the stream of them.
+    """
+    return SideOutputSpec(as_schema(schema))
+
+
+def states_of(cls: type) -> dict[str, State]:
+    """Return the state that a class and its parents declare, by name."""
+    return {name: each for name, each in _attributes(cls).items() if isinstance(each, State)}
+
+
+def side_outputs_of(cls: type) -> dict[str, pl.Schema]:
+    """Return the outputs that a class and its parents declare, by name."""
+    found = {name: each.schema for name, each in _attributes(cls).items() if isinstance(each, SideOutputSpec)}
+    for name in found:
+        if name in RESERVED:
+            raise refuse("PROCESS_SIDE_NAME", cls=cls.__qualname__, name=name)
+    return found
+
+
+def _attributes(cls: type) -> dict[str, Any]:
+    """Return the attributes of a class and its parents, parents first, in the order they were written."""
+    return {name: value for parent in reversed(cls.__mro__) for name, value in vars(parent).items()}

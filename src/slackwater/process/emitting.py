@@ -1,0 +1,67 @@
+"""Rows that a user's code emits: checked one by one, gathered into frames."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from slackwater.ground.times import TIMESTAMP, to_timestamp
+from slackwater.process.values import checker
+
+
+def emitted_types(declared: pl.Schema, keys: Mapping[str, pl.DataType]) -> pl.Schema:
+    """Return the columns of an output: the key's that are not declared, the declared ones, `event_time`."""
+    missing = {name: dtype for name, dtype in keys.items() if name not in declared}
+    return pl.Schema({**missing, **declared, "event_time": TIMESTAMP})
+
+
+class Outlet:
+    """One output of a process during one batch."""
+
+    def __init__(self, what: str, declared: pl.Schema, keys: Mapping[str, pl.DataType]) -> None:
+        self._what = what
+        self._types = emitted_types(declared, keys)
+        self._checks = {name: checker(dtype, f"column `{name}` of {what}") for name, dtype in declared.items()}
+        self._key_places = [(name, place) for place, name in enumerate(keys) if name in declared]
+        self._columns = list(declared)
+        self.rows: list[list[Any]] = []
+        self.keys: list[int] = []
+        """The place of each row's key among those at hand."""
+        self.times: list[int] = []
+
+    def checked(self, row: Any, key: Sequence[Any]) -> list[Any]:  # noqa: ANN401  the user's own
+        """Return a row as its columns hold it, or raise `TypeError`."""
+        if not isinstance(row, Mapping):
+            raise TypeError(f"{self._what} takes dictionaries; got {row!r:.80}")
+        if not row.keys() <= self._checks.keys():
+            strange = ", ".join(f"`{name}`" for name in row if name not in self._checks)
+            raise TypeError(f"{self._what} has no column {strange}; it has {', '.join(self._checks)}")
+        made = [check(row.get(name)) for name, check in self._checks.items()]
+        for name, place in self._key_places:
+            if name not in row:
+                made[self._columns.index(name)] = key[place]
+        return made
+
+    def add(self, row: list[Any], key: int, at_ms: int) -> None:
+        """Take a row that was checked."""
+        self.rows.append(row)
+        self.keys.append(key)
+        self.times.append(at_ms)
+
+    def undo(self, height: int) -> None:
+        """Take back all rows but the first `height`."""
+        del self.rows[height:], self.keys[height:], self.times[height:]
+
+    def frame(self, keys: pl.DataFrame) -> pl.DataFrame | None:
+        """Return the rows, or None without any; `keys` are those at hand."""
+        if not self.rows:
+            return None
+        made = zip(self._columns, zip(*self.rows, strict=True), strict=True)
+        columns = [pl.Series(name, values, dtype=self._types[name], strict=True) for name, values in made]
+        times = (
+            pl.Series("event_time", self.times, dtype=pl.Int64).to_frame().select(to_timestamp(pl.col("event_time")))
+        )
+        others = keys[self.keys].select(name for name in keys.columns if name not in self._columns)
+        return pl.DataFrame([*others.get_columns(), *columns, *times.get_columns()]).select(self._types.names())

@@ -1,0 +1,282 @@
+"""The user's code at work: events and timers of one key after the other, in plain Python.
+
+1. A key's row of state is loaded into the cells.
+2. `on_event` and `on_timer` are called; what they change is in the journal until the call is over. A call that fails
+   is taken back by it, and its event becomes a dead letter.
+3. What the cells hold is dumped into the columns of the new state.
+"""
+
+from __future__ import annotations
+
+import copy
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from types import GeneratorType
+from typing import Any, Final
+
+from slackwater.errors import cause_of, near_miss
+from slackwater.ground.expressions import FAILURES
+from slackwater.ground.times import MAX_MS, MIN_MS, render_time
+from slackwater.process.base import Context, Process
+from slackwater.process.emitting import Outlet
+from slackwater.process.state import NEVER_MS, Clock, Journal, Moment, State
+from slackwater.process.timers import Timer, Timers, milliseconds, moment
+
+_PACKAGE: Final = str(Path(__file__).resolve().parents[1])
+_SHOWN_FRAMES: Final = 3
+_MOST_LETTERS: Final = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """What there is to do for some keys in one batch."""
+
+    keys: list[tuple[Any, ...]]
+    states: list[list[Any]]
+    """The state columns, a value for each key; and last the timers."""
+    events: list[dict[str, Any]] = field(default_factory=list)
+    """Sorted by key, then in the order in which they are to be processed."""
+    times: list[int] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
+    """Where the events of each key end."""
+    watermark_ms: int
+    now_ms: int
+    in_order: bool = False
+    """Whether events and timers take turns in the order of event time; else events alone are processed."""
+    fires_event: bool = False
+    """Whether the watermark calls for timers."""
+    fires_processing: bool = False
+
+
+@dataclass
+class Done:
+    """What became of it: the new state columns, and the failures."""
+
+    states: list[list[Any]]
+    wakes: list[int]
+    """The watermark at which something must happen to a key; beyond the end of time if nothing must."""
+    dues: list[int]
+    """The processing time at which something must happen to a key."""
+    failed: dict[int, str] = field(default_factory=dict)
+    """Events that failed, by their place, with what went wrong."""
+    failed_timers: list[tuple[int, Timer, str]] = field(default_factory=list)
+
+
+class Running(Context):
+    """One process in one key group, during one batch; also the context of its calls."""
+
+    def __init__(
+        self, process: Process, states: Mapping[str, State], outlets: Mapping[str, Outlet], results: Outlet
+    ) -> None:
+        self._process = copy.copy(process)
+        self._journal: Journal = []
+        self._event_moment, self._moment = Moment(), Moment()
+        self._timers = Timers(self._journal)
+        self._cells = [copy.copy(state) for state in states.values()]
+        self._columns: list[tuple[State, slice]] = []
+        at = 0
+        for name, cell in zip(states, self._cells, strict=True):
+            cell.bind(name, self._event_moment if cell.clock == "event" else self._moment, self._journal)
+            self._process.__dict__[name] = cell
+            self._columns.append((cell, slice(at, at := at + len(cell.columns(name)))))
+        self._event_cells = [cell for cell in self._cells if cell.clock == "event"]
+        self._outlets, self._results = outlets, results
+        self._has_on_timer = type(process).on_timer is not Process.on_timer
+        self._place = 0
+        self._values: tuple[Any, ...] = ()
+        self._event_ms = self._watermark_ms = self._now_ms = MIN_MS
+        self.key: Any = None
+        self.timer = ""
+
+    def run(self, work: Work) -> Done:
+        """Do the work, key by key."""
+        width = len(work.states)
+        done = Done(states=[[] for _ in range(width)], wakes=[], dues=[])
+        self._watermark_ms, self._now_ms = work.watermark_ms, work.now_ms
+        self._moment.ms = work.now_ms
+        for cell in self._cells:
+            cell.dead_ms = (work.watermark_ms if cell.clock == "event" else work.now_ms) - cell.ttl_ms
+        start = 0
+        ends = work.ends or [0] * len(work.keys)
+        for place, (values, end) in enumerate(zip(work.keys, ends, strict=True)):
+            self._place, self._values = place, values
+            self.key = values[0] if len(values) == 1 else values
+            self._load([column[place] for column in work.states])
+            if work.in_order:
+                self._in_order(work, start, end, done)
+            else:
+                self._as_they_come(work, start, end, done)
+            self._dump(done, work)
+            start = end
+        return done
+
+    def _load(self, row: list[Any]) -> None:
+        for cell, columns in self._columns:
+            cell.load(*row[columns])
+        self._timers.load(row[-1])
+
+    def _dump(self, done: Done, work: Work) -> None:
+        """Add the key's row to the columns, and when it must be looked at next."""
+        is_over = work.watermark_ms >= MAX_MS
+        if is_over:
+            self._timers.clear()
+        row: list[Any] = []
+        wake, due = MAX_MS + 1, MAX_MS
+        for cell in self._cells:
+            if is_over and cell.ttl_ms < NEVER_MS:
+                cell.clear_unseen()
+            row += cell.dump()
+            oldest = cell.oldest_ms
+            if oldest is None or cell.ttl_ms >= NEVER_MS:
+                continue
+            if cell.clock == "event":
+                wake = min(wake, oldest + cell.ttl_ms + 1)
+            else:
+                # At the end of time there is nothing to wait for.
+                wake, due = min(wake, MAX_MS), min(due, oldest + cell.ttl_ms + 1)
+        if (at := self._timers.first_ms(is_processing=False)) is not None:
+            wake = min(wake, at)
+        if (at := self._timers.first_ms(is_processing=True)) is not None:
+            wake, due = min(wake, MAX_MS), min(due, at)
+        row.append(self._timers.dump())
+        for column, value in zip(done.states, row, strict=True):
+            column.append(value)
+        done.wakes.append(wake)
+        done.dues.append(due)
+
+    def _as_they_come(self, work: Work, start: int, end: int, done: Done) -> None:
+        watermark_ms, moment_, on_event = work.watermark_ms, self._event_moment, self._process.on_event
+        moment_.ms = watermark_ms
+        if work.fires_event:
+            self._fire(watermark_ms, done, in_order=False)
+        if work.fires_processing:
+            self._fire_processing(work, done)
+        for place in range(start, end):
+            self._event_ms = time_ms = work.times[place]
+            moment_.ms = max(watermark_ms, time_ms)
+            if trouble := self._call(on_event, work.events[place]):
+                done.failed[place] = trouble
+
+    def _in_order(self, work: Work, start: int, end: int, done: Done) -> None:
+        on_event = self._process.on_event
+        for place in range(start, end):
+            time_ms = work.times[place]
+            if self._timers:
+                self._fire(time_ms, done, in_order=True)
+            self._set_time(time_ms)
+            if trouble := self._call(on_event, work.events[place]):
+                done.failed[place] = trouble
+        if work.fires_event:
+            self._fire(work.watermark_ms, done, in_order=True)
+        self._set_time(work.watermark_ms)
+        if work.fires_processing:
+            self._fire_processing(work, done)
+
+    def _set_time(self, time_ms: int) -> None:
+        """Let it be a time for the key at hand, whatever the watermark is."""
+        self._event_ms = self._event_moment.ms = time_ms
+        for cell in self._event_cells:
+            cell.dead_ms = time_ms - cell.ttl_ms
+
+    def _fire(self, until_ms: int, done: Done, *, in_order: bool) -> None:
+        """Call `on_timer` for the timers of event time up to `until_ms`."""
+        for timer in self._timers.due(until_ms, is_processing=False):
+            if in_order:
+                self._set_time(timer.at)
+            self._event_ms = timer.at
+            self._on_timer(timer, done)
+
+    def _fire_processing(self, work: Work, done: Done) -> None:
+        is_over = work.watermark_ms >= MAX_MS
+        for timer in self._timers.due(MAX_MS if is_over else work.now_ms, is_processing=True):
+            self._event_ms = timer.since if is_over else max(timer.since, work.watermark_ms)
+            self._event_moment.ms = self._event_ms
+            self._on_timer(timer, done)
+
+    def _on_timer(self, timer: Timer, done: Done) -> None:
+        self.timer = timer.name
+        if trouble := self._call(self._process.on_timer, moment(timer.at)):
+            message = f"timer of {render_time(timer.at)}: {trouble}"[:_MOST_LETTERS]
+            done.failed_timers.append((self._place, timer, message))
+        self.timer = ""
+
+    def _call(self, method: Callable[[Any, Context], Any], given: object) -> str:
+        """Call one of the user's methods; if it fails, take back what it did and return what went wrong."""
+        results = self._results
+        before = len(results.rows)
+        try:
+            made = method(given, self)
+            if made is not None:
+                if type(made) is not GeneratorType and isinstance(made, Mapping | str | bytes):
+                    raise TypeError(f"results are yielded, one dictionary each; got {made!r:.80}")
+                for row in made:
+                    results.add(results.checked(row, self._values), self._place, self._event_ms)
+        except FAILURES as error:
+            if isinstance(error, MemoryError):
+                raise
+            for changed, *noted in reversed(self._journal):
+                changed.undo(*noted)
+            self._journal.clear()
+            results.undo(before)
+            return _told(error)
+        self._journal.clear()
+        return ""
+
+    @property
+    def event_time(self) -> datetime:
+        """The time of the event, or of the timer."""
+        return moment(self._event_ms)
+
+    @property
+    def watermark(self) -> datetime | None:
+        """The watermark in force."""
+        return None if self._watermark_ms <= MIN_MS else moment(self._watermark_ms)
+
+    @property
+    def processing_time(self) -> datetime:
+        """The time of the batch."""
+        return moment(self._now_ms)
+
+    def set_timer(self, when: datetime, *, clock: Clock = "event", name: str = "") -> None:
+        """Set a timer of the key at hand."""
+        if not self._has_on_timer:
+            raise TypeError("set_timer needs a method on_timer in the class")
+        at, is_processing = milliseconds(when, "set_timer"), _is_processing(clock)
+        self._timers.set(Timer(at, _name(name), is_processing, self._event_ms))
+
+    def delete_timer(self, when: datetime | None = None, *, clock: Clock = "event", name: str = "") -> None:
+        """Remove a timer of the key at hand."""
+        at = 0 if name else milliseconds(when, "delete_timer")
+        self._timers.delete(is_processing=_is_processing(clock), name=_name(name), at=at)
+
+    def emit(self, output: str, row: Mapping[str, Any]) -> None:
+        """Send a row to an output that the class declares."""
+        outlet = self._outlets.get(output)
+        if outlet is None:
+            hint = near_miss(str(output), self._outlets)
+            raise TypeError(f"emit takes an output that the class declares; got {output!r}{hint}")
+        self._journal.append((outlet, len(outlet.rows)))
+        outlet.add(outlet.checked(row, self._values), self._place, self._event_ms)
+
+
+def _is_processing(clock: object) -> bool:
+    if clock not in ("event", "processing"):
+        raise TypeError(f'`clock` must be "event" or "processing"; got {clock!r:.80}')
+    return clock == "processing"
+
+
+def _name(name: object) -> str:
+    if not isinstance(name, str):
+        raise TypeError(f"a timer's name is a text; got {name!r:.80}")
+    return name
+
+
+def _told(error: BaseException) -> str:
+    """Return what went wrong, and the last lines of the user's code on the way there."""
+    frames = traceback.extract_tb(error.__traceback__)
+    theirs = [frame for frame in frames if not frame.filename.startswith(_PACKAGE)] or frames
+    lines = [f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}: {frame.line}" for frame in theirs]
+    return " | ".join([cause_of(error), *lines[-_SHOWN_FRAMES:]])[:_MOST_LETTERS]

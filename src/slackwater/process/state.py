@@ -1,0 +1,159 @@
+"""State of a key as users declare it on their class, and as they use it in its methods.
+
+The declaration is a class attribute. Before the methods run, each instance gets cells of its own under the same names,
+which hold the values of the key at hand. Every change can be taken back: an event on which the user's code fails
+leaves no trace.
+"""
+
+# ruff: noqa: D102  the base class says what the methods do
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from typing import Any, Final, Literal
+
+import polars as pl
+
+from slackwater.errors import DefinitionError, refuse
+from slackwater.formats.schemas import as_schema
+from slackwater.ground.durations import Duration, Forever, duration_ms
+from slackwater.process.values import Check, checker
+
+Clock = Literal["event", "processing"]
+NEVER_MS: Final = 1 << 62
+"""The time to live of what is kept forever: later than every other time."""
+Journal = list[tuple[Any, ...]]
+"""What an event has changed, each with what its method `undo` needs to take it back, to be done in reverse."""
+
+
+class Moment:
+    """The time that is noted with what is written, by one of the two clocks."""
+
+    __slots__ = ("ms",)
+
+    def __init__(self) -> None:
+        self.ms = 0
+
+
+class State(ABC):
+    """What is remembered of a key under one name; `ttl` after its last write it is forgotten."""
+
+    kind: str
+    """What the state is called in a checkpoint."""
+    moment: Moment
+    journal: Journal
+    dead_ms: int
+    """What was written before this time is forgotten."""
+
+    def __init__(self, *, ttl: Duration | Forever | None, clock: Clock, **types: object) -> None:
+        call = f"sw.{self.kind}_state"
+        if ttl is None:
+            raise refuse("STATE_TTL", call=call)
+        if clock not in ("event", "processing"):
+            raise refuse("STATE_CLOCK", call=call, got=repr(clock))
+        self.ttl_ms = NEVER_MS if isinstance(ttl, Forever) else duration_ms(ttl, what="`ttl`")
+        self.clock = clock
+        self.types = {name: state_type(given, call) for name, given in types.items()}
+        if "key" in self.types and self.types["key"].is_nested():
+            raise refuse("STATE_KEY_TYPE", call=call, dtype=self.types["key"])
+        self._checks: dict[str, Check] = {}
+
+    def columns(self, name: str) -> pl.Schema:
+        """Return the columns that the state is kept in, if it is called `name`."""
+        return pl.Schema({f"__{name}.{column}": dtype for column, dtype in self._parts().items()})
+
+    def __str__(self) -> str:
+        types = ", ".join(str(dtype) for dtype in self.types.values())
+        return f"{self.kind} of {types}, {self.clock} time"
+
+    def bind(self, name: str, moment: Moment, journal: Journal) -> None:
+        """Make a copy of the declaration a cell, for the values of one key after the other."""
+        self.moment, self.journal, self.dead_ms = moment, journal, -NEVER_MS
+        self._checks = {part: checker(dtype, f"state `{name}`") for part, dtype in self.types.items()}
+        self.clear_unseen()
+
+    @abstractmethod
+    def _parts(self) -> dict[str, pl.DataType]:
+        """Return the columns by what they hold."""
+
+    @abstractmethod
+    def load(self, *parts: Any) -> None:  # noqa: ANN401  the user's own values
+        """Take the values of a key, as its row has them; null where it has none."""
+
+    @abstractmethod
+    def dump(self) -> tuple[Any, ...]:
+        """Return the values for the key's row, without those that are forgotten."""
+
+    @abstractmethod
+    def clear_unseen(self) -> None:
+        """Forget everything, and that without a way back."""
+
+    @property
+    @abstractmethod
+    def oldest_ms(self) -> int | None:
+        """When the first of the values was written; None without values."""
+
+    @abstractmethod
+    def undo(self, *before: Any) -> None:  # noqa: ANN401  the user's own values
+        """Take back a change, by what was noted of it in the journal."""
+
+
+class ValueState(State):
+    """One value."""
+
+    kind = "value"
+    _value: Any
+    _at: int
+
+    def get(self) -> Any:  # noqa: ANN401  the user's own value
+        """Return the value, or None."""
+        if self._at < self.dead_ms:
+            return None
+        return copy.deepcopy(self._value) if self._is_nested else self._value
+
+    def set(self, value: Any) -> None:  # noqa: ANN401  the user's own value
+        """Replace the value; None clears it."""
+        value = self._check(value)
+        self.journal.append((self, self._value, self._at))
+        self._value, self._at = value, self.moment.ms
+
+    def clear(self) -> None:
+        """Forget the value."""
+        self.set(None)
+
+    def _parts(self) -> dict[str, pl.DataType]:
+        return {"value": self.types["value"], "at": pl.Int64()}
+
+    def load(self, *parts: Any) -> None:  # noqa: ANN401  the user's own values
+        self._value, self._at = parts
+        if self._at is None:
+            self._at = 0
+
+    undo = load
+
+    def dump(self) -> tuple[Any, ...]:
+        if self._at < self.dead_ms:
+            self._value = None
+        return (None, None) if self._value is None else (self._value, self._at)
+
+    def clear_unseen(self) -> None:
+        self._is_nested, self._check = self.types["value"].is_nested(), self._checks["value"]
+        self._value, self._at = None, 0
+
+    @property
+    def oldest_ms(self) -> int | None:
+        return None if self._value is None else self._at
+
+
+def state_type(given: object, call: str) -> pl.DataType:
+    """Return the type of a state's values: a Polars type, Spark's name of one, or columns, which make a dictionary."""
+    try:
+        if isinstance(given, str) and " " in given.strip() and "<" not in given.split(" ", 1)[0]:
+            return pl.Struct(as_schema(given))
+        schema = as_schema(f"value {given}" if isinstance(given, str) else {"value": given})
+    except DefinitionError as error:
+        raise refuse("STATE_TYPE", call=call, got=repr(given)) from error
+    if len(schema) != 1:
+        raise refuse("STATE_TYPE", call=call, got=repr(given))
+    return schema["value"]

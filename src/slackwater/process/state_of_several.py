@@ -1,0 +1,230 @@
+"""State of a key that holds several values: a list, a set, a map."""
+
+# ruff: noqa: D102  the base class says what the methods do
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import polars as pl
+
+from slackwater.process.state import NEVER_MS, State
+
+_GONE: Final = object()
+
+
+class ListState(State):
+    """Values in the order they were added; each is forgotten by itself."""
+
+    kind = "list"
+    _values: list[Any]
+    _ats: list[int]
+    _oldest: int
+    """Nothing was written before."""
+
+    def add(self, value: Any) -> None:  # noqa: ANN401  the user's own value
+        """Add a value at the end."""
+        value, at = self._checks["value"](value), self.moment.ms
+        self.journal.append((self,))
+        self._values.append(value)
+        self._ats.append(at)
+        self._oldest = min(self._oldest, at)
+
+    def set(self, values: Iterable[Any]) -> None:
+        """Replace all values."""
+        taken = [self._checks["value"](value) for value in values]
+        self.journal.append((self, self._values, self._ats))
+        self._restore(taken, [self.moment.ms] * len(taken))
+
+    def get(self) -> list[Any]:
+        """Return the values."""
+        return copy.deepcopy(self._live()) if self._is_nested else [*self._live()]
+
+    def clear(self) -> None:
+        """Forget all values."""
+        self.set(())
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.get())
+
+    def __len__(self) -> int:
+        return len(self._live())
+
+    def _live(self) -> list[Any]:
+        dead_ms = self.dead_ms
+        if self._oldest < dead_ms:
+            alive = [place for place, at in enumerate(self._ats) if at >= dead_ms]
+            self._restore([self._values[n] for n in alive], [self._ats[n] for n in alive])
+        return self._values
+
+    def undo(self, *before: Any) -> None:  # noqa: ANN401  the user's own values
+        if before:
+            self._restore(*before)
+        else:
+            self._values.pop()
+            self._ats.pop()
+
+    def _restore(self, values: list[Any], ats: list[int]) -> None:
+        self._values, self._ats = values, ats
+        self._oldest = min(ats, default=NEVER_MS)
+
+    def _parts(self) -> dict[str, pl.DataType]:
+        return {"values": pl.List(self.types["value"]), "at": pl.List(pl.Int64())}
+
+    def load(self, *parts: Any) -> None:  # noqa: ANN401  the user's own values
+        values, ats = parts
+        self._restore(values or [], ats or [])
+
+    def dump(self) -> tuple[Any, ...]:
+        return (self._values, self._ats) if self._live() else (None, None)
+
+    def clear_unseen(self) -> None:
+        self._is_nested = self.types["value"].is_nested()
+        self._restore([], [])
+
+    @property
+    def oldest_ms(self) -> int | None:
+        return self._oldest if self._values else None
+
+
+class _Entries(State):
+    """Values by a key of their own; each is forgotten by itself."""
+
+    _held: dict[Any, tuple[Any, int]]
+    _oldest: int
+    """Nothing was written before."""
+
+    def remove(self, key: Any) -> None:  # noqa: ANN401  the user's own value
+        """Forget one entry; one that is not there is no mistake."""
+        key = self._checks["key"](key)
+        if key in self._held:
+            self._put(key, _GONE)
+
+    def clear(self) -> None:
+        """Forget all entries."""
+        self.journal.append((self, self._held))
+        self._restore({})
+
+    def __contains__(self, key: object) -> bool:
+        held = self._held.get(key)
+        return held is not None and held[1] >= self.dead_ms
+
+    def __len__(self) -> int:
+        return len(self._live())
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([*self._live()])
+
+    def _live(self) -> dict[Any, tuple[Any, int]]:
+        dead_ms = self.dead_ms
+        if self._oldest < dead_ms:
+            self._restore({key: held for key, held in self._held.items() if held[1] >= dead_ms})
+        return self._held
+
+    def _put(self, key: Any, held: Any) -> None:  # noqa: ANN401  the user's own values
+        self.journal.append((self, key, self._held.get(key, _GONE)))
+        self._set(key, held)
+
+    def undo(self, *before: Any) -> None:  # noqa: ANN401  the user's own values
+        if len(before) == 1:
+            self._restore(*before)
+        else:
+            self._set(*before)
+
+    def _set(self, key: Any, held: Any) -> None:  # noqa: ANN401  the user's own values
+        if held is _GONE:
+            self._held.pop(key, None)
+        else:
+            self._held[key] = held
+            self._oldest = min(self._oldest, held[1])
+
+    def _restore(self, held: dict[Any, tuple[Any, int]]) -> None:
+        self._held = held
+        self._oldest = min((at for _, at in held.values()), default=NEVER_MS)
+
+    def _key(self, key: Any) -> Any:  # noqa: ANN401  the user's own value
+        if key is None:
+            raise TypeError("the elements of a set and the keys of a map are not null")
+        return self._checks["key"](key)
+
+    def clear_unseen(self) -> None:
+        self._restore({})
+
+    @property
+    def oldest_ms(self) -> int | None:
+        return self._oldest if self._held else None
+
+
+class SetState(_Entries):
+    """Distinct values; each is forgotten by itself, `ttl` after it was last added."""
+
+    kind = "set"
+
+    def add(self, value: Any) -> None:  # noqa: ANN401  the user's own value
+        """Add a value."""
+        self._put(self._key(value), (None, self.moment.ms))
+
+    def get(self) -> set[Any]:
+        """Return the values."""
+        return {*self._live()}
+
+    def _parts(self) -> dict[str, pl.DataType]:
+        return {"values": pl.List(self.types["key"]), "at": pl.List(pl.Int64())}
+
+    def load(self, *parts: Any) -> None:  # noqa: ANN401  the user's own values
+        values, ats = parts
+        self._restore({value: (None, at) for value, at in zip(values, ats, strict=True)} if values else {})
+
+    def dump(self) -> tuple[Any, ...]:
+        held = self._live()
+        return ([*held], [at for _, at in held.values()]) if held else (None, None)
+
+
+class MapState(_Entries):
+    """Values by key; each is forgotten by itself, `ttl` after it was last set."""
+
+    kind = "map"
+
+    def get(self, key: Any, default: Any = None) -> Any:  # noqa: ANN401  the user's own values
+        """Return the value of `key`, or `default`."""
+        held = self._held.get(key)
+        if held is None or held[1] < self.dead_ms:
+            return default
+        return copy.deepcopy(held[0]) if self._is_nested else held[0]
+
+    def set(self, key: Any, value: Any) -> None:  # noqa: ANN401  the user's own values
+        """Set the value of `key`."""
+        self._put(self._key(key), (self._checks["value"](value), self.moment.ms))
+
+    def keys(self) -> list[Any]:
+        """Return the keys."""
+        return [*self._live()]
+
+    def values(self) -> list[Any]:
+        """Return the values."""
+        return [value for _, value in self.items()]
+
+    def items(self) -> list[tuple[Any, Any]]:
+        """Return keys and values."""
+        held = [(key, value) for key, (value, _) in self._live().items()]
+        return copy.deepcopy(held) if self._is_nested else held
+
+    def _parts(self) -> dict[str, pl.DataType]:
+        values = pl.List(self.types["value"])
+        return {"keys": pl.List(self.types["key"]), "values": values, "at": pl.List(pl.Int64())}
+
+    def load(self, *parts: Any) -> None:  # noqa: ANN401  the user's own values
+        keys, values, ats = parts
+        self._restore(dict(zip(keys, zip(values, ats, strict=True), strict=True)) if keys else {})
+
+    def dump(self) -> tuple[Any, ...]:
+        held = self._live()
+        if not held:
+            return (None, None, None)
+        return ([*held], [value for value, _ in held.values()], [at for _, at in held.values()])
+
+    def clear_unseen(self) -> None:
+        self._is_nested = self.types["value"].is_nested()
+        super().clear_unseen()

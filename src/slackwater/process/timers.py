@@ -1,0 +1,118 @@
+"""The timers of one key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from heapq import heapify, heappop, heappush
+from typing import Any, Final, NamedTuple
+
+import polars as pl
+
+from slackwater.ground.times import EPOCH, FIRST_USABLE_MS, LAST_USABLE_MS
+from slackwater.process.state import Journal
+
+TIMER: Final = pl.Struct({"at": pl.Int64(), "name": pl.String(), "is_processing": pl.Boolean(), "since": pl.Int64()})
+"""A timer in the state of its key."""
+_MS: Final = timedelta(milliseconds=1)
+
+
+class Timer(NamedTuple):
+    """One timer; they fire in this order."""
+
+    at: int
+    name: str
+    is_processing: bool
+    since: int
+    """The event time of what has set it."""
+
+
+class Timers:
+    """The timers of the key at hand. Unnamed ones are told apart by their time; a name has one timer, which moves."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._pending: dict[tuple[bool, str, int], Timer] = {}
+        self._journal = journal
+        self._fresh: list[Timer] = []
+
+    def load(self, rows: list[dict[str, Any]] | None) -> None:
+        """Take the timers of a key, as its row has them."""
+        timers = [Timer(**row) for row in rows or ()]
+        self._pending = {_slot(timer): timer for timer in timers}
+        self._fresh.clear()
+
+    def dump(self) -> list[dict[str, Any]] | None:
+        """Return the timers for the key's row."""
+        return [timer._asdict() for timer in self._pending.values()] or None
+
+    def set(self, timer: Timer) -> None:
+        """Set a timer."""
+        self._put(_slot(timer), timer)
+        self._fresh.append(timer)
+
+    def delete(self, *, is_processing: bool, name: str, at: int) -> None:
+        """Remove a timer: the one of a name, or of a time."""
+        self._put((is_processing, name, 0 if name else at), None)
+
+    def due(self, until_ms: int, *, is_processing: bool) -> Iterator[Timer]:
+        """Remove and yield the timers of a clock up to a time, in their order.
+
+        One that is set meanwhile takes its turn if that is still to come. Else it waits for the next time: a timer
+        that sets itself again and again for the same time must not stop everything else.
+        """
+        queue = [timer for timer in self._pending.values() if _is_due(timer, until_ms, is_processing=is_processing)]
+        heapify(queue)
+        while queue:
+            timer = heappop(queue)
+            if self._pending.get(_slot(timer)) != timer:
+                continue  # deleted or moved meanwhile
+            del self._pending[_slot(timer)]
+            self._fresh.clear()
+            yield timer
+            for fresh in self._fresh:
+                if _is_due(fresh, until_ms, is_processing=is_processing) and fresh[:2] > timer[:2]:
+                    heappush(queue, fresh)
+
+    def clear(self) -> None:
+        """Remove all timers."""
+        self._pending = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._pending)
+
+    def first_ms(self, *, is_processing: bool) -> int | None:
+        """Return when the first timer of a clock is due."""
+        if not self._pending:
+            return None
+        return min((timer.at for timer in self._pending.values() if timer.is_processing == is_processing), default=None)
+
+    def _put(self, slot: tuple[bool, str, int], timer: Timer | None) -> None:
+        self._journal.append((self, slot, self._pending.get(slot)))
+        self.undo(slot, timer)
+
+    def undo(self, slot: tuple[bool, str, int], timer: Timer | None) -> None:
+        """Put into a slot what was there before."""
+        if timer is None:
+            self._pending.pop(slot, None)
+        else:
+            self._pending[slot] = timer
+
+
+def _is_due(timer: Timer, until_ms: int, *, is_processing: bool) -> bool:
+    return timer.is_processing == is_processing and timer.at <= until_ms
+
+
+def _slot(timer: Timer) -> tuple[bool, str, int]:
+    return (timer.is_processing, timer.name, 0 if timer.name else timer.at)
+
+
+def milliseconds(when: object, call: str) -> int:
+    """Return a moment that a user gave as the first millisecond that is not before it; or fail."""
+    if not isinstance(when, datetime) or when.tzinfo is None:
+        raise TypeError(f"{call} takes a datetime with a time zone, such as ctx.event_time; got {when!r:.80}")
+    return -((EPOCH - when) // _MS)
+
+
+def moment(milliseconds: int) -> datetime:
+    """Return a point in time as users see it."""
+    return EPOCH + timedelta(milliseconds=min(max(milliseconds, FIRST_USABLE_MS), LAST_USABLE_MS))

@@ -1,0 +1,119 @@
+"""What a batch needs from outside the log: it waits for it, on the driver, until it is there or the job is stopped."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from slackwater.checkpoint.checkpoint import Checkpoint
+from slackwater.clock.clock import Clock
+from slackwater.clock.table_versions import TableUnavailable, due_tables, with_tables
+from slackwater.errors import RunError, SlackwaterWarning, render
+from slackwater.ground.durations import render_ms
+from slackwater.outputs.evaluated import EvaluatedBatch
+from slackwater.sinks.delivery import FIRST_WAIT_S, LONGEST_WAIT_S, SAID_EVERY_MS, StoppedWaitingError
+from slackwater.spark.failures import unwrapped
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from slackwater.planning.plan import Plan
+
+T = TypeVar("T")
+_LOOK_S: Final = 0.1
+
+
+class OutsideWarning(SlackwaterWarning):
+    """A store or a table cannot be reached at the moment."""
+
+
+@dataclass(kw_only=True)
+class Outside:
+    """Tables and stores, as the driver deals with them."""
+
+    plan: Plan
+    checkpoint: Checkpoint
+    is_stopping: Callable[[], bool]
+    check_owner: Callable[[], None] = lambda: None
+    """Raises if another driver runs this job now; asked before what a batch joins with is written down."""
+    run_again: int = field(init=False)
+    """The batch that was begun before this start: what it joins with was decided then."""
+    _is_read: bool = False
+
+    def __post_init__(self) -> None:
+        self.run_again = self.checkpoint.next_batch() if self.checkpoint.is_amid_batch() else -1
+
+    def completed(self, clock: Clock) -> Clock:
+        """Return the clock of a batch that begins, with the tables that it joins with, which are written down.
+
+        At the first batch after a start all tables are read, later those that are due. A batch that was begun before
+        keeps what it had, if it had come so far.
+        """
+        due = due_tables(self.plan, clock, all_of_them=not self._is_read and clock.batch != self.run_again)
+        if not due:
+            return clock
+
+        def read() -> Clock:
+            return with_tables(self.plan, clock, self.checkpoint.snapshots, due)
+
+        def words(trouble: Exception) -> str:
+            assert isinstance(trouble, TableUnavailable)
+            return f"[TABLE_WAITING] {render('TABLE_WAITING', batch=clock.batch, **trouble.facts)}"
+
+        made = self._patiently(clock.batch, read, lambda error: isinstance(error, TableUnavailable), words)
+        self.check_owner()
+        self.checkpoint.complete_clock(made)
+        self._is_read = self._is_read or clock.batch != self.run_again
+        return made
+
+    def evaluated(self, frame: DataFrame, number: int) -> EvaluatedBatch:
+        """Evaluate a batch; again, from its start, as long as a lookup of it waits for its store."""
+
+        def is_waiting(error: Exception) -> bool:
+            found = unwrapped(error)
+            return isinstance(found, RunError) and found.code == "LOOKUP_UNAVAILABLE"
+
+        def words(error: Exception) -> str:
+            found = unwrapped(error)
+            assert isinstance(found, RunError)
+            return f"[LOOKUP_WAITING] {render('LOOKUP_WAITING', batch=number, why=found.message)}"
+
+        return self._patiently(number, lambda: EvaluatedBatch.evaluate(frame, number), is_waiting, words)
+
+    def _patiently(
+        self,
+        batch: int,
+        act: Callable[[], T],
+        may_pass: Callable[[Exception], bool],
+        words: Callable[[Exception], str],
+    ) -> T:
+        """Do something; if that fails for a reason that may pass, say so, wait and do it again."""
+        began, wait_s, said_ms = time.monotonic(), FIRST_WAIT_S, 0
+        while True:
+            try:
+                done = act()
+            except Exception as error:
+                if not may_pass(error):
+                    raise
+                waited_ms = round((time.monotonic() - began) * 1_000)
+                if waited_ms >= said_ms:
+                    warnings.warn(words(error), OutsideWarning, stacklevel=2)
+                    said_ms = waited_ms + SAID_EVERY_MS
+                self._wait(wait_s)
+                wait_s = min(2 * wait_s, LONGEST_WAIT_S)
+            else:
+                if said_ms:
+                    waited = render_ms(round((time.monotonic() - began) * 1_000))
+                    said = render("STORE_BACK", batch=batch, waited=waited)
+                    warnings.warn(f"[STORE_BACK] {said}", OutsideWarning, stacklevel=2)
+                return done
+
+    def _wait(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            if self.is_stopping():
+                raise StoppedWaitingError
+            time.sleep(min(_LOOK_S, seconds))

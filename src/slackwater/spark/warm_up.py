@@ -1,0 +1,31 @@
+"""Starting Spark's Python processes while the first query is still planned.
+
+Spark starts them when the first task needs one, and the task waits while they load what they need.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+
+def warm_up(spark: SparkSession) -> threading.Thread:
+    """Run a tiny job in the background; whatever becomes of it, the query's own tasks do without."""
+    thread = threading.Thread(target=_run, args=(spark,), daemon=True, name="slackwater-warm-up")
+    thread.start()
+    return thread
+
+
+def _run(spark: SparkSession) -> None:
+    with suppress(Exception):
+        spark.range(0, 1, 1, 1).mapInArrow(_as_it_is, "id long").toArrow()
+
+
+def _as_it_is(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    return batches

@@ -1,0 +1,53 @@
+"""The late output of a step: the original row, how late it was, and the watermark that judged it."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+import polars as pl
+
+from slackwater.errors import refuse
+from slackwater.ground.times import TIMESTAMP, timestamp_lit, to_timestamp
+from slackwater.state.step import Port
+
+Late = Literal["output", "process"]
+"""What a step does to a row behind the watermark: send it to the late output, or take it like any other."""
+ORIGIN: Final = ("__part", "__off", "__ingested", "__payload", "__key", "__headers")
+"""What says where a row came from."""
+_ADDED: Final = ("event_time", "late_by_ms", "watermark", "step")
+
+
+def check_late_columns(port: Port, step: str, *more: str) -> None:
+    """Refuse rows with a column that late rows have in addition; `more` are those of this kind of step."""
+    for column in port.schema:
+        if column in (*_ADDED, *more) and column not in port.own:
+            raise refuse("LATE_COLUMN_TAKEN", step=step, column=column)
+
+
+def late_schema(schema: pl.Schema, **more: pl.DataType) -> pl.Schema:
+    """Return the columns of the late rows of a port with `schema`; `more` are those of this kind of step."""
+    types = dict(schema)
+    types |= {"event_time": TIMESTAMP, "late_by_ms": pl.Int64(), "watermark": TIMESTAMP, **more, "step": pl.String()}
+    return pl.Schema(types)
+
+
+def late_rows(rows: pl.DataFrame, types: pl.Schema, step: str, watermark_ms: int, **more: pl.Expr) -> pl.DataFrame:
+    """Return `rows` (with `__ts`) as late rows of columns `types`; what they lack of them is null.
+
+    What says where a row came from stays with it, for a late row may yet become a dead letter.
+    """
+    carried = [name for name in ORIGIN if name in rows.columns]
+    added = {
+        "event_time": to_timestamp(pl.col("__ts")),
+        "late_by_ms": pl.lit(watermark_ms, dtype=pl.Int64) - pl.col("__ts"),
+        "watermark": timestamp_lit(watermark_ms),
+        **more,
+        "step": pl.lit(step),
+    }
+    columns = [
+        (added[name] if name in added else pl.col(name) if name in rows.columns else pl.lit(None))
+        .cast(dtype)
+        .alias(name)
+        for name, dtype in types.items()
+    ]
+    return rows.select(*columns, *carried)

@@ -1,0 +1,64 @@
+"""The FRONT part of a port whose rows KEYED needs as they are."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import polars as pl
+
+from slackwater.state.late_rows import late_rows
+from slackwater.state.step import Guard, KeyedStep, PortFront, Taken
+from slackwater.state.step_time import StepTime
+
+PLACE: Final = pl.Schema({"__ts": pl.Int64(), "__part": pl.String(), "__off": pl.Int64(), "__ingested": pl.Int64()})
+"""The hidden columns that a row brings to KEYED: its event time, its place, and when it was ingested."""
+IN_ORDER: Final = ("__ts", "__part", "__off")
+"""What puts rows into the order of event time; no two rows of a stream are equal in it."""
+
+
+class WholeRows(PortFront):
+    """Passes rows on by the channel that is named after their port; those behind the watermark are late.
+
+    A row is late when its event time is before the watermark. `judges=False` lets every row pass. `checked` are
+    expressions that KEYED will evaluate: a row on which one of them fails is a dead letter already here.
+    """
+
+    def __init__(
+        self,
+        step: KeyedStep,
+        port: str,
+        *,
+        judges: bool = True,
+        checked: tuple[pl.Expr, ...] = (),
+        **more: pl.Expr,
+    ) -> None:
+        self.step = step
+        self.port = port
+        self.judges = judges
+        self.checked = checked
+        self.more = more
+        """Columns that late rows of this step have besides the usual ones."""
+
+    def take(self, rows: pl.DataFrame, time: StepTime, guard: Guard) -> Taken:
+        """Split off what is late, and keep the rest with its place."""
+        if self.checked:
+            rows = guard(rows, self._evaluated)
+        late = None
+        if self.judges and rows.height:
+            is_late = rows["__ts"] < time.judge_ms
+            if is_late.any():
+                assert self.step.late_types is not None
+                types, name = self.step.late_types, self.step.name
+                late = late_rows(rows.filter(is_late), types, name, time.judge_ms, **self.more)
+                rows = rows.filter(~is_late)
+        kept = rows.select(*self.step.ports[self.port].schema.names(), *PLACE.names(), pl.col("__ts").alias("__end"))
+        return Taken(kept=kept, late=late, counts={"on_time": kept.height, "late": 0 if late is None else late.height})
+
+    def merge(self, parts: list[pl.DataFrame], time: StepTime) -> dict[str, pl.DataFrame]:  # noqa: ARG002  judged before
+        """Return the rows of a file's chunks, in their order."""
+        return {self.port: pl.concat(parts)}
+
+    def _evaluated(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Return `rows` if everything that is checked can be evaluated on each of them, else fail."""
+        rows.select(expression.alias(str(number)) for number, expression in enumerate(self.checked))
+        return rows

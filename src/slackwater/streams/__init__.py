@@ -1,0 +1,23 @@
+"""What users write: streams, keyed streams, windows and outputs.
+
+Everything here is a frozen definition that never touches Spark. A method returns a new definition.
+"""
+
+from slackwater.streams.keyed import Deduplicated, KeyedStream, Results, SideOutput, WindowedStream
+from slackwater.streams.stream import Branch, Ended, Output, Step, Stream, Union, branches, stream
+
+__all__ = [
+    "Branch",
+    "Deduplicated",
+    "Ended",
+    "KeyedStream",
+    "Output",
+    "Results",
+    "SideOutput",
+    "Step",
+    "Stream",
+    "Union",
+    "WindowedStream",
+    "branches",
+    "stream",
+]

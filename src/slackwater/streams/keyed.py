@@ -1,0 +1,261 @@
+"""Keyed streams: what is computed for each key, and what comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from slackwater.aggregates.base import Aggregate
+from slackwater.deduplication.definition import DeduplicateDefinition
+from slackwater.deduplication.spec import DUPLICATES, Keep
+from slackwater.errors import refuse
+from slackwater.formats.schemas import SchemaSpec
+from slackwater.ground.durations import Duration, Forever, duration_ms
+from slackwater.ground.expressions import Expression
+from slackwater.ground.names import checked_name
+from slackwater.joins.as_of import as_of_join
+from slackwater.joins.columns import LEFT, RIGHT
+from slackwater.joins.interval import interval_join
+from slackwater.joins.step import How
+from slackwater.joins.windowed import window_join
+from slackwater.patterns.definitions import Pattern
+from slackwater.patterns.spec import PatternDefinition
+from slackwater.process.base import Process
+from slackwater.process.definition import ProcessDefinition
+from slackwater.process.spec import Order
+from slackwater.state.late_rows import Late
+from slackwater.state.step import ROWS, StepDefinition
+from slackwater.streams.stream import Ended, Output, Step, Stream, called
+from slackwater.triggers import Trigger, after_watermark
+from slackwater.windows import Window
+from slackwater.windows.definition import WindowDefinition
+from slackwater.windows.spec import Accumulation, Semantics
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class KeyedStream:
+    """A stream and its key."""
+
+    stream: Stream
+    keys: tuple[str, ...]
+
+    def window(
+        self,
+        window: Window,
+        *,
+        allowed_lateness: Duration = "0s",
+        trigger: Trigger | None = None,
+        accumulation: Accumulation = "accumulating",
+        semantics: Semantics | None = None,
+        name: str | None = None,
+    ) -> WindowedStream:
+        """Assign each key's rows to windows.
+
+        A row that arrives after its windows are complete, but within `allowed_lateness`, makes them fire again; after
+        that it goes to the `late` output.
+        """
+        if not isinstance(window, Window):
+            raise refuse("NOT_A_WINDOW", got=repr(window))
+        if accumulation not in ("discarding", "accumulating", "retracting"):
+            raise refuse("ACCUMULATION", got=repr(accumulation))
+        trigger = after_watermark() if trigger is None else trigger
+        if not isinstance(trigger, Trigger):
+            raise refuse("NOT_A_TRIGGER", got=repr(trigger))
+        if semantics is not None and not isinstance(semantics, Semantics):
+            raise refuse("NOT_SEMANTICS", got=repr(semantics))
+        window.check_options(trigger, accumulation)
+        return WindowedStream(
+            keyed=self,
+            window=window,
+            lateness_ms=duration_ms(allowed_lateness, what="`allowed_lateness`", least_ms=0),
+            trigger=trigger,
+            accumulation=accumulation,
+            semantics=semantics or Semantics(),
+            name=checked_name(f"{self.stream.name}.window" if name is None else name, "step"),
+        )
+
+    def match(self, pattern: Pattern, *, name: str | None = None) -> Results:
+        """Look for a pattern in the rows of each key: `match(times(failed="not ok", n=3, within="10m"))`.
+
+        Rows are taken in the order of event time, each when the watermark passes it; a row behind the watermark is
+        late. There is one result for each match, as soon as no row that may still come can change it.
+        """
+        if not isinstance(pattern, Pattern):
+            raise refuse("NOT_A_PATTERN", got=repr(pattern))
+        name = checked_name(f"{self.stream.name}.match" if name is None else name, "step")
+        return _results(name, PatternDefinition(pattern=pattern), {ROWS: self})
+
+    def deduplicate(
+        self,
+        *,
+        within: Duration | Forever | None = None,
+        keep: Keep = "first",
+        late: Late = "output",
+        name: str | None = None,
+    ) -> Deduplicated:
+        """Keep one row of each key; the others go to the `duplicates` output.
+
+        `keep="first"` shows the first row to arrive, at once; `"first_by_time"` the one with the smallest event time,
+        when the watermark passes it; `"last_by_time"` the one with the largest event time so far, at once, and retracts
+        the one before. A key is forgotten when the watermark is past its row by more than `within`
+        (`within=sw.FOREVER`: never). Rows behind the watermark go to the `late` output, or with `late="process"` are
+        deduplicated like others.
+        """
+        name = checked_name(f"{self.stream.name}.deduplicate" if name is None else name, "step")
+        definition = DeduplicateDefinition.of(within, keep, late, step=name)
+        return Deduplicated(name=name, origin=Step(name=name, definition=definition, inputs={ROWS: self}))
+
+    def join(
+        self,
+        other: KeyedStream,
+        *,
+        between: tuple[Duration, Duration],
+        how: How = "inner",
+        on_match: Expression | None = None,
+        suffixes: tuple[str, str] = ("", "_right"),
+        late: Late = "output",
+        name: str | None = None,
+    ) -> Results:
+        """Join rows of two streams with equal keys whose times are near each other: `between=("-5m", "1h")`.
+
+        A row pairs with the other stream's rows from 5 minutes before its own time to 1 hour after it, bounds
+        included. A pair comes out as soon as its second row arrives; a row of an outer side ("left", "right", "full")
+        that met none comes out, padded with nulls, when no partner can come any more. `on_match` is a further
+        condition, on the structs `left` and `right`: `on_match="right.amount <= left.amount"`. Rows behind the
+        watermark go to the `late` output or, with `late="process"`, meet the rows that are still kept.
+        """
+        definition = interval_join(between=between, how=how, on_match=on_match, suffixes=suffixes, late=late)
+        return self._joined(other, definition, name)
+
+    def join_as_of(
+        self,
+        versions: KeyedStream,
+        *,
+        versions_ttl: Duration | Forever | None = None,
+        how: Literal["inner", "left"] = "inner",
+        deleted: Expression | None = None,
+        suffixes: tuple[str, str] = ("", "_right"),
+        late: Late = "output",
+        name: str | None = None,
+    ) -> Results:
+        """Join each row with the version of its key that is valid at the row's event time.
+
+        A version is valid from its own time until the next one of its key, or one that is `deleted` ("op = 'delete'"),
+        and for `versions_ttl` at most; `sw.FOREVER` keeps every key's last version. A row comes out when the watermark
+        has passed its time. With `how="left"` a row without a version comes out as well. Versions are never late; rows
+        behind the watermark go to the `late` output or, with `late="process"`, meet the versions that are still kept.
+        """
+        definition = as_of_join(how=how, versions_ttl=versions_ttl, deleted=deleted, suffixes=suffixes, late=late)
+        return self._joined(versions, definition, name)
+
+    def _joined(self, other: KeyedStream, definition: StepDefinition, name: str | None) -> Results:
+        if not isinstance(other, KeyedStream):
+            raise refuse("JOIN_OTHER", stream=self.stream.name, takes="a keyed stream", got=called(other))
+        name = checked_name(f"{self.stream.name}.join" if name is None else name, "step")
+        return _results(name, definition, {LEFT: self, RIGHT: other})
+
+    def process(
+        self, process: Process, *, output: SchemaSpec | None = None, order: Order = "arrival", name: str | None = None
+    ) -> Results:
+        """Run your own code on the events of each key, one after the other: `process(FraudDetector(), output="…")`.
+
+        Results have the columns of `output`, the key, and `event_time`. Events come in the order of arrival, however
+        late they are; or with `order="event_time"` sorted, once the watermark has passed them, and what comes after
+        goes to the `late` output. An event on which the code fails is a dead letter, and leaves no trace in the state.
+        """
+        name = checked_name(f"{self.stream.name}.process" if name is None else name, "step")
+        return _results(name, ProcessDefinition.of(process, output, order, step=name), {ROWS: self})
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class WindowedStream:
+    """A keyed stream in windows; call `aggregate` to compute results."""
+
+    keyed: KeyedStream
+    window: Window
+    lateness_ms: int
+    trigger: Trigger
+    accumulation: Accumulation
+    semantics: Semantics
+    name: str
+
+    def aggregate(self, **aggregates: Aggregate) -> Results:
+        """Compute aggregates per key and window: `aggregate(orders=count(), revenue=sum("amount"))`."""
+        if not aggregates:
+            raise refuse("AGGREGATE_EMPTY", step=self.name)
+        for alias, aggregate in aggregates.items():
+            if not isinstance(aggregate, Aggregate):
+                raise refuse("NOT_AN_AGGREGATE", step=self.name, alias=alias, got=repr(aggregate))
+        definition = WindowDefinition(
+            window=self.window,
+            lateness_ms=self.lateness_ms,
+            trigger=self.trigger,
+            accumulation=self.accumulation,
+            semantics=self.semantics,
+            aggregates=aggregates,
+        )
+        return _results(self.name, definition, {ROWS: self.keyed})
+
+    def join(
+        self,
+        other: WindowedStream,
+        *,
+        how: How = "inner",
+        suffixes: tuple[str, str] = ("", "_right"),
+        name: str | None = None,
+    ) -> Results:
+        """Join rows of two streams with equal keys that share a window, when the window is complete.
+
+        Both streams must have the same windows. Within `allowed_lateness`, a row that comes after that adds its pairs;
+        outer joins, whose unmatched rows could not be taken back, allow none.
+        """
+        if not isinstance(other, WindowedStream):
+            raise refuse("JOIN_OTHER", stream=self.keyed.stream.name, takes="a windowed stream", got=called(other))
+        for each in (self, other):
+            shown = (each.trigger, each.accumulation, each.semantics)
+            if shown != (after_watermark(), "accumulating", Semantics()):
+                raise refuse("JOIN_WINDOW_OPTIONS", stream=each.keyed.stream.name)
+        windows, lateness_ms = (self.window, other.window), (self.lateness_ms, other.lateness_ms)
+        definition = window_join(windows=windows, lateness_ms=lateness_ms, how=how, suffixes=suffixes)
+        return self.keyed._joined(other.keyed, definition, name)  # noqa: SLF001  the stream's own
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Results(Stream):
+    """What a keyed step shows: a stream again, its other outputs, and the rows that came too late for it."""
+
+    @property
+    def late(self) -> Output:
+        """The rows that came too late for the step."""
+        assert isinstance(self.origin, Step)
+        return Output(of=self.origin, kind="late")
+
+    def output(self, name: str) -> SideOutput:
+        """Return another output of the step, by its name."""
+        assert isinstance(self.origin, Step)
+        side = checked_name(name, "output")
+        return SideOutput(name=f"{self.origin.name}.{side}", origin=self.origin, side=side)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Deduplicated(Results):
+    """The rows that a deduplication keeps, and those that it does not."""
+
+    @property
+    def duplicates(self) -> SideOutput:
+        """The rows that were not kept."""
+        return self.output(DUPLICATES)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SideOutput(Stream):
+    """An output of a keyed step beside its results: a stream, which must end in a sink, a step, or `drop`."""
+
+    def drop(self) -> Ended:
+        """Discard these rows explicitly; they are still counted."""
+        return Output(of=self, kind="rows").drop()
+
+
+def _results(name: str, definition: StepDefinition, inputs: Mapping[str, KeyedStream]) -> Results:
+    return Results(name=name, origin=Step(name=name, definition=definition, inputs=inputs))

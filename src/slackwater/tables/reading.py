@@ -1,0 +1,54 @@
+"""Reading a table for a join: its key columns and those that rows get, one row for each key."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import polars as pl
+
+from slackwater.errors import fault
+from slackwater.sinks.base import Unavailable
+from slackwater.tables.definition import JoinTable, Table
+from slackwater.tables.delta import read_delta
+from slackwater.tables.files import read_csv, read_parquet
+from slackwater.tables.postgres import read_query
+
+MOST_BYTES: Final = 512 << 20
+"""Every worker holds the table in memory."""
+
+
+def read_table(op: JoinTable, step: str) -> pl.DataFrame:
+    """Return the table of a join, in the order of its keys; raises `Unavailable` if it cannot be read now.
+
+    A row with null in its key is left out, because nothing joins with it.
+    """
+    names = list(dict.fromkeys([*op.right, *op.added]))
+    wanted = pl.Schema({name: op.table.schema[name] for name in names})
+    try:
+        frame = _read(op.table, wanted)
+    except OSError as error:
+        raise Unavailable(error.strerror or str(error)) from error
+    keys = list(op.right)
+    frame = frame.drop_nulls(keys).sort(keys).rechunk()
+    twice = frame.select(keys).filter(pl.struct(keys).is_duplicated())
+    if twice.height:
+        key = ", ".join(f"{name} = {value!r:.60}" for name, value in twice.row(0, named=True).items())
+        raise fault("TABLE_KEY_TWICE", step=step, table=op.table, key=key)
+    if frame.estimated_size() > MOST_BYTES:
+        size = f"{frame.height:,} rows, {frame.estimated_size('mb'):,.0f} MB"
+        raise fault("TABLE_TOO_LARGE", step=step, table=op.table, size=size, most=f"{MOST_BYTES >> 20:,} MB")
+    return frame
+
+
+def _read(table: Table, schema: pl.Schema) -> pl.DataFrame:
+    match table.kind:
+        case "parquet":
+            return read_parquet(table.place, schema)
+        case "csv":
+            return read_csv(table.place, schema)
+        case "delta":
+            # All columns are taken: a file that lacks one, from before it was added, has nulls.
+            return read_delta(table.place, table.schema).select(schema.names())
+        case "postgres":
+            assert table.query is not None
+            return read_query(table.place, table.query, table.password, schema)

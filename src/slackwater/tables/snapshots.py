@@ -1,0 +1,97 @@
+"""Versions of a table, written down: a batch that is run again sees the one it saw.
+
+`<checkpoint>/slackwater/tables/<step>/<version>.arrow`. The version is a hash of the rows, so a table that did not
+change is not written again. The clock of a batch names the version of each table.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from abc import ABC, abstractmethod
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+
+import polars as pl
+
+from slackwater.errors import fault
+from slackwater.ground.durable import write_once
+from slackwater.lookups.written import readable_arrow
+
+
+class Snapshots(ABC):
+    """Where versions of tables are kept."""
+
+    @abstractmethod
+    def keep(self, step: str, frame: pl.DataFrame) -> str:
+        """Write a table down, unless it is there; return its version."""
+
+    @abstractmethod
+    def load(self, step: str, version: str) -> pl.DataFrame:
+        """Return a version of a table."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FolderSnapshots(Snapshots):
+    """Versions as Arrow files, in a folder that the driver and all executors see."""
+
+    home: Path
+    """Slackwater's own folder in the checkpoint."""
+
+    def keep(self, step: str, frame: pl.DataFrame) -> str:
+        """Write a file that is whole or not there, after a power cut as well."""
+        content = _stored(frame)
+        version = _version(content)
+        write_once(self._path(step, version), content)
+        return version
+
+    def load(self, step: str, version: str) -> pl.DataFrame:
+        """Read a version; the process keeps the last few."""
+        return _loaded(self._path(step, version), self.home.parent)
+
+    def forget(self, step: str, keep: Collection[str]) -> None:
+        """Delete the versions of a table that no batch can see any more."""
+        for path in (self.home / "tables" / step).glob("*.arrow"):
+            if path.stem not in keep:
+                path.unlink(missing_ok=True)
+
+    def _path(self, step: str, version: str) -> Path:
+        return self.home / "tables" / step / f"{version}.arrow"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemorySnapshots(Snapshots):
+    """Versions in memory, for the engine without Spark; handed on, they survive a restart."""
+
+    frames: dict[tuple[str, str], pl.DataFrame] = field(default_factory=dict)
+
+    def keep(self, step: str, frame: pl.DataFrame) -> str:
+        """Keep a version."""
+        version = _version(_stored(frame))
+        self.frames[step, version] = frame
+        return version
+
+    def load(self, step: str, version: str) -> pl.DataFrame:
+        """Return a version."""
+        return self.frames[step, version]
+
+
+@lru_cache(maxsize=8)
+def _loaded(path: Path, checkpoint: Path) -> pl.DataFrame:
+    try:
+        with readable_arrow(path, checkpoint):
+            return pl.read_ipc(io.BytesIO(path.read_bytes()))
+    except FileNotFoundError as error:
+        raise fault("TABLE_VERSION_MISSING", path=path) from error
+
+
+def _version(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=12).hexdigest()
+
+
+def _stored(frame: pl.DataFrame) -> bytes:
+    out = io.BytesIO()
+    frame.rechunk().write_ipc(out, compression="zstd")
+    return out.getvalue()

@@ -1,0 +1,268 @@
+"""Count windows: a number of a key's rows, in the order of their arrival."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import polars as pl
+
+from slackwater.aggregates.base import Aggregate
+from slackwater.aggregates.combine import combine_rows, empty_state, finish, merge_states, state_schema
+from slackwater.errors import refuse
+from slackwater.formats.schemas import spark_type
+from slackwater.formats.undecoded import Undecoded
+from slackwater.ground.stable_text import stable_text
+from slackwater.ground.times import MAX_MS, MIN_MS, TIMESTAMP, to_timestamp
+from slackwater.state.buckets import Buckets
+from slackwater.state.pieces import StepState
+from slackwater.state.step import ROWS, Change, Emitted, Guard, KeyedStep, Operator, Port, PortFront, StepRows, Taken
+from slackwater.state.step_time import StepTime
+from slackwater.state.whole_rows import WholeRows
+from slackwater.triggers import Trigger, after_watermark
+from slackwater.windows.base import Window
+from slackwater.windows.front import WindowFront, usable_rows
+from slackwater.windows.operator import WindowOperator
+from slackwater.windows.spec import Accumulation, WindowSpec
+
+if TYPE_CHECKING:
+    from slackwater.windows.definition import WindowDefinition
+
+_COUNTER = -1
+"""The index of the state row that holds how many rows a key had so far."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountWindow(Window):
+    """Windows of `size` rows of a key, a new one `every` so many rows, in the order of arrival.
+
+    Window i of a key holds its rows from i * every to i * every + size. It fires when it is full; time plays no
+    role, so no row is late. Rows of a window that never fills are counted as ignored at the end of a bounded run.
+    """
+
+    size: int
+    every: int
+
+    has_end: ClassVar[bool] = False
+
+    def check_options(self, trigger: Trigger, accumulation: Accumulation) -> None:
+        """Refuse triggers and accumulation: a full window is shown once."""
+        if trigger != after_watermark() or accumulation != "accumulating":
+            raise refuse("COUNT_WINDOW_OPTIONS")
+
+    def specify(self, definition: WindowDefinition, name: str, port: Port) -> KeyedStep:
+        """Return a step of its own kind."""
+        if definition.lateness_ms:
+            raise refuse("COUNT_WINDOW_OPTIONS")
+        for taken in ("window_index", "event_time"):
+            if taken in port.keys or taken in definition.aggregates:
+                raise refuse("COUNT_WINDOW_NAME", step=name, name=taken)
+        return CountSpec(
+            name=name, keys=port.keys, row_schema=port.schema, window=self, aggregates=dict(definition.aggregates)
+        )
+
+    def front(self, spec: WindowSpec, undecoded: Undecoded | None) -> WindowFront:  # noqa: ARG002  see below
+        """Never asked: the step is of its own kind."""
+        raise AssertionError
+
+    def operator(self, spec: WindowSpec) -> WindowOperator:  # noqa: ARG002  see above
+        """Never asked: the step is of its own kind."""
+        raise AssertionError
+
+    def __str__(self) -> str:
+        return f"count {self.size} rows" + (f" every {self.every}" if self.every != self.size else "")
+
+
+def count_window(size: int, *, every: int | None = None) -> CountWindow:
+    """Windows of so many rows of a key, in the order of arrival: `count_window(100)`, `count_window(100, every=10)`.
+
+    Results have `window_index` instead of bounds, and the largest event time of their rows as `event_time`. A key is
+    remembered until the end of a bounded run: count only keys that are limited in number.
+    """
+    every = size if every is None else every
+    for what, number in (("size", size), ("every", every)):
+        if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+            raise refuse("COUNT_WINDOW_SIZE", what=what, got=repr(number))
+    return CountWindow(size=size, every=every)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountSpec(KeyedStep):
+    """One aggregation over count windows, checked and resolved."""
+
+    name: str
+    keys: tuple[str, ...]
+    row_schema: pl.Schema
+    window: CountWindow
+    aggregates: dict[str, Aggregate]
+    lateness_ms: int = 0
+
+    @property
+    def ports(self) -> Mapping[str, Port]:
+        """The rows that are counted."""
+        return {ROWS: Port(schema=self.row_schema, keys=self.keys)}
+
+    @cached_property
+    def aggregate_types(self) -> pl.Schema:
+        """The aggregates' result columns."""
+        return pl.Schema({alias: agg.output_type(self.row_schema) for alias, agg in self.aggregates.items()})
+
+    @cached_property
+    def result_types(self) -> pl.Schema:
+        """The columns of a result row."""
+        types: dict[str, pl.DataType] = {key: self.row_schema[key] for key in self.keys}
+        types |= {"window_index": pl.Int64(), **self.aggregate_types, "event_time": TIMESTAMP}
+        return pl.Schema(types)
+
+    @property
+    def late_types(self) -> None:
+        """No row is late."""
+        return
+
+    @cached_property
+    def state_types(self) -> pl.Schema:
+        """The columns of a state row: a window that is not full, or a key's counter."""
+        types: dict[str, pl.DataType] = {key: self.row_schema[key] for key in self.keys}
+        types |= {"__index": pl.Int64(), "__rows": pl.Int64(), "__time": pl.Int64()}
+        return pl.Schema(types | dict(state_schema(self.row_schema, self.aggregates)))
+
+    def conform(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Return `rows` with the state's columns in their order."""
+        return rows.select(self.state_types.names())
+
+    @property
+    def emits(self) -> Change:
+        """A window is shown once."""
+        return "append"
+
+    @property
+    def event_time(self) -> pl.Expr:
+        """The largest time of the window's rows."""
+        return pl.col("event_time").dt.epoch("ms")
+
+    @property
+    def result_order(self) -> list[str]:
+        """By key and window."""
+        return [*self.keys, "window_index"]
+
+    @property
+    def emission_delay_ms(self) -> int:
+        """None that is known: rows that come late give results that are late for a next step."""
+        return 0
+
+    @property
+    def layout(self) -> dict[str, str]:
+        """What the state looks like."""
+        return {
+            "keys": ", ".join(f"{key} {self.row_schema[key]}" for key in self.keys),
+            "window": stable_text(self.window),
+            "aggregates": repr(self.aggregates),
+            "state": ", ".join(f"{name} {dtype}" for name, dtype in self.state_types.items()),
+        }
+
+    @property
+    def rules(self) -> str:
+        """The layout has them all."""
+        return ""
+
+    def reads(self, port: str) -> list[pl.Expr]:  # noqa: ARG002  it has but one
+        """Return what the aggregates read, and the rows' other columns, which travel with them."""
+        return [pl.col(name) for name in self.row_schema]
+
+    def front(self, port: str, undecoded: Undecoded | None) -> PortFront:  # noqa: ARG002  all columns are read
+        """Return what FRONT does to the rows."""
+        return _CountFront(self, port, judges=False)
+
+    def operator(self) -> Operator:
+        """Return what counts and fires in a key group."""
+        return _CountOperator(self)
+
+    def check_next(self, step: str) -> None:
+        """Let any step follow."""
+
+    def check_replaces(self, replaced_by: Sequence[str], **facts: object) -> None:
+        """Let any table take the results."""
+
+    def describe(self) -> list[tuple[str, str]]:
+        """Return what `explain` shows."""
+        return [
+            ("key", ", ".join(self.keys)),
+            ("window", f"{self.window}, in order of arrival; keys are remembered for good"),
+            *(("computes", f"{alias}: {spark_type(dtype, alias)}") for alias, dtype in self.aggregate_types.items()),
+        ]
+
+
+class _CountFront(WholeRows):
+    """Passes rows on as they are; those on which an aggregate fails are dead letters."""
+
+    step: CountSpec
+
+    def take(self, rows: pl.DataFrame, time: StepTime, guard: Guard) -> Taken:
+        return super().take(usable_rows(rows, self.step.aggregates, guard), time, guard)
+
+
+class _CountOperator(Operator):
+    """Counts the rows of each key, and shows the windows that are full."""
+
+    def __init__(self, spec: CountSpec) -> None:
+        self.spec = spec
+
+    def run(self, rows: StepRows, time: StepTime, state: StepState, *, stagger: int) -> Emitted:  # noqa: ARG002  nothing piles up
+        """Add the batch's rows in the order of arrival; at the end of time, forget what never filled."""
+        out, buckets = Emitted(), Buckets(state, self.spec)
+        if (fresh := rows.frame(ROWS)) is not None:
+            kept = self._add(fresh, buckets.touched(fresh), out)
+            buckets.store(kept, pl.lit(MAX_MS, dtype=pl.Int64), _unhurried)
+        if time.watermark_ms >= MAX_MS:
+            left = buckets.everything().filter(pl.col("__index") != _COUNTER)
+            out.count("ignored", int(left["__rows"].sum()))
+        return out
+
+    def _add(self, fresh: pl.DataFrame, known: pl.DataFrame, out: Emitted) -> pl.DataFrame:
+        """Show the windows that `fresh` fills; return the state of their keys afterwards."""
+        spec, keys, window = self.spec, list(self.spec.keys), self.spec.window
+        counters = known.filter(pl.col("__index") == _COUNTER)
+        before = fresh.select(keys).join(counters, on=keys, how="left", nulls_equal=True, maintain_order="left")
+        number = before["__rows"].fill_null(0) + fresh.select(pl.int_range(pl.len()).over(keys)).to_series()
+        numbered = fresh.with_columns(number.alias("__number"))
+        # Row n is in the windows i with i * every <= n < i * every + size.
+        last = pl.col("__number") // window.every
+        first = ((pl.col("__number") - window.size) // window.every + 1).clip(lower_bound=0)
+        spread = numbered.with_columns(pl.int_ranges(first, last + 1).alias("__index")).explode("__index")
+        spread = spread.filter(pl.col("__index").is_not_null())
+        extra = [pl.len().cast(pl.Int64).alias("__rows"), pl.col("__ts").max().alias("__time")]
+        added = combine_rows(spread, [*keys, "__index"], spec.aggregates, extra)
+        windows = pl.concat([known.filter(pl.col("__index") != _COUNTER), spec.conform(added)])
+        sums = [pl.col("__rows").sum(), pl.col("__time").max()]
+        merged = spec.conform(merge_states(windows, [*keys, "__index"], spec.aggregates, sums))
+        full = merged["__rows"] == window.size
+        if full.any():
+            # Groups come in random order, and a batch that is run again must show the same rows in the same order.
+            self._show(merged.filter(full).sort([*keys, "__index"]), out)
+        return pl.concat([merged.filter(~full), self._counters(numbered, counters)])
+
+    def _show(self, windows: pl.DataFrame, out: Emitted) -> None:
+        results = finish(windows, self.spec.aggregates).select(
+            *self.spec.keys,
+            pl.col("__index").alias("window_index"),
+            *self.spec.aggregates,
+            to_timestamp(pl.col("__time")).alias("event_time"),
+        )
+        out.results.append(results.cast(self.spec.result_types))
+        out.count("panes", results.height)
+
+    def _counters(self, numbered: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
+        keys = list(self.spec.keys)
+        seen = numbered.group_by(keys, maintain_order=True).agg((pl.col("__number").max() + 1).alias("__rows"))
+        untouched = known.join(seen, on=keys, how="anti", nulls_equal=True)
+        fixed = [pl.lit(_COUNTER, dtype=pl.Int64).alias("__index"), pl.lit(MIN_MS, dtype=pl.Int64).alias("__time")]
+        empty = empty_state(self.spec.row_schema, self.spec.aggregates, seen.height)
+        counters = seen.with_columns(fixed).hstack(empty.get_columns())
+        return pl.concat([untouched, self.spec.conform(counters)])
+
+
+def _unhurried(rows: pl.DataFrame) -> dict[str, Any]:  # noqa: ARG001  all of them alike
+    """Return the index's facts about rows that no clock calls for."""
+    return {"min_end_ms": MAX_MS, "max_end_ms": MAX_MS, "wake_ms": MAX_MS}

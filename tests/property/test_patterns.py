@@ -1,0 +1,78 @@
+"""Patterns show what a slow matcher finds in all rows at once, in any batches, with any restarts and late rows."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+
+from slackwater.testing import Harness
+from tests.property.pattern_model import Row, Sought
+from tests.property.pattern_runs import Batch, ids_of, pipeline_of, run, send
+from tests.property.pattern_strategies import absences, sought
+from tests.property.test_batches_run_again import ShufflingEngine, copied, told
+from tests.unit.state.bucket_sizes import tiny_buckets
+
+
+@st.composite
+def streams(draw: st.DrawFn) -> list[Batch]:
+    """Draw rows that are somewhat out of order, a few of them late, in batches that the watermark moves on between."""
+    found: list[Batch] = []
+    at_ms, number = 0, 0
+    for _ in range(draw(st.integers(1, 8))):
+        part = []
+        for _ in range(draw(st.integers(0, 4))):
+            at_ms += draw(st.sampled_from([0, 1, 1, 3]))
+            key, v = draw(st.sampled_from(["a", "a", "a", None])), draw(st.sampled_from([0, 1, 2, 3, None]))
+            part.append(Row(key, at_ms - draw(st.sampled_from([0, 0, 1, 3, 5])), v, draw(st.integers(0, 1)), number))
+            number += 1
+        found.append(Batch(tuple(part), restart=draw(st.booleans())))
+    return found
+
+
+def check(wanted: Sought, stream: list[Batch]) -> None:
+    with tiny_buckets():
+        done = run(wanted, stream)
+    assert sorted(done.late) == sorted(done.judged_late)
+    assert done.counts["on_time"] == len(done.accepted)
+    assert done.counts["late"] == len(done.late)
+    expected = sorted(ids_of(wanted, match) for match in wanted.matches(done.accepted))
+    assert sorted(match for match, _, _ in done.shown) == expected
+    assert done.pieces_left == 0
+    for _, at_ms, before_ms in done.shown:
+        assert at_ms >= before_ms - done.delay_ms, "a step that follows would take it for late"
+
+
+@given(sought(), streams())
+def test_matches_do_not_depend_on_batches_and_restarts(wanted: Sought, stream: list[Batch]) -> None:
+    check(wanted, stream)
+
+
+@given(sought(has_ties=True), streams())
+def test_conditions_that_refer_to_rows_of_earlier_batches_hold_as_in_one(wanted: Sought, stream: list[Batch]) -> None:
+    check(wanted, stream)
+
+
+@given(sought(), streams(), st.randoms(use_true_random=False))
+def test_a_batch_run_again_gives_the_same_rows_in_their_order(
+    wanted: Sought, stream: list[Batch], dice: random.Random
+) -> None:
+    pipeline, _, results = pipeline_of(wanted, key_groups=1)
+    harness = Harness(pipeline)
+    for batch in stream:
+        send(harness, batch)
+        chunks = {name: dice.sample(sent, len(sent)) for name, sent in harness._sent.items()}
+        again = ShufflingEngine(plan=pipeline.plan(), state=copied(harness.engine.state))
+        again.dice = dice
+        second = again.run(chunks, replace(harness.clock, now_ms=harness.now_ms))
+        first = harness.run_batch()
+        assert_frame_equal(first[results.name], second.outputs[results.name], check_exact=True)
+        assert told(harness.engine.state) == told(again.state)
+
+
+@given(absences(), streams())
+def test_absences_do_not_depend_on_batches_and_restarts(wanted: Sought, stream: list[Batch]) -> None:
+    check(wanted, stream)

@@ -1,0 +1,296 @@
+"""A process against its model: state, timers, failures, and every event in one account, whatever the batches."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from typing import Any
+
+import polars as pl
+from hypothesis import given
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+
+import slackwater as sw
+from slackwater.ground.times import EPOCH
+from slackwater.streams import Ended, Results, Stream
+from slackwater.testing import Harness
+from tests.property.process_model import END, OPS, Event, Model
+from tests.property.test_batches_run_again import ShufflingEngine, copied
+from tests.unit.state.bucket_sizes import tiny_buckets
+
+T0 = 1_700_000_000_000
+MS = sw.duration("1ms")
+
+
+class Probe(sw.Process):
+    """Does what its events say, and shows all it knows."""
+
+    value = sw.value_state(pl.Int64, ttl="20ms")
+    items = sw.list_state("long", ttl="20ms")
+    members = sw.set_state("string", ttl="20ms", clock="processing")
+    table = sw.map_state("string", "long", ttl="20ms")
+    alerts = sw.side_output("id long")
+
+    def on_event(  # noqa: C901, PLR0912  one branch for each thing that can be done
+        self, event: dict[str, Any], ctx: sw.Context
+    ) -> Iterator[dict[str, Any]]:
+        op, n, name = event["op"], event["n"], str(event["n"] % 3)
+        match op:
+            case "set":
+                self.value.set(n)
+            case "clear":
+                self.value.clear()
+            case "push":
+                self.items.add(n)
+            case "join":
+                self.members.add(name)
+            case "leave":
+                self.members.remove(name)
+            case "put":
+                self.table.set(name, n)
+            case "drop":
+                self.table.remove(name)
+            case "timer":
+                ctx.set_timer(ctx.event_time + n * MS)
+            case "named":
+                ctx.set_timer(ctx.event_time + n * MS, name="t")
+            case "later":
+                ctx.set_timer(ctx.processing_time + n * MS, clock="processing")
+            case "untimer":
+                ctx.delete_timer(ctx.event_time + n * MS)
+            case "unname":
+                ctx.delete_timer(name="t")
+            case "emit":
+                ctx.emit("alerts", {"id": event["id"]})
+            case "fail" | "mistype":
+                yield from self._spoil(event, ctx)
+        yield {"what": str(event["id"]), "known": self._known()}
+
+    def on_timer(self, when: Any, ctx: sw.Context) -> Iterator[dict[str, Any]]:  # noqa: ANN401  a datetime
+        if self.value.get() == 3:
+            raise ValueError("three")
+        self.items.add(-1)
+        if ctx.timer == "t":
+            ctx.set_timer(when + 7 * MS, name="u")
+        at = (when - EPOCH) // MS
+        yield {"what": f"timer {ctx.timer} {at}", "known": self._known()}
+
+    def _spoil(self, event: dict[str, Any], ctx: sw.Context) -> Iterator[dict[str, Any]]:
+        """Change everything there is, and fail."""
+        self.value.set(99)
+        self.items.add(99)
+        self.items.set([1, 2])
+        self.items.add(99)
+        self.members.add("99")
+        self.members.clear()
+        self.table.set("0", 99)
+        self.table.remove("1")
+        self.table.clear()
+        ctx.set_timer(ctx.event_time, name="t")
+        ctx.set_timer(ctx.event_time)
+        ctx.delete_timer(ctx.event_time + event["n"] * MS)
+        ctx.emit("alerts", {"id": event["id"]})
+        yield {"what": "never"}
+        if event["op"] == "fail":
+            raise ValueError("on purpose")
+        yield {"what": 5}
+
+    def _known(self) -> str:
+        return f"{self.value.get()} {self.items.get()} {sorted(self.members)} {sorted(self.table.items())}"
+
+
+class Elephant(Probe):
+    """Forgets nothing."""
+
+    value = sw.value_state(pl.Int64, ttl=sw.FOREVER)
+    items = sw.list_state("long", ttl=sw.FOREVER)
+    members = sw.set_state("string", ttl=sw.FOREVER, clock="processing")
+    table = sw.map_state("string", "long", ttl=sw.FOREVER)
+
+
+@dataclass(frozen=True)
+class Setup:
+    """One process."""
+
+    order: Any
+    forgets: bool = True
+    is_crowded: bool = False
+
+    def pipeline(self) -> tuple[sw.Pipeline, Stream, Results]:
+        source = sw.testing.rows_source("id long, key string, ts long, op string, n long")
+        events = sw.stream("events", source).event_time("ts", out_of_orderness="10ms")
+        process = Probe() if self.forgets else Elephant()
+        results = events.key_by("key").process(process, output="what string, known string", order=self.order)
+        ends: list[Ended] = [out.to(sw.sinks.memory()) for out in (results, results.output("alerts"))]
+        ends += [events.dead_letters.to(sw.sinks.memory())]
+        ends += [results.late.to(sw.sinks.memory())] if self.order == "event_time" else []
+        return sw.Pipeline("probed", *ends, key_groups=4), events, results
+
+
+SETUPS = st.builds(Setup, st.sampled_from(["arrival", "event_time"]), st.booleans(), st.booleans())
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The events of one micro-batch, and what happens before it."""
+
+    events: tuple[Event, ...]
+    later_ms: int
+    restart: bool
+
+
+@st.composite
+def batches(draw: st.DrawFn, *, most: int = 8) -> list[Batch]:
+    drawn, next_id = [], 0
+    for number in range(draw(st.integers(1, most))):
+        events = []
+        for _ in range(draw(st.integers(0, 6))):
+            ts = T0 + 12 * number - draw(st.integers(0, 12) | st.integers(0, 60))
+            key, partition = draw(st.sampled_from(["a", "b", None])), draw(st.sampled_from(["0", "0", "1"]))
+            op, n = draw(st.sampled_from(OPS)), draw(st.integers(-5, 30))
+            events.append(Event(next_id, key, ts, op, n, partition))
+            next_id += 1
+        drawn.append(Batch(tuple(events), draw(st.integers(0, 15)), draw(st.integers(0, 4)) == 0))
+    return drawn
+
+
+def send(harness: Harness, batch: Batch) -> None:
+    for partition in sorted({event.partition for event in batch.events}):
+        rows = [event._asdict() for event in batch.events if event.partition == partition]
+        harness.send("events", pl.DataFrame(rows).drop("partition"), partition=partition)
+
+
+@dataclass
+class Run:
+    """A stream that went through a process to its end, and what the model makes of it."""
+
+    harness: Harness
+    events: Stream
+    results: Results
+    model: Model
+
+    def of_key(self, output: Stream, key: str | None) -> pl.DataFrame:
+        return self.harness.output(output).filter(pl.col("key").eq_missing(pl.lit(key)))
+
+
+def run(setup: Setup, stream: list[Batch]) -> Run:
+    pipeline, events, results = setup.pipeline()
+    harness = Harness(pipeline, now=T0)
+    model = Model(20 if setup.forgets else None, setup.order == "event_time")
+    with tiny_buckets() if setup.is_crowded else nullcontext():
+        for batch in stream:
+            if batch.restart:
+                harness.restart()
+            harness.now_ms += batch.later_ms
+            send(harness, batch)
+            model.batch(list(batch.events), harness.watermark["events"], harness.now_ms)
+            harness.run_batch()
+        model.batch([], harness.watermark["events"], harness.now_ms)
+        harness.finish()
+    model.batch([], END, harness.now_ms)
+    return Run(harness, events, results, model)
+
+
+@given(SETUPS, batches())
+def test_every_event_and_timer_sees_the_state_that_the_model_sees(setup: Setup, stream: list[Batch]) -> None:
+    done = run(setup, stream)
+    for key in ("a", "b", None):
+        found = done.of_key(done.results, key).select("what", "known", pl.col("event_time").dt.epoch("ms"))
+        assert found.rows() == done.model.shown.get(key, [])
+
+
+@given(SETUPS, batches())
+def test_every_event_is_shown_a_dead_letter_or_late(setup: Setup, stream: list[Batch]) -> None:
+    done = run(setup, stream)
+    dead = done.harness.output(done.events.dead_letters)
+    failed = dead.filter(pl.col("reason") == "failed")["payload"].cast(pl.String).str.json_path_match("$.id")
+    late = done.harness.output(done.results.late)["id"].to_list() if setup.order == "event_time" else []
+    assert sorted(map(int, failed)) == sorted(done.model.failed)
+    assert sorted(late) == sorted(done.model.late)
+    shown = [what for what in done.harness.output(done.results)["what"] if not what.startswith("timer")]
+    accounts = [*map(int, shown), *map(int, failed), *late]
+    assert sorted(accounts) == sorted(event.id for batch in stream for event in batch.events)
+
+
+@given(SETUPS, batches())
+def test_a_timer_that_fails_is_a_dead_letter_of_its_key(setup: Setup, stream: list[Batch]) -> None:
+    done = run(setup, stream)
+    dead = done.harness.output(done.events.dead_letters).filter(pl.col("reason") == "timer_failed")
+    found = dead.select(key=pl.col("payload").cast(pl.String).str.json_path_match("$.key"), at="offset")
+    assert sorted(found.rows(), key=str) == sorted(done.model.failed_timers, key=str)
+
+
+@given(SETUPS, batches())
+def test_rows_for_other_outputs_are_those_of_events_that_did_not_fail(setup: Setup, stream: list[Batch]) -> None:
+    done = run(setup, stream)
+    for key in ("a", "b", None):
+        assert done.of_key(done.results.output("alerts"), key)["id"].to_list() == done.model.emitted.get(key, [])
+
+
+@given(SETUPS, batches())
+def test_nothing_is_remembered_after_the_end_but_what_is_kept_forever(setup: Setup, stream: list[Batch]) -> None:
+    harness = run(setup, stream).harness
+    if setup.forgets:
+        assert harness.pieces == 0
+        assert not any(harness.engine.state.values())
+
+
+@given(SETUPS, batches(most=5), st.randoms(use_true_random=False))
+def test_a_batch_run_again_gives_the_same_rows_and_state(
+    setup: Setup, stream: list[Batch], dice: random.Random
+) -> None:
+    pipeline, _, results = setup.pipeline()
+    harness = Harness(pipeline, now=T0)
+    with tiny_buckets() if setup.is_crowded else nullcontext():
+        for batch in stream:
+            harness.now_ms += batch.later_ms
+            send(harness, batch)
+            chunks = {name: list(sent) for name, sent in harness._sent.items()}
+            before, clock = copied(harness.engine.state), replace(harness.clock, now_ms=harness.now_ms)
+            again = ShufflingEngine(plan=pipeline.plan(), state=copied(before))
+            again.dice = dice
+            for sent in chunks.values():
+                dice.shuffle(sent)
+            first, second = harness.engine.run(harness._sent, clock), again.run(chunks, clock)
+            for name, frame in first.outputs.items():
+                assert_frame_equal(frame, second.outputs[name], check_row_order=name == results.name)
+            assert harness.engine.state == again.state
+            harness.engine.state = before
+            harness.run_batch()
+
+
+def cut_again(stream: list[Batch], cuts: list[int]) -> list[list[Event]]:
+    """Return the events of a stream in other batches, each partition in its order."""
+    events = [event for batch in stream for event in batch.events]
+    ends = sorted({min(cut, len(events)) for cut in cuts} | {len(events)})
+    return [events[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+
+
+@given(batches(), st.lists(st.integers(0, 40), max_size=5))
+def test_in_the_order_of_event_time_the_cut_into_batches_does_not_matter(stream: list[Batch], cuts: list[int]) -> None:
+    """The watermark stays behind every event, so that none is late; processing time stands still."""
+
+    def shown(parts: list[list[Event]]) -> list[list[tuple[Any, ...]]]:
+        source = sw.testing.rows_source("id long, key string, ts long, op string, n long")
+        events = sw.stream("events", source).event_time("ts", out_of_orderness="1h")
+        results = events.key_by("key").process(Probe(), output="what string, known string", order="event_time")
+        ends = [results, results.output("alerts"), results.late, events.dead_letters]
+        harness = Harness(sw.Pipeline("cut", *(end.to(sw.sinks.memory()) for end in ends), key_groups=4), now=T0)  # type: ignore[attr-defined]  # streams and outputs
+        for part in parts:
+            send(harness, Batch(tuple(part), 0, restart=False))
+            harness.run_batch()
+            if part:
+                harness.advance_watermark(
+                    min(event.ts for later in parts for event in later if event not in part)
+                    if part is not parts[-1]
+                    else END
+                )
+        harness.finish()
+        found = harness.output(results).sort("key", maintain_order=True)
+        return [found.filter(pl.col("key").eq_missing(pl.lit(key))).rows() for key in ("a", "b", None)]
+
+    every = [event for batch in stream for event in batch.events]
+    assert shown([every]) == shown([every])

@@ -1,0 +1,202 @@
+"""What a join keeps of a side: found again, read sparingly, dropped in time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from unittest import mock
+
+import numpy as np
+import polars as pl
+import pytest
+
+from slackwater.ground.stable_hash import hash_columns
+from slackwater.joins import kept_rows
+from slackwater.joins.kept_rows import Kept, KeptRows
+from slackwater.memory.engine import DictStore
+from slackwater.state.packets import Packet
+from slackwater.state.packing import pack
+from slackwater.state.pieces import StepState
+from slackwater.state.step_time import StepTime
+
+TYPES = pl.Schema({"key": pl.Int64(), "note": pl.String(), "__end": pl.Int64()})
+
+
+class CountingStore(DictStore):
+    """Counts the bytes that are read."""
+
+    read = 0
+
+    def get(self, key: str) -> bytes | None:
+        blob = super().get(key)
+        self.read += len(blob or b"")
+        return blob
+
+
+def rows(keys: range, at: int, spread: int = 1) -> pl.DataFrame:
+    numbers = np.array(keys)
+    times = at + numbers * 7919 % spread
+    return pl.DataFrame({"key": numbers, "note": [f"note {n * 7919}" for n in keys], "__end": times}, schema=TYPES)
+
+
+def packet(frame: pl.DataFrame) -> Packet:
+    first, last = frame["__end"].min(), frame["__end"].max()
+    return Packet(0, "left", "step", "", frame.height, first, last, pack(frame, "step"))  # type: ignore[arg-type]  # whole numbers
+
+
+def state() -> StepState:
+    return StepState(step="step", store=CountingStore())
+
+
+def kept(of: StepState, **options: object) -> KeptRows:
+    options = {"part": 0, "types": TYPES, "keys": ("key",), "reach_ms": 100, **options}
+    return KeptRows(of, Kept(**options))  # type: ignore[arg-type]  # as they are given
+
+
+def time(watermark_ms: int, previous_ms: int = 0) -> StepTime:
+    return StepTime(previous_ms=previous_ms, watermark_ms=watermark_ms, now_ms=0)
+
+
+@contextmanager
+def small_pieces() -> Iterator[None]:
+    with mock.patch.multiple(kept_rows, LARGE_BYTES=6_000, COMPACT_AT=4):
+        yield
+
+
+def filled(of: StepState, batches: int = 60, size: int = 200, **options: object) -> KeptRows:
+    """Return rows of so many batches, each of all keys, merged and split on the way."""
+    side = kept(of, **options)
+    for number in range(batches):
+        frame = rows(range(size), number)
+        if side.kept.is_marked:
+            side.add([packet(frame)], frame.with_columns(__met=pl.lit(value=False)))
+        else:
+            side.add([packet(frame)], frame)
+        side.tidy(time(0), stagger=0)
+    return side
+
+
+def test_rows_of_any_key_are_found_after_all_merging_and_splitting() -> None:
+    with small_pieces():
+        side = filled(state(), batches=150)
+        assert max(kept_rows._depth(piece.bucket) for piece in side.pieces) >= 2
+        for key in range(0, 200, 17):
+            sought = hash_columns(pl.DataFrame({"key": [key]}), ["key"])
+            found = side.read(side.near(sought, 10, 20)).filter(
+                pl.col("key") == key, pl.col("__end").is_between(10, 20)
+            )
+            assert sorted(found["__end"].to_list()) == list(range(10, 21))
+
+
+def test_one_key_is_looked_up_without_reading_the_others() -> None:
+    with small_pieces():
+        of = state()
+        side = filled(of)
+        store = of.store
+        assert isinstance(store, CountingStore)
+        held, store.read = sum(len(blob) for blob in store.blobs.values()), 0
+        sought = hash_columns(pl.DataFrame({"key": [5]}), ["key"])
+        side.read(side.near(sought, 0, 100))
+        assert store.read < held / 4
+
+
+def test_pieces_of_other_times_are_not_read() -> None:
+    of = state()
+    side = kept(of)
+    for at in (0, 1_000, 2_000):
+        frame = rows(range(10), at)
+        side.add([packet(frame)], frame)
+    every = hash_columns(rows(range(10), 0), ["key"])
+    assert [piece.min_end_ms for piece in side.near(every, 900, 1_100)] == [1_000]
+
+
+def test_packets_are_kept_as_they_came() -> None:
+    of = state()
+    frame = rows(range(10), 0)
+    sent = packet(frame)
+    kept(of).add([sent], frame)
+    assert of.store.get("step/0") == sent.payload
+
+
+def test_rows_that_were_taken_out_of_a_packet_are_not_kept() -> None:
+    of = state()
+    frame = rows(range(10), 0)
+    side = kept(of)
+    side.add([packet(frame)], frame.head(3))
+    assert side.read(side.pieces).equals(frame.head(3))
+
+
+def test_pieces_are_dropped_unread_when_their_last_row_is_over() -> None:
+    of = state()
+    side = kept(of)
+    frame = rows(range(50), 0, spread=40)
+    side.add([packet(frame)], frame)
+    side.forget(139)
+    assert side.pieces
+    side.forget(140)
+    assert not side.pieces
+    assert isinstance(of.store, CountingStore)
+    assert of.store.read == 0
+
+
+@pytest.mark.parametrize("is_marked", [False, True])
+def test_every_row_comes_out_once_when_it_is_over(is_marked: bool) -> None:  # noqa: FBT001
+    with small_pieces():
+        side = kept(state(), is_awaited=True, is_marked=is_marked)
+        frame = rows(range(3_000), 0, spread=1_000)
+        if is_marked:
+            frame = frame.with_columns(__met=pl.col("key") % 3 == 0)
+        side.add([packet(frame)], frame)
+        seen = []
+        for watermark in range(10, 1_200, 10):
+            over = side.over(time(watermark, watermark - 10))
+            assert over.filter(~pl.col("__end").is_between(watermark - 110, watermark - 101)).is_empty()
+            seen.append(over)
+            side.tidy(time(watermark, watermark - 10), stagger=0)
+        assert pl.concat(seen).sort("key").equals(frame)
+        assert not side.state.pieces
+
+
+def test_rows_that_wait_are_not_written_again_with_every_batch() -> None:
+    of = state()
+    side = kept(of, is_awaited=True)
+    frame = rows(range(20_000), 0, spread=10_000)
+    side.add([packet(frame)], frame)
+    written = 0
+    with mock.patch.object(of, "append_blob", wraps=of.append_blob) as append:
+        for watermark in range(10, 10_200, 10):
+            side.over(time(watermark, watermark - 10))
+            side.tidy(time(watermark, watermark - 10), stagger=0)
+        written = sum(call.kwargs["rows"] for call in append.call_args_list)
+    assert written < 5 * frame.height
+
+
+def test_a_mark_is_written_beside_its_piece_and_read_with_it() -> None:
+    of = state()
+    side = kept(of, is_marked=True)
+    frame = rows(range(10), 0)
+    for _ in range(2):
+        side.add([packet(frame)], frame.with_columns(__met=pl.lit(value=False)))
+    before = side.read(side.pieces)["__met"]
+    blobs = {piece.seq: of.store.get(f"step/{piece.seq}") for piece in side.pieces}
+    side.mark(side.pieces, before, pl.Series([n == 13 for n in range(20)]))
+    assert side.read(side.pieces)["__met"].arg_true().to_list() == [13]
+    assert {piece.seq: of.store.get(f"step/{piece.seq}") for piece in side.pieces} == blobs
+    assert len(of.pieces) == 3
+
+
+def test_marks_survive_merging_and_go_with_their_rows() -> None:
+    with small_pieces():
+        of = state()
+        side = filled(of, batches=3, is_marked=True, is_awaited=True)
+        every = side.read(side.pieces)
+        side.mark(side.pieces, every["__met"], every["key"] == 7)
+        side.add([packet(rows(range(200), 3))], rows(range(200), 3).with_columns(__met=pl.lit(value=False)))
+        side.tidy(time(0), stagger=0)
+        assert side.read(side.pieces).filter("__met").select("key", "__end").sort("__end").rows() == [
+            (7, 0),
+            (7, 1),
+            (7, 2),
+        ]
+        assert side.over(time(1_000)).height == 800
+        assert not of.pieces

@@ -1,0 +1,125 @@
+"""Every bad definition of a deduplication or a process is refused, with its own code and words."""
+
+# ruff: noqa: E501  one definition a line, with its code and words
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from slackwater.errors import DefinitionError
+from slackwater.process import Process
+from tests.unit.test_bad_definitions import Bad, built, purchases, sw, windowed
+
+
+def deduplicated(**options: Any) -> Any:  # noqa: ANN401  half of these definitions are wrong in their types
+    """Return deduplicated purchases."""
+    return purchases().key_by("user_id").deduplicate(**{"within": "24h"} | options)
+
+
+def ended(results: Any, *more: Any, sink: Any = None) -> Any:  # noqa: ANN401
+    """Build a pipeline of deduplicated purchases whose outputs all end somewhere."""
+    return built(results, results.duplicates.drop(), *more, sink=sink)
+
+
+def chained(first: Any) -> Any:  # noqa: ANN401
+    """Build a pipeline with a window on the results of `first`."""
+    second = first.key_by("user_id").window(sw.tumbling("1h"), name="hourly").aggregate(n=sw.count())
+    return built(second, first.late.drop(), first.duplicates.drop())
+
+
+def without(output: str) -> Any:  # noqa: ANN401
+    """Build a pipeline in which one output of a deduplication has no end."""
+    rows = purchases()
+    kept = rows.key_by("user_id").deduplicate(within="24h")
+    ends = {"results": kept.to(sw.sinks.memory()), "duplicates": kept.duplicates.drop(), "late": kept.late.drop()}
+    return sw.Pipeline("p", *(end for name, end in ends.items() if name != output), rows.dead_letters.drop())
+
+
+BY_COUNTRY = sw.sinks.postgres("postgresql://localhost/db", table="t", upsert_on=["amount"])
+
+DEDUPLICATION = [
+    Bad("no time to remember a key for", "DEDUPLICATE_WITHIN", 'step `purchases.deduplicate`; add within="24h"', lambda: purchases().key_by("user_id").deduplicate()),
+    Bad("a time that is a word", "DURATION_UNREADABLE", "`within`", lambda: deduplicated(within="long")),
+    Bad("a time below zero", "DURATION_TOO_SHORT", "`within` must be zero or longer", lambda: deduplicated(within="-1s")),
+    Bad("a row to keep that there is not", "DEDUPLICATE_KEEP", "got 'last' in step `purchases.deduplicate`", lambda: deduplicated(keep="last")),
+    Bad("a fate of late rows that there is not", "DEDUPLICATE_LATE", "got 'drop'", lambda: deduplicated(late="drop")),
+    Bad("duplicates left unhandled", "SIDE_UNHANDLED", 'add .output("duplicates").to(sink)', lambda: without("duplicates")),
+    Bad("late rows of a deduplication left unhandled", "LATE_UNHANDLED", "step `purchases.deduplicate`", lambda: without("late")),
+    Bad("an output that a step has not", "SIDE_UNKNOWN", "got `duplicate` of step `purchases.deduplicate` (did you mean `duplicates`?)", lambda: ended(kept := deduplicated(), kept.output("duplicate").drop())),
+    Bad("an output of a window", "SIDE_UNKNOWN", "got `panes` of step `purchases.window`; declare it", lambda: built(results := windowed().aggregate(n=sw.count()), results.output("panes").drop())),
+    Bad("late rows where there are none", "LATE_NEVER", "so it has no late output; got `.late`", lambda: ended(deduplicated(late="process"))),
+    Bad("a column of late rows", "LATE_COLUMN_TAKEN", "got a column `watermark`", lambda: ended(purchases().with_columns(watermark="amount").key_by("user_id").deduplicate(within="1h"))),
+    Bad("a column of retractions", "RETRACTION_COLUMN_TAKEN", "step `purchases.deduplicate`", lambda: ended(purchases().with_columns(is_retraction="amount > 1").key_by("user_id").deduplicate(within="1h", keep="last_by_time"))),
+    Bad("a step on rows that are withdrawn", "CHAIN_RETRACTIONS", "step `hourly` on the results of `purchases.deduplicate`", lambda: chained(deduplicated(keep="last_by_time"))),
+    Bad("retractions into files", "SINK_CANNOT_TAKE", "emits retractions", lambda: ended(deduplicated(keep="last_by_time"), sink=sw.sinks.files("out"))),
+    Bad("a table of another key than the rows", "SINK_KEY_RETRACTED", "retracts rows by user_id too, and", lambda: ended(deduplicated(keep="last_by_time"), sink=BY_COUNTRY)),
+]  # fmt: skip
+
+
+class Silent(Process):
+    """A process without a method."""
+
+
+class Last(Process):
+    """A process as it should be."""
+
+    last = sw.value_state("double", ttl="1h")
+
+    def on_event(self, event: dict[str, Any], ctx: Any) -> Any:  # noqa: ANN401  as users write it
+        self.last.set(event["amount"])
+        yield {"n": 1}
+
+
+class Overwritten(Last):
+    """A process whose object hides its state."""
+
+    def __init__(self) -> None:
+        self.last = 5
+
+
+class Loud(Last):
+    """A process with an output that every step may have."""
+
+    late = sw.side_output("n long")
+
+
+def processed(process: Any, **options: Any) -> Any:  # noqa: ANN401
+    """Build a pipeline that processes purchases."""
+    rows = purchases()
+    results = rows.key_by("user_id").process(process, **{"output": "n long"} | options)
+    return sw.Pipeline("p", results.to(sw.sinks.memory()), rows.dead_letters.drop())
+
+
+PROCESS = [
+    Bad("a process that is none", "NOT_A_PROCESS", "got 5", lambda: processed(5)),
+    Bad("a class instead of an object", "PROCESS_CLASS", "write .process(Last(), ...)", lambda: processed(Last)),
+    Bad("a process that does nothing", "PROCESS_ON_EVENT", "has no method on_event", lambda: processed(Silent())),
+    Bad("an order that there is not", "PROCESS_ORDER", "got 'random'", lambda: processed(Last(), order="random")),
+    Bad("a process without columns", "PROCESS_OUTPUT", "got no `output`", lambda: processed(Last(), output=None)),
+    Bad("a result column of its own", "PROCESS_OUTPUT_COLUMN", "a column `event_time` of themselves", lambda: processed(Last(), output="event_time timestamp")),
+    Bad("an output with a step's own name", "PROCESS_SIDE_NAME", "got `late` in class Loud", lambda: processed(Loud())),
+    Bad("state that an object hides", "STATE_OVERWRITTEN", "has its own attribute `last`", lambda: processed(Overwritten())),
+    Bad("state without an end", "STATE_TTL", 'add ttl="24h", or ttl=sw.FOREVER', lambda: sw.value_state("double")),
+    Bad("state of no type", "STATE_TYPE", "got 'colour'", lambda: sw.value_state("colour", ttl="1h")),
+    Bad("a clock that there is not", "STATE_CLOCK", "got 'wall'", lambda: sw.value_state("double", ttl="1h", clock="wall")),
+    Bad("a set of lists", "STATE_KEY_TYPE", "must be plain values", lambda: sw.set_state("array<string>", ttl="1h")),
+]  # fmt: skip
+
+BAD = [*DEDUPLICATION, *PROCESS]
+
+
+@pytest.mark.parametrize("bad", BAD, ids=lambda bad: bad.sentence)
+def test_bad_definition_is_refused_with_its_code_and_words(bad: Bad) -> None:
+    with pytest.raises(DefinitionError) as caught:
+        bad.define()
+    assert caught.value.code == bad.code
+    assert bad.words in str(caught.value)
+
+
+@pytest.mark.parametrize("keep", ["first", "first_by_time", "last_by_time"])
+def test_the_same_deduplication_without_the_mistake_is_built(keep: str) -> None:
+    by_user = sw.sinks.postgres("postgresql://localhost/db", table="t", upsert_on=["user_id"])
+    assert ended(deduplicated(keep=keep), sink=by_user).name == "p"
+    assert chained(deduplicated(within=sw.FOREVER)).name == "p"

@@ -1,0 +1,110 @@
+"""A union: several streams as one, each with its own time, partitions and dead letters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import slackwater as sw
+from slackwater.errors import DefinitionError
+from slackwater.streams import Stream
+
+DDL = "k string, ts long, v long"
+
+
+def source(name: str, ddl: str = DDL) -> Stream:
+    return sw.stream(name, sw.testing.rows_source(ddl)).event_time("ts")
+
+
+def row(k: str, ts: int, v: int = 1) -> dict[str, Any]:
+    return {"k": k, "ts": ts, "v": v}
+
+
+def counted(united: Stream, *sources: Stream) -> tuple[sw.Pipeline, Any]:
+    counts = united.key_by("k").window(sw.tumbling("10ms")).aggregate(n=sw.count(), total=sw.sum("v"))
+    letters = [each.dead_letters.to(sw.sinks.memory()) for each in sources]
+    return sw.Pipeline("united", counts.to(sw.sinks.memory()), counts.late.to(sw.sinks.memory()), *letters), counts
+
+
+def test_rows_of_all_streams_meet_in_one_window() -> None:
+    a, b = source("a"), source("b")
+    pipeline, counts = counted(a.union(b), a, b)
+    done = sw.testing.run(pipeline, {"a": [row("x", 1), row("x", 2)], "b": [row("x", 3, 5), row("y", 4)]})
+    assert done[counts].sort("k").select("k", "n", "total").rows() == [("x", 3, 7), ("y", 1, 1)]
+
+
+def test_the_slowest_stream_holds_the_watermark() -> None:
+    a, b = source("a"), source("b")
+    pipeline, counts = counted(a.union(b), a, b)
+    harness = sw.testing.Harness(pipeline)
+    harness.send("a", [row("x", 1)]).send("b", [row("x", 2)]).run_batch()
+    harness.send("a", [row("x", 100)]).run_batch()
+    harness.run_batch()
+    assert harness.output(counts).is_empty()
+    harness.send("b", [row("x", 50)]).run_batch()
+    harness.run_batch()
+    assert harness.output(counts)["n"].to_list() == [2]
+
+
+def test_columns_may_come_in_another_order() -> None:
+    a, b = source("a"), source("b", "v long, k string, ts long")
+    pipeline, counts = counted(a.union(b), a, b)
+    done = sw.testing.run(pipeline, {"a": [row("x", 1)], "b": [row("x", 2, 3)]})
+    assert done[counts].select("k", "n", "total").rows() == [("x", 2, 4)]
+
+
+def test_rows_that_fail_after_the_union_are_dead_letters_of_their_own_stream() -> None:
+    a, b = source("a"), source("b")
+    pipeline, counts = counted(a.union(b).validate(positive="v > 0"), a, b)
+    done = sw.testing.run(pipeline, {"a": [row("x", 1), row("x", 2, -1)], "b": [row("x", 3, -2), row("x", 4, -3)]})
+    assert done[counts]["n"].to_list() == [1]
+    assert [done[f"{name}.dead_letters"].height for name in ("a", "b")] == [1, 2]
+
+
+def test_results_and_rows_can_be_united() -> None:
+    a, b = source("a"), source("b")
+    sums = a.key_by("k").window(sw.tumbling("10ms"), name="sums").aggregate(v=sw.sum("v"))
+    united = sums.select("k", "v").union(b.select("k", "v"), name="all")
+    totals = united.key_by("k").window(sw.tumbling("100ms"), name="totals").aggregate(total=sw.sum("v"), n=sw.count())
+    pipeline = sw.Pipeline(
+        "united",
+        totals.to(sw.sinks.memory()),
+        sums.late.drop(),
+        sums.dead_letters.drop(),
+        totals.late.drop(),
+        a.dead_letters.drop(),
+        b.dead_letters.drop(),
+    )
+    done = sw.testing.run(pipeline, {"a": [row("x", 1), row("x", 2)], "b": [row("x", 3, 10)]})
+    assert done[totals].select("k", "total", "n").rows() == [("x", 12, 2)]
+
+
+def test_rows_of_a_union_can_be_written_as_they_are() -> None:
+    a, b = source("a"), source("b")
+    united = a.union(b, name="both")
+    letters = [each.dead_letters.drop() for each in (a, b)]
+    pipeline = sw.Pipeline("p", united.to(sw.sinks.memory()), *letters)
+    done = sw.testing.run(pipeline, {"a": [row("x", 1)], "b": [row("y", 2)]})
+    assert sorted(done["both.rows"].rows()) == [("x", 1, 1), ("y", 2, 1)]
+
+
+def test_a_union_of_branches_of_one_stream_has_its_rows_twice() -> None:
+    a = source("a")
+    pipeline, counts = counted(a.where("v > 0").union(a.where("v > 1")), a)
+    done = sw.testing.run(pipeline, {"a": [row("x", 1, 1), row("x", 2, 2)]})
+    assert done[counts].select("k", "n", "total").rows() == [("x", 3, 5)]
+
+
+def test_explain_shows_the_step_once() -> None:
+    a, b = source("a"), source("b")
+    pipeline, _ = counted(a.union(b), a, b)
+    text = pipeline.explain()
+    assert text.count("[stage 0]") == 1
+    assert "step a.union.window: see above" in text
+
+
+def test_a_union_without_event_time_in_one_stream_is_refused() -> None:
+    a, b = source("a"), sw.stream("b", sw.testing.rows_source(DDL))
+    with pytest.raises(DefinitionError, match="EVENT_TIME_MISSING"):
+        counted(a.union(b), a, b)
