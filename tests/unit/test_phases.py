@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.cli import phases
 from slackwater.cli.phases import Phases, process_age_s
 from slackwater.cli.progress import Progress
 
@@ -41,7 +40,7 @@ def test_first_phase_begins_with_the_process() -> None:
 
 
 def test_age_is_computing_time_where_the_system_does_not_tell_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(phases.time, "CLOCK_BOOTTIME", raising=False)
+    monkeypatch.delattr(time, "CLOCK_BOOTTIME", raising=False)
     before = time.process_time()
     assert before <= process_age_s() <= time.process_time()
 
