@@ -39,6 +39,8 @@ class KeyedStream:
 
     stream: Stream
     keys: tuple[str, ...]
+    spread: int = 1
+    """How many key groups the rows of one key may meet in, before they are brought together."""
 
     def window(
         self,
