@@ -45,7 +45,8 @@ class Logs:
 
 def read_of(reports: list[BatchReport], name: str) -> list[int]:
     """Return how many rows of a stream each batch read."""
-    return [stream.rows if (stream := report.stats.streams.get(name)) else 0 for report in reports]
+    found = (report.stats.streams.get(name) for report in reports)
+    return [0 if one is None else one.rows for one in found]
 
 
 def test_fast_log_waits_in_a_bounded_run(spark: SparkSession, tmp_path: Path) -> None:
