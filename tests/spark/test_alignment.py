@@ -12,7 +12,7 @@ import slackwater as sw
 from slackwater.spark.job import Job
 from slackwater.spark.report import BatchReport
 from slackwater.spark.start import make_job
-from tests.spark.jobs import MINUTE, SCHEMA, record, rows, run, write_log
+from tests.spark.jobs import MINUTE, SCHEMA, record, run, write_log
 
 pytestmark = pytest.mark.spark
 FILES: Final = 6
@@ -38,7 +38,7 @@ class Logs:
 
     def check(self) -> None:
         """Look at the pairs: the first rows meet, and no others."""
-        found = rows(self.pairs.rows(), "id", "id_right")
+        found = self.pairs.rows().select("id", "id_right").rows()
         assert len(found) == 2 * FILES - 1
         assert (0, 0) in found
 
