@@ -79,6 +79,30 @@ def test_each_record_comes_out_once_across_restarts_and_added_partitions(
     until(lambda: topics.committed("kafka-rows", topic, 4) == [150] * 4, "the group's offsets")
 
 
+def test_topic_that_is_ahead_waits_for_the_one_it_is_joined_with(
+    spark: SparkSession, topics: Topics, tmp_path: Path
+) -> None:
+    fast, slow = topics.make(partitions=1), topics.make(partitions=1)
+    topics.produce(fast, [{"id": number, "ts": NOON_MS + number * 60_000} for number in range(60)], partition=0)
+    topics.produce(slow, records(0, 60), partition=0)
+    left, right = (
+        sw.stream(name, sw.sources.kafka(topics.servers, topic=topic, max_records_per_batch=10))
+        .decode(sw.formats.json("id long, ts long"))
+        .event_time("ts", max_drift=drift)
+        for name, topic, drift in (("fast", fast, "5m"), ("slow", slow, None))
+    )
+    pairs = left.key_by("id").join(right.key_by("id"), between=("-2h", "2h"), name="pairs")
+    sink = sw.sinks.memory()
+    ends = pairs.to(sink), pairs.late.drop(), left.dead_letters.drop(), right.dead_letters.drop()
+    job = job_of(spark, sw.Pipeline("aligned", *ends, key_groups=2), tmp_path / "checkpoint", bounded=True)
+    job.run()
+    stats = [report.stats.streams for report in job.reports]
+    read = [tuple(one[name].rows if name in one else 0 for name in ("fast", "slow")) for one in stats]
+    # Its first ten records are nine minutes ahead; the other stream's last one is a minute after noon.
+    assert read[:7] == [(10, 10), *[(0, 10)] * 5, (10, 0)]
+    assert ids(sink) == list(range(60))
+
+
 def test_what_is_produced_during_a_bounded_run_is_left_to_the_next(
     spark: SparkSession, topics: Topics, tmp_path: Path
 ) -> None:
