@@ -17,14 +17,14 @@ from tests.matrix.targets import Target
 Pipeline = Literal["pipeline", "large_pipeline", "steps_pipeline"]
 _JOINS: Final = ("pairs", "priced", "shared")
 _KEPT: Final = ("first", "earliest", "latest")
-_OTHERS: Final = ("spending", "tested", "per_digit", "paired")
+_OTHERS: Final = ("spending", "tested", "per_digit")
 OUTPUTS: Final[dict[Pipeline, tuple[str, ...]]] = {
     "pipeline": ("per_minute", "per_minute.late", "visits", "visits.late", "dead_letters"),
     "large_pipeline": ("counted", "per_amount"),
     "steps_pipeline": (
         *(name + part for name in (*_JOINS, *_KEPT, *_OTHERS) for part in ("", ".late")),
         *(f"{name}.duplicates" for name in _KEPT),
-        *("arriving", "dozens", "spending.alerts", "arriving.alerts", "dead_letters"),
+        *("paired", "arriving", "dozens", "spending.alerts", "arriving.alerts", "dead_letters"),
     ),
 }
 RESULTS: Final = ("per_minute", "visits", "counted", "per_amount")
