@@ -21,9 +21,9 @@ from slackwater.joins.step import How
 from slackwater.joins.windowed import window_join
 from slackwater.patterns.definitions import Pattern
 from slackwater.patterns.spec import PatternDefinition
-from slackwater.process.base import Process
-from slackwater.process.definition import ProcessDefinition
-from slackwater.process.spec import Order
+from slackwater.process.base import FrameProcess, Process
+from slackwater.process.definition import process_definition
+from slackwater.process.step import Order
 from slackwater.state.late_rows import Late
 from slackwater.state.step import ROWS, StepDefinition
 from slackwater.streams.stream import Ended, Output, Step, Stream, called
@@ -156,16 +156,22 @@ class KeyedStream:
         return _results(name, definition, {LEFT: self, RIGHT: other})
 
     def process(
-        self, process: Process, *, output: SchemaSpec | None = None, order: Order = "arrival", name: str | None = None
+        self,
+        process: Process | FrameProcess,
+        *,
+        output: SchemaSpec | None = None,
+        order: Order = "arrival",
+        name: str | None = None,
     ) -> Results:
-        """Run your own code on the events of each key, one after the other: `process(FraudDetector(), output="…")`.
+        """Run your own code on the events of each key: `process(FraudDetector(), output="…")`.
 
+        A `sw.Process` takes them one after the other, a `sw.FrameProcess` all events of a batch at once, as a frame.
         Results have the columns of `output`, the key, and `event_time`. Events come in the order of arrival, however
         late they are; or with `order="event_time"` sorted, once the watermark has passed them, and what comes after
         goes to the `late` output. An event on which the code fails is a dead letter, and leaves no trace in the state.
         """
         name = checked_name(f"{self.stream.name}.process" if name is None else name, "step")
-        return _results(name, ProcessDefinition.of(process, output, order, step=name), {ROWS: self})
+        return _results(name, process_definition(process, output, order, step=name), {ROWS: self})
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
