@@ -54,9 +54,11 @@ class FrameWorker(Worker):
         if events is None or events.is_empty():
             return self._kept(mine, watermark_ms)
         ts = pl.col("__ts")
-        touched = events.group_by(self._keys, maintain_order=True).agg(ts.min().alias("__first"), ts.max().alias("__last"))
+        touched = events.group_by(self._keys, maintain_order=True).agg(
+            ts.min().alias("__first"), ts.max().alias("__last")
+        )
         old = mine.join(touched, on=self._keys, how="left", nulls_equal=True)
-        old = old.filter(_AT >= self._dead(watermark_ms, pl.col("__first"))).select(mine.columns)
+        old = old.filter(self._dead(watermark_ms, pl.col("__first")) <= _AT).select(mine.columns)
         self._context = FrameContext(
             watermark=None if watermark_ms <= MIN_MS else moment(watermark_ms),
             processing_time=moment(self.time.now_ms),

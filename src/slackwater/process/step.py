@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import FunctionType
-from typing import Literal
+from typing import Final, Literal
 
 import polars as pl
 
@@ -27,6 +27,8 @@ from slackwater.state.step_time import StepTime
 from slackwater.state.whole_rows import PLACE, WholeRows
 
 Order = Literal["arrival", "event_time"]
+_LASTING: Final = ("keys", "order", "rows", "frames")
+"""The parts of a layout that cannot change."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,11 +126,12 @@ class ProcessStep(KeyedStep):
 
     def difference(self, stored: Mapping[str, str]) -> Difference | None:
         """Return what keeps this step from continuing from the state of `stored`; fields may come, go and widen."""
-        rest = {part: text for part, text in self.layout.items() if part != "state"}
-        for part, text in rest.items():
-            if stored.get(part) != text:
-                return Difference(part=part, found=stored.get(part, "nothing"), mine=text)
-        return continues(json.loads(stored.get("state", "{}")), json.loads(self.layout["state"]))
+        layout = self.layout
+        for part in _LASTING:
+            before, now = stored.get(part, "nothing"), layout.get(part, "nothing")
+            if before != now:
+                return Difference(part=part, found=before, mine=now)
+        return continues(json.loads(stored.get("state", "{}")), json.loads(layout["state"]))
 
     @property
     def rules(self) -> str:

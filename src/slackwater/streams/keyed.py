@@ -39,6 +39,8 @@ class KeyedStream:
 
     stream: Stream
     keys: tuple[str, ...]
+    operation: str = ""
+    """Of `versions`, the column that says which change a row was."""
 
     def window(
         self,
@@ -141,12 +143,20 @@ class KeyedStream:
     ) -> Results:
         """Join each row with the version of its key that is valid at the row's event time.
 
-        A version is valid from its own time until the next one of its key, or one that is `deleted` ("op = 'delete'"),
+        `versions` are a keyed stream, or `changes.versions()` of a Debezium stream, which knows its own deletes. A
+        version is valid from its own time until the next one of its key, or one that is `deleted` ("op = 'delete'"),
         and for `versions_ttl` at most; `sw.FOREVER` keeps every key's last version. A row comes out when the watermark
         has passed its time. With `how="left"` a row without a version comes out as well. Versions are never late; rows
         behind the watermark go to the `late` output or, with `late="process"`, meet the versions that are still kept.
         """
-        definition = as_of_join(how=how, versions_ttl=versions_ttl, deleted=deleted, suffixes=suffixes, late=late)
+        definition = as_of_join(
+            how=how,
+            versions_ttl=versions_ttl,
+            deleted=deleted,
+            operation=versions.operation if isinstance(versions, KeyedStream) else "",
+            suffixes=suffixes,
+            late=late,
+        )
         return self._joined(versions, definition, name)
 
     def _joined(self, other: KeyedStream, definition: StepDefinition, name: str | None) -> Results:
