@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from slackwater.errors import DefinitionError
-from slackwater.process import Process
+from slackwater.process import FrameProcess, Process
 from tests.unit.test_bad_definitions import Bad, built, purchases, sw, windowed
 
 
@@ -86,7 +86,7 @@ class Loud(Last):
     late = sw.side_output("n long")
 
 
-class Sums(sw.FrameProcess):
+class Sums(FrameProcess):
     """A process of frames as it should be."""
 
     state: Any = "total double"
@@ -96,7 +96,7 @@ class Sums(sw.FrameProcess):
         return rows, state
 
 
-class Idle(sw.FrameProcess):
+class Idle(FrameProcess):
     """A process of frames without a method."""
 
     state = "total double"
@@ -124,7 +124,8 @@ class Sided(Sums):
 
 def sums(**attributes: Any) -> Sums:  # noqa: ANN401
     """Return a process of frames that declares something else."""
-    return type("Other", (Sums,), attributes)()
+    made: Sums = type("Other", (Sums,), attributes)()
+    return made
 
 
 def timed(rows: Any, process: Any) -> Any:  # noqa: ANN401

@@ -161,9 +161,9 @@ def test_versions_of_one_stream_can_be_joined_twice() -> None:
     again = first.results.key_by("customer").join_as_of(
         customers.versions(), versions_ttl=sw.FOREVER, name="again", suffixes=("", "_again"), late="process"
     )
-    ends = [again, first.results.late, customers.dead_letters]
     orders_ = first.results.origin.inputs["left"].stream  # type: ignore[union-attr]  # it comes from a step
-    pipeline = sw.Pipeline("p", *(end.to(sw.sinks.memory()) for end in ends), orders_.dead_letters.drop())
+    ends = [first.results.late.drop(), customers.dead_letters.drop(), orders_.dead_letters.drop()]
+    pipeline = sw.Pipeline("p", again.to(sw.sinks.memory()), *ends)
     done = sw.testing.run(pipeline, {"customers": [change("c", 10, after=row("a"))], "orders": orders(15)})
     assert done[again].select("name", "name_again").rows() == [("a", "a")]
 

@@ -254,7 +254,7 @@ def continued(test: Harness, process: Any) -> tuple[Harness, Any]:  # noqa: ANN4
 class Wider(Totals):
     """The same with a new column, and another that is gone."""
 
-    state = {"total": pl.Int64, "note": pl.String}  # noqa: RUF012  as users write it
+    state = pl.Schema({"total": pl.Int64, "note": pl.String})
 
     def on_rows(self, rows: pl.DataFrame, state: pl.DataFrame, ctx: sw.FrameContext) -> Frames:
         new = state.select("key", "total", seen=pl.when(pl.col("note").is_null()).then(1).otherwise(2))

@@ -25,7 +25,7 @@ def added_up(rows: pl.DataFrame, state: pl.DataFrame) -> pl.DataFrame:
 class Totals(sw.FrameProcess):
     """Adds up; a negative number fails."""
 
-    state = "total long, seen long"
+    state: Any = "total long, seen long"
     ttl: Any = "10ms"
 
     def on_rows(self, rows: pl.DataFrame, state: pl.DataFrame, ctx: sw.FrameContext) -> Frames:
