@@ -97,6 +97,17 @@ def test_state_lives_for_its_ttl_after_it_was_last_returned() -> None:
         assert rows_of(test, results)[-1][1] == total
 
 
+def test_state_of_rows_behind_the_watermark_lives_from_the_watermark_on() -> None:
+    test, results = harness(Totals())
+    test.advance_watermark(50)
+    test.send("events", [event("a", 5)]).run_batch()
+    test.advance_watermark(60)
+    test.send("events", [event("a", 6)]).run_batch()
+    test.advance_watermark(71)
+    test.send("events", [event("a", 7)]).run_batch()
+    assert [total for _, total, _, _ in rows_of(test, results)] == [1, 2, 1]
+
+
 def test_nothing_is_left_when_the_watermark_is_past_the_ttl() -> None:
     test, _ = harness(Totals())
     test.send("events", [event("a", 5)]).run_batch()
