@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import polars as pl
 
@@ -28,11 +28,12 @@ from slackwater.state.whole_rows import PLACE
 if TYPE_CHECKING:
     from slackwater.process.frame_spec import FrameSpec
 
-_AT = pl.col("__at")
+_AT: Final = pl.col("__at")
+_How = Literal["inner", "left", "semi", "anti"]
 
 
 class _Made(NamedTuple):
-    """What the user's code made of some keys: results and new state, or what went wrong."""
+    """What the user's code made of some keys: results, and rows of state without their time."""
 
     results: pl.DataFrame | None
     state: pl.DataFrame
@@ -50,14 +51,14 @@ class FrameWorker(Worker):
         self, keys: pl.DataFrame, known: pl.DataFrame, events: pl.DataFrame | None, *, watermark_ms: int
     ) -> pl.DataFrame:
         """Run the user's code on the events of `keys`; returns the rows of the new state of all `keys`."""
-        mine = known.join(keys, on=self._keys, how="semi", nulls_equal=True).select(*self._keys, *self.spec.cell_types)
+        mine = self._joined(known, keys, "semi").select(*self._keys, *self.spec.cell_types)
         if events is None or events.is_empty():
             return self._kept(mine, watermark_ms)
         ts = pl.col("__ts")
         touched = events.group_by(self._keys, maintain_order=True).agg(
             ts.min().alias("__first"), ts.max().alias("__last")
         )
-        old = mine.join(touched, on=self._keys, how="left", nulls_equal=True)
+        old = self._joined(mine, touched, "left")
         old = old.filter(self._dead(watermark_ms, pl.col("__first")) <= _AT).select(mine.columns)
         self._context = FrameContext(
             watermark=None if watermark_ms <= MIN_MS else moment(watermark_ms),
@@ -66,15 +67,16 @@ class FrameWorker(Worker):
         failed: list[pl.DataFrame] = []
         state = pl.concat([made.state for made in self._made(touched, events, old, failed)] or [old.clear()])
         at = self._written(watermark_ms, pl.col("__last"))
-        new = state.join(touched.select(*self._keys, at.alias("__at")), on=self._keys, how="left", nulls_equal=True)
-        ours = touched if not failed else _without(touched, pl.concat(failed), self._keys)
-        return self._kept(pl.concat([_without(old, ours, self._keys), new.select(mine.columns)]), watermark_ms)
+        new = self._joined(state, touched.select(*self._keys, at.alias("__at")), "left")
+        done = self._joined(touched, pl.concat(failed), "anti") if failed else touched
+        untouched = self._joined(old, done, "anti")
+        return self._kept(pl.concat([untouched, new.select(mine.columns)]), watermark_ms)
 
     def _made(
         self, keys: pl.DataFrame, events: pl.DataFrame, state: pl.DataFrame, failed: list[pl.DataFrame]
     ) -> list[_Made]:
         """Return what the user's code makes of `keys`; those it fails on are buried, and added to `failed`."""
-        rows = events.join(keys, on=self._keys, how="semi", nulls_equal=True, maintain_order="left")
+        rows = self._joined(events, keys, "semi")
         try:
             made = self._call(keys, rows, state)
         except FAILURES as error:
@@ -96,11 +98,12 @@ class FrameWorker(Worker):
         spec = self.spec
         columns = [name for name in spec.row_schema if name != "event_time"]
         given = rows.select(*columns, to_timestamp(pl.col("__ts")).alias("event_time"))
-        theirs = keys.join(state, on=self._keys, how="inner", nulls_equal=True, maintain_order="left")
+        theirs = self._joined(keys, state, "inner")
         known = theirs.select(*self._keys, *(pl.col(cell).alias(name) for cell, name in spec.cells.items()))
         made = copy.copy(spec.process).on_rows(given, known, self._context)
         if not isinstance(made, tuple) or len(made) != 2:  # noqa: PLR2004  a pair
-            raise MisfitError(f"on_rows must return two frames, the results and the new state; got {made!r:.80}")
+            got = f"{len(made)} of them" if isinstance(made, tuple) else type(made).__name__
+            raise MisfitError(f"on_rows must return two frames, the results and the new state; got {got}")
         results, returned = made
         just_keys = keys.select(self._keys)
         if results is not None:
@@ -117,8 +120,7 @@ class FrameWorker(Worker):
         if isinstance(made, pl.DataFrame) and "event_time" not in made.columns:
             results = fitted(made, {name: dtype for name, dtype in types.items() if name != "event_time"}, "results")
             last = keys.select(*self._keys, to_timestamp(pl.col("__last")).alias("event_time"))
-            joined = results.join(last, on=self._keys, how="left", nulls_equal=True, maintain_order="left")
-            return joined.select(types.names())
+            return self._joined(results, last, "left").select(types.names())
         results = fitted(made, types, "results")
         if results["event_time"].null_count():
             raise MisfitError(f"column `event_time` of results takes {TIMESTAMP}; got null: leave it out, or fill it")
@@ -157,6 +159,6 @@ class FrameWorker(Worker):
         alive = rows.filter(over > watermark_ms)
         return spec.conform(alive.with_columns(over.alias("__end"), never.alias("__due")))
 
-
-def _without(rows: pl.DataFrame, keys: pl.DataFrame, on: list[str]) -> pl.DataFrame:
-    return rows.join(keys, on=on, how="anti", nulls_equal=True, maintain_order="left")
+    def _joined(self, left: pl.DataFrame, right: pl.DataFrame, how: _How) -> pl.DataFrame:
+        """Return frames joined by the key, in the order of the left one, which a batch that is run again repeats."""
+        return left.join(right, on=self._keys, how=how, nulls_equal=True, maintain_order="left")
