@@ -16,7 +16,7 @@ from pathlib import Path
 
 import slackwater as sw
 
-PROFILES = Path("data/profiles.json")
+PROFILES = Path("data/profiles.json").absolute()  # the workers may run in another folder
 KAFKA = os.environ.get("FRAUD_KAFKA")
 SPANS = {"last_minute": timedelta(minutes=1), "last_5_minutes": timedelta(minutes=5), "last_hour": timedelta(hours=1)}
 

@@ -8,16 +8,27 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import polars as pl
 
 from tests.matrix.targets import Target
 
-OUTPUTS: Final = ("per_minute", "per_minute.late", "visits", "visits.late", "dead_letters")
+Pipeline = Literal["pipeline", "large_pipeline", "steps_pipeline"]
+_JOINS: Final = ("pairs", "priced", "shared")
+_KEPT: Final = ("first", "earliest", "latest")
+_OTHERS: Final = ("spending", "tested", "per_digit", "paired")
+OUTPUTS: Final[dict[Pipeline, tuple[str, ...]]] = {
+    "pipeline": ("per_minute", "per_minute.late", "visits", "visits.late", "dead_letters"),
+    "large_pipeline": ("counted", "per_amount"),
+    "steps_pipeline": (
+        *(name + part for name in (*_JOINS, *_KEPT, *_OTHERS) for part in ("", ".late")),
+        *(f"{name}.duplicates" for name in _KEPT),
+        *("arriving", "dozens", "spending.alerts", "arriving.alerts", "dead_letters"),
+    ),
+}
 RESULTS: Final = ("per_minute", "visits", "counted", "per_amount")
-"""Of both pipelines."""
-LARGE_OUTPUTS: Final = ("counted", "per_amount")
+"""Outputs that go to the sink that is tried."""
 _WITH_IDS: Final = ("per_minute", "visits")
 _ID: Final = re.compile(rb'"id": (\d+)')
 _OF_THE_MOMENT: Final = ("processed_at", "message")
@@ -50,7 +61,7 @@ class Verdict:
 
 
 def compare(
-    job: Path, reference: Path, events: int, target: Target | None = None, outputs: Sequence[str] = OUTPUTS
+    job: Path, reference: Path, events: int, target: Target | None = None, outputs: Sequence[str] = OUTPUTS["pipeline"]
 ) -> Verdict:
     """Compare the output of the job in folder `job` with that of the undisturbed one in `reference`.
 

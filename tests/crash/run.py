@@ -1,12 +1,13 @@
 """The kill test: jobs are struck at named points and random moments, started again, and must lose nothing.
 
-    python -m tests.crash.run --kills 50 [--seed 1] [--sink files|kafka|postgres|redis|http|delta] [--large]
+    python -m tests.crash.run --kills 50 [--seed 1] [--sink files|kafka|postgres|redis|http|delta] [--large | --steps]
 
 One undisturbed run is the reference. Each job is then started, struck and, where it died of it, started again with the
 same checkpoint until it ends; its output must equal the reference's. The first jobs go through the matrix: every step
 of the protocol, times the driver, the worker, the sink's connection and its server; then chance decides. Ends with a
 table of what was struck where, and `crash: 50 kills, 0 lost, 0 doubled`; the exit code is 0 only if both are 0.
-With `--large` the job has two stages and outputs of more than 100,000 rows a key group, written by the executors.
+With `--large` the job has two stages and outputs of more than 100,000 rows a key group, written by the executors. With
+`--steps` it has every keyed step that is no plain window: joins, deduplications, processes, patterns, count windows.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from typing import Final
 import psutil
 
 from slackwater.ground.crash_points import POINTS
-from tests.crash.comparison import LARGE_OUTPUTS, OUTPUTS, Verdict, compare
+from tests.crash.comparison import OUTPUTS, Pipeline, Verdict, compare
 from tests.crash.log import ROUNDS, write_large_log, write_log
 from tests.crash.processes import Started, Victim
 from tests.matrix.targets import TARGETS, Target
@@ -83,8 +84,8 @@ class Ground:
     folder: Path
     target: Target | None = None
     """Where results go; None for files in the job's folder."""
-    large: bool = False
-    """Whether the pipeline is that of two stages and large outputs."""
+    pipeline: Pipeline = "pipeline"
+    """Windows; `steps_pipeline`, every other keyed step; `large_pipeline`, two stages and large outputs."""
     events: int = 0
     jobs: int = 0
     verdicts: list[Verdict] = field(default_factory=list)
@@ -106,7 +107,7 @@ class Ground:
 
     def prepare(self) -> None:
         """Write the log and run a job over it undisturbed."""
-        self.events = write_large_log(self.log) if self.large else write_log(self.log)
+        self.events = write_large_log(self.log) if self.pipeline == "large_pipeline" else write_log(self.log)
         assert not list(self._run(self.reference, Course(kills=())))
 
     def suffer(self, course: Course) -> Iterator[Kill]:
@@ -118,8 +119,7 @@ class Ground:
 
     def judged(self, job: Path) -> Verdict:
         """Compare a job's output with that of the undisturbed run."""
-        outputs = LARGE_OUTPUTS if self.large else OUTPUTS
-        return compare(job, self.reference, self.events, self.target, outputs)
+        return compare(job, self.reference, self.events, self.target, OUTPUTS[self.pipeline])
 
     def _run(self, job: Path, course: Course) -> Iterator[Kill]:
         """Start a job again and again until it ends well."""
@@ -130,7 +130,7 @@ class Ground:
             started = Started.start(
                 job,
                 self.log,
-                pipeline="large_pipeline.py" if self.large else "pipeline.py",
+                pipeline=f"{self.pipeline}.py",
                 master=course.master,
                 points=points,
                 sink=self.sink,
@@ -216,12 +216,16 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="what the dice begin with (1)")
     parser.add_argument("--sink", choices=list(TARGETS), default="files", help="where results go (files)")
     parser.add_argument("--large", action="store_true", help="two stages, and more than 100,000 rows a key group")
+    parser.add_argument("--steps", action="store_true", help="every keyed step that is no plain window, into files")
     options = parser.parse_args()
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="slackwater-crash-") as folder:
         target = None if options.sink == "files" else TARGETS[options.sink](Path(folder))
         try:
-            ground = Ground(folder=Path(folder), target=target, large=options.large)
+            pipeline: Pipeline = (
+                "large_pipeline" if options.large else "steps_pipeline" if options.steps else "pipeline"
+            )
+            ground = Ground(folder=Path(folder), target=target, pipeline=pipeline)
             struck = _kill(ground, options, began)
         finally:
             if target is not None:
@@ -239,7 +243,7 @@ def _kill(ground: Ground, options: argparse.Namespace, began: float) -> list[Kil
     print(f"undisturbed run: {ground.events} events, {time.monotonic() - began:.0f} s", flush=True)
     ground.verdicts.append(whole)
     struck: list[Kill] = []
-    every = large_courses(ground.target) if ground.large else courses(ground.target, random.Random(options.seed))
+    every = large_courses(ground.target) if options.large else courses(ground.target, random.Random(options.seed))
     for course in every:
         left = options.kills - len(struck)
         if left <= 0:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Needs
-from tests.crash.comparison import compare
+from tests.crash.comparison import OUTPUTS, compare, read
 from tests.crash.run import TRIES_AGAIN, Course, Ground, Kill, large_courses
 from tests.matrix.targets import TARGETS
 
@@ -50,6 +50,29 @@ def test_job_that_is_killed_loses_nothing_and_doubles_nothing(ground: Ground, ki
     assert (verdict.lost, verdict.doubled, verdict.examples) == (0, 0, ())
 
 
+STEPS = [Kill(batch=4, point="keyed", victim="worker"), Kill(batch=6, point="written"), EVERYTHING]
+
+
+@pytest.mark.parametrize(
+    "kills",
+    [
+        pytest.param(STEPS[:2], id="once"),
+        pytest.param(STEPS, id="twice", marks=pytest.mark.long),
+    ],
+)
+def test_killed_joins_processes_patterns_and_deduplications_lose_and_double_nothing(
+    kills: list[Kill], tmp_path: Path, needs: Needs
+) -> None:
+    needs(shutil.which("java") or "JAVA_HOME" in os.environ, "Spark needs Java 17 or newer")
+    ground = Ground(folder=tmp_path, pipeline="steps_pipeline")
+    ground.prepare()
+    empty = [name for name in OUTPUTS["steps_pipeline"] if read(ground.reference / "out" / name).is_empty()]
+    assert empty == [], "every step has something to lose"
+    assert list(ground.suffer(Course(kills=kills, master=TRIES_AGAIN))) == kills, "every kill took place"
+    [verdict] = ground.verdicts
+    assert (verdict.lost, verdict.doubled, verdict.examples) == (0, 0, ())
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("kind", ["files", "kafka", "postgres"])
 def test_large_outputs_of_two_stages_leave_by_the_same_slots_after_a_kill(
@@ -58,7 +81,7 @@ def test_large_outputs_of_two_stages_leave_by_the_same_slots_after_a_kill(
     needs(shutil.which("java") or "JAVA_HOME" in os.environ, "Spark needs Java 17 or newer")
     target = None if kind == "files" else TARGETS[kind](tmp_path)
     try:
-        large = Ground(folder=tmp_path, target=target, large=True)
+        large = Ground(folder=tmp_path, target=target, pipeline="large_pipeline")
         large.prepare()
         course = next(large_courses(target))
         assert list(large.suffer(course)) == list(course.kills), "every kill took place"

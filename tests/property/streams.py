@@ -59,6 +59,7 @@ class Setup:
     trigger: Trigger = field(default_factory=sw.after_watermark)
     accumulation: Accumulation = "accumulating"
     on_close: Literal["flush", "discard"] = "flush"
+    spread: int = 1
 
     @property
     def may_finish(self) -> bool:
@@ -76,7 +77,7 @@ class Setup:
     def results(self, events: Stream, name: str | None = None) -> Results:
         """Return the step's results; the ids of each window's rows are the witness."""
         return (
-            events.key_by("key")
+            events.key_by("key", spread=self.spread)
             .window(
                 self.window,
                 allowed_lateness=f"{self.lateness_ms}ms",

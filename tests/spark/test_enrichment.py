@@ -40,7 +40,7 @@ def counting(folder: Path) -> Callable[[str], Awaitable[dict[str, Any]]]:
         os.write(out, b"x")
         number = os.fstat(out).st_size
         os.close(out)
-        return {"name": f"{key} at {number}"}
+        return dict.fromkeys(("name", "label"), f"{key} at {number}")
 
     return fetch
 
@@ -124,8 +124,12 @@ def test_a_batch_waits_for_a_store_that_is_down_and_loses_nothing(
         return render(code, **facts)
 
     monkeypatch.setattr(outside, "render", said)
-    with pytest.warns(OutsideWarning, match="LOOKUP_WAITING.*the store is down"):
+    with pytest.warns(OutsideWarning) as notices:
         run(spark, enriched.pipeline, tmp_path / "checkpoint")
+    waiting, back = (str(notice.message) for notice in notices)
+    assert "LOOKUP_WAITING" in waiting
+    assert "the store is down" in waiting
+    assert "STORE_BACK" in back
     rows = enriched.sink.rows()
     assert sorted(rows["id"].to_list()) == [0, 1, 2, 3, 4]
     assert rows["name"].null_count() == 0

@@ -59,6 +59,28 @@ DEDUPLICATION = [
 ]  # fmt: skip
 
 
+def spread(define: Any, **options: Any) -> Any:  # noqa: ANN401
+    """Build a pipeline of a step on purchases whose users are spread over key groups."""
+    return built(define(purchases().key_by("user_id", **{"spread": 4} | options)))
+
+
+def counts(keyed: Any, window: Any, **options: Any) -> Any:  # noqa: ANN401
+    """Return how many rows a window has."""
+    return keyed.window(window, **options).aggregate(n=sw.count())
+
+
+EARLY = sw.after_watermark(early=sw.every_event_time("1s"))
+
+SPREAD = [
+    Bad("no group", "KEY_SPREAD", "got 0 on stream `purchases`", lambda: spread(counts, spread=0)),
+    Bad("half a group", "KEY_SPREAD", "got 1.5", lambda: spread(counts, spread=1.5)),
+    Bad("true groups", "KEY_SPREAD", "got True", lambda: spread(counts, spread=True)),
+    Bad("sessions of parts of a key", "KEY_SPREAD_STEP", "step `purchases.window`, whose windows depend on the rows: session gap 1m; remove", lambda: spread(lambda keyed: counts(keyed, sw.session("1m")))),
+    Bad("the first row among parts", "KEY_SPREAD_STEP", "whose trigger depends on the first row", lambda: spread(lambda keyed: counts(keyed, sw.tumbling("1m"), trigger=EARLY))),
+    Bad("rows that must come one by one", "KEY_SPREAD_STEP", "which needs the rows of a key one by one", lambda: spread(lambda keyed: keyed.match(sw.times(large="amount > 1", n=2, within="1m")))),
+]  # fmt: skip
+
+
 class Silent(Process):
     """A process without a method."""
 
@@ -176,7 +198,7 @@ FRAMES = [
     Bad("rows with a time of their own", "PROCESS_ROWS_COLUMN", "step `purchases.process`; rename it", lambda: timed(purchases().with_columns(event_time="amount"), Sums())),
 ]  # fmt: skip
 
-BAD = [*DEDUPLICATION, *PROCESS, *FRAMES]
+BAD = [*DEDUPLICATION, *SPREAD, *PROCESS, *FRAMES]
 
 
 @pytest.mark.parametrize("bad", BAD, ids=lambda bad: bad.sentence)

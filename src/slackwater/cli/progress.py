@@ -122,7 +122,7 @@ def line(report: BatchReport, totals: Counts[str]) -> str:
         f"batch {report.batch}  {counted(report.rows, 'row')}  {rate:,.0f} rows/s  "
         f"watermark {render_time(watermark)}{lag}  "
         f"this run {counted(totals['panes'], 'pane')}, {totals['late']:,} late, "
-        f"{counted(totals['dead'], 'dead letter')}{waiting}{_lookups(report)}{_held(report)}"
+        f"{counted(totals['dead'], 'dead letter')}{waiting}{_lookups(report)}{_held(report)}{_ahead(report)}"
     )
 
 
@@ -165,6 +165,11 @@ def _held(report: BatchReport) -> str:
             since = render_time(holder.since_ms)
             return f"  held back by {holder.partition}: {_roughly(holder.behind_ms)} behind the others, since {since}"
     return ""
+
+
+def _ahead(report: BatchReport) -> str:
+    found = (f"  {name} waits, {_roughly(each.by_ms)} ahead of {each.of}" for name, each in report.ahead.items())
+    return "".join(found)
 
 
 def _late(totals: Counts[str]) -> str:

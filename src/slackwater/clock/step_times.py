@@ -21,7 +21,7 @@ def step_time(step: StepPlan, clock: Clock) -> StepTime:
         previous_ms=before,
         watermark_ms=_watermark_ms(step, clock),
         now_ms=clock.now,
-        fire_first=step.stage == 0,
+        fire_first=step.is_first,
         forgotten_ms=reached.forgotten_ms,
         keeps_too_much=step.name in clock.steps and reached.forgotten_ms < before - lateness,
     )

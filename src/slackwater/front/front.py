@@ -7,6 +7,7 @@ must not depend on which task read which file.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -34,7 +35,7 @@ from slackwater.state.key_groups import group_of, labels
 from slackwater.state.packets import Packet, output, stats
 from slackwater.state.packing import pack
 from slackwater.state.skew import Skew
-from slackwater.state.step import PortFront
+from slackwater.state.step import PortFront, StepRows
 
 
 @contextmanager
@@ -139,18 +140,33 @@ class Arrivals:
             self.packets += output(part, name, f"{self.order}/{len(self.packets):06d}", labels_)
 
     def _by_group(self, rows: pl.DataFrame, feed: Feed, channel: str) -> None:
-        spec = self.plan.by_name[feed.step].spec
-        keys = list(spec.ports[feed.port].keys)
-        if rows.height and not spec.combines:
+        step = self.plan.by_name[feed.step]
+        keys = list(step.spec.ports[feed.port].keys)
+        if rows.height and not step.spec.combines:
             self.skew.setdefault(feed.step, Skew()).observe(rows, keys)
-        for (label,), part in self._grouped(rows, keys):
+        # What belongs together in the log stays together, and a batch that is run again goes the same way.
+        shift = zlib.crc32(self.order.encode()) % step.spread
+        for (label,), part in self._grouped(rows, keys, shift=shift):
             self._pack(part, label, feed.step, channel)
 
-    def _grouped(self, rows: pl.DataFrame, by: list[str]) -> list[tuple[tuple[int, ...], pl.DataFrame]]:
-        """Return the parts of `rows` with the labels of their key groups, by the hash of some columns."""
+    def relay(self, step: StepPlan, rows: StepRows) -> None:
+        """Send on what is to be condensed before `step` gets it, to the key groups it belongs to."""
+        [(port, keys)] = [(name, list(port.keys)) for name, port in step.spec.ports.items()]
+        front = step.spec.front(port, None)
+        for channel in sorted(rows.channels):
+            frame = rows.frame(channel)
+            assert frame is not None, "a channel has packets"
+            for (label,), part in self._grouped(front.condense(channel, frame), keys):
+                self._pack(part, label, step.name, channel)
+
+    def _grouped(
+        self, rows: pl.DataFrame, by: list[str], *, shift: int = 0
+    ) -> list[tuple[tuple[int, ...], pl.DataFrame]]:
+        """Return the parts of `rows` with the labels of their key groups, or of others beside them, by a hash."""
         if rows.is_empty():
             return []
         known = labels(self.plan.key_groups)
+        known = known[shift % len(known) :] + known[: shift % len(known)]
         grouped = rows.with_columns(group_of(rows, by, self.plan.key_groups))
         parts = grouped.partition_by("__group", include_key=False, as_dict=True, maintain_order=True)
         return [((known[group],), part) for (group,), part in parts.items()]

@@ -35,13 +35,14 @@ class Stage:
         self.enrichment = enrichment
         self.number = number
         self.steps = [step for step in plan.steps if step.stage == number]
+        self.relayed = [step for step in plan.steps if step.spread > 1 and step.stage == number + 1]
         self.operators = {step.name: step.spec.operator() for step in self.steps}
         self.functions = {root.step: RowFunctions(root) for step in self.steps for root in step.roots}
         self.is_last = number == plan.stages - 1
 
     def run(self, key_group: int, packets: Iterable[Packet], store: Store, clock: Clock) -> Iterator[Packet]:
         """Run one batch of one key group; `packets` come in any order, as shuffles deliver them."""
-        rows = {step.name: StepRows() for step in self.steps}
+        rows = {step.name: StepRows() for step in (*self.steps, *self.relayed)}
         for packet in packets:
             if packet.kind == TICK:
                 continue
@@ -56,6 +57,9 @@ class Stage:
             state = StepState.from_index(step.name, store, index.get(step.name))
             states[step.name] = state
             self._step(step, key_group, rows[step.name], state, arrivals)
+        arrivals.order = f"\x00{key_group:06d}"
+        for step in self.relayed:
+            arrivals.relay(step, rows[step.name])
         if any(state.is_changed for state in states.values()):
             held = {name: state.to_index() for name, state in states.items() if state.pieces}
             # A group that holds nothing leaves nothing behind, not even an index.

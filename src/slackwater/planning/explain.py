@@ -48,7 +48,8 @@ class _Text:
         if step.name in self.explained:
             return [f"{indent}└ step {step.name}{port}: see above"]
         self.explained.add(step.name)
-        lines = [f"{indent}└ step {step.name}{port}   [stage {step.stage}]"]
+        spread = f", each key spread over {step.spread} key groups of stage {step.stage - 1}" if step.spread > 1 else ""
+        lines = [f"{indent}└ step {step.name}{port}   [stage {step.stage}{spread}]"]
         lines += [f"{inner}{label:<9} {text}" for label, text in step.spec.describe()]
         if delayed := [(name, delay) for name, delay in step.behind_ms.items() if delay]:
             behind = ", ".join(f"{name} by {render_ms(delay)}" for name, delay in delayed)
@@ -87,6 +88,8 @@ def _watermark(source: SourcePlan) -> list[str]:
     lines = [said, f"    a partition is idle after: {idle}"]
     if time.max_ahead_ms is not None:
         lines.append(f"    more than {render_ms(time.max_ahead_ms)} ahead of the clock: dead letter")
+    if time.max_drift_ms is not None:
+        lines.append(f"    more than {render_ms(time.max_drift_ms)} ahead of a stream it meets: waits, unread")
     return lines
 
 

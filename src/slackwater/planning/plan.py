@@ -73,6 +73,13 @@ class StepPlan:
     late: str | None
     """The output of late rows; None for a step that takes rows however late they are."""
     dead_letters: str
+    spread: int = 1
+    """How many key groups of the stage before condense the rows of one key; 1 if there is no such stage."""
+
+    @property
+    def is_first(self) -> bool:
+        """Whether all rows come from sources: they belong to the batch's own watermark, results to the one before."""
+        return self.stage == (self.spread > 1)
 
     @property
     def name(self) -> str:

@@ -89,6 +89,10 @@ class _Planner:
             if not origin.paths:
                 what = "step" if origin.name in self.steps else "stream"
                 raise refuse("RESULTS_UNHANDLED", what=f"{what} `{origin.name}`")
+        for source in sources:
+            meets_none = all(set(step.behind_ms) <= {source.name} for step in steps if source.name in step.behind_ms)
+            if source.time is not None and source.time.max_drift_ms is not None and meets_none:
+                raise refuse("DRIFT_ALONE", stream=source.name)
         check_ends(plan, self.outputs.values())
         return plan
 
@@ -173,6 +177,8 @@ class _Planner:
         dead = Output(of=Stream(name=name, origin=source), kind="dead_letters").name
         self._output(dead, DEAD_LETTER_SCHEMA, "dead_letters")
         [time] = times.values() or [None]
+        if time is not None and time.max_drift_ms is not None and source.read_limit is None:
+            raise refuse("DRIFT_SOURCE", stream=name, source=source)
         return SourcePlan(name=name, source=source, time=time, rows=rows, dead_letters=dead)
 
     def _tree(
@@ -233,13 +239,26 @@ class _Planner:
             stage = max(stage, before + 1)
             for source, delay_ms in delays_ms.items():
                 behind_ms[source] = max(behind_ms.get(source, 0), delay_ms)
+        spread = max(keyed.spread for keyed in step.inputs.values())
+        if spread > 1:
+            spec.check_spread()
+            stage += 1  # the one before condenses
         late = None if spec.late_types is None else Output(of=step, kind="late").name
         if late is not None and spec.late_types is not None:
             self._output(late, spec.late_types, "late")
         elif Output(of=step, kind="late").name in self.sinks:
             raise refuse("LATE_NEVER", step=name)
         root = RowNode(op=None, step=name, schema=spec.result_types)
-        plan = StepPlan(spec=spec, stage=stage, behind_ms=behind_ms, results=root, sides={}, late=late, dead_letters="")
+        plan = StepPlan(
+            spec=spec,
+            stage=stage,
+            spread=spread,
+            behind_ms=behind_ms,
+            results=root,
+            sides={},
+            late=late,
+            dead_letters="",
+        )
         # Chained steps look their upstream up, so it must stand here before its results are walked.
         self.plans[name] = plan
         results = self._tree(root, self.origins[name].paths, is_bytes=False, has_time=True)

@@ -36,6 +36,7 @@ class TakeTime:
     idle_after_ms: int | None = None
     goes_on_when_idle: bool = False
     max_ahead_ms: int | None = None
+    max_drift_ms: int | None = None
 
     @property
     def label(self) -> str:

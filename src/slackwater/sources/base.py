@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import polars as pl
 import pyarrow as pa
@@ -48,6 +48,8 @@ class Source(ABC):
 
     has_places: ClassVar[bool] = True
     """Whether a row has a place, partition and offset, that is the same when its batch is run again."""
+    read_limit: ClassVar[Literal["files", "rows"] | None] = None
+    """What Spark can limit the next batch of it by; None for a source that cannot wait for others."""
 
     @property
     @abstractmethod

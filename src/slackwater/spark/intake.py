@@ -30,6 +30,8 @@ class Intake:
     checkpoint: Checkpoint
     logs: dict[str, LogIntake] = field(default_factory=dict)
     watches: dict[str, KafkaWatch] = field(default_factory=dict)
+    _ends: Processed = field(default_factory=dict)
+    """Where the Kafka streams ended when a bounded run started; its query, which starts later, reads no less."""
 
     @classmethod
     def open(cls, plan: Plan, checkpoint: Checkpoint, *, slots: int) -> Intake:
@@ -66,6 +68,8 @@ class Intake:
 
         Where all sources are logs, one more batch follows: for the final watermark, which else needs another query.
         """
+        if all_of_it:
+            self._ends = {stream: watch.ends() for stream, watch in self.watches.items()}
         for log in self.logs.values():
             log.publish(all_of_it=all_of_it)
         if all_of_it and len(self.logs) == len(self.plan.sources):
@@ -81,6 +85,14 @@ class Intake:
         """Whether everything is read that a bounded run will read, and one more batch of its query follows."""
         waiting = [log for log in self.logs.values() if log.waiting]
         return bool(waiting) and all(log.is_at_end for log in waiting)
+
+    def brings(self, stream: str, processed: Processed) -> bool:
+        """Return whether the next batch of a bounded run certainly has records of a stream, if it may read them."""
+        if stream in self.logs:
+            log = self.logs[stream]
+            return log.waiting > 0 and not log.is_at_end
+        read = processed.get(stream, {})
+        return any(read.get(place, 0) < end for place, end in self._ends.get(stream, {}).items())
 
     def take(self, batch: int) -> None:
         """Note what a batch that Spark has begun reads of the logs."""

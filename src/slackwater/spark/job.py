@@ -23,6 +23,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from slackwater.checkpoint.checkpoint import Checkpoint, marked_outputs
 from slackwater.checkpoint.lock import Lease, held
+from slackwater.clock.alignment import Ahead, ahead
 from slackwater.clock.batch_stats import BatchStats
 from slackwater.clock.clock import Clock
 from slackwater.clock.lateness import LatenessSketch
@@ -37,9 +38,10 @@ from slackwater.spark.backlog import report_left, report_strays
 from slackwater.spark.dead_letter_share import DeadLetterShare
 from slackwater.spark.failures import cause_of, is_worker_missing, reason_of, unwrapped
 from slackwater.spark.folders import check_folders
-from slackwater.spark.intake import Intake
+from slackwater.spark.intake import Intake, Processed
 from slackwater.spark.log_feed import LogFeed
 from slackwater.spark.outside import Outside
+from slackwater.spark.read_limits import ReadLimits
 from slackwater.spark.report import BatchReport
 from slackwater.spark.session import UNPACKING_CONF, hush, unhush
 from slackwater.spark.streaming_query import check_alone, start_query
@@ -96,6 +98,8 @@ class Job:
     """The batch that was run under the final watermark."""
     _deliveries: Deliveries = field(init=False)
     _outside: Outside = field(init=False)
+    _limits: ReadLimits | None = None
+    """Those of the query at hand, as soon as it was started."""
     _lease: Lease | None = None
 
     def run(self, *, finish: bool = False) -> None:
@@ -186,7 +190,7 @@ class Job:
     def _query(self, *, available_now: bool) -> None:
         """Run the query until it ends; one that could not start its workers is started again."""
         for attempt in range(_STARTS):
-            before = len(self.reports)
+            before, self._limits = len(self.reports), None
             try:
                 check_alone(self.spark, self.plan.name, self.query)
                 self.query = start_query(
@@ -197,6 +201,7 @@ class Job:
                     trigger_ms=None if available_now else self.trigger_ms,
                     on_batch=self._on_batch,
                 )
+                self._limits = ReadLimits(self.plan, self.query, self.spark.sparkContext._jvm)  # noqa: SLF001  no public way
                 self._phase_over("start of the query")
                 logs = () if available_now else self._intake.logs.values()
                 with LogFeed(logs, is_between=self._between.is_set, on_error=self._fail):
@@ -286,6 +291,7 @@ class Job:
             crash_point("clock", number)
             if not clock.is_over:
                 self._intake.commit(processed)
+            waiting = self._align(following, processed)
         finally:
             batch.release()
         self._clock = following
@@ -299,6 +305,7 @@ class Job:
             next_clock=following,
             rows_out=batch.rows,
             lag=found.lag,
+            ahead=waiting,
             idle_after_ms={each.name: each.time.idle_after_ms for each in self.plan.sources if each.time is not None},
             timings_s={"evaluate": evaluated - began, "sinks": delivered - evaluated, "clock": ended - delivered},
         )
@@ -314,6 +321,17 @@ class Job:
             self._stopping.set()  # what arrived meanwhile could make more batches, with nothing in them for this run
         elif not self.bounded:
             self._intake.publish()
+
+    def _align(self, following: Clock, processed: Processed) -> dict[str, Ahead]:
+        """Let the next batch read nothing of streams that are too far ahead, and return them."""
+        times = [source.time for source in self.plan.sources if source.time is not None]
+        if self._limits is None or all(time.max_drift_ms is None for time in times):
+            return {}
+        # A live stream may always bring more; one that does not is idle after a while, and waited for no longer.
+        may_bring = lambda stream: not self.bounded or self._intake.brings(stream, processed)  # noqa: E731  two words
+        waiting = ahead(self.plan, following, brings=may_bring)
+        self._limits.hold(waiting)
+        return waiting
 
     def _alert(self, stats: BatchStats, following: Clock) -> None:
         """Say what the statistics of a batch call for."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from slackwater.clock.alignment import Ahead
 from slackwater.clock.batch_stats import BatchStats
 from slackwater.clock.clock import Clock
 from slackwater.clock.watermark import held_back_ms
@@ -42,6 +43,8 @@ class BatchReport:
     """Per Kafka stream and partition: how many records wait, and how fast that grows."""
     idle_after_ms: dict[str, int | None] = field(default_factory=dict)
     """Per stream, after how long without records a partition no longer holds the watermark."""
+    ahead: dict[str, Ahead] = field(default_factory=dict)
+    """The streams that the next batch does not read, because they are too far ahead of others."""
     timings_s: dict[str, float] = field(default_factory=dict)
     """What `seconds` is made of: "evaluate", "sinks", "clock"."""
 

@@ -18,6 +18,7 @@ from typing import ClassVar, Final, Literal, NamedTuple
 
 import polars as pl
 
+from slackwater.errors import refuse
 from slackwater.formats.undecoded import Undecoded
 from slackwater.state.packets import Packet
 from slackwater.state.packing import unpack
@@ -67,6 +68,10 @@ class PortFront(ABC):
 
         Every row has `__end`, the event time by which the step must look at it.
         """
+
+    def condense(self, channel: str, rows: pl.DataFrame) -> pl.DataFrame:  # noqa: ARG002  as subclasses need it
+        """Return what several files gave to a channel, in their order, as fewer rows where that is possible."""
+        return rows
 
 
 @dataclass(kw_only=True)
@@ -162,6 +167,10 @@ class KeyedStep(ABC):
     @abstractmethod
     def ports(self) -> Mapping[str, Port]:
         """The step's inputs by name."""
+
+    def check_spread(self) -> None:
+        """Refuse keys whose rows are condensed in several key groups before they come together, if they cannot be."""
+        raise refuse("KEY_SPREAD_STEP", step=self.name, what="which needs the rows of a key one by one")
 
     @property
     @abstractmethod

@@ -41,6 +41,8 @@ class KeyedStream:
     keys: tuple[str, ...]
     operation: str = ""
     """Of `versions`, the column that says which change a row was."""
+    spread: int = 1
+    """How many key groups the rows of one key may meet in, before they are brought together."""
 
     def window(
         self,

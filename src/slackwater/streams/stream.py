@@ -102,6 +102,7 @@ class Stream(Enriching):
         idle_after: Duration | None = None,
         when_all_idle: Literal["wait", "advance"] = "wait",
         max_ahead: Duration | None = None,
+        max_drift: Duration | None = None,
     ) -> Stream:
         """Take the event time from a timestamp column, an integer column (epoch milliseconds) or an expression.
 
@@ -109,6 +110,8 @@ class Stream(Enriching):
         `idle_after` is idle and no longer holds back the watermark. While all partitions are idle, the watermark
         waits or, with `when_all_idle="advance"`, advances at the pace of the clock, so that windows close. A row more
         than `max_ahead` ahead of processing time is a dead letter, so one fast clock cannot make correct rows late.
+        While the watermark is more than `max_drift` ahead of that of a stream which this one meets in a step, such as a
+        join, nothing is read: rows wait in the log, not in the state.
         """
         if when_all_idle not in ("wait", "advance"):
             raise refuse("WHEN_ALL_IDLE", got=repr(when_all_idle))
@@ -123,6 +126,7 @@ class Stream(Enriching):
                 idle_after_ms=None if idle_after is None else duration_ms(idle_after, what="`idle_after`"),
                 goes_on_when_idle=when_all_idle == "advance",
                 max_ahead_ms=None if max_ahead is None else duration_ms(max_ahead, what="`max_ahead`", least_ms=0),
+                max_drift_ms=None if max_drift is None else duration_ms(max_drift, what="`max_drift`", least_ms=0),
             )
         )
 
@@ -185,13 +189,19 @@ class Stream(Enriching):
         name = checked_name(f"{self.name}.union" if name is None else name, "stream")
         return Stream(name=name, origin=Union(streams=(self, *others)))
 
-    def key_by(self, *keys: str) -> KeyedStream:
-        """Key the stream by one or more columns; only keyed streams keep state."""
+    def key_by(self, *keys: str, spread: int = 1) -> KeyedStream:
+        """Key the stream by one or more columns; only keyed streams keep state.
+
+        With `spread`, what the tasks of a batch have combined of a key meets in up to so many key groups first, and is
+        merged there before the key's own group gets it: for aggregates of few, very large keys in large batches.
+        """
         if not keys or not all(isinstance(key, str) for key in keys) or len(set(keys)) != len(keys):
             raise refuse("KEY_COLUMNS", stream=self.name, got=list(keys))
+        if isinstance(spread, bool) or not isinstance(spread, int) or spread < 1:
+            raise refuse("KEY_SPREAD", stream=self.name, got=repr(spread))
         from slackwater.streams.keyed import KeyedStream  # noqa: PLC0415  which gives streams in turn
 
-        return KeyedStream(stream=self, keys=keys)
+        return KeyedStream(stream=self, keys=keys, spread=spread)
 
     def versions(self) -> KeyedStream:
         """Take a stream of Debezium's changes as versions of its table's rows, for `join_as_of`.

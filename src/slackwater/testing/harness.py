@@ -31,6 +31,8 @@ Row = Mapping[str, Any] | str | bytes
 class RowsSource(Source):
     """A typed source that only tests can feed."""
 
+    read_limit = "rows"
+
     typed: pl.Schema
 
     @property

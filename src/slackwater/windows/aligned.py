@@ -33,6 +33,7 @@ class AlignedWindow(Window):
     are a cell, and are combined before they are copied into the windows that overlap there.
     """
 
+    is_aligned: ClassVar[bool] = True
     is_trusted: ClassVar[bool] = False
     """Whether `bounds` is known to be right for every row; of your own kinds each row's window is checked."""
 

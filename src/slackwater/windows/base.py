@@ -30,6 +30,8 @@ class Window(ABC):
     """Whether the watermark ever completes a window of this kind."""
     may_move: ClassVar[bool] = False
     """Whether rows that come later change the bounds of a window."""
+    is_aligned: ClassVar[bool] = False
+    """Whether windows are the same for every key, so that rows combined apart from each other merge by their bounds."""
     cells_meet: ClassVar[bool] = False
     """Whether rows that were combined apart from each other may meet in one window."""
 

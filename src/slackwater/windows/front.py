@@ -61,6 +61,13 @@ class WindowFront(PortFront):
             return {OPEN: rows}
         return {BEHIND: rows.filter(behind), OPEN: rows.filter(~behind)}
 
+    def condense(self, channel: str, rows: pl.DataFrame) -> pl.DataFrame:
+        """Merge the combined rows of several files; what is only counted stays as it is."""
+        if channel == CELLS:
+            return rows
+        merged = merge_states(rows, self.spec.by, self.spec.aggregates, self._carry)
+        return self.spec.conform(merged) if self.spec.schedule.is_lazy else merged
+
     def _combined(
         self, rows: pl.DataFrame, by: list[str], guard: Guard, bounds: tuple[pl.Expr, ...] = ()
     ) -> pl.DataFrame:

@@ -149,6 +149,13 @@ class WindowSpec(KeyedStep):
         """The rows that are windowed."""
         return {ROWS: Port(schema=self.row_schema, keys=self.keys)}
 
+    def check_spread(self) -> None:
+        """Refuse windows that are known only when all rows of a key are, and triggers that ask for the first row."""
+        if not self.window.is_aligned:
+            raise refuse("KEY_SPREAD_STEP", step=self.name, what=f"whose windows depend on the rows: {self.window}")
+        if self.schedule.early_event_time_ms is not None:
+            raise refuse("KEY_SPREAD_STEP", step=self.name, what="whose trigger depends on the first row of a window")
+
     @property
     def emits(self) -> Change:
         """Retractions if asked for; else updates, unless a pane stands for itself."""

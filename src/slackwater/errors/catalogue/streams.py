@@ -38,6 +38,13 @@ MESSAGES: Final[dict[str, str]] = {
         '.decode(sw.formats.json("id string, ts timestamp"))'
     ),
     "DECODE_TYPED": "only a source of bytes can be decoded, and only once; got `{step}` on typed rows; remove it",
+    "DRIFT_ALONE": (
+        "`max_drift` compares streams that meet in a step; got it on stream `{stream}`, which meets no other; remove it"
+    ),
+    "DRIFT_SOURCE": (
+        "only a log or a Kafka topic can wait for other streams; got `max_drift` on stream `{stream}`, which reads "
+        "{source}; remove it"
+    ),
     "EVENT_TIME_MISSING": (
         "a keyed step needs rows with a time; got step `{step}` on stream `{stream}`, which has none; add "
         '.event_time("column"), .ingestion_time() or .processing_time()'
@@ -60,6 +67,11 @@ MESSAGES: Final[dict[str, str]] = {
     "GLOBAL_NEEDS_TRIGGER": (
         "a global window never ends, so it needs a trigger to emit results; got the default trigger; add "
         'trigger=sw.after_count(100) or sw.every("10s")'
+    ),
+    "KEY_SPREAD": "`spread` must be a whole number of 1 or more; got {got} on stream `{stream}`; omit it for no spread",
+    "KEY_SPREAD_STEP": (
+        "only what can be merged in parts can be spread; got a key with `spread` for step `{step}`, {what}; remove "
+        "`spread`"
     ),
     "KEY_COLUMNS": (
         "`key_by` takes one or more distinct column names; got {got} on stream `{stream}`; compute a key first with "

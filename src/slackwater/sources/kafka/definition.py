@@ -47,6 +47,8 @@ OnLoss = Literal["stop", "continue"]
 class KafkaSource(Source):
     """Records of one or more topics; a partition is named `topic/number`."""
 
+    read_limit = "rows"
+
     connection: Connection
     topics: tuple[str, ...] = ()
     pattern: str | None = None

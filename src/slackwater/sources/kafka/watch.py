@@ -103,6 +103,10 @@ class KafkaWatch:
             lag=self._lag(behind),
         )
 
+    def ends(self) -> dict[Place, int]:
+        """Return where each partition ends now."""
+        return self.cluster.ends(self._places)
+
     def commit(self, processed: dict[Place, int]) -> None:
         """Tell the consumer group where the job is, for Kafka's own tools; nothing depends on it."""
         module = confluent()

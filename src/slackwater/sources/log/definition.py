@@ -33,6 +33,8 @@ class LogSource(Source):
     The driver lists the files in order, a limited number per batch; Spark tracks which were read; FRONT reads them.
     """
 
+    read_limit = "files"
+
     path: str
     format: LogFormat
     typed: pl.Schema | None
