@@ -37,7 +37,17 @@ if TYPE_CHECKING:
     from slackwater.ground.durations import FOREVER, duration
     from slackwater.patterns import absent, sequence, step, times
     from slackwater.pipeline import Pipeline
-    from slackwater.process import Context, Process, list_state, map_state, set_state, side_output, value_state
+    from slackwater.process import (
+        Context,
+        FrameContext,
+        FrameProcess,
+        Process,
+        list_state,
+        map_state,
+        set_state,
+        side_output,
+        value_state,
+    )
     from slackwater.secrets import secret
     from slackwater.sources.log.writing import LogWriter
     from slackwater.streams import stream
@@ -62,6 +72,8 @@ __all__ = [
     "Accumulator",
     "Context",
     "DefinitionError",
+    "FrameContext",
+    "FrameProcess",
     "LogWriter",
     "Pipeline",
     "Process",
@@ -124,7 +136,9 @@ __all__ = [
 ]
 
 _PLACES = {
-    "slackwater.process": "Context Process list_state map_state set_state side_output value_state",
+    "slackwater.process": (
+        "Context FrameContext FrameProcess Process list_state map_state set_state side_output value_state"
+    ),
     "slackwater.patterns": "absent sequence step times",
     "slackwater.aggregates": (
         "Accumulator accumulator approx_distinct collect_list collect_set count count_distinct ewma first last max "

@@ -28,7 +28,7 @@ strings or Polars expressions. The commands are on the [command line](command-li
 
 _STREAM = (
     *("decode", "event_time", "ingestion_time", "processing_time", "where", "with_columns", "select", "map"),
-    *("lookup", "join_table", "validate", "union", "key_by", "to"),
+    *("lookup", "join_table", "validate", "union", "key_by", "versions", "to"),
 )
 _KEYED = ("deduplicate", "join", "join_as_of", "match", "process")
 _PATTERNS = ("sequence", "times", "absent", "step")
@@ -91,6 +91,9 @@ def page() -> str:
         _type("sw.Context", sw.Context),
         *_members("ctx", sw.Context),
         *(_entry(f"sw.{name}", getattr(sw, name)) for name in _STATE),
+        _type("sw.FrameProcess", sw.FrameProcess),
+        *_members("process", sw.FrameProcess),
+        *_class("sw.FrameContext", sw.FrameContext, "ctx"),
     )
     parts += _section("Where the engines disagree", _type("sw.Semantics", sw.Semantics), *_fields(sw.Semantics))
     parts += _section(

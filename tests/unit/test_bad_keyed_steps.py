@@ -6,10 +6,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import polars as pl
 import pytest
 
 from slackwater.errors import DefinitionError
-from slackwater.process import Process
+from slackwater.process import FrameProcess, Process
 from tests.unit.test_bad_definitions import Bad, built, purchases, sw, windowed
 
 
@@ -107,6 +108,54 @@ class Loud(Last):
     late = sw.side_output("n long")
 
 
+class Sums(FrameProcess):
+    """A process of frames as it should be."""
+
+    state: Any = "total double"
+    ttl: Any = "1h"
+
+    def on_rows(self, rows: Any, state: Any, ctx: Any) -> Any:  # noqa: ANN401  as users write it
+        return rows, state
+
+
+class Idle(FrameProcess):
+    """A process of frames without a method."""
+
+    state = "total double"
+    ttl = "1h"
+
+
+class Timed(Sums):
+    """A process of frames with a method of events."""
+
+    def on_timer(self, when: Any, ctx: Any) -> Any:  # noqa: ANN401  as users write it
+        yield {"n": 1}
+
+
+class Mixed(Sums):
+    """A process of frames with state of events."""
+
+    last = sw.value_state("double", ttl="1h")
+
+
+class Sided(Sums):
+    """A process of frames with a further output."""
+
+    alerts = sw.side_output("n long")
+
+
+def sums(**attributes: Any) -> Sums:  # noqa: ANN401
+    """Return a process of frames that declares something else."""
+    made: Sums = type("Other", (Sums,), attributes)()
+    return made
+
+
+def timed(rows: Any, process: Any) -> Any:  # noqa: ANN401
+    """Build a pipeline that processes other rows."""
+    results = rows.key_by("user_id").process(process, output="n long")
+    return sw.Pipeline("p", results.to(sw.sinks.memory()), rows.dead_letters.drop())
+
+
 def processed(process: Any, **options: Any) -> Any:  # noqa: ANN401
     """Build a pipeline that processes purchases."""
     rows = purchases()
@@ -115,7 +164,7 @@ def processed(process: Any, **options: Any) -> Any:  # noqa: ANN401
 
 
 PROCESS = [
-    Bad("a process that is none", "NOT_A_PROCESS", "got 5", lambda: processed(5)),
+    Bad("a process that is none", "NOT_A_PROCESS", "sw.Process or sw.FrameProcess; got 5", lambda: processed(5)),
     Bad("a class instead of an object", "PROCESS_CLASS", "write .process(Last(), ...)", lambda: processed(Last)),
     Bad("a process that does nothing", "PROCESS_ON_EVENT", "has no method on_event", lambda: processed(Silent())),
     Bad("an order that there is not", "PROCESS_ORDER", "got 'random'", lambda: processed(Last(), order="random")),
@@ -129,7 +178,27 @@ PROCESS = [
     Bad("a set of lists", "STATE_KEY_TYPE", "must be plain values", lambda: sw.set_state("array<string>", ttl="1h")),
 ]  # fmt: skip
 
-BAD = [*DEDUPLICATION, *SPREAD, *PROCESS]
+FRAMES = [
+    Bad("a class of frames instead of an object", "PROCESS_CLASS", "write .process(Sums(), ...)", lambda: processed(Sums)),
+    Bad("a process of frames that does nothing", "PROCESS_ON_ROWS", "class Idle has no method on_rows", lambda: processed(Idle())),
+    Bad("a timer of frames", "PROCESS_OF_FRAMES", "class Timed has `on_timer`; remove it", lambda: processed(Timed())),
+    Bad("state of events in frames", "PROCESS_OF_FRAMES", "class Mixed has `last`", lambda: processed(Mixed())),
+    Bad("a further output of frames", "PROCESS_OF_FRAMES", "class Sided has `alerts`", lambda: processed(Sided())),
+    Bad("frames without state", "PROCESS_STATE", "class Other has no `state`", lambda: processed(sums(state=None))),
+    Bad("frames with state of no type", "BAD_SCHEMA", "colour", lambda: processed(sums(state="total colour"))),
+    Bad("frames with a reserved column", "RESERVED_COLUMN", "got `__at`", lambda: processed(sums(state="__at long"))),
+    Bad("frames with state without an end", "STATE_TTL", "got no `ttl` in class Other", lambda: processed(sums(ttl=None))),
+    Bad("frames with a ttl that is a word", "DURATION_UNREADABLE", "`ttl`", lambda: processed(sums(ttl="long"))),
+    Bad("frames with a clock that there is not", "STATE_CLOCK", "got 'wall' in class Other", lambda: processed(sums(clock="wall"))),
+    Bad("frames without columns", "PROCESS_OUTPUT", "got no `output`", lambda: processed(Sums(), output=None)),
+    Bad("frames in an order that there is not", "PROCESS_ORDER", "got 'random'", lambda: processed(Sums(), order="random")),
+    Bad("frames with a result column of their own", "PROCESS_OUTPUT_COLUMN", "a column `event_time`", lambda: processed(Sums(), output="event_time timestamp")),
+    Bad("frames whose key becomes another type", "PROCESS_OUTPUT_COLUMN", "a column `user_id`", lambda: processed(Sums(), output="user_id long")),
+    Bad("state with the name of a key", "PROCESS_STATE_COLUMN", "got `user_id` in both", lambda: processed(sums(state="user_id long"))),
+    Bad("rows with a time of their own", "PROCESS_ROWS_COLUMN", "step `purchases.process`; rename it", lambda: timed(purchases().with_columns(event_time="amount"), Sums())),
+]  # fmt: skip
+
+BAD = [*DEDUPLICATION, *SPREAD, *PROCESS, *FRAMES]
 
 
 @pytest.mark.parametrize("bad", BAD, ids=lambda bad: bad.sentence)
@@ -145,3 +214,8 @@ def test_the_same_deduplication_without_the_mistake_is_built(keep: str) -> None:
     by_user = sw.sinks.postgres("postgresql://localhost/db", table="t", upsert_on=["user_id"])
     assert ended(deduplicated(keep=keep), sink=by_user).name == "p"
     assert chained(deduplicated(within=sw.FOREVER)).name == "p"
+
+
+def test_the_same_process_of_frames_without_the_mistake_is_built() -> None:
+    assert processed(Sums(), output="user_id string, n long").name == "p"
+    assert processed(sums(ttl=sw.FOREVER, state={"total": pl.Float64}, clock="processing")).name == "p"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import polars as pl
@@ -108,6 +108,8 @@ class AsOfDefinition(StepDefinition):
     ttl_ms: int
     deleted: pl.Expr | None
     said: str
+    operation: str
+    """The column of the versions that says which change each was, and that results do not have; empty without one."""
     suffixes: tuple[str, str]
     late: Late
 
@@ -116,9 +118,15 @@ class AsOfDefinition(StepDefinition):
         left, right = ports[LEFT], ports[RIGHT]
         if self.late == "output":
             check_late_columns(left, name)
+        deleted = self.deleted
+        if deleted is not None:
+            check_predicate(right.schema, deleted, step=f"{name}, `deleted`")
+        if self.operation:
+            is_delete = pl.col(self.operation) == "delete"
+            deleted = is_delete if deleted is None else is_delete | deleted
+            shown = {column: dtype for column, dtype in right.schema.items() if column != self.operation}
+            right = replace(right, schema=pl.Schema(shown))
         columns = join_columns(name, left, right, self.suffixes)
-        if self.deleted is not None:
-            check_predicate(right.schema, self.deleted, step=f"{name}, `deleted`")
         return AsOfJoin(
             name=name,
             left=left,
@@ -127,7 +135,7 @@ class AsOfDefinition(StepDefinition):
             how=self.how,
             late=self.late,
             ttl_ms=self.ttl_ms,
-            deleted=self.deleted,
+            deleted=deleted,
             said=self.said,
         )
 
@@ -137,17 +145,21 @@ def as_of_join(
     how: How,
     versions_ttl: Duration | Forever | None,
     deleted: Expression | None,
+    operation: str = "",
     suffixes: tuple[str, str],
     late: Late,
 ) -> AsOfDefinition:
     """Return an as-of join as its user defines it, or refuse it."""
     if versions_ttl is None:
         raise refuse("JOIN_VERSIONS_TTL")
+    said = [f"{operation} = 'delete'"] if operation else []
+    said += [] if deleted is None else [as_written(deleted)]
     return AsOfDefinition(
         how=checked_how(how, ("inner", "left")),
         ttl_ms=_ttl_ms(versions_ttl),
         deleted=None if deleted is None else as_expr(deleted),
-        said="" if deleted is None else as_written(deleted),
+        said=" or ".join(said),
+        operation=operation,
         suffixes=checked_suffixes(suffixes),
         late=checked_late(late),
     )

@@ -1,6 +1,16 @@
-"""User state: your own code on each event of a key, with state and timers."""
+"""User state: your own code on the events of a key, with state and timers."""
 
-from slackwater.process.base import Context, Process
+from slackwater.process.base import Context, FrameContext, FrameProcess, Process
 from slackwater.process.declarations import list_state, map_state, set_state, side_output, value_state
 
-__all__ = ["Context", "Process", "list_state", "map_state", "set_state", "side_output", "value_state"]
+__all__ = [
+    "Context",
+    "FrameContext",
+    "FrameProcess",
+    "Process",
+    "list_state",
+    "map_state",
+    "set_state",
+    "side_output",
+    "value_state",
+]

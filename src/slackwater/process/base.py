@@ -1,12 +1,17 @@
-"""The base class of a user's own process, and what its methods are given."""
+"""The base classes of a user's own process, and what their methods are given."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+import polars as pl
+
+from slackwater.formats.schemas import SchemaSpec
+from slackwater.ground.durations import Duration, Forever
 from slackwater.process.state import Clock
 
 
@@ -65,4 +70,40 @@ class Process:
 
     def on_timer(self, when: datetime, ctx: Context) -> Iterable[Mapping[str, Any]] | None:
         """Take a timer that is due; yield results as `on_event` does."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrameContext:
+    """What `on_rows` knows besides rows and state."""
+
+    watermark: datetime | None
+    """The watermark in force; None before there is one."""
+    processing_time: datetime
+    """The time of the batch, which is the same when the batch is run again."""
+
+
+class FrameProcess:
+    """Base class for your own code on all events of a batch at once, as Polars frames.
+
+    `state` declares the columns of one row of state per key, and `ttl` how long a row lives after it was last
+    returned: by the watermark, or with `clock="processing"` in processing time; `sw.FOREVER` keeps it. There are no
+    timers and no further outputs. Whatever else an instance holds is configuration, as for `sw.Process`.
+    """
+
+    state: SchemaSpec | None = None
+    ttl: Duration | Forever | None = None
+    clock: Clock = "event"
+
+    def on_rows(
+        self, rows: pl.DataFrame, state: pl.DataFrame, ctx: FrameContext
+    ) -> tuple[pl.DataFrame | None, pl.DataFrame]:
+        """Take the events of some keys and the state of these keys; return results and their new state.
+
+        Called once for each key group and batch. `rows` have the stream's columns and `event_time`; `state` has the
+        key columns and the declared ones, with a row for each of the keys that has state. Results have the key
+        columns, those of `output`, and `event_time`; without it, a result has the latest time of its key's rows. None
+        stands for no results. A key that the new state does not have is forgotten. Each key must be treated
+        independently: after a failure the call is repeated with fewer keys, at last with each alone.
+        """
         raise NotImplementedError

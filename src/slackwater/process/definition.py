@@ -1,4 +1,4 @@
-"""A process as users define it, and its checks against the rows it gets."""
+"""A process of events as users define it, and which kind of process an object is."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ import polars as pl
 
 from slackwater.errors import refuse
 from slackwater.formats.schemas import SchemaSpec, as_schema
-from slackwater.process.base import Process
+from slackwater.process.base import FrameProcess, Process
 from slackwater.process.declarations import side_outputs_of, states_of
-from slackwater.process.spec import Order, ProcessSpec
+from slackwater.process.frame_definition import FrameDefinition
+from slackwater.process.spec import ProcessSpec
+from slackwater.process.step import Order
 from slackwater.state.late_rows import check_late_columns
 from slackwater.state.step import ROWS, Port, StepDefinition
 
@@ -26,26 +28,18 @@ class ProcessDefinition(StepDefinition):
     order: Order
 
     @classmethod
-    def of(cls, process: Any, output: SchemaSpec | None, order: Order, *, step: str) -> ProcessDefinition:  # noqa: ANN401  users may pass anything
+    def of(cls, process: Process, output: pl.Schema, order: Order, *, step: str) -> ProcessDefinition:
         """Return what a user asks for, or refuse it."""
-        if isinstance(process, type) and issubclass(process, Process):
-            raise refuse("PROCESS_CLASS", step=step, cls=process.__qualname__)
-        if not isinstance(process, Process):
-            raise refuse("NOT_A_PROCESS", step=step, got=repr(process))
         own = type(process)
         if own.on_event is Process.on_event:
             raise refuse("PROCESS_ON_EVENT", cls=own.__qualname__)
-        if output is None:
-            raise refuse("PROCESS_OUTPUT", step=step)
-        if order not in get_args(Order):
-            raise refuse("PROCESS_ORDER", step=step, got=repr(order))
         for name in states_of(own):
             if name in vars(process):
                 raise refuse("STATE_OVERWRITTEN", cls=own.__qualname__, name=name)
-        for declared in (schema := as_schema(output), *side_outputs_of(own).values()):
+        for declared in (output, *side_outputs_of(own).values()):
             if "event_time" in declared:
                 raise refuse("PROCESS_OUTPUT_COLUMN", step=step, column="event_time")
-        return cls(process=process, output=schema, order=order)
+        return cls(process=process, output=output, order=order)
 
     def resolve(self, name: str, ports: Mapping[str, Port]) -> ProcessSpec:
         """Return the step for rows as `ports` have them, or refuse it."""
@@ -62,3 +56,18 @@ class ProcessDefinition(StepDefinition):
             output=self.output,
             order=self.order,
         )
+
+
+def process_definition(process: Any, output: SchemaSpec | None, order: Order, *, step: str) -> StepDefinition:  # noqa: ANN401  users may pass anything
+    """Return the step that a user's object asks for, on single events or on frames; or refuse it."""
+    if isinstance(process, type) and issubclass(process, Process | FrameProcess):
+        raise refuse("PROCESS_CLASS", step=step, cls=process.__qualname__)
+    if not isinstance(process, Process | FrameProcess):
+        raise refuse("NOT_A_PROCESS", step=step, got=repr(process))
+    if order not in get_args(Order):
+        raise refuse("PROCESS_ORDER", step=step, got=repr(order))
+    if output is None:
+        raise refuse("PROCESS_OUTPUT", step=step)
+    if isinstance(process, FrameProcess):
+        return FrameDefinition.of(process, as_schema(output), order, step=step)
+    return ProcessDefinition.of(process, as_schema(output), order, step=step)

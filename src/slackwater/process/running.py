@@ -9,25 +9,20 @@
 from __future__ import annotations
 
 import copy
-import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
 from types import GeneratorType
-from typing import Any, Final
+from typing import Any
 
-from slackwater.errors import cause_of, near_miss
+from slackwater.errors import near_miss
 from slackwater.ground.expressions import FAILURES
 from slackwater.ground.times import MAX_MS, MIN_MS, render_time
 from slackwater.process.base import Context, Process
 from slackwater.process.emitting import Outlet
+from slackwater.process.failures import MOST_LETTERS, told
 from slackwater.process.state import NEVER_MS, Clock, Journal, Moment, State
 from slackwater.process.timers import Timer, Timers, milliseconds, moment
-
-_PACKAGE: Final = str(Path(__file__).resolve().parents[1])
-_SHOWN_FRAMES: Final = 3
-_MOST_LETTERS: Final = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,7 +194,7 @@ class Running(Context):
     def _on_timer(self, timer: Timer, done: Done) -> None:
         self.timer = timer.name
         if trouble := self._call(self._process.on_timer, moment(timer.at)):
-            message = f"timer of {render_time(timer.at)}: {trouble}"[:_MOST_LETTERS]
+            message = f"timer of {render_time(timer.at)}: {trouble}"[:MOST_LETTERS]
             done.failed_timers.append((self._place, timer, message))
         self.timer = ""
 
@@ -221,7 +216,7 @@ class Running(Context):
                 changed.undo(*noted)
             self._journal.clear()
             results.undo(before)
-            return _told(error)
+            return told(error)
         self._journal.clear()
         return ""
 
@@ -272,11 +267,3 @@ def _name(name: object) -> str:
     if not isinstance(name, str):
         raise TypeError(f"a timer's name is a text; got {name!r:.80}")
     return name
-
-
-def _told(error: BaseException) -> str:
-    """Return what went wrong, and the last lines of the user's code on the way there."""
-    frames = traceback.extract_tb(error.__traceback__)
-    theirs = [frame for frame in frames if not frame.filename.startswith(_PACKAGE)] or frames
-    lines = [f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}: {frame.line}" for frame in theirs]
-    return " | ".join([cause_of(error), *lines[-_SHOWN_FRAMES:]])[:_MOST_LETTERS]

@@ -21,9 +21,9 @@ from slackwater.joins.step import How
 from slackwater.joins.windowed import window_join
 from slackwater.patterns.definitions import Pattern
 from slackwater.patterns.spec import PatternDefinition
-from slackwater.process.base import Process
-from slackwater.process.definition import ProcessDefinition
-from slackwater.process.spec import Order
+from slackwater.process.base import FrameProcess, Process
+from slackwater.process.definition import process_definition
+from slackwater.process.step import Order
 from slackwater.state.late_rows import Late
 from slackwater.state.step import ROWS, StepDefinition
 from slackwater.streams.stream import Ended, Output, Step, Stream, called
@@ -39,6 +39,8 @@ class KeyedStream:
 
     stream: Stream
     keys: tuple[str, ...]
+    operation: str = ""
+    """Of `versions`, the column that says which change a row was."""
     spread: int = 1
     """How many key groups the rows of one key may meet in, before they are brought together."""
 
@@ -143,12 +145,20 @@ class KeyedStream:
     ) -> Results:
         """Join each row with the version of its key that is valid at the row's event time.
 
-        A version is valid from its own time until the next one of its key, or one that is `deleted` ("op = 'delete'"),
+        `versions` are a keyed stream, or `changes.versions()` of a Debezium stream, which knows its own deletes. A
+        version is valid from its own time until the next one of its key, or one that is `deleted` ("op = 'delete'"),
         and for `versions_ttl` at most; `sw.FOREVER` keeps every key's last version. A row comes out when the watermark
         has passed its time. With `how="left"` a row without a version comes out as well. Versions are never late; rows
         behind the watermark go to the `late` output or, with `late="process"`, meet the versions that are still kept.
         """
-        definition = as_of_join(how=how, versions_ttl=versions_ttl, deleted=deleted, suffixes=suffixes, late=late)
+        definition = as_of_join(
+            how=how,
+            versions_ttl=versions_ttl,
+            deleted=deleted,
+            operation=versions.operation if isinstance(versions, KeyedStream) else "",
+            suffixes=suffixes,
+            late=late,
+        )
         return self._joined(versions, definition, name)
 
     def _joined(self, other: KeyedStream, definition: StepDefinition, name: str | None) -> Results:
@@ -158,16 +168,22 @@ class KeyedStream:
         return _results(name, definition, {LEFT: self, RIGHT: other})
 
     def process(
-        self, process: Process, *, output: SchemaSpec | None = None, order: Order = "arrival", name: str | None = None
+        self,
+        process: Process | FrameProcess,
+        *,
+        output: SchemaSpec | None = None,
+        order: Order = "arrival",
+        name: str | None = None,
     ) -> Results:
-        """Run your own code on the events of each key, one after the other: `process(FraudDetector(), output="…")`.
+        """Run your own code on the events of each key: `process(FraudDetector(), output="…")`.
 
+        A `sw.Process` takes them one after the other, a `sw.FrameProcess` all events of a batch at once, as a frame.
         Results have the columns of `output`, the key, and `event_time`. Events come in the order of arrival, however
         late they are; or with `order="event_time"` sorted, once the watermark has passed them, and what comes after
         goes to the `late` output. An event on which the code fails is a dead letter, and leaves no trace in the state.
         """
         name = checked_name(f"{self.stream.name}.process" if name is None else name, "step")
-        return _results(name, ProcessDefinition.of(process, output, order, step=name), {ROWS: self})
+        return _results(name, process_definition(process, output, order, step=name), {ROWS: self})
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

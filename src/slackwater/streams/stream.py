@@ -203,6 +203,17 @@ class Stream(Enriching):
 
         return KeyedStream(stream=self, keys=keys, spread=spread)
 
+    def versions(self) -> KeyedStream:
+        """Take a stream of Debezium's changes as versions of its table's rows, for `join_as_of`.
+
+        They are keyed by the format's `key` and have the columns of the table; a delete ends the version before it.
+        Without an event time of its own, the stream takes `source_time`. Tombstones, messages and schema changes are
+        filtered; a truncate, which does not say what it deletes, is a dead letter.
+        """
+        from slackwater.streams.versions import versions_of  # noqa: PLC0415  as above
+
+        return versions_of(self)
+
     def to(self, sink: Sink) -> Ended:
         """Write the rows of this stream to `sink`."""
         return Output(of=self, kind="rows").to(sink)

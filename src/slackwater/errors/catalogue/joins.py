@@ -65,4 +65,8 @@ MESSAGES: Final[dict[str, str]] = {
         "a window join shows its pairs when a window is complete; got a trigger, an accumulation or semantics for the "
         "windows of `{stream}`; remove them"
     ),
+    "VERSIONS_FORMAT": (
+        "`versions` takes a stream that is decoded with sw.formats.debezium; got {got} in `{stream}`; key other "
+        "streams with .key_by(...), and say in join_as_of(..., deleted=...) what ends a version"
+    ),
 }

@@ -22,15 +22,23 @@ MESSAGES: Final[dict[str, str]] = {
         'within="24h", or within=sw.FOREVER if a duplicate may come at any time'
     ),
     "NOT_A_PROCESS": (
-        "`process` takes an object of a class that derives from sw.Process; got {got} in step `{step}`; write, for "
-        "example, .process(FraudDetector(), output=...)"
+        "`process` takes an object of a class that derives from sw.Process or sw.FrameProcess; got {got} in step "
+        "`{step}`; write, for example, .process(FraudDetector(), output=...)"
     ),
     "PROCESS_CLASS": (
         "`process` takes an object, not its class; got the class {cls} in step `{step}`; write .process({cls}(), ...)"
     ),
+    "PROCESS_OF_FRAMES": (
+        "a process of frames has one method on_rows, one `state` and no timers or further outputs; class {cls} has "
+        "`{name}`; remove it, or derive the class from sw.Process"
+    ),
     "PROCESS_ON_EVENT": (
         "a process must say what it does with an event; class {cls} has no method on_event; add "
         "def on_event(self, event, ctx)"
+    ),
+    "PROCESS_ON_ROWS": (
+        "a process of frames must say what it does with rows; class {cls} has no method on_rows; add "
+        "def on_rows(self, rows, state, ctx)"
     ),
     "PROCESS_ORDER": (
         '`order` must be "arrival" or "event_time"; got {got} in step `{step}`; omit it to process events as they '
@@ -44,9 +52,21 @@ MESSAGES: Final[dict[str, str]] = {
         "rows that a process emits have a column `{column}` of themselves; got one in the output or the key of step "
         "`{step}`; rename it"
     ),
+    "PROCESS_ROWS_COLUMN": (
+        "the rows of a process of frames have a column `event_time` of themselves; got one in the rows of step "
+        "`{step}`; rename it with .select or .with_columns before key_by"
+    ),
     "PROCESS_SIDE_NAME": (
         "a declared output must not have a name that every step may use; got `{name}` in class {cls}; choose another "
         "name, such as alerts"
+    ),
+    "PROCESS_STATE": (
+        "a process of frames must declare the columns of its state; class {cls} has no `state`; add, for example, "
+        'state = "total double, seen long"'
+    ),
+    "PROCESS_STATE_COLUMN": (
+        "state has the columns of the key besides its own; got `{column}` in both in step `{step}`; choose another "
+        "name for the column of the state"
     ),
     "RETRACTION_COLUMN_TAKEN": (
         "results that may be withdrawn have a column is_retraction; got one in the rows of step `{step}`; rename it "

@@ -1,0 +1,95 @@
+"""The user's code on single events: one batch of one key group, from frames to plain Python and back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from slackwater.process.operator import Worker
+from slackwater.process.running import Done, Work
+from slackwater.state.step import Failed
+from slackwater.state.step_time import StepTime
+from slackwater.state.whole_rows import PLACE
+
+if TYPE_CHECKING:
+    from slackwater.process.spec import ProcessSpec
+
+
+class EventWorker(Worker):
+    """Runs a process on the events and timers of some keys."""
+
+    def __init__(self, spec: ProcessSpec, time: StepTime) -> None:
+        super().__init__()
+        self.spec, self.time = spec, time
+
+    def work(
+        self, keys: pl.DataFrame, known: pl.DataFrame, events: pl.DataFrame | None, *, watermark_ms: int
+    ) -> pl.DataFrame:
+        """Run the user's code on `keys`, whose state is among `known`; returns the rows of their new state."""
+        spec, time = self.spec, self.time
+        slots = keys.with_row_index("__slot")
+        cells = spec.cell_types.names()
+        columns = known.select(*spec.keys, *cells)
+        states = slots.join(columns, on=spec.keys, how="left", nulls_equal=True, maintain_order="left")
+        is_clock = events is None or spec.order == "event_time"
+        if events is not None:
+            events = events.join(slots, on=spec.keys, how="left", nulls_equal=True, maintain_order="left")
+            events = events.sort("__slot", maintain_order=True)
+        running, results, sides = spec.running()
+        done = running.run(
+            Work(
+                keys=keys.rows(),
+                states=[states[name].to_list() for name in cells],
+                events=[] if events is None else events.select(spec.row_schema.names()).to_dicts(),
+                times=[] if events is None else events["__ts"].to_list(),
+                ends=_ends(events, keys.height),
+                watermark_ms=watermark_ms,
+                now_ms=time.now_ms,
+                in_order=spec.order == "event_time",
+                fires_event=is_clock and time.watermark_ms > time.previous_ms,
+                fires_processing=is_clock,
+            )
+        )
+        if (frame := results.frame(keys)) is not None:
+            self.out.results.append(frame)
+        for name, outlet in sides.items():
+            if (frame := outlet.frame(keys)) is not None:
+                self.out.sides.setdefault(name, []).append(frame)
+        self._bury(keys, events, done)
+        return self._rows(keys, done)
+
+    def _bury(self, keys: pl.DataFrame, events: pl.DataFrame | None, done: Done) -> None:
+        if done.failed and events is not None:
+            rows = events[list(done.failed)].select(*self.spec.row_schema, *PLACE)
+            self.out.failed.append(Failed(rows=rows, messages=pl.Series(list(done.failed.values()))))
+        if done.failed_timers:
+            slots, timers, messages = zip(*done.failed_timers, strict=True)
+            rows = keys[list(slots)].with_columns(
+                pl.lit(f"{self.spec.name}/timers").alias("__part"),
+                pl.Series("__off", [timer.at for timer in timers], dtype=pl.Int64),
+                pl.lit(self.time.now_ms, dtype=pl.Int64).alias("__ingested"),
+            )
+            self.out.failed.append(Failed(rows=rows, messages=pl.Series(messages), reason="timer_failed"))
+
+    def _rows(self, keys: pl.DataFrame, done: Done) -> pl.DataFrame:
+        """Return the state of the keys that have any, as rows of state."""
+        types = self.spec.cell_types
+        cells = [
+            pl.Series(name, values, dtype=types[name], strict=True)
+            for name, values in zip(types, done.states, strict=True)
+        ]
+        clock = {"__end": done.wakes, "__due": done.dues}
+        ends = [pl.Series(name, values, dtype=pl.Int64) for name, values in clock.items()]
+        rows = keys.with_columns(*cells, *ends)
+        held = rows.filter(pl.any_horizontal(pl.col(name).is_not_null() for name in types))
+        return self.spec.conform(held)
+
+
+def _ends(events: pl.DataFrame | None, keys: int) -> list[int]:
+    """Return where the events of each key end."""
+    if events is None:
+        return [0] * keys
+    ends: list[int] = np.cumsum(np.bincount(events["__slot"].to_numpy(), minlength=keys)).tolist()
+    return ends

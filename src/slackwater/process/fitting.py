@@ -1,0 +1,88 @@
+"""Frames that a user's code returns, made to fit what was declared: columns, types and keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import polars as pl
+from polars.exceptions import PolarsError
+
+from slackwater.errors import near_miss
+from slackwater.formats.schemas import spark_type, whole_type
+
+
+class MisfitError(TypeError):
+    """What was returned, in words, when it is not what it must be."""
+
+
+def fitted(made: Any, types: Mapping[str, pl.DataType], what: str) -> pl.DataFrame:  # noqa: ANN401  the user's own
+    """Return a frame with exactly the columns of `types`, or raise `MisfitError`; `what` is what it is called.
+
+    Further columns are left out. A value is never cut, rounded or parsed to make it fit.
+    """
+    if not isinstance(made, pl.DataFrame):
+        hint = "; collect it first" if isinstance(made, pl.LazyFrame) else ""
+        raise MisfitError(f"{what} must be a Polars DataFrame; got {type(made).__name__}{hint}")
+    for name in types:
+        if name not in made.columns:
+            has = ", ".join(made.columns) or "none"
+            raise MisfitError(f"{what} must have a column `{name}`{near_miss(name, made.columns)}; its columns: {has}")
+    return made.select(_column(made[name], dtype, what) for name, dtype in types.items())
+
+
+def check_keys(frame: pl.DataFrame, keys: pl.DataFrame, what: str) -> None:
+    """Raise `MisfitError` if a row of `frame` has a key that is not among `keys`."""
+    strange = frame.join(keys, on=keys.columns, how="anti", nulls_equal=True, maintain_order="left")
+    if strange.height:
+        raise MisfitError(f"{what} must have keys of the rows only; got {_key(strange, keys.columns)}")
+
+
+def check_distinct_keys(frame: pl.DataFrame, keys: Iterable[str], what: str) -> None:
+    """Raise `MisfitError` if two rows of `frame` have one key."""
+    names = list(keys)
+    twice = frame.filter(frame.select(names).is_duplicated())
+    if twice.height:
+        raise MisfitError(f"{what} must have one row for each key; got two for {_key(twice, names)}")
+
+
+def _key(frame: pl.DataFrame, names: list[str]) -> str:
+    first = frame.row(0, named=True)
+    return ", ".join(f"{name}={first[name]!r:.80}" for name in names)
+
+
+def _column(column: pl.Series, dtype: pl.DataType, what: str) -> pl.Series:
+    if column.dtype == dtype:
+        return column
+    if not fits(column.dtype, dtype):
+        wanted, name = spark_type(dtype), column.name
+        raise MisfitError(f"column `{name}` of {what} takes {wanted}; got {column.dtype}: cast it")
+    try:
+        return column.cast(dtype, strict=True)
+    except PolarsError as error:
+        cause = str(error).strip().partition("\n")[0]
+        raise MisfitError(f"column `{column.name}` of {what} takes {spark_type(dtype)}; {cause}") from error
+
+
+def fits(given: pl.DataType, wanted: pl.DataType) -> bool:  # noqa: PLR0911  one answer per kind of type
+    """Return whether values of one type may be taken as another; single values may still be too large for it."""
+    if given == wanted or isinstance(given, pl.Null):
+        return True
+    if wanted.is_integer():
+        return given.is_integer()
+    if wanted.is_float():
+        return given.is_integer() or given.is_float()
+    if isinstance(wanted, pl.Decimal):
+        return given.is_integer() or (isinstance(given, pl.Decimal) and given.scale <= wanted.scale)
+    if isinstance(wanted, pl.String):
+        return isinstance(given, pl.Categorical | pl.Enum)
+    if isinstance(wanted, pl.Datetime):
+        return isinstance(given, pl.Datetime)
+    if isinstance(wanted, pl.List):
+        return isinstance(given, pl.List) and fits(whole_type(given.inner), whole_type(wanted.inner))
+    if isinstance(wanted, pl.Struct) and isinstance(given, pl.Struct):
+        theirs, mine = given.fields, wanted.fields
+        return [each.name for each in theirs] == [each.name for each in mine] and all(
+            fits(whole_type(one.dtype), whole_type(other.dtype)) for one, other in zip(theirs, mine, strict=True)
+        )
+    return False

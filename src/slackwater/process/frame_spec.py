@@ -1,0 +1,60 @@
+"""The process of frames, checked and resolved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import polars as pl
+
+from slackwater.formats.schemas import shown
+from slackwater.process.base import FrameProcess
+from slackwater.process.frame_worker import FrameWorker
+from slackwater.process.state import Clock
+from slackwater.process.step import ProcessStep, lives_for
+from slackwater.state.step_time import StepTime
+
+AT: Final = "__at"
+"""When a row of state was returned, by the clock that forgets it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrameSpec(ProcessStep):
+    """A user's own process on frames: one row of state for each key."""
+
+    process: FrameProcess
+    state: pl.Schema
+    ttl_ms: int
+    clock: Clock
+
+    @property
+    def cells(self) -> dict[str, str]:
+        """The declared columns of the state, by the names under which they are kept."""
+        return {f"__state.{name}": name for name in self.state}
+
+    @property
+    def cell_types(self) -> pl.Schema:
+        """The columns of the state of one key, besides the key."""
+        return pl.Schema({**{cell: self.state[name] for cell, name in self.cells.items()}, AT: pl.Int64()})
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """The declared columns of the state."""
+        return {name: str(dtype) for name, dtype in self.state.items()}
+
+    @property
+    def layout(self) -> dict[str, str]:
+        """What the state looks like; that of a process of events looks different."""
+        return {**super().layout, "frames": f"{self.clock} time"}
+
+    @property
+    def lives(self) -> dict[str, int]:
+        """How long a row of state lives."""
+        return {"state": self.ttl_ms}
+
+    def worker(self, time: StepTime) -> FrameWorker:
+        """Return the user's code, ready for one batch."""
+        return FrameWorker(self, time)
+
+    def _described_state(self) -> list[tuple[str, str]]:
+        return [("state", f"{shown(self.state)}, {self.clock} time, {lives_for(self.ttl_ms)}")]

@@ -1,0 +1,65 @@
+"""Changes as versions: a stream of Debezium's changes, keyed and ready for an as-of join."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+import polars as pl
+
+from slackwater.errors import refuse
+from slackwater.formats.debezium.definition import DebeziumFormat
+from slackwater.planning.row_functions import Decode, RowOp, Rule, Select, TakeTime, Validate, Where
+from slackwater.streams.keyed import KeyedStream
+from slackwater.streams.stream import Stream, Union
+
+_NO_TRUNCATE: Final = Validate(
+    rules=(Rule(name="no_truncate", predicate=pl.col("op") != "truncate", said="op <> 'truncate'"),)
+)
+_OF_ROWS: Final = Where(
+    predicate=pl.col("op").is_in(["insert", "update", "delete", "snapshot"]),
+    said="op IN ('insert', 'update', 'delete', 'snapshot')",
+)
+_SOURCE_TIME: Final = TakeTime(clock="event", expression=pl.col("source_time"), said="source_time")
+
+
+def versions_of(stream: Stream) -> KeyedStream:
+    """Return the versions of a table's rows, by its key, out of a stream of its changes; or refuse it.
+
+    1. Right after the decoding, so that they need no time: a truncate is a dead letter, because it ends versions that
+       are not named; tombstones, messages and schema changes are filtered.
+    2. The event time, where the stream has none yet.
+    3. The columns of the row: after the change or, of a delete, before it. And which change it was.
+    """
+    place, form = next(((place, op.format) for place, op in enumerate(stream.ops) if isinstance(op, Decode)), (0, None))
+    if not isinstance(form, DebeziumFormat):
+        no_format = "a union" if isinstance(stream.origin, Union) else "a stream without decode"
+        got = no_format if form is None else f"a stream of {form}"
+        raise refuse("VERSIONS_FORMAT", stream=stream.name, got=got)
+    changes: list[RowOp] = [_NO_TRUNCATE, _OF_ROWS]
+    rest = stream.ops[place + 1 :]
+    if not any(isinstance(op, TakeTime) for op in rest):
+        changes.append(_SOURCE_TIME)
+    operation = _free_name("op", form.rows)
+    image = Select(expressions=_image(form, operation), said=", ".join([*form.rows, operation]))
+    ops = (*stream.ops[: place + 1], *changes, *rest, image)
+    return KeyedStream(stream=replace(stream, ops=ops), keys=form.key, operation=operation)
+
+
+def _image(form: DebeziumFormat, operation: str) -> tuple[pl.Expr, ...]:
+    """Return the columns of the row that a change is about, and which change it was."""
+    is_delete = pl.col("op") == "delete"
+    columns = [
+        pl.when(is_delete)
+        .then(pl.col("before").struct.field(name))
+        .otherwise(pl.col("after").struct.field(name))
+        .alias(name)
+        for name in form.rows
+    ]
+    return (*columns, pl.col("op").alias(operation))
+
+
+def _free_name(name: str, taken: pl.Schema) -> str:
+    while name in taken:
+        name += "_"
+    return name
