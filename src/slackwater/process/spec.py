@@ -21,14 +21,16 @@ from slackwater.process.emitting import Outlet, emitted_types
 from slackwater.process.migration import conformed, continues
 from slackwater.process.operator import ProcessOperator
 from slackwater.process.running import Running
+from slackwater.process.shown import TIMERS, shown_cells
 from slackwater.process.state import NEVER_MS, State
 from slackwater.process.timers import TIMER
 from slackwater.state.late_rows import late_schema
+from slackwater.state.pieces import StepState
+from slackwater.state.shown import held_rows
 from slackwater.state.step import ROWS, Change, Difference, KeyedStep, Operator, Port, PortFront
 from slackwater.state.whole_rows import PLACE, WholeRows
 
 Order = Literal["arrival", "event_time"]
-TIMERS = "__timers"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,6 +166,10 @@ class ProcessSpec(KeyedStep):
             name: Outlet(f"output `{name}`", schema, self.key_types) for name, schema in side_outputs_of(cls).items()
         }
         return Running(self.process, self.states, sides, results), results, sides
+
+    def shown_state(self, state: StepState, key: pl.DataFrame | None = None) -> pl.DataFrame:
+        """Return the state of each key by its declared names, and the events that wait for their turn."""
+        return shown_cells(held_rows(state, self.keys, key, self), self.keys, self.states, self.row_schema)
 
     def check_next(self, step: str) -> None:
         """Let any step follow."""
