@@ -1,8 +1,8 @@
 """The key groups in a checkpoint, read through Spark's own reader of state.
 
-State lies in RocksDB files and logs of changes, in formats of Spark's that change with its versions. Its reader knows
-them, takes no lock, writes nothing into the checkpoint and loads a committed batch as it was, which all took long to get
-right. It is slow to start (the JVM, and each partition loads its state), but state is looked at by hand.
+State lies in RocksDB files and logs of changes, in formats that change with Spark's versions. Its reader knows them,
+takes no lock, writes nothing into the checkpoint, and loads a committed batch as it was. It is slow to start (a JVM,
+and every partition loads its state first), but state is looked at by hand.
 """
 
 from __future__ import annotations
