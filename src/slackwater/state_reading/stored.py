@@ -81,7 +81,9 @@ def stored_state(path: Path, plan: Plan, batch: int | None = None) -> StoredStat
     A pipeline that has changed since is no obstacle: the manifest says what is stored.
     """
     if not (path / "slackwater" / "manifest.json").exists():
-        raise fault("CHECKPOINT_FOREIGN" if (path / "offsets").exists() else "STATE_READ_CHECKPOINT", path=path)
+        if (path / "offsets").exists():
+            raise fault("CHECKPOINT_FOREIGN", path=path)
+        raise fault("STATE_READ_CHECKPOINT", path=path)
     manifest = read_manifest(path)
     if manifest["format"] != FORMAT:
         raise fault("CHECKPOINT_FORMAT", path=path, got=manifest["format"], known=FORMAT)

@@ -33,8 +33,7 @@ MESSAGES: Final[dict[str, str]] = {
         "state can be read once a batch is committed; `{path}` has none yet; try again when the job has run a batch"
     ),
     "STATE_READ_OUT": (
-        "Parquet is written to a file, and a file holds the rows of one step; got {got}; give --out and, with --key, "
-        "--step"
+        "`--format parquet` writes the rows of one step to a file; got {got}; give --out and, with --key, --step"
     ),
     "STATE_READ_OUT_FAILED": (
         "the output file must be in a folder that exists; `{path}` was not written: {cause}; choose another path"
