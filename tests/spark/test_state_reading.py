@@ -143,6 +143,7 @@ def test_state_of_a_running_job_is_that_of_the_same_batches_in_memory(spark: Spa
         with pytest.raises(RunError, match=f"which are 0 to {LAST - 1}") as refused:
             stored_state(checkpoint, plan, LAST)
         assert refused.value.code == "STATE_READ_BATCH"
+    check_damage(spark, stored)
 
 
 def check_steps(spark: SparkSession, stored: StoredState, truth: sw.testing.Harness) -> None:
@@ -176,6 +177,14 @@ def check_command(file: Path, checkpoint: Path, truth: sw.testing.Harness) -> No
     missing = CliRunner().invoke(app, [*command, "--key", "nobody"])
     assert isinstance(missing.exception, RunError)
     assert missing.exception.code == "STATE_READ_KEY_MISSING"
+
+
+def check_damage(spark: SparkSession, stored: StoredState) -> None:
+    for change in stored.path.glob("state/*/*/2.changelog"):
+        change.unlink()
+    with pytest.raises(RunError) as refused:
+        summarise(CheckpointGroups(spark, stored), stored.chosen("windows"))
+    assert refused.value.code == "CHECKPOINT_DAMAGED"
 
 
 def json_steps(checkpoint: Path) -> list[str]:

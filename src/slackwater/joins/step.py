@@ -107,12 +107,13 @@ class JoinStep(KeyedStep):
             pieces = rows.near(hash_columns(key, [*kept.keys]), MIN_MS, MAX_MS)
         found = of_key(rows.read(pieces), kept.keys, key)
         time = moment(pl.col("__ts" if "__ts" in kept.types else "__end")).alias("event_time")
+        facts = {"__side": "side", "__met": "is_matched", "__gone": "is_deletion"}
+        named = free_names(facts, (*self.result_types, *self.keys))
+        side_of = pl.lit(side).alias(named["__side"])
         shown = self.columns.padded(side, found, (time,)).select(
-            *self.keys, pl.lit(side).alias("side"), "event_time", *mine.shown.values()
+            *self.keys, side_of, "event_time", *mine.shown.values()
         )
-        facts = {"__met": "is_matched", "__gone": "is_deletion"}
-        named = free_names({name: new for name, new in facts.items() if name in found.columns}, tuple(shown.columns))
-        return shown.with_columns(found[name].alias(new) for name, new in named.items())
+        return shown.with_columns(found[name].alias(new) for name, new in named.items() if name in found.columns)
 
     def as_late(self, side: SideName, rows: pl.DataFrame) -> pl.DataFrame:
         """Return rows of a side, each column under the name that it has in late rows."""

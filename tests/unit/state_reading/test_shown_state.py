@@ -178,6 +178,14 @@ def test_interval_join_shows_the_rows_of_both_sides() -> None:
     assert work.state("step").height == 3
 
 
+def test_join_of_rows_with_a_column_called_side_shows_both() -> None:
+    stream = events()
+    rows = stream.select("user", side="v")
+    results = rows.key_by("user").join(stream.key_by("user"), between=("0s", "1h"), late="process", name="step")
+    state = harness(stream, results, [[row("ada", 0, v=7.0)]], late=False).state("step")
+    assert sorted(state.select("side_", "side").rows()) == [("left", 7.0), ("right", None)]
+
+
 def test_as_of_join_shows_waiting_rows_and_versions() -> None:
     left, right = events("left"), events("right")
     results = left.key_by("user").join_as_of(right.key_by("user"), versions_ttl="1h", deleted="v < 0", name="step")
