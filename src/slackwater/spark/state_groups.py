@@ -91,10 +91,11 @@ class CheckpointGroups:
             chosen_batch(self._stored.path, self._stored.batch)
         except RunError as gone:
             return gone
-        damage = damage_of(self._stored.path, error)
-        return damage or fault(
-            "STATE_READ_FAILED", path=self._stored.path, batch=self._stored.batch, cause=cause_of(error)
-        )
+        if (damage := damage_of(self._stored.path, error)) is not None:
+            return damage
+        java = getattr(error, "java_exception", None)
+        cause = cause_of(error) if java is None else str(java.getMessage()).strip().partition("\n")[0]
+        return fault("STATE_READ_FAILED", path=self._stored.path, batch=self._stored.batch, cause=cause)
 
 
 def _answering(steps: Sequence[StoredStep], reading: Reading) -> Any:  # noqa: ANN401  as mapInArrow takes it

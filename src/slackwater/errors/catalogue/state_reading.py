@@ -14,8 +14,8 @@ MESSAGES: Final[dict[str, str]] = {
         "folder with --checkpoint"
     ),
     "STATE_READ_FAILED": (
-        "Spark must be able to load the state of a batch; it could not load batch {batch} of `{path}`: {cause}; try "
-        "again, or another batch with --batch"
+        "Spark must be able to load the state of a batch; it could not load batch {batch} of `{path}`: {cause}; read "
+        "the checkpoint at the path where its job ran, or try another batch with --batch"
     ),
     "STATE_READ_KEY_COLUMNS": (
         "a key has one value for each of its columns; step `{step}` has the key columns {columns}, got `{got}`; "
