@@ -39,6 +39,7 @@ ROOMS = [
     "front",
     "keyed",
     "checkpoint",
+    "state_reading",
     "outputs",
     "memory",
     "spark",

@@ -30,7 +30,7 @@ from slackwater.ground.durable import write_durably
 from slackwater.ground.stored import DamageError, damaged, read_stored, readable, shaped
 from slackwater.ground.version import VERSION
 from slackwater.lookups.written import FolderAnswers
-from slackwater.planning.plan import Plan
+from slackwater.planning.plan import STAGE, Plan
 from slackwater.sinks.base import Mark
 from slackwater.tables.snapshots import FolderSnapshots
 
@@ -185,12 +185,12 @@ class Checkpoint:
 
     def mark_finished(self) -> None:
         """Note that a bounded run has ended: its watermark is the end of time."""
-        manifest = _manifest(self.path)
+        manifest = read_manifest(self.path)
         write_durably(self.home / "manifest.json", json.dumps({**manifest, "finished": True}, indent=1))
 
     def is_finished(self) -> bool:
         """Return whether a bounded run has ended here."""
-        return bool(_manifest(self.path)["finished"])
+        return bool(read_manifest(self.path)["finished"])
 
     def _clock_path(self, batch: int) -> Path:
         return self.home / "clock" / str(batch)
@@ -202,7 +202,7 @@ def existing_checkpoint(path: Path, plan: Plan, *, accept_changes: bool = False)
         if (path / "offsets").exists():
             raise fault("CHECKPOINT_FOREIGN", path=path)
         return None
-    manifest = _manifest(path)
+    manifest = read_manifest(path)
     _check(manifest, plan, path)
     found = Checkpoint(
         path=path,
@@ -220,7 +220,9 @@ def open_checkpoint(path: Path, plan: Plan, *, partitions: int, accept_changes: 
     manifest_path = path / "slackwater" / "manifest.json"
     if (found := existing_checkpoint(path, plan, accept_changes=accept_changes)) is not None:
         _clear(found)
-        write_durably(manifest_path, json.dumps({**_manifest(path), **_code(plan)}, indent=1))
+        manifest = read_manifest(path)
+        steps = {step.name: plan.placed(step, step.spec.continued(manifest["steps"][step.name])) for step in plan.steps}
+        write_durably(manifest_path, json.dumps({**manifest, "steps": steps, **_code(plan)}, indent=1))
         return found
     (path / "slackwater" / "clock").mkdir(parents=True, exist_ok=True)
     checkpoint = Checkpoint(path=path, incarnation=str(uuid.uuid4()), partitions=partitions)
@@ -282,7 +284,7 @@ class _Manifest(_Format):
     finished: bool
 
 
-def _manifest(path: Path) -> dict[str, Any]:
+def read_manifest(path: Path) -> dict[str, Any]:
     """Read a manifest; of another format, only that can be known."""
     file = path / "slackwater" / "manifest.json"
     found: dict[str, Any] = read_stored(file, _Format, damaged(path))
@@ -323,8 +325,12 @@ def _check_steps(manifest: Mapping[str, Any], plan: Plan, path: Path) -> None:
     for step in plan.steps:
         before = Definition(layout=found[step.name], rules=manifest.get("rules", {}).get(step.name, ""))
         now = Definition(layout=plan.layout[step.name], rules=step.spec.rules)
-        if before.layout != now.layout:
-            raise fault("CHECKPOINT_STEP_CHANGED", path=path, step=step.name, changes=before.changes(now))
+        moved = before.layout[STAGE] != now.layout[STAGE]
+        difference = step.spec.difference(before.layout)
+        if moved or difference is not None:
+            is_named = difference is not None and difference.part not in now.layout
+            changes = str(difference) if is_named else before.changes(now)
+            raise fault("CHECKPOINT_STEP_CHANGED", path=path, step=step.name, changes=changes)
 
 
 def _newest(folder: Path) -> int:

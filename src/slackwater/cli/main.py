@@ -17,6 +17,7 @@ from slackwater.cli.lateness import lateness
 from slackwater.cli.produce import log, produce
 from slackwater.cli.run import run
 from slackwater.cli.schema import schema
+from slackwater.cli.state import state
 from slackwater.errors import SlackwaterError, SlackwaterWarning
 from slackwater.ground.version import VERSION
 
@@ -46,6 +47,7 @@ def options(
 
 app.command()(run)
 app.command()(explain)
+app.command()(state)
 app.command()(demo)
 app.command()(lateness)
 app.command()(produce)

@@ -108,6 +108,17 @@ class Seen:
             here = slices == number
             self._store(keys.take(here), until_ms[here], tier=0)
 
+    def untils(self, key: Hashes | None = None) -> list[int]:
+        """Return until when each key is remembered, or the one in `key` if it is; nothing is forgotten meanwhile."""
+        found: list[int] = []
+        for heads_of, tails_of in self._pairs():
+            tails = self._tails(heads_of, tails_of)
+            if key is not None:
+                is_equal = (self._heads(heads_of) == key.heads[0]) & (tails["rest"].to_numpy() == key.rests[0])
+                tails = tails.filter(pl.Series(is_equal & (tails["low"].to_numpy() == key.lows[0])))
+            found += tails["until"].to_list()
+        return found
+
     def compact(self, watermark_ms: int, *, closed_ms: int, stagger: int) -> None:
         """Merge pieces of one slice, if there are too many, or if none will be added: before `closed_ms`."""
         crowd = self._crowded(closed_ms, stagger)

@@ -11,11 +11,14 @@ import polars as pl
 
 from slackwater.deduplication.by_time import FirstByTime, LastByTime
 from slackwater.deduplication.first import FirstToArrive
+from slackwater.deduplication.shown import shown_hashes
 from slackwater.errors import refuse
 from slackwater.formats.undecoded import Undecoded
 from slackwater.ground.durations import render_ms
 from slackwater.ground.times import MAX_MS, TIMESTAMP
 from slackwater.state.late_rows import Late, late_schema
+from slackwater.state.pieces import StepState
+from slackwater.state.shown import held_rows, moment, readable
 from slackwater.state.step import ROWS, Change, KeyedStep, Operator, Port, PortFront
 from slackwater.state.whole_rows import WholeRows
 
@@ -128,6 +131,15 @@ class DeduplicateSpec(KeyedStep):
         if self.keep == "first":
             return FirstToArrive(self)
         return FirstByTime(self) if self.keep == "first_by_time" else LastByTime(self)
+
+    def shown_state(self, state: StepState, key: pl.DataFrame | None = None) -> pl.DataFrame:
+        """Return the keys that are remembered, and until which watermark; with their rows where these are kept."""
+        if self.keep == "first":
+            return shown_hashes(state, self.within_ms, self.keys, key)
+        facts = {"event_time": pl.col("__ts"), "remembered_until": pl.col("__until")}
+        times = {name: moment(time) for name, time in facts.items()}
+        rows = held_rows(state, self.keys, key, self)
+        return readable(rows, self.keys, **times, is_shown=pl.col("__is_shown"))
 
     def check_next(self, step: str) -> None:
         """Refuse a step over rows that may be withdrawn."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -9,8 +10,13 @@ from typing import Literal, get_args
 import polars as pl
 
 from slackwater.errors import refuse
-from slackwater.joins.columns import LEFT, RIGHT, JoinColumns, SideName
+from slackwater.ground.stable_hash import hash_columns
+from slackwater.ground.times import MAX_MS, MIN_MS
+from slackwater.joins.columns import LEFT, RIGHT, SIDES, JoinColumns, SideName
+from slackwater.joins.kept_rows import Kept, KeptRows
 from slackwater.state.late_rows import Late, check_late_columns, late_schema
+from slackwater.state.pieces import StepState
+from slackwater.state.shown import free_names, moment, of_key
 from slackwater.state.step import Change, KeyedStep, Port
 from slackwater.state.whole_rows import PLACE
 
@@ -83,6 +89,31 @@ class JoinStep(KeyedStep):
 
     def check_replaces(self, replaced_by: Sequence[str], **facts: object) -> None:
         """Refuse nothing: which columns tell results apart is for the pipeline's author to know."""
+
+    @abstractmethod
+    def kept(self, side: SideName) -> Kept:
+        """Return what is kept of a side."""
+
+    def shown_state(self, state: StepState, key: pl.DataFrame | None = None) -> pl.DataFrame:
+        """Return the rows that are kept of both sides, by the names that results have."""
+        return pl.concat([self._shown_side(side, state, key) for side in SIDES], how="diagonal")
+
+    def _shown_side(self, side: SideName, state: StepState, key: pl.DataFrame | None) -> pl.DataFrame:
+        kept, mine = self.kept(side), self.columns.sides[side]
+        rows = KeptRows(state, kept)
+        pieces = rows.pieces
+        if key is not None:
+            key = key.rename(dict(zip(self.keys, kept.keys, strict=True)))
+            pieces = rows.near(hash_columns(key, [*kept.keys]), MIN_MS, MAX_MS)
+        found = of_key(rows.read(pieces), kept.keys, key)
+        time = moment(pl.col("__ts" if "__ts" in kept.types else "__end")).alias("event_time")
+        facts = {"__side": "side", "__met": "is_matched", "__gone": "is_deletion"}
+        named = free_names(facts, (*self.result_types, *self.keys))
+        side_of = pl.lit(side).alias(named["__side"])
+        shown = self.columns.padded(side, found, (time,)).select(
+            *self.keys, side_of, "event_time", *mine.shown.values()
+        )
+        return shown.with_columns(found[name].alias(new) for name, new in named.items() if name in found.columns)
 
     def as_late(self, side: SideName, rows: pl.DataFrame) -> pl.DataFrame:
         """Return rows of a side, each column under the name that it has in late rows."""

@@ -20,6 +20,8 @@ from slackwater.patterns.course import Course
 from slackwater.patterns.definitions import Pattern
 from slackwater.patterns.results import result_columns
 from slackwater.state.late_rows import check_late_columns, late_schema
+from slackwater.state.pieces import StepState
+from slackwater.state.shown import held_rows, moment, readable
 from slackwater.state.step import ROWS, Change, KeyedStep, Operator, Port, PortFront, StepDefinition
 
 _HELD: Final = {
@@ -134,6 +136,10 @@ class PatternSpec(KeyedStep):
         from slackwater.patterns.operator import PatternOperator  # noqa: PLC0415  as above
 
         return PatternOperator(self)
+
+    def shown_state(self, state: StepState, key: pl.DataFrame | None = None) -> pl.DataFrame:
+        """Return the rows that a match may still begin with or need."""
+        return readable(held_rows(state, self.keys, key, self), self.keys, event_time=moment(pl.col("__ts")))
 
     def check_next(self, step: str) -> None:
         """Accept any step: a match is shown once, with its event time."""

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import polars as pl
 
@@ -18,6 +18,9 @@ from slackwater.sinks.base import Sink, Slot, Trial
 from slackwater.sources.base import Source
 from slackwater.state.step import KeyedStep
 from slackwater.tables.definition import JoinTable
+
+STAGE: Final = "stage"
+"""The part of a layout that says in which stage a step is."""
 
 
 class Feed(NamedTuple):
@@ -143,7 +146,12 @@ class Plan:
     @cached_property
     def layout(self) -> dict[str, dict[str, str]]:
         """What each step's state looks like; a checkpoint can only be continued by an equal one."""
-        return {step.name: {"stage": str(step.stage), **step.spec.layout} for step in self.steps}
+        return {step.name: self.placed(step, step.spec.layout) for step in self.steps}
+
+    @staticmethod
+    def placed(step: StepPlan, layout: Mapping[str, str]) -> dict[str, str]:
+        """Return a step's layout with where its state is: in the store of its stage."""
+        return {STAGE: str(step.stage), **layout}
 
     @cached_property
     def fingerprint(self) -> str:

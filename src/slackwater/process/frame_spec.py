@@ -12,6 +12,8 @@ from slackwater.process.base import FrameProcess
 from slackwater.process.frame_worker import FrameWorker
 from slackwater.process.state import Clock
 from slackwater.process.step import ProcessStep, lives_for
+from slackwater.state.pieces import StepState
+from slackwater.state.shown import free_names, held_rows, moment
 from slackwater.state.step_time import StepTime
 
 AT: Final = "__at"
@@ -55,6 +57,17 @@ class FrameSpec(ProcessStep):
     def worker(self, time: StepTime) -> FrameWorker:
         """Return the user's code, ready for one batch."""
         return FrameWorker(self, time)
+
+    def shown_state(self, state: StepState, key: pl.DataFrame | None = None) -> pl.DataFrame:
+        """Return the state of each key by its declared columns, and the events that wait for their turn."""
+        rows = held_rows(state, self.keys, key, self)
+        waiting = {"event_time": moment(pl.col("__ts"))} if self.order == "event_time" else {}
+        names = free_names(self.cells, self.keys)
+        by_clock = {f"last_{self.clock}_time": moment(pl.col(AT))}
+        cells = [pl.col(cell).alias(name) for cell, name in names.items()]
+        free = free_names({name: name for name in (*by_clock, *waiting)}, (*self.keys, *names.values()))
+        more = [expr.alias(free[name]) for name, expr in (by_clock | waiting).items()]
+        return rows.select(*self.keys, *cells, *more)
 
     def _described_state(self) -> list[tuple[str, str]]:
         return [("state", f"{shown(self.state)}, {self.clock} time, {lives_for(self.ttl_ms)}")]

@@ -1,7 +1,8 @@
 """State whose declaration has changed: what may change, and how old state becomes new.
 
 A field may be added (it is empty), dropped, or widened: Int32 to Int64, Float32 to Float64. State is rewritten when it
-is touched next, so a job with much of it starts at once. Anything else is refused before the start.
+is touched next, so a job with much of it starts at once. Anything else is refused before the start, a field that comes
+back after it was dropped as well: it would find its old values in the state of some keys.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ _WIDER: Final = {
     )
     for place, name in enumerate(wider)
 }
+DROPPED: Final = "dropped"
+"""What is written down of a field that was declared once; state that was not touched since still has its values."""
 _TYPE: Final = re.compile(r"\b(U?Int\d+|Float\d+)\b")
 
 

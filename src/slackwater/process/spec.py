@@ -13,12 +13,13 @@ from slackwater.process.declarations import side_outputs_of, states_of
 from slackwater.process.emitting import Outlet, emitted_types
 from slackwater.process.event_worker import EventWorker
 from slackwater.process.running import Running
+from slackwater.process.shown import TIMERS, shown_cells
 from slackwater.process.state import State
 from slackwater.process.step import ProcessStep, lives_for
 from slackwater.process.timers import TIMER
+from slackwater.state.pieces import StepState
+from slackwater.state.shown import held_rows
 from slackwater.state.step_time import StepTime
-
-TIMERS = "__timers"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +67,10 @@ class ProcessSpec(ProcessStep):
             name: Outlet(f"output `{name}`", schema, self.key_types) for name, schema in side_outputs_of(cls).items()
         }
         return Running(self.process, self.states, sides, results), results, sides
+
+    def shown_state(self, state: StepState, key: pl.DataFrame | None = None) -> pl.DataFrame:
+        """Return the state of each key by its declared names, and the events that wait for their turn."""
+        return shown_cells(held_rows(state, self.keys, key, self), self.keys, self.states, self.row_schema)
 
     def _described_state(self) -> list[tuple[str, str]]:
         return [("state", f"{name}: {state}, {lives_for(state.ttl_ms)}") for name, state in self.states.items()]

@@ -18,7 +18,7 @@ from slackwater.ground.durations import render_ms
 from slackwater.ground.stable_text import stable_text
 from slackwater.process.base import FrameProcess, Process
 from slackwater.process.emitting import emitted_types
-from slackwater.process.migration import conformed, continues
+from slackwater.process.migration import DROPPED, conformed, continues
 from slackwater.process.operator import ProcessOperator, Worker
 from slackwater.process.state import NEVER_MS
 from slackwater.state.late_rows import late_schema
@@ -132,6 +132,11 @@ class ProcessStep(KeyedStep):
             if before != now:
                 return Difference(part=part, found=before, mine=now)
         return continues(json.loads(stored.get("state", "{}")), json.loads(layout["state"]))
+
+    def continued(self, stored: Mapping[str, str]) -> Mapping[str, str]:
+        """Return the layout with the fields that were dropped: state that was not touched since still has them."""
+        dropped = dict.fromkeys(json.loads(stored["state"]), DROPPED)
+        return {**self.layout, "state": json.dumps(dropped | self.fields)}
 
     @property
     def rules(self) -> str:

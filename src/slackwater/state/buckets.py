@@ -116,8 +116,7 @@ class Buckets:
         return {number for frame in frames if frame is not None for number in self._numbers(frame).unique()}
 
     def _numbers(self, rows: pl.DataFrame) -> pl.Series:
-        hashes = hash_columns(rows, list(self.layout.keys)) >> _SHIFT
-        return pl.Series("__bucket", (hashes % np.uint64(self.state.buckets)).astype(np.int32))
+        return bucket_of(rows, self.layout.keys, self.state.buckets)
 
     def _bytes(self) -> int:
         return sum(piece.bytes for piece in self.state.pieces)
@@ -136,6 +135,12 @@ class Buckets:
     def _put_back(self, rows: pl.DataFrame) -> None:
         if rows.height:
             self.state.append_whole(rows.drop("__bucket"), _in_inbox)
+
+
+def bucket_of(rows: pl.DataFrame, keys: tuple[str, ...], buckets: int) -> pl.Series:
+    """Return the bucket of each row's key, of so many buckets."""
+    hashes = hash_columns(rows, list(keys)) >> _SHIFT
+    return pl.Series("__bucket", (hashes % np.uint64(buckets)).astype(np.int32))
 
 
 def _split(rows: pl.DataFrame, numbers: Collection[int]) -> tuple[pl.DataFrame, pl.DataFrame]:

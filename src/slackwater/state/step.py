@@ -23,6 +23,7 @@ from slackwater.formats.undecoded import Undecoded
 from slackwater.state.packets import Packet
 from slackwater.state.packing import unpack
 from slackwater.state.pieces import StepState
+from slackwater.state.shown import held_rows, moment, readable
 from slackwater.state.step_time import StepTime
 
 ROWS: Final = "rows"
@@ -135,6 +136,9 @@ class Difference(NamedTuple):
     found: str
     mine: str
 
+    def __str__(self) -> str:
+        return f"{self.part}: {self.found} -> {self.mine}"
+
 
 class Operator(ABC):
     """The KEYED part of a step."""
@@ -227,6 +231,10 @@ class KeyedStep(ABC):
                 return Difference(part=part, found=stored.get(part, "nothing"), mine=text)
         return None
 
+    def continued(self, stored: Mapping[str, str]) -> Mapping[str, str]:  # noqa: ARG002  as subclasses need it
+        """Return the layout to write down for state that continues from one whose layout was `stored`."""
+        return self.layout
+
     @property
     @abstractmethod
     def rules(self) -> str:
@@ -243,6 +251,16 @@ class KeyedStep(ABC):
     @abstractmethod
     def operator(self) -> Operator:
         """Return the KEYED part."""
+
+    def shown_state(self, state: StepState, key: pl.DataFrame | None = None) -> pl.DataFrame:
+        """Return what a key group holds, or holds of the one key in `key`'s only row, as people read it.
+
+        The key's columns come first, and hidden ones are left out or get a name. Where rows have a time of their own,
+        it is in `event_time` or `window_start`. Nothing is taken out of the state.
+        """
+        rows = held_rows(state, self.keys, key)
+        time = {"event_time": moment(pl.col("__ts"))} if "__ts" in rows.columns else {}
+        return readable(rows, self.keys, **time)
 
     @abstractmethod
     def check_next(self, step: str) -> None:

@@ -22,6 +22,9 @@ from slackwater.memory.engine import MemoryEngine
 from slackwater.pipeline import Pipeline
 from slackwater.sources.base import Source
 from slackwater.sources.chunk import Chunk
+from slackwater.state_reading.groups import MemoryGroups, StoredStep
+from slackwater.state_reading.keys import key_given
+from slackwater.state_reading.rows import all_rows, rows_of_key
 from slackwater.streams import Output, Step, Stream
 
 Row = Mapping[str, Any] | str | bytes
@@ -166,6 +169,22 @@ class Harness:
         if name not in self._outputs:
             raise refuse("OUTPUT_UNKNOWN", name=name, hint=near_miss(name, self._outputs))
         return pl.concat(self._outputs[name])
+
+    def state(self, of: str | Stream, key: str | None = None) -> pl.DataFrame:
+        """Return what a keyed step holds, by its name or its results, as `slackwater state` shows it.
+
+        With `key`, as text such as "ada" or "user=ada,shop=3", only what it holds of that key.
+        """
+        name = of if isinstance(of, str) else of.name
+        if name not in self.plan.by_name:
+            raise refuse("STEP_UNKNOWN", name=name, hint=near_miss(name, self.plan.by_name))
+        planned = self.plan.by_name[name]
+        step = StoredStep(name=name, stage=planned.stage, spec=planned.spec)
+        groups = MemoryGroups(self.engine.state)
+        if key is None:
+            return all_rows(groups, step)
+        keys = {name: key_given(key, planned.spec)}
+        return rows_of_key(groups, [step], keys, self.plan.key_groups).get(name, all_rows(MemoryGroups({}), step))
 
     @property
     def watermark(self) -> dict[str, int]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import polars as pl
 
 from slackwater.errors import refuse
+from slackwater.state.shown import moment
 from slackwater.state.step import KeyedStep, Port
 from slackwater.triggers import Trigger, schedule
 
@@ -81,6 +82,10 @@ class Window(ABC):
             aggregates=dict(definition.aggregates),
             semantics=definition.semantics,
         )
+
+    def shown_bounds(self) -> dict[str, pl.Expr]:
+        """Return what a state row's place in time is called, where people read state."""
+        return {"window_start": moment(pl.col("__start")), "window_end": moment(pl.col("__end"))}
 
     @abstractmethod
     def front(self, spec: WindowSpec, undecoded: Undecoded | None) -> WindowFront:

@@ -18,6 +18,7 @@ from slackwater.ground.stable_text import stable_text
 from slackwater.ground.times import MAX_MS, MIN_MS, TIMESTAMP, to_timestamp
 from slackwater.state.buckets import Buckets
 from slackwater.state.pieces import StepState
+from slackwater.state.shown import held_rows, moment, readable
 from slackwater.state.step import ROWS, Change, Emitted, Guard, KeyedStep, Operator, Port, PortFront, StepRows, Taken
 from slackwater.state.step_time import StepTime
 from slackwater.state.whole_rows import WholeRows
@@ -25,6 +26,7 @@ from slackwater.triggers import Trigger, after_watermark
 from slackwater.windows.base import Window
 from slackwater.windows.front import WindowFront, usable_rows
 from slackwater.windows.operator import WindowOperator
+from slackwater.windows.shown import results_so_far
 from slackwater.windows.spec import Accumulation, WindowSpec
 
 if TYPE_CHECKING:
@@ -178,6 +180,16 @@ class CountSpec(KeyedStep):
     def operator(self) -> Operator:
         """Return what counts and fires in a key group."""
         return _CountOperator(self)
+
+    def shown_state(self, state: StepState, key: pl.DataFrame | None = None) -> pl.DataFrame:
+        """Return the windows that are not full, each with how many rows its key had; keys without one have nulls."""
+        rows = held_rows(state, self.keys, key, self)
+        keys, is_counter = list(self.keys), pl.col("__index") == _COUNTER
+        counters = rows.filter(is_counter).select(*keys, pl.col("__rows").alias("__seen"))
+        windows = results_so_far(rows.filter(~is_counter), self.aggregates, self.aggregate_types)
+        shown = counters.join(windows, on=keys, how="left", nulls_equal=True, maintain_order="left_right")
+        facts = {"window_index": pl.col("__index"), "rows": pl.col("__rows"), "event_time": moment(pl.col("__time"))}
+        return readable(shown, self.keys, **facts, rows_seen=pl.col("__seen"))
 
     def check_next(self, step: str) -> None:
         """Let any step follow."""

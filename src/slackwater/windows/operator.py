@@ -34,6 +34,10 @@ class WindowOperator(Operator):
         self._compact(time, state, stagger)
         return out
 
+    def merged(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Return state rows with all that is known of a window in one of them."""
+        return self.panes.merge(rows)
+
     @abstractmethod
     def _advance(self, time: StepTime, state: StepState, out: Emitted) -> None:
         """Show the panes that the clock calls for, and forget what it closes for good."""

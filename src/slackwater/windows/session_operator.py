@@ -40,6 +40,13 @@ class SessionOperator(WindowOperator):
         self._until = until
         """The end of a row's session."""
 
+    def merged(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Return one row for each session."""
+        sessions = self._sessions(rows).with_columns(self._until.alias("__end"))
+        return self.panes.merge(
+            sessions.drop("__until", "__in", "__rows", strict=False), [*self.spec.keys, "__session"]
+        )
+
     def _advance(self, time: StepTime, state: StepState, out: Emitted) -> None:
         if not state.wakes(time):
             return

@@ -13,6 +13,7 @@ from slackwater.formats.undecoded import Undecoded
 from slackwater.ground.durations import Duration, duration_ms, render_ms
 from slackwater.ground.times import MAX_MS
 from slackwater.state.pieces import StepState
+from slackwater.state.shown import moment
 from slackwater.state.step import Emitted, Guard, StepRows, Taken
 from slackwater.state.step_time import StepTime
 from slackwater.triggers import Trigger, after_watermark
@@ -39,6 +40,10 @@ class SlidingWindow(Window):
     def may_update(self, spec: WindowSpec) -> bool:
         """Return whether a late event may correct the windows of others."""
         return spec.lateness_ms > 0
+
+    def shown_bounds(self) -> dict[str, pl.Expr]:
+        """Return the time of an instant: a state row is the events of one instant, which many windows share."""
+        return {"event_time": moment(pl.col("__end") - 1)}
 
     def front(self, spec: WindowSpec, undecoded: Undecoded | None) -> WindowFront:
         """Return what FRONT does to the rows."""

@@ -18,9 +18,12 @@ from slackwater.ground.durations import render_ms
 from slackwater.ground.stable_text import stable_text
 from slackwater.ground.times import TIMESTAMP
 from slackwater.state.late_rows import late_schema
+from slackwater.state.pieces import StepState
+from slackwater.state.shown import held_rows, readable
 from slackwater.state.step import ROWS, Change, KeyedStep, Operator, Port, PortFront
 from slackwater.triggers import Schedule, written
 from slackwater.windows.base import Window
+from slackwater.windows.shown import results_so_far
 
 Accumulation = Literal["discarding", "accumulating", "retracting"]
 
@@ -218,6 +221,14 @@ class WindowSpec(KeyedStep):
     def operator(self) -> Operator:
         """Return what keeps and fires the windows of a key group."""
         return self.window.operator(self)
+
+    def shown_state(self, state: StepState, key: pl.DataFrame | None = None) -> pl.DataFrame:
+        """Return the windows that are remembered, with their results so far."""
+        rows = self.window.operator(self).merged(held_rows(state, self.keys, key, self))
+        results = results_so_far(rows, self.aggregates, self.aggregate_types)
+        facts = {"panes_shown": pl.col("__panes"), "rows_since_pane": pl.col("__new")}
+        facts |= {"is_finished": pl.col("__done")} if self.can_finish else {}
+        return readable(results, self.keys, **self.window.shown_bounds(), **facts)
 
     def check_next(self, step: str) -> None:
         """Refuse a step over results that may be shown again, or that never come."""

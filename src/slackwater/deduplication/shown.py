@@ -1,0 +1,20 @@
+"""What is remembered of keys by their hashes alone, as people read it."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from slackwater.deduplication.seen import Hashes, Seen, slice_ms
+from slackwater.ground.times import MAX_MS
+from slackwater.state.pieces import StepState
+from slackwater.state.shown import moment
+
+
+def shown_hashes(state: StepState, within_ms: int, keys: tuple[str, ...], key: pl.DataFrame | None) -> pl.DataFrame:
+    """Return until when keys are remembered; a hash does not say which key it is of, so only `key` can be named."""
+    hashes = None if key is None else Hashes.of(key, keys)
+    untils = pl.DataFrame({"until": Seen(state, slice_ms(within_ms)).untils(hashes)}, schema={"until": pl.Int64()})
+    until = pl.col("until")
+    time = pl.when(until < MAX_MS).then(until - within_ms) if within_ms < MAX_MS else pl.lit(None, dtype=pl.Int64())
+    facts = untils.select(event_time=moment(time), remembered_until=moment(until))
+    return facts if key is None else key.select(keys).join(facts, how="cross")

@@ -1,0 +1,58 @@
+"""State as people read it: rows looked at where they lie, without the columns that only the engine needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from slackwater.ground.times import MAX_MS, to_timestamp
+from slackwater.state.buckets import bucket_of
+from slackwater.state.pieces import INBOX, Layout, StepState
+
+_HIDDEN = "__"
+
+
+def held_rows(
+    state: StepState, keys: tuple[str, ...], key: pl.DataFrame | None = None, layout: Layout | None = None
+) -> pl.DataFrame:
+    """Return the rows of all keys, or of the one in `key`, in the order they were stored; nothing is taken.
+
+    Of state in buckets, only the key's bucket and the inbox are read.
+    """
+    pieces = state.pieces
+    if key is not None:
+        near = {INBOX, int(bucket_of(key, keys, state.buckets)[0])}
+        pieces = [piece for piece in pieces if piece.bucket in near]
+    frames = [frame if layout is None else layout.conform(frame) for frame in state.read(pieces)]
+    frames = [of_key(frame, keys, key) for frame in frames]
+    if not frames:
+        return pl.DataFrame(schema=None if layout is None else layout.state_types)
+    return pl.concat(frames, how="diagonal" if layout is None else "vertical")
+
+
+def of_key(rows: pl.DataFrame, keys: tuple[str, ...], key: pl.DataFrame | None) -> pl.DataFrame:
+    """Return those of `rows` that have the key in `key`'s only row; all of them without one."""
+    if key is None:
+        return rows
+    return rows.join(key.select(keys), on=keys, how="semi", nulls_equal=True, maintain_order="left")
+
+
+def readable(rows: pl.DataFrame, keys: tuple[str, ...], /, **added: pl.Expr) -> pl.DataFrame:
+    """Return `rows` without hidden columns: the key, what is `added` (made of hidden ones), the user's columns.
+
+    A column of the user's that has the name of an added one stays as it is.
+    """
+    own = [name for name in rows.columns if not name.startswith(_HIDDEN) and name not in keys]
+    made = [expr.alias(name) for name, expr in added.items() if name not in own and name not in keys]
+    return rows.select(*(name for name in keys if name in rows.columns), *made, *own)
+
+
+def free_names(names: Mapping[str, str], taken: tuple[str, ...]) -> dict[str, str]:
+    """Return `names` with an underscore behind each new name that is taken."""
+    return {name: f"{new}_" if new in taken else new for name, new in names.items()}
+
+
+def moment(milliseconds: pl.Expr) -> pl.Expr:
+    """Return epoch milliseconds as a timestamp; both ends of time are null."""
+    return pl.when(milliseconds < MAX_MS).then(to_timestamp(milliseconds))
