@@ -51,12 +51,15 @@ def make_job(
 ) -> Job:
     """Prepare a plan to run on Spark, with all that can be checked before the first batch.
 
-    `on_phase` is called with the name of each phase of the start, and of each batch, when it is over.
+    `on_start` is called after the checks that need no Spark; `on_phase` with the name of each phase of the start, and
+    of each batch, when it is over.
     """
     over = on_phase or _nothing
     trigger_ms = duration_ms(trigger, what="`trigger`", least_ms=0)
     path = given_path(checkpoint or Path(".slackwater") / plan.name).absolute()
     check_master(master)
+    if spark is not None and ".connect." in type(spark).__module__:
+        raise fault("SPARK_CONNECT")
     check_free(path)
     found = existing_checkpoint(path, plan, accept_changes=accept_changes)
     noted = {} if found is None else found.noted_marks(found.next_clock())
@@ -114,13 +117,7 @@ def _needed(plan: Plan) -> dict[str, str]:
 
 
 def run_pipeline(plan: Plan, **options: Any) -> Job:  # noqa: ANN401  as make_job's
-    """Run a plan on Spark until Ctrl-C, SIGTERM or, if bounded, the end of its input; returns the job.
-
-    Options: `spark` (a session), `checkpoint` (a folder; default `.slackwater/<name>`), `bounded`, `trigger` (the
-    interval between batches), `master`, `partitions`, `accept_changes`, `take_over`, `on_start` (called after the
-    checks that need no Spark), `on_batch`, `on_phase` (called with the name of what is over: checks, parts of the
-    start, batches).
-    """
+    """Run a plan on Spark until Ctrl-C, SIGTERM or, if bounded, the end of its input; returns the job."""
     stopped = threading.Event()
     with stopped_by_signals(stopped.set):
         job = make_job(plan, **options)
