@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from slackwater.clock.ages import AgeSketch
 from slackwater.clock.lateness import LatenessSketch
 from slackwater.ground.times import MIN_MS
 from slackwater.lookups.stats import LookupStats
@@ -34,6 +35,10 @@ class StreamStats:
     """Dead letters by reason, and by words where they tell one cause from another."""
     examples: dict[str, str] = field(default_factory=dict)
     """The message of one dead letter of each reason."""
+    ages: AgeSketch | None = None
+    """How old the rows that got a time were; None where that is the batch's own."""
+    ahead: int = 0
+    """Rows that got a time after the batch's own."""
 
 
 @dataclass(kw_only=True)
@@ -50,6 +55,8 @@ class BatchStats:
     """Per step that takes whole rows, how they are spread over its keys."""
     lateness: dict[str, dict[str, LatenessSketch]] = field(default_factory=dict)
     """Per stream and partition, how late the rows of the batch were."""
+    ages: dict[str, dict[str, AgeSketch]] = field(default_factory=dict)
+    """Per output, how old its rows were when the batch began: since their "event" time and since their "ingestion"."""
     lookups: dict[str, LookupStats] = field(default_factory=dict)
     """Per lookup step; a batch that is run again finds its answers written down, and asks for nothing."""
 
@@ -69,6 +76,12 @@ class BatchStats:
                 known.setdefault(name, LatenessSketch.empty()).merge(sketch)
         self.lateness.clear()
 
+    def drop_ages(self) -> None:
+        """Forget the ages, for the same reason."""
+        self.ages.clear()
+        for stream in self.streams.values():
+            stream.ages = None
+
     def _add(self, facts: dict) -> None:  # type: ignore[type-arg]  # JSON as packets carry it
         self.now_ms = max(self.now_ms, facts["now_ms"])
         for name, counts in facts["counts"].items():
@@ -79,6 +92,12 @@ class BatchStats:
             self.lookups.setdefault(name, LookupStats()).add(LookupStats.from_facts(asked))
         for name, counted in facts["skew"].items():
             self.skew.setdefault(name, Skew()).add(Skew(**counted))
+        for name, ages in facts.get("ages", {}).items():
+            known_ages = self.ages.setdefault(name, {})
+            for since, text in ages.items():
+                if since not in known_ages:
+                    known_ages[since] = AgeSketch()
+                known_ages[since].merge_json(text)
         if "stream" not in facts:
             return
         stream = self.streams.setdefault(facts["stream"], StreamStats())
@@ -86,6 +105,10 @@ class BatchStats:
         stream.filtered += facts["filtered"]
         stream.added += facts["added"]
         stream.dead += facts["dead"]
+        stream.ahead += facts.get("ahead", 0)
+        if facts.get("age") is not None:
+            stream.ages = stream.ages or AgeSketch()
+            stream.ages.merge_json(facts["age"])
         for name, seen in facts["partitions"].items():
             known = stream.partitions.setdefault(name, PartitionStats())
             known.rows += seen["rows"]

@@ -101,15 +101,16 @@ class Stage:
 
     def _placed(self, rows: pl.DataFrame, step: StepPlan, root: RowNode, key_group: int, clock: Clock) -> pl.DataFrame:
         """Return rows with what they need on their way to a next step, or to the dead letters."""
-        if not (root.feeds or root.children or any(self.plan.trials[name] for name in root.outputs)):
-            return rows
         is_result = root is step.results
+        moment = (step.spec.event_time if is_result else pl.col("event_time").dt.epoch("ms")).alias("__ts")
+        if not (root.feeds or root.children or any(self.plan.trials[name] for name in root.outputs)):
+            return rows.with_columns(moment)  # for their age alone
         # A row's place (group, batch, number) breaks ties of time, so it is its own, and the same when the batch
         # is run again; the order as shown is not.
         if is_result:
             rows = rows.sort(step.spec.result_order, maintain_order=True)
         return rows.with_columns(
-            (step.spec.event_time if is_result else pl.col("event_time").dt.epoch("ms")).alias("__ts"),
+            moment,
             pl.lit(f"{root.step}/{key_group:06d}").alias("__part"),
             ((clock.batch << 32) + pl.int_range(pl.len(), dtype=pl.Int64)).alias("__off"),
             pl.lit(clock.now, dtype=pl.Int64).alias("__ingested"),
@@ -125,6 +126,7 @@ class Stage:
             for name, state in states.items()
         }
         facts: dict[str, Any] = {"now_ms": arrivals.clock.now, "counts": arrivals.counts, "state": held}
+        facts["ages"] = arrivals.ages_facts()
         facts["skew"] = {name: skew.to_json() for name, skew in arrivals.skew.items()}
         if self.enrichment is not None:
             facts["lookups"] = self.enrichment.facts()

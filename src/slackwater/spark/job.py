@@ -42,7 +42,7 @@ from slackwater.spark.intake import Intake, Processed
 from slackwater.spark.log_feed import LogFeed
 from slackwater.spark.outside import Outside
 from slackwater.spark.read_limits import ReadLimits
-from slackwater.spark.report import BatchReport
+from slackwater.metrics.report import BatchReport
 from slackwater.spark.session import UNPACKING_CONF, hush, unhush
 from slackwater.spark.streaming_query import check_alone, start_query
 from slackwater.spark.worker import CLOCK_PROPERTY

@@ -19,7 +19,7 @@ from slackwater.ground.stopping import stopped_by_signals
 from slackwater.outputs.deliveries import prepare_without_spark
 from slackwater.spark.folders import check_logs
 from slackwater.spark.intake import check_intake, check_topics
-from slackwater.spark.report import BatchReport
+from slackwater.metrics.report import BatchReport
 from slackwater.spark.session_conf import check_master, start_jvm
 from slackwater.spark.warm_up import warm_up
 
