@@ -50,11 +50,13 @@ class BatchStats:
     counts: dict[str, Counter[str]] = field(default_factory=dict)
     """Per step or output: rows on time, refired, late, panes, …"""
     state: dict[str, Counter[str]] = field(default_factory=dict)
-    """Per step: pieces, rows and bytes held."""
+    """Per step: pieces, rows and bytes held, and how many of the rows are open: not passed by the watermark yet."""
     skew: dict[str, Skew] = field(default_factory=dict)
     """Per step that takes whole rows, how they are spread over its keys."""
     lateness: dict[str, dict[str, LatenessSketch]] = field(default_factory=dict)
     """Per stream and partition, how late the rows of the batch were."""
+    reasons: dict[str, Counter[str]] = field(default_factory=dict)
+    """Per keyed step, dead letters of its rows and results by reason."""
     ages: dict[str, dict[str, AgeSketch]] = field(default_factory=dict)
     """Per output, how old its rows were when the batch began: since their "event" time and since their "ingestion"."""
     lookups: dict[str, LookupStats] = field(default_factory=dict)
@@ -99,6 +101,8 @@ class BatchStats:
                     known_ages[since] = AgeSketch()
                 known_ages[since].merge_json(text)
         if "stream" not in facts:
+            for name, reasons in facts.get("reasons", {}).items():
+                self.reasons.setdefault(name, Counter()).update(reasons)
             return
         stream = self.streams.setdefault(facts["stream"], StreamStats())
         stream.rows += facts["rows"]

@@ -8,6 +8,7 @@ must not depend on which task read which file.
 from __future__ import annotations
 
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -66,6 +67,8 @@ class Arrivals:
     """Per step that takes whole rows, how they are spread over its keys."""
     ages: dict[str, dict[str, AgeSketch]] = field(default_factory=dict)
     """Per output, how old its rows are, since their event time and since they were ingested."""
+    reasons: dict[str, Counter[str]] = field(default_factory=dict)
+    """Per keyed step, dead letters by reason."""
     order: str = ""
     way_out: int | None = None
     """The key group that outputs leave by: in KEYED their own; None spreads those of FRONT by their place."""

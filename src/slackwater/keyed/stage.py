@@ -7,6 +7,7 @@ the steps show on: to outputs, or as rows to the steps of the next stage.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
@@ -93,6 +94,8 @@ class Stage:
                 self.functions[root.step].run(placed, context, arrivals.arrive)
         arrivals.count(step.name, "filtered", context.filtered)
         arrivals.count(step.name, "added", context.added)
+        for letters in context.dead:
+            arrivals.reasons.setdefault(step.name, Counter()).update(letters["reason"].to_list())
         arrivals.count(step.name, "dead", arrivals.bury(context.dead, step.dead_letters))
 
     @staticmethod
@@ -117,15 +120,19 @@ class Stage:
         )
 
     def _stats(self, key_group: int, arrivals: Arrivals, states: dict[str, StepState]) -> Packet:
+        passed_ms = {step.name: step_time(step, arrivals.clock).watermark_ms for step in self.steps}
         held = {
             name: {
                 "pieces": len(state.pieces),
                 "rows": sum(piece.rows for piece in state.pieces),
                 "bytes": sum(piece.bytes for piece in state.pieces),
+                # Rows of one piece end at nearly the same time; what is inside is not looked at for this.
+                "open": sum(piece.rows for piece in state.pieces if piece.max_end_ms > passed_ms[name]),
             }
             for name, state in states.items()
         }
         facts: dict[str, Any] = {"now_ms": arrivals.clock.now, "counts": arrivals.counts, "state": held}
+        facts["reasons"] = arrivals.reasons
         facts["ages"] = arrivals.ages_facts()
         facts["skew"] = {name: skew.to_json() for name, skew in arrivals.skew.items()}
         if self.enrichment is not None:

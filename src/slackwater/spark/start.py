@@ -16,10 +16,11 @@ from slackwater.errors import fault
 from slackwater.ground.durations import Duration, duration_ms
 from slackwater.ground.folders import given_path
 from slackwater.ground.stopping import stopped_by_signals
+from slackwater.metrics.monitor import OnRecord
+from slackwater.metrics.report import BatchReport
 from slackwater.outputs.deliveries import prepare_without_spark
 from slackwater.spark.folders import check_logs
 from slackwater.spark.intake import check_intake, check_topics
-from slackwater.metrics.report import BatchReport
 from slackwater.spark.session_conf import check_master, start_jvm
 from slackwater.spark.warm_up import warm_up
 
@@ -46,6 +47,7 @@ def make_job(
     take_over: bool = False,
     on_start: Callable[[], None] | None = None,
     on_batch: Callable[[BatchReport], None] | None = None,
+    on_record: OnRecord | None = None,
     on_phase: Callable[[str], None] | None = None,
     clock_hook: ClockHook | None = None,
 ) -> Job:
@@ -96,6 +98,7 @@ def make_job(
         trigger_ms=trigger_ms,
         bounded=bounded,
         on_batch=on_batch,
+        on_record=on_record,
         take_over=take_over,
         prepared=prepared,
         clock_hook=clock_hook,
@@ -118,7 +121,7 @@ def run_pipeline(plan: Plan, **options: Any) -> Job:  # noqa: ANN401  as make_jo
 
     Options: `spark` (a session), `checkpoint` (a folder; default `.slackwater/<name>`), `bounded`, `trigger` (the
     interval between batches), `master`, `partitions`, `accept_changes`, `take_over`, `on_start` (called after the
-    checks that need no Spark), `on_batch`, `on_phase` (called with the name of what is over: checks, parts of the
+    checks that need no Spark), `on_batch`, `on_record` (called with the figures of each batch), `on_phase` (called with the name of what is over: checks, parts of the
     start, batches).
     """
     stopped = threading.Event()
