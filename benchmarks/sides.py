@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from slackwater.spark.job import Job
-from slackwater.spark.report import BatchReport
+from slackwater.metrics.report import BatchReport
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery

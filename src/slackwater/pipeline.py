@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from slackwater.planning.plan import Plan
     from slackwater.spark.handle import RunningJob
     from slackwater.spark.job import Job
-    from slackwater.spark.report import BatchReport
+    from slackwater.metrics.report import BatchReport
 
 DEFAULT_KEY_GROUPS: Final = 16
 _MOST_KEY_GROUPS: Final = 4096

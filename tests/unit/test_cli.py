@@ -26,7 +26,7 @@ from slackwater.ground import version
 from slackwater.lookups.stats import LookupStats
 from slackwater.planning.plan import OutputPlan
 from slackwater.spark.failures import jvm_ended
-from slackwater.spark.report import BatchReport
+from slackwater.metrics.report import BatchReport
 from slackwater.spark.session_conf import check_master
 
 if TYPE_CHECKING:

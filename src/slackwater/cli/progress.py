@@ -17,7 +17,7 @@ from slackwater.sinks.base import Drop
 
 if TYPE_CHECKING:
     from slackwater.planning.plan import OutputPlan
-    from slackwater.spark.report import BatchReport
+    from slackwater.metrics.report import BatchReport
 
 _WORTH_SAYING_MS: Final = 1_000
 

@@ -25,7 +25,7 @@ from slackwater.errors import fault
 from slackwater.ground.stopping import stopped_by_signals
 from slackwater.pipeline import Pipeline
 from slackwater.spark.job import Job
-from slackwater.spark.report import BatchReport
+from slackwater.metrics.report import BatchReport
 from slackwater.spark.start import make_job
 
 if TYPE_CHECKING:

@@ -122,7 +122,9 @@ class Page:
         raise HTTPException(404, "no such job")
 
     def _check(self, request: Request) -> None:
-        given = request.query_params.get("token", "") or request.headers.get("authorization", "").removeprefix("Bearer ")
+        given = request.query_params.get("token", "") or request.headers.get("authorization", "").removeprefix(
+            "Bearer "
+        )
         if self._token is not None and not hmac.compare_digest(given.encode(), self._token.encode()):
             raise HTTPException(403, "the token is missing or wrong; use the address that the job has printed")
 

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from slackwater.ground.times import LAST_USABLE_MS, MIN_MS
 from slackwater.spark.job import Job
-from slackwater.spark.report import BatchReport
+from slackwater.metrics.report import BatchReport
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
 
