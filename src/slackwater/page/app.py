@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -48,7 +49,9 @@ _BEAT_S: Final = 15.0
 class Page:
     """The handlers of one server."""
 
-    def __init__(self, feeds: Sequence[Feed], *, token: str | None = None, metrics: Callable[[], bytes] | None = None):
+    def __init__(
+        self, feeds: Sequence[Feed], *, token: str | None = None, metrics: Callable[[], bytes] | None = None
+    ) -> None:
         self._feeds = feeds
         self._token = token
         self._metrics = metrics
@@ -95,7 +98,10 @@ class Page:
 
     async def _status(self, request: Request) -> Response:
         self._check(request)
-        jobs = [{**feed.job, "svg": None, "latest": (feed.records or [None])[-1]} for feed in self._feeds]
+        jobs = [
+            {**feed.job, "svg": None, "latest": records[-1] if (records := feed.records) else None}
+            for feed in self._feeds
+        ]
         return JSONResponse(jobs)
 
     async def _events(self, request: Request) -> Response:
@@ -130,8 +136,6 @@ class Page:
 
 
 async def _events(feed: Feed, request: Request) -> AsyncIterator[str]:
-    import asyncio  # noqa: PLC0415  only a connection needs it
-
     with feed.listening() as queue:
         yield f"data: {json.dumps({'state': feed.job['state']})}\n\n"
         while not await request.is_disconnected():

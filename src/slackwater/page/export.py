@@ -31,4 +31,4 @@ def one_file(feed: Feed) -> str:
 
 def _plain(module: str) -> str:
     """Return a module's text without its imports and exports."""
-    return re.sub(r"^export ", "", re.sub(r"^import .*?;\n", "", module, flags=re.M), flags=re.M)
+    return re.sub(r"^export ", "", re.sub(r"^import .*?;\n", "", module, flags=re.MULTILINE), flags=re.MULTILINE)

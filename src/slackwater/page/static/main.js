@@ -218,7 +218,7 @@ function tables(last, stream) {
   const dead = reasons.map((reason) => [`dead: ${reason}`, count(sum((r) => Object.values(r.streams).reduce((n, each) => n + (each.dead[reason] || 0), 0))), state.view.findLast((r) => r.samples?.[reason])?.samples[reason] || ""]);
   table(byId("losses"), ["what", "rows", "example"], [...late, ...dead], "Nothing late, no dead letter in this time.");
   const outputs = Object.entries(last.outputs).map(([name, output]) => [
-    [name, "", output.sinks || ""],
+    [name, "", state.job.outputs?.[name] || ""],
     count(state.records.reduce((total, record) => total + (record.outputs[name]?.rows || 0), 0)),
     output.p50 == null ? "–" : duration(output.p50),
     output.p99 == null ? "–" : duration(output.p99),
