@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import fcntl
 import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -70,6 +72,10 @@ class Tab:
         answer = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
         path.write_bytes(base64.b64decode(answer["data"]))
 
+    def forget(self) -> None:
+        """Forget what the page has logged so far."""
+        self._pipe.events.clear()
+
     @property
     def trouble(self) -> list[str]:
         """What the page has logged as errors, or thrown."""
@@ -119,17 +125,20 @@ class _Pipe:
 def browser(program: str) -> Iterator[Callable[[], Tab]]:
     """Start a browser; gives what opens a new tab of it."""
     commands, answers = os.pipe(), os.pipe()
-    with tempfile.TemporaryDirectory(prefix="slackwater-browser-") as folder:
+    with tempfile.TemporaryDirectory(prefix="slackwater-browser-", ignore_cleanup_errors=True) as folder:
         switches = ["--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe", "--hide-scrollbars"]
+        theirs = [fcntl.fcntl(end, fcntl.F_DUPFD, 10) for end in (commands[0], answers[1])]
         # The browser reads from descriptor 3 and writes to 4.
-        script = f'exec "$0" "$@" 3<&{commands[0]} 4>&{answers[1]}'
+        script = (
+            f"import os, sys; os.dup2({theirs[0]}, 3); os.dup2({theirs[1]}, 4); os.execv(sys.argv[1], sys.argv[1:])"
+        )
         process = subprocess.Popen(
-            ["/bin/sh", "-c", script, program, *switches, f"--user-data-dir={folder}", "about:blank"],
-            pass_fds=(commands[0], answers[1]),
+            [sys.executable, "-c", script, program, *switches, f"--user-data-dir={folder}", "about:blank"],
+            pass_fds=theirs,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        for end in (commands[0], answers[1]):
+        for end in (commands[0], answers[1], *theirs):
             os.close(end)
         pipe = _Pipe(commands[1], answers[0])
 

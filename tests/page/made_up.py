@@ -6,10 +6,10 @@ import random
 from collections import Counter
 from typing import Any, Final
 
+import numpy as np
+
 from slackwater.clock.lateness import LatenessSketch
 from slackwater.page.feed import Feed
-
-import numpy as np
 
 SLACK_MS: Final = 10_000
 MINUTE_MS: Final = 60_000
