@@ -61,11 +61,11 @@ class Feed:
                 record = {**record, "lateness": lateness}
             self._tell(record)
 
-    def change(self, state: str) -> None:
+    def change(self, state: str, **facts: Any) -> None:  # noqa: ANN401  parts of what the job is
         """Take note that the job runs, or has ended."""
         with self._lock:
-            self._job = {**self._job, "state": state}
-            self._tell({"state": state})
+            self._job = {**self._job, "state": state, **facts}
+            self._tell({"state": state, **facts})
 
     @contextmanager
     def listening(self) -> Iterator[asyncio.Queue[Shown]]:

@@ -100,7 +100,7 @@ function listen() {
     const record = JSON.parse(event.data);
     state.heard = Date.now();
     if (record.lateness) state.lateness = record.lateness;
-    if (record.state) state.job.state = record.state;
+    if (record.state) Object.assign(state.job, { state: record.state, starts: record.starts ?? state.job.starts });
     if (record.batch === undefined) { later(); return; }
     if (state.records.length && record.batch <= state.records.at(-1).batch && record.at <= state.records.at(-1).at) return;
     state.records.push(record);
