@@ -1,7 +1,7 @@
 """The history of a job: the records of its batches, in `<checkpoint>/slackwater/history/`.
 
-Lines of JSON in segments `<level>-<first batch>.jsonl`. Level 0 has every batch in full. Each level above has one record
-for ten of the level below, without histograms and partitions:
+Lines of JSON in segments `<level>-<first batch>.jsonl`. Level 0 has every batch in full. Each level above has one
+record for ten of the level below, without histograms and partitions:
 
 1. A record is appended to the newest segment of level 0, which ends at 250 lines or a megabyte.
 2. A level with more than eight segments hands its oldest to the level above: ten records of one run become one.
@@ -57,7 +57,7 @@ class _Segment:
 
     file: BinaryIO
     lines: int
-    bytes: int
+    size: int
 
     @classmethod
     def open(cls, path: Path) -> _Segment:
@@ -66,21 +66,21 @@ class _Segment:
         file = path.open("ab", buffering=0)
         if held and not held.endswith(b"\n"):
             file.write(b"\n")
-        return cls(file=file, lines=held.count(b"\n"), bytes=len(held))
+        return cls(file=file, lines=held.count(b"\n"), size=len(held))
 
     @property
     def is_full(self) -> bool:
-        return self.lines >= SEGMENT_LINES or self.bytes >= SEGMENT_BYTES
+        return self.lines >= SEGMENT_LINES or self.size >= SEGMENT_BYTES
 
     def append(self, line: bytes) -> None:
         self.file.write(line)
         self.lines += 1
-        self.bytes += len(line)
+        self.size += len(line)
 
 
 @dataclass(kw_only=True)
 class History:
-    """Writes the history of one checkpoint; whoever does holds its lock. Trouble is warned of once, and costs records."""
+    """Writes the history of one checkpoint, whose lock the job holds; trouble is warned of once, and costs records."""
 
     folder: Path
     _open: dict[int, _Segment] = field(default_factory=dict)

@@ -211,7 +211,7 @@ def _lean(value: Any) -> Any:  # noqa: ANN401  a record, or part of one
     """Return dataclasses as dictionaries without the fields that have their default value."""
     if is_dataclass(value):
         found = vars(value)
-        return {name: _lean(found[name]) for name, default in _defaults(type(value)) if found[name] != default}
+        return {name: _lean(found[name]) for name, default in _defaults(value.__class__) if found[name] != default}
     if isinstance(value, dict):
         return {name: _lean(each) for name, each in value.items()}
     if isinstance(value, float):

@@ -121,8 +121,8 @@ def run_pipeline(plan: Plan, **options: Any) -> Job:  # noqa: ANN401  as make_jo
 
     Options: `spark` (a session), `checkpoint` (a folder; default `.slackwater/<name>`), `bounded`, `trigger` (the
     interval between batches), `master`, `partitions`, `accept_changes`, `take_over`, `on_start` (called after the
-    checks that need no Spark), `on_batch`, `on_record` (called with the figures of each batch), `on_phase` (called with the name of what is over: checks, parts of the
-    start, batches).
+    checks that need no Spark), `on_batch`, `on_record` (called with the figures of each batch), `on_phase` (called
+    with the name of what is over: checks, parts of the start, batches).
     """
     stopped = threading.Event()
     with stopped_by_signals(stopped.set):
