@@ -84,6 +84,8 @@ class History:
 
     folder: Path
     _open: dict[int, _Segment] = field(default_factory=dict)
+    _reached: dict[int, int] = field(default_factory=dict)
+    """The last batch that each level above the first has, once it was looked for."""
     _is_warned: bool = False
 
     def append(self, record: BatchRecord) -> None:
@@ -116,13 +118,15 @@ class History:
 
     def _hand_on(self, level: int, records: list[BatchRecord]) -> None:
         """Put records into a level, unless a crash came after that was done."""
-        above = _segments(self.folder, level)
-        known = max((record.batch for path in above[-2:] for record in _read(path)), default=-1)
-        fresh = _once([record for record in records if record.batch > known])
+        if level not in self._reached:
+            above = _segments(self.folder, level)[-2:]
+            self._reached[level] = max((record.batch for path in above for record in _read(path)), default=-1)
+        fresh = _once([record for record in records if record.batch > self._reached[level]])
         for _, run in groupby(fresh, key=lambda record: record.run):
             of_run = list(run)
             for start in range(0, len(of_run), TOGETHER):
                 self._append(level, merged(of_run[start : start + TOGETHER]))
+        self._reached[level] = max([self._reached[level], *(record.batch for record in fresh)])
 
     def _path(self, level: int, record: BatchRecord) -> Path:
         return self.folder / f"{level}-{record.first_batch:012d}.jsonl"
@@ -183,5 +187,5 @@ def _read(path: Path) -> Iterator[BatchRecord]:
     except FileNotFoundError:
         return  # handed on in this moment
     for line in lines:
-        with suppress(ValueError, TypeError, KeyError, AttributeError):
+        with suppress(ValueError):
             yield BatchRecord.from_json(json.loads(line))
