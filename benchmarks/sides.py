@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from slackwater.spark.job import Job
 from slackwater.metrics.report import BatchReport
+from slackwater.spark.job import Job
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery

@@ -18,6 +18,7 @@ from slackwater.cli.produce import log, produce
 from slackwater.cli.run import run
 from slackwater.cli.schema import schema
 from slackwater.cli.state import state
+from slackwater.cli.status import status
 from slackwater.errors import SlackwaterError, SlackwaterWarning
 from slackwater.ground.version import VERSION
 
@@ -47,6 +48,7 @@ def options(
 
 app.command()(run)
 app.command()(explain)
+app.command()(status)
 app.command()(state)
 app.command()(demo)
 app.command()(lateness)

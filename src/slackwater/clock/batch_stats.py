@@ -6,12 +6,16 @@ import json
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from slackwater.clock.ages import AgeSketch
 from slackwater.clock.lateness import LatenessSketch
 from slackwater.ground.times import MIN_MS
 from slackwater.lookups.stats import LookupStats
 from slackwater.state.skew import Skew
+
+Facts = dict[str, Any]
+"""JSON as packets carry it."""
 
 
 @dataclass(kw_only=True)
@@ -84,7 +88,7 @@ class BatchStats:
         for stream in self.streams.values():
             stream.ages = None
 
-    def _add(self, facts: dict) -> None:  # type: ignore[type-arg]  # JSON as packets carry it
+    def _add(self, facts: Facts) -> None:
         self.now_ms = max(self.now_ms, facts["now_ms"])
         for name, counts in facts["counts"].items():
             self.counts.setdefault(name, Counter()).update(counts)
@@ -95,15 +99,17 @@ class BatchStats:
         for name, counted in facts["skew"].items():
             self.skew.setdefault(name, Skew()).add(Skew(**counted))
         for name, ages in facts.get("ages", {}).items():
-            known_ages = self.ages.setdefault(name, {})
             for since, text in ages.items():
-                if since not in known_ages:
-                    known_ages[since] = AgeSketch()
-                known_ages[since].merge_json(text)
-        if "stream" not in facts:
+                known = self.ages.setdefault(name, {})
+                known[since] = _with_ages(known.get(since), text)
+        if "stream" in facts:
+            self._add_stream(facts)
+        else:
             for name, reasons in facts.get("reasons", {}).items():
                 self.reasons.setdefault(name, Counter()).update(reasons)
-            return
+
+    def _add_stream(self, facts: Facts) -> None:
+        """Add what FRONT counted of a stream."""
         stream = self.streams.setdefault(facts["stream"], StreamStats())
         stream.rows += facts["rows"]
         stream.filtered += facts["filtered"]
@@ -111,8 +117,7 @@ class BatchStats:
         stream.dead += facts["dead"]
         stream.ahead += facts.get("ahead", 0)
         if facts.get("age") is not None:
-            stream.ages = stream.ages or AgeSketch()
-            stream.ages.merge_json(facts["age"])
+            stream.ages = _with_ages(stream.ages, facts["age"])
         for name, seen in facts["partitions"].items():
             known = stream.partitions.setdefault(name, PartitionStats())
             known.rows += seen["rows"]
@@ -123,5 +128,11 @@ class BatchStats:
             # Tasks report in any order, and a batch that is run again must say the same.
             stream.examples[reason] = min(message, stream.examples.get(reason, message))
         for name, text in facts["lateness"].items():
-            sketch = LatenessSketch.from_json(text)
-            self.lateness.setdefault(facts["stream"], {}).setdefault(name, LatenessSketch.empty()).merge(sketch)
+            sketches = self.lateness.setdefault(facts["stream"], {})
+            sketches.setdefault(name, LatenessSketch.empty()).merge_json(text)
+
+
+def _with_ages(known: AgeSketch | None, text: str) -> AgeSketch:
+    sketch = known or AgeSketch()
+    sketch.merge_json(text)
+    return sketch

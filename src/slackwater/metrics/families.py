@@ -3,11 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from slackwater.metrics.monitor import Live
-from slackwater.metrics.prometheus import Family, Sample
 from slackwater.metrics.record import PartitionRecord, Quantiles, SinkRecord, StepRecord, StreamRecord
+
+Sample = tuple[tuple[str, ...], float | None]
+"""The values of a family's labels, and the figure; without one there is no sample."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Family:
+    """One metric: its name as it is scraped, its labels besides the pipeline, and where its figures are."""
+
+    name: str
+    said: str
+    labels: tuple[str, ...] = ()
+    samples: Callable[[Live], Iterable[Sample]]
+
+    @property
+    def is_counter(self) -> bool:
+        """Whether it only grows."""
+        return self.name.endswith("_total")
 
 
 def _streams(value: Callable[[StreamRecord], float | None]) -> Callable[[Live], Iterable[Sample]]:

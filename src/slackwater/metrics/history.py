@@ -1,7 +1,7 @@
 """The history of a job: the records of its batches, in `<checkpoint>/slackwater/history/`.
 
-Lines of JSON in segments `<level>-<first batch>.jsonl`. Level 0 has every batch in full. Each level above has one record
-for ten of the level below, without histograms and partitions:
+Lines of JSON in segments `<level>-<first batch>.jsonl`. Level 0 has every batch in full. Each level above has one
+record for ten of the level below, without histograms and partitions:
 
 1. A record is appended to the newest segment of level 0, which ends at 250 lines or a megabyte.
 2. A level with more than eight segments hands its oldest to the level above: ten records of one run become one.
@@ -57,7 +57,7 @@ class _Segment:
 
     file: BinaryIO
     lines: int
-    bytes: int
+    size: int
 
     @classmethod
     def open(cls, path: Path) -> _Segment:
@@ -66,24 +66,26 @@ class _Segment:
         file = path.open("ab", buffering=0)
         if held and not held.endswith(b"\n"):
             file.write(b"\n")
-        return cls(file=file, lines=held.count(b"\n"), bytes=len(held))
+        return cls(file=file, lines=held.count(b"\n"), size=len(held))
 
     @property
     def is_full(self) -> bool:
-        return self.lines >= SEGMENT_LINES or self.bytes >= SEGMENT_BYTES
+        return self.lines >= SEGMENT_LINES or self.size >= SEGMENT_BYTES
 
     def append(self, line: bytes) -> None:
         self.file.write(line)
         self.lines += 1
-        self.bytes += len(line)
+        self.size += len(line)
 
 
 @dataclass(kw_only=True)
 class History:
-    """Writes the history of one checkpoint; whoever does holds its lock. Trouble is warned of once, and costs records."""
+    """Writes the history of one checkpoint, whose lock the job holds; trouble is warned of once, and costs records."""
 
     folder: Path
     _open: dict[int, _Segment] = field(default_factory=dict)
+    _reached: dict[int, int] = field(default_factory=dict)
+    """The last batch that each level above the first has, once it was looked for."""
     _is_warned: bool = False
 
     def append(self, record: BatchRecord) -> None:
@@ -116,13 +118,15 @@ class History:
 
     def _hand_on(self, level: int, records: list[BatchRecord]) -> None:
         """Put records into a level, unless a crash came after that was done."""
-        above = _segments(self.folder, level)
-        known = max((record.batch for path in above[-2:] for record in _read(path)), default=-1)
-        fresh = _once([record for record in records if record.batch > known])
+        if level not in self._reached:
+            above = _segments(self.folder, level)[-2:]
+            self._reached[level] = max((record.batch for path in above for record in _read(path)), default=-1)
+        fresh = _once([record for record in records if record.batch > self._reached[level]])
         for _, run in groupby(fresh, key=lambda record: record.run):
             of_run = list(run)
             for start in range(0, len(of_run), TOGETHER):
                 self._append(level, merged(of_run[start : start + TOGETHER]))
+        self._reached[level] = max([self._reached[level], *(record.batch for record in fresh)])
 
     def _path(self, level: int, record: BatchRecord) -> Path:
         return self.folder / f"{level}-{record.first_batch:012d}.jsonl"
@@ -183,5 +187,5 @@ def _read(path: Path) -> Iterator[BatchRecord]:
     except FileNotFoundError:
         return  # handed on in this moment
     for line in lines:
-        with suppress(ValueError, TypeError, KeyError, AttributeError):
+        with suppress(ValueError):
             yield BatchRecord.from_json(json.loads(line))

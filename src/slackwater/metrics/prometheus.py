@@ -6,45 +6,27 @@ Counters begin at 0 with each run, as Prometheus expects of a process. Durations
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from slackwater.errors import cause_of, fault
 from slackwater.ground.version import VERSION
+from slackwater.metrics.families import FAMILIES
 from slackwater.metrics.monitor import Live
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
 LOCAL: Final = "127.0.0.1"
-
-Sample = tuple[tuple[str, ...], float | None]
-"""The values of a family's labels, and the figure; without one there is no sample."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Family:
-    """One metric: its name as it is scraped, its labels besides the pipeline, and where its figures are."""
-
-    name: str
-    said: str
-    labels: tuple[str, ...] = ()
-    samples: Callable[[Live], Iterable[Sample]]
-
-    @property
-    def is_counter(self) -> bool:
-        """Whether it only grows."""
-        return self.name.endswith("_total")
+_INFO: Final = ("pipeline", "version")
 
 
 @dataclass(kw_only=True)
 class Collector:
     """Shows the last record that it was given; nothing before the first."""
 
-    clock_s: Callable[[], float] = time.time
     _live: Live | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -57,13 +39,11 @@ class Collector:
         """Yield the metrics, as `prometheus_client` calls it for each scrape."""
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily  # noqa: PLC0415  only who uses it
 
-        from slackwater.metrics.families import FAMILIES  # noqa: PLC0415  it needs this module
-
         with self._lock:
             live = self._live
         if live is None:
             return
-        info = GaugeMetricFamily("slackwater_info", "The pipeline and the version it runs on.", labels=INFO)
+        info = GaugeMetricFamily("slackwater_info", "The pipeline and the version it runs on.", labels=_INFO)
         info.add_metric([live.pipeline, VERSION], 1)
         yield info
         for family in FAMILIES:
@@ -74,9 +54,6 @@ class Collector:
                     metric.add_metric([live.pipeline, *labels], value)
             if metric.samples:
                 yield metric
-
-
-INFO: Final = ("pipeline", "version")
 
 
 def check_client() -> Any:  # noqa: ANN401  a module

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
-from functools import lru_cache
+from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, Final
 
-from slackwater.ground.stored import shaped
+from slackwater.ground.stored import DamageError
 
 QUANTILES: Final = (0.5, 0.95, 0.99)
 """Those that are recorded of latencies and lateness; by name "0.5", "0.95", "0.99"."""
@@ -203,25 +202,56 @@ class BatchRecord:
     @classmethod
     def from_json(cls, facts: Any) -> BatchRecord:  # noqa: ANN401  what JSON gave
         """Read what `to_json` gave; raises a `ValueError` for anything else."""
-        record: BatchRecord = shaped(facts, cls)
+        try:
+            record = cls(
+                **{
+                    **facts,
+                    "streams": {name: _stream(found) for name, found in facts.get("streams", {}).items()},
+                    **{
+                        part: {name: kind(**found) for name, found in facts.get(part, {}).items()}
+                        for part, kind in _KINDS.items()
+                    },
+                }
+            )
+            if not all(isinstance(known, int) for known in (record.batch, record.batches, record.run, record.at_ms)):
+                raise DamageError("it has no batch")
+        except (TypeError, AttributeError) as error:
+            raise DamageError("it is not the record of a batch") from error
         return record
+
+
+_KINDS: Final[dict[str, Any]] = {
+    "steps": StepRecord,
+    "outputs": OutputRecord,
+    "sinks": SinkRecord,
+    "lookups": LookupRecord,
+}
+
+
+def _stream(facts: dict[str, Any]) -> StreamRecord:
+    ages = tuple((lower_ms, count) for lower_ms, count in facts.get("ages", ()))
+    partitions = {name: PartitionRecord(**found) for name, found in facts.get("partitions", {}).items()}
+    return StreamRecord(**{**facts, "ages": ages, "partitions": partitions})
 
 
 def _lean(value: Any) -> Any:  # noqa: ANN401  a record, or part of one
     """Return dataclasses as dictionaries without the fields that have their default value."""
-    if is_dataclass(value):
-        found = vars(value)
-        return {name: _lean(found[name]) for name, default in _defaults(type(value)) if found[name] != default}
-    if isinstance(value, dict):
-        return {name: _lean(each) for name, each in value.items()}
-    if isinstance(value, float):
+    kind = type(value)
+    if kind is float:
         return round(value, 4)
-    return value
+    if kind is dict:
+        return {name: _lean(each) for name, each in value.items()}
+    if kind not in _DEFAULTS:
+        return value
+    found = vars(value)
+    return {name: _lean(found[name]) for name, default in _DEFAULTS[kind] if found[name] != default}
 
 
-@lru_cache
-def _defaults(kind: Any) -> list[tuple[str, Any]]:  # noqa: ANN401  a dataclass
-    return [
+_DEFAULTS: Final[dict[Any, list[tuple[str, Any]]]] = {
+    kind: [
         (each.name, each.default if each.default_factory is MISSING else each.default_factory())
         for each in fields(kind)
     ]
+    for kind in (BatchRecord, StreamRecord, PartitionRecord, *_KINDS.values())
+}
+"""The fields of each kind of record, with their defaults."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -111,15 +112,15 @@ def _partitions(time: StreamTime, report: BatchReport, name: str) -> dict[str, P
 
 
 def _step(stats: BatchStats, name: str) -> StepRecord:
-    held, skew = stats.state.get(name, {}), stats.skew.get(name, Skew())
+    held, skew = stats.state.get(name, Counter()), stats.skew.get(name, Skew())
     key, share = skew.largest
     return StepRecord(
         counts={what: count for what, count in stats.counts.get(name, {}).items() if count},
         dead=dict(stats.reasons.get(name, {})),
-        state_bytes=held.get("bytes", 0),
-        state_rows=held.get("rows", 0),
-        state_pieces=held.get("pieces", 0),
-        open_rows=held.get("open", 0),
+        state_bytes=held["bytes"],
+        state_rows=held["rows"],
+        state_pieces=held["pieces"],
+        open_rows=held["open"],
         largest_key=key,
         largest_share=float(share) if skew.rows else None,
     )

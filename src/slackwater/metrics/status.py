@@ -7,130 +7,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final
 
 from slackwater.checkpoint.checkpoint import read_manifest
 from slackwater.checkpoint.lock import last_holding
 from slackwater.errors import fault
 from slackwater.metrics.history import history_folder, read_history
+from slackwater.metrics.job_status import JobStatus, OutputStatus, SinkStatus, State, StepStatus, StreamStatus
 from slackwater.metrics.merging import merged
-from slackwater.metrics.record import BatchRecord, Quantiles, StepRecord
+from slackwater.metrics.record import BatchRecord, StepRecord
 from slackwater.metrics.runs import last_run
 
-State = Literal["new", "running", "stopped", "finished", "dead"]
-"""A job is dead if its driver is gone, or silent, and did not release the checkpoint."""
 _MINUTE_MS: Final = 60_000
 _HOUR_MS: Final = 3_600_000
 _LEAST_GROWTH_MS: Final = 10_000
 """A growth per hour from less time than this would say nothing."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class StreamStatus:
-    """A source stream."""
-
-    rows: int
-    """Rows read in this run."""
-    rows_per_s: float
-    """Over the last minute of the job."""
-    watermark_ms: int | None
-    watermark_lag_ms: int | None
-    """How far the watermark is behind the clock; of a job that does not run, behind its last batch."""
-    held_by: str
-    held_since_ms: int | None
-    held_back_ms: int
-    """How much further the watermark would be without the partition that holds it."""
-    waits_for: str
-    waits_ms: int
-    idle: list[str]
-    """Partitions that are set aside."""
-    lag: int | None
-    """Records that wait in Kafka."""
-    lag_per_s: float | None
-    lateness_s: Quantiles
-    out_of_orderness_ms: int | None
-    ahead_of_clock: int
-    """Rows of this run that were ahead of the clock."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class StepStatus:
-    """A keyed step."""
-
-    counts: dict[str, int]
-    """On time, late, refired and so on, in this run."""
-    state_bytes: int
-    state_rows: int
-    open_rows: int
-    bytes_per_hour: float | None
-    """How fast its state grew over the last hour; None if the job has not run for long enough."""
-    largest_key: str
-    largest_share: float | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class OutputStatus:
-    """An output."""
-
-    rows: int
-    rows_per_s: float
-    event_s: Quantiles
-    """From event time to delivery, in the last batch that had rows for it."""
-    ingestion_s: Quantiles
-
-
-@dataclass(frozen=True, kw_only=True)
-class SinkStatus:
-    """A sink."""
-
-    output: str
-    rows: int
-    seconds: float
-    """In the last batch that had rows for it."""
-    waited_s: float
-    """In this run."""
-    retries: int
-    last_batch: int | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class JobStatus:
-    """A job, at one moment."""
-
-    pipeline: str
-    checkpoint: str
-    state: State
-    since_ms: int | None
-    """Since when it is in that state; of a dead one, its last heartbeat."""
-    owner: str = ""
-    """The process that runs it, or ran it last."""
-    starts: int = 0
-    run_since_ms: int | None = None
-    """When its last run was started."""
-    batch: int | None = None
-    """The last batch that was delivered."""
-    batch_at_ms: int | None = None
-    batches: int = 0
-    """Batches of this run."""
-    rows: int = 0
-    rows_out: int = 0
-    rows_per_s: float = 0.0
-    batch_s: float = 0.0
-    """How long a batch took on average, over the last minute of the job."""
-    phases_s: dict[str, float] = field(default_factory=dict)
-    """What that is made of."""
-    streams: dict[str, StreamStatus] = field(default_factory=dict)
-    steps: dict[str, StepStatus] = field(default_factory=dict)
-    outputs: dict[str, OutputStatus] = field(default_factory=dict)
-    sinks: dict[str, SinkStatus] = field(default_factory=dict)
-    dead: dict[str, dict[str, int]] = field(default_factory=dict)
-    """Dead letters of this run, by stream or step and reason."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the status as plain values."""
-        return asdict(self)
 
 
 def read_status(checkpoint: Path, *, clock_s: Callable[[], float] = time.time) -> JobStatus:
@@ -170,57 +63,51 @@ def status_of(records: Sequence[BatchRecord], head: JobStatus, *, now_ms: int) -
     """Return `head` with what `records`, oldest first, say of the last run."""
     last = records[-1]
     of_run = [record for record in records if record.run == last.run]
-    total = merged(of_run)
-    lately = _lately(of_run, now_ms, _MINUTE_MS)
-    span_s = max(1.0, (now_ms - min(lately.since_ms, now_ms)) / 1_000)
-    batches = max(1, lately.total.batches)
-    return JobStatus(
-        **{
-            **vars(head),
-            "batch": last.batch,
-            "batch_at_ms": last.at_ms,
-            "batches": total.batches,
-            "rows": total.rows,
-            "rows_out": total.rows_out,
-            "rows_per_s": lately.total.rows / span_s,
-            "batch_s": lately.total.seconds / batches,
-            "phases_s": {name: seconds / batches for name, seconds in lately.total.phases_s.items()},
-            "streams": {name: _stream(name, last, total, lately.total, now_ms, span_s) for name in last.streams},
-            "steps": {name: _step(name, of_run, total.steps[name]) for name in last.steps},
-            "outputs": {name: _output(name, of_run, total, lately.total, span_s) for name in last.outputs},
-            "sinks": {name: _sink(name, of_run, total) for name in last.sinks},
-            "dead": _dead(total),
-        }
+    total, lately = merged(of_run), _lately(of_run, now_ms)
+    recent, batches = lately.total, max(1, lately.total.batches)
+    return replace(
+        head,
+        batch=last.batch,
+        batch_at_ms=last.at_ms,
+        batches=total.batches,
+        rows=total.rows,
+        rows_out=total.rows_out,
+        rows_per_s=recent.rows / lately.seconds,
+        batch_s=recent.seconds / batches,
+        phases_s={name: seconds / batches for name, seconds in recent.phases_s.items()},
+        streams={name: _stream(name, last, total, lately, now_ms=now_ms) for name in last.streams},
+        steps={name: _step(name, of_run, total.steps[name]) for name in last.steps},
+        outputs={name: _output(name, of_run, total, lately) for name in last.outputs},
+        sinks={name: _sink(name, of_run, total) for name in last.sinks},
+        dead=_dead(total),
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Lately:
-    """The batches of a stretch of time up to now, as one; empty if there was none."""
+    """The batches of the last minute, as one; empty if there was none."""
 
     total: BatchRecord
-    since_ms: int
-    """When the stretch begins: the delivery of the batch before, or the beginning of the first batch."""
+    seconds: float
+    """How long that is: from the delivery of the batch before, or the beginning of the first batch, until now."""
 
 
-def _lately(of_run: Sequence[BatchRecord], now_ms: int, span_ms: int) -> _Lately:
-    recent = [record for record in of_run if record.at_ms > now_ms - span_ms]
+def _lately(of_run: Sequence[BatchRecord], now_ms: int) -> _Lately:
+    recent = [record for record in of_run if record.at_ms > now_ms - _MINUTE_MS]
     if not recent:
         nothing = BatchRecord(batch=of_run[-1].batch, batches=0, at_ms=now_ms, now_ms=now_ms)
-        return _Lately(total=nothing, since_ms=now_ms - span_ms)
+        return _Lately(total=nothing, seconds=_MINUTE_MS / 1_000)
     earlier = of_run[: len(of_run) - len(recent)]
-    began_ms = recent[0].at_ms - round(recent[0].seconds * 1_000)
-    return _Lately(total=merged(recent), since_ms=earlier[-1].at_ms if earlier else began_ms)
+    since_ms = earlier[-1].at_ms if earlier else recent[0].at_ms - round(recent[0].seconds * 1_000)
+    return _Lately(total=merged(recent), seconds=max(1.0, (now_ms - since_ms) / 1_000))
 
 
-def _stream(
-    name: str, last: BatchRecord, total: BatchRecord, lately: BatchRecord, now_ms: int, span_s: float
-) -> StreamStatus:
+def _stream(name: str, last: BatchRecord, total: BatchRecord, lately: _Lately, *, now_ms: int) -> StreamStatus:
     found, run = last.streams[name], total.streams[name]
     growths = [part.lag_per_s for part in found.partitions.values() if part.lag_per_s is not None]
     return StreamStatus(
         rows=run.rows,
-        rows_per_s=lately.streams[name].rows / span_s if name in lately.streams else 0.0,
+        rows_per_s=lately.total.streams[name].rows / lately.seconds if name in lately.total.streams else 0.0,
         watermark_ms=found.watermark_ms,
         watermark_lag_ms=None if found.watermark_ms is None else now_ms - found.watermark_ms,
         held_by=found.held_by,
@@ -231,7 +118,7 @@ def _stream(
         idle=[part for part, facts in found.partitions.items() if facts.is_idle],
         lag=found.lag,
         lag_per_s=sum(growths) if growths else None,
-        lateness_s=lately.streams[name].lateness_s if name in lately.streams else found.lateness_s,
+        lateness_s=lately.total.streams[name].lateness_s if name in lately.total.streams else found.lateness_s,
         out_of_orderness_ms=found.out_of_orderness_ms,
         ahead_of_clock=run.ahead_of_clock,
     )
@@ -259,14 +146,12 @@ def _growth(name: str, of_run: Sequence[BatchRecord]) -> float | None:
     return (last.steps[name].state_bytes - first.steps[name].state_bytes) * _HOUR_MS / took_ms
 
 
-def _output(
-    name: str, of_run: Sequence[BatchRecord], total: BatchRecord, lately: BatchRecord, span_s: float
-) -> OutputStatus:
+def _output(name: str, of_run: Sequence[BatchRecord], total: BatchRecord, lately: _Lately) -> OutputStatus:
     parts = [record.outputs[name] for record in of_run if name in record.outputs]
     last = next((part for part in reversed(parts) if part.rows), parts[-1])
     return OutputStatus(
         rows=total.outputs[name].rows,
-        rows_per_s=lately.outputs[name].rows / span_s if name in lately.outputs else 0.0,
+        rows_per_s=lately.total.outputs[name].rows / lately.seconds if name in lately.total.outputs else 0.0,
         event_s=last.event_s,
         ingestion_s=last.ingestion_s,
     )
