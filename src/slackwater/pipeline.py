@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from slackwater.errors import refuse
 from slackwater.ground.names import checked_name
+from slackwater.planning.described import describe
 from slackwater.planning.explain import explain
 from slackwater.planning.planner import plan_pipeline
 from slackwater.streams import Ended
@@ -14,6 +17,7 @@ from slackwater.streams import Ended
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from slackwater.checker import Facts, Findings
     from slackwater.planning.plan import Plan
     from slackwater.spark.job import Job
 
@@ -28,10 +32,22 @@ class Pipeline:
     name: str
     outputs: tuple[Ended, ...]
     key_groups: int = field(default=DEFAULT_KEY_GROUPS, kw_only=True)
+    accept: Mapping[str, str] = field(default_factory=dict, kw_only=True, hash=False)
 
-    def __init__(self, name: str, *outputs: Ended, key_groups: int = DEFAULT_KEY_GROUPS) -> None:
-        """Check and keep the pipeline; `key_groups` is the limit of parallelism, chosen once."""
+    def __init__(
+        self,
+        name: str,
+        *outputs: Ended,
+        key_groups: int = DEFAULT_KEY_GROUPS,
+        accept: Mapping[str, str] | None = None,
+    ) -> None:
+        """Check and keep the pipeline.
+
+        `key_groups` is the limit of parallelism, chosen once. `accept` gives the reason for each finding of
+        `slackwater check` that is meant: `accept={"SW402": "late clicks do not matter"}`.
+        """
         object.__setattr__(self, "name", checked_name(name, "pipeline"))
+        object.__setattr__(self, "accept", {} if accept is None else _checked(accept, name))
         object.__setattr__(self, "outputs", outputs)
         object.__setattr__(self, "key_groups", key_groups)
         power_of_two = isinstance(key_groups, int) and key_groups > 0 and key_groups & (key_groups - 1) == 0
@@ -48,12 +64,43 @@ class Pipeline:
         """Return the plan of this pipeline: every step named, typed and placed."""
         return plan_pipeline(self.name, self.outputs, key_groups=self.key_groups)
 
-    def explain(self) -> str:
-        """Return the plan as a readable graph."""
-        return explain(self.plan())
+    def check(self, *, checkpoint: str | Path | None = None, facts: Facts | None = None) -> Findings:
+        """Return what `slackwater check` finds in the definition; see the checker's page for the rules.
+
+        `checkpoint` is where the pipeline runs, by default `.slackwater/<name>`: the last run tells some rules more.
+        `facts` are known besides, such as a measured lateness.
+        """
+        from slackwater.checker import check_plan, facts_of_run  # noqa: PLC0415  few pipelines are checked
+
+        plan = self.plan()
+        place = Path(checkpoint or Path(".slackwater") / self.name)
+        return check_plan(plan, facts=facts_of_run(plan, place, facts=facts), accept=self.accept)
+
+    def explain(self, form: Literal["text", "json"] = "text") -> str:
+        """Return the plan as a readable graph, or with `form="json"` as JSON."""
+        described = describe(self.plan())
+        if form not in ("text", "json"):
+            raise refuse("EXPLAIN_FORM", got=repr(form))
+        return explain(described) if form == "text" else described.to_json()
+
+    def svg(self) -> str:
+        """Return the plan as a drawing, in SVG: `Path("plan.svg").write_text(pipeline.svg())`."""
+        from slackwater.planning.drawing import draw  # noqa: PLC0415  few pipelines are drawn
+
+        return draw(describe(self.plan()))
+
+    def _repr_html_(self) -> str:
+        """Return the drawing, which notebooks show."""
+        return self.svg()
 
     def run(self, spark: SparkSession | None = None, **options: Any) -> Job:  # noqa: ANN401  as run_pipeline's
         """Run on Spark until stopped, or to the end with `bounded=True`; see `runtime.start.run_pipeline`."""
         from slackwater.spark.start import run_pipeline  # noqa: PLC0415  definitions load without Spark
 
         return run_pipeline(self.plan(), spark=spark, **options)
+
+
+def _checked(accept: Mapping[str, str], pipeline: str) -> dict[str, str]:
+    from slackwater.checker import checked_accept  # noqa: PLC0415  few pipelines accept anything
+
+    return checked_accept(accept, pipeline=pipeline)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import atexit
+import warnings
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from slackwater.checker import check_plan
 from slackwater.cli.loading import load_pipeline
 from slackwater.cli.paths import at_home
 from slackwater.cli.phases import Phases
 from slackwater.cli.progress import Progress
+from slackwater.errors import SlackwaterWarning
 
 
 def run(
@@ -58,7 +61,8 @@ def run(
 ) -> None:
     """Run a pipeline until Ctrl-C or SIGTERM (a clean stop), or to the end of its input with --bounded.
 
-    Restart with the same checkpoint to resume: no row is lost or duplicated.
+    Restart with the same checkpoint to resume: no row is lost or duplicated. What `slackwater check` finds in the
+    definition is printed before Spark starts, one line each; notes are left out.
 
     [dim]Examples:[/dim]
 
@@ -76,6 +80,9 @@ def run(
     phases.over("python imports")
     pipeline = load_pipeline(file)
     plan = pipeline.plan()
+    for finding in check_plan(plan, accept=pipeline.accept).open:
+        if finding.severity != "note":
+            warnings.warn(finding.line, SlackwaterWarning, stacklevel=1)
     phases.over("pipeline file")
     from slackwater.spark.start import run_pipeline  # noqa: PLC0415  `--help` should not wait for Spark
 
