@@ -100,6 +100,8 @@ def page() -> str:
         "Pipelines",
         _entry("sw.Pipeline", sw.Pipeline),
         _entry("pipeline.explain", sw.Pipeline.explain),
+        _entry("pipeline.svg", sw.Pipeline.svg),
+        _entry("pipeline.check", sw.Pipeline.check),
         _run(),
         _entry("sw.duration", sw.duration),
         _type("sw.FOREVER", type(sw.FOREVER)),

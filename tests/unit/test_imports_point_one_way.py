@@ -43,6 +43,7 @@ ROOMS = [
     "outputs",
     "memory",
     "spark",
+    "checker",
     "pipeline",
     "topics",
     "bridge",

@@ -6,7 +6,7 @@
    installed packages is not: its names are what the rules know.
 3. Whether an instruction is inside a loop follows from the jumps back over it.
 
-What a variable holds at run time is not known: `get = requests.get` inside the function is seen, `clients[0].get` is not.
+What a variable holds at run time is not known: `requests.get` is seen wherever it is written, `clients[0].get` is not.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import sysconfig
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
+from pathlib import Path
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, Final
 
@@ -57,7 +58,7 @@ class _Walk:
     found: set[Use] = field(default_factory=set)
     seen: set[int] = field(default_factory=set)
 
-    def value(self, value: object, owner: object = None) -> None:
+    def value(self, value: Any, owner: object = None) -> None:  # noqa: ANN401  any value
         """Walk whatever may hold code of the user's."""
         if isinstance(value, MethodType):
             value, owner = value.__func__, value.__self__
@@ -242,7 +243,7 @@ def _cells(function: FunctionType) -> Iterator[Any]:
 def _installed() -> tuple[str, ...]:
     """Return the folders of code that is not the user's, this package's among them."""
     paths = sysconfig.get_paths()
-    own = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    own = str(Path(__file__).resolve().parents[1])
     places = [paths["stdlib"], paths["platstdlib"], paths["purelib"], paths["platlib"], *site.getsitepackages(), own]
     return tuple({os.path.realpath(place) + os.sep for place in places})
 

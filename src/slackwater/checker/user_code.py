@@ -12,7 +12,7 @@ import polars as pl
 from slackwater.aggregates.user_defined import Accumulated, Accumulator
 from slackwater.checker.code_reading import Use, uses_of
 from slackwater.planning.plan import Plan, RowNode
-from slackwater.planning.row_functions import Map, RowOp, Select, Validate, Where, WithColumns
+from slackwater.planning.row_functions import Map, Select, Validate, Where, WithColumns
 from slackwater.process.base import FrameProcess, Process
 from slackwater.process.step import ProcessStep
 from slackwater.state.step import KeyedStep

@@ -25,7 +25,8 @@ _MOST_ROWS: Final = {"source": 2, "functions": 1, "step": 2, "sink": 2}
 _CHARS: Final = {**dict.fromkeys("iljtfI.,:;'|!()[] ·", 0.33), **dict.fromkeys("mwMW@→…", 0.88)}
 _STYLE: Final = """
   .sw-plan { color-scheme: light dark; max-width: 100%; height: auto }
-  .sw-plan text { font: 11px system-ui, -apple-system, "Segoe UI", Helvetica, Arial, "DejaVu Sans", sans-serif; fill: #1f2328 }
+  .sw-plan text { font: 11px system-ui, -apple-system, "Segoe UI", Helvetica, Arial, "DejaVu Sans", sans-serif }
+  .sw-plan text { fill: #1f2328 }
   .sw-plan .title { font-weight: 600; font-size: 13px } .sw-plan .head { font-weight: 600; font-size: 15px }
   .sw-plan .soft { fill: #59636e } .sw-plan .paper { fill: #ffffff }
   .sw-plan .box { stroke-width: 1.2; rx: 6px } .sw-plan .rule { stroke: #d1d9e0 }
@@ -41,6 +42,14 @@ _STYLE: Final = """
     .sw-plan .arrow { stroke: #768390 } .sw-plan .tip { fill: #768390 }
   }
 """
+
+
+_TIP: Final = (
+    '<defs><marker id="sw-tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
+    '<path class="tip" d="M0 0 L8 4 L0 8 z"/></marker></defs>'
+)
+_EAST_ASIAN: Final = "\u2e80"
+"""Signs from here on are as wide as they are high."""
 
 
 class _Row(NamedTuple):
@@ -60,13 +69,17 @@ def draw(plan: PlanText) -> str:
     head, about = plan.pipeline, f"{plan.key_groups} key groups"
     width = max(layout.width, _wide(head, 15) + _wide(about, 11) + 12) + 2 * _MARGIN
     height = layout.height + _HEAD + _MARGIN
+    size = f'width="{width:.0f}" height="{height:.0f}"'
+    label = _attribute(f"plan of {head}")
+    opened = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="sw-plan" role="img" aria-label={label} {size} '
+        f'viewBox="0 0 {width:.0f} {height:.0f}">'
+    )
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="sw-plan" role="img" aria-label={_attribute(f"plan of {head}")} '
-        f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}">',
+        opened,
         f"<title>plan of {_text(head)}</title>",
         f"<style>{_STYLE}</style>",
-        '<defs><marker id="sw-tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
-        '<path class="tip" d="M0 0 L8 4 L0 8 z"/></marker></defs>',
+        _TIP,
         f'<rect class="paper" width="{width:.0f}" height="{height:.0f}"/>',
         f'<text class="head" x="{_MARGIN:.0f}" y="26">{_text(head)}</text>',
         f'<text class="soft" x="{_MARGIN + _wide(head, 15) + 12:.0f}" y="26">{_text(about)}</text>',
@@ -152,9 +165,8 @@ def _size(box: Box, rows: Sequence[_Row]) -> Size:
 
 def _wide(text: str, size: float) -> float:
     """Return about how wide a text is; no font is asked."""
-    return size * sum(
-        _CHARS.get(char, 0.68 if char.isupper() else 1.0 if ord(char) > 0x2E80 else 0.56) for char in text
-    )  # noqa: PLR2004  East Asian from there
+    usual = {char: 0.68 if char.isupper() else 1.0 if char >= _EAST_ASIAN else 0.56 for char in text}
+    return size * sum(_CHARS.get(char, usual[char]) for char in text)
 
 
 def _cut(text: str, widest: float, size: float) -> str:

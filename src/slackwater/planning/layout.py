@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from slackwater.planning.boxes import Arrow
@@ -93,7 +94,7 @@ def lay_out(sizes: Mapping[str, Size], arrows: Sequence[Arrow]) -> Layout:
         for at, name in enumerate(between, layer[arrow.start] + 1):
             order[at].append(name)
         way = [arrow.start, *between, arrow.end]
-        for start, end in zip(way, way[1:], strict=False):
+        for start, end in pairwise(way):
             links.join(start, end)
         ways.append(way)
     order = _with_few_crossings(order, links)  # 2
@@ -126,7 +127,7 @@ def _with_few_crossings(order: list[list[str]], links: _Links) -> list[list[str]
 
 def _crossings(order: list[list[str]], links: _Links) -> int:
     total = 0
-    for names, following in zip(order, order[1:], strict=False):
+    for names, following in pairwise(order):
         rank = {name: at for at, name in enumerate(following)}
         ends = [rank[end] for name in names for end in sorted(links.after.get(name, ()), key=lambda end: rank[end])]
         total += sum(ends[first] > ends[second] for second in range(len(ends)) for first in range(second))

@@ -27,7 +27,9 @@ _BLOCKING: Final = (
     "redis", "pymongo", "cassandra", "elasticsearch", "boto3", "botocore", "google.cloud", "azure", "grpc", "aiohttp",
     "confluent_kafka", "kafka", "paho", "pika", "paramiko", "subprocess", "os.system", "os.popen", "builtins.input",
 )  # fmt: skip
-_FILES: Final = ("builtins.open", "io.open", "_io.open", "pathlib.Path.open", "pathlib.Path.read_text", "pathlib.Path.read_bytes")  # fmt: skip
+_FILES: Final = (
+    "builtins.open", "io.open", "_io.open", "pathlib.Path.open", "pathlib.Path.read_text", "pathlib.Path.read_bytes",
+)  # fmt: skip
 _MOST_NAMED: Final = 3
 
 
@@ -35,7 +37,7 @@ _MOST_NAMED: Final = 3
     "SW301",
     "error",
     title="A function that gives another result when it runs again",
-    why="After a crash a batch runs again. Other rows the second time are lost or doubled in sinks that have the first.",
+    why="After a crash a batch runs again. Rows that differ the second time are lost or doubled.",
     fix="take times from the event or from ctx, ids from the event's own columns, settings when the pipeline is built",
 )
 def changing(plan: Plan, _facts: Facts) -> Iterator[Found]:

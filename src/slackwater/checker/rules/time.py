@@ -25,7 +25,7 @@ def _keyed(plan: Plan) -> Iterator[SourcePlan]:
     "SW101",
     "warning",
     title="Results follow processing time",
-    why="The same events give other results when they are processed later: after an outage, in a backfill, on a slow day.",
+    why="The same events give other results when they are processed later: after an outage, or in a backfill.",
     fix="use event_time(...), or ingestion_time() where events have no time of their own",
 )
 def processing_time(plan: Plan, _facts: Facts) -> Iterator[Found]:
