@@ -41,5 +41,5 @@ def checked_accept(accept: Any, *, pipeline: str) -> dict[str, str]:  # noqa: AN
         if code not in known:
             raise refuse("ACCEPT_CODE", pipeline=pipeline, got=repr(code), hint=near_miss(str(code), known))
         if not isinstance(reason, str) or not reason.strip():
-            raise refuse("ACCEPT_REASON", pipeline=pipeline, code=code, got=repr(reason))
+            raise refuse("ACCEPT_REASON", pipeline=pipeline, rule=code, got=repr(reason))
     return dict(accept)

@@ -20,6 +20,7 @@ import polars as pl
 
 import slackwater as sw
 
+HOSTS = Path("/etc/hosts")
 LIMIT = float(environ.get("LIMIT", "7"))
 """Read when the file is loaded, before any event: that is the right time."""
 
@@ -75,7 +76,7 @@ class Point:
 
 class Store:
     def fetch(self, key: str) -> bytes:
-        return Path(key).read_bytes()
+        return HOSTS.read_bytes() + key.encode()
 
 
 class Honest(sw.Process):

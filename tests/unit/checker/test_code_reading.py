@@ -20,7 +20,7 @@ from tests.unit.checker.code_samples import (
     reading_map,
     restless_map,
 )
-from tests.unit.checker.pipelines import SCHEMA, codes, files, kept, mapped, processed, rows, said
+from tests.unit.checker.pipelines import codes, files, kept, mapped, processed, rows, said
 
 
 def names(function: object) -> set[str]:
@@ -107,4 +107,3 @@ def test_function_inside_an_expression_is_read(way: str) -> None:
 def test_expression_without_functions_is_fine() -> None:
     stream = rows().with_columns(v=pl.col("v").replace_strict(list(range(100)), list(range(100)), default=0.0))
     assert codes(sw.Pipeline("p", stream.to(files("rows")), kept(stream))) == []
-    assert SCHEMA

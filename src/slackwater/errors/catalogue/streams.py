@@ -14,7 +14,7 @@ MESSAGES: Final[dict[str, str]] = {
         'accept={{"SW402": "late clicks do not matter"}}'
     ),
     "ACCEPT_REASON": (
-        "a finding is accepted for a reason, as text; got {got} for {code} in pipeline `{pipeline}`; say why it is "
+        "a finding is accepted for a reason, as text; got {got} for {rule} in pipeline `{pipeline}`; say why it is "
         "all right here"
     ),
     "ACCUMULATION": (
