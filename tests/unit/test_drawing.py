@@ -6,6 +6,7 @@ import json
 import runpy
 import xml.etree.ElementTree as ET
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import polars as pl
@@ -83,7 +84,7 @@ def test_boxes_of_a_layer_never_overlap_and_arrows_do_not_cross_without_need() -
     layout = lay_out({name: Size(80, 30 + 10 * at) for at, name in enumerate(names)}, arrows)
     assert layout.layers == [["a", "b", "c"], ["f", "e", "d"]]
     for layer in layout.layers:
-        for above, below in zip(layer, layer[1:], strict=False):
+        for above, below in pairwise(layer):
             assert layout.places[above].y + layout.places[above].height < layout.places[below].y
 
 

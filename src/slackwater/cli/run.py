@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +16,7 @@ from slackwater.cli.paths import at_home
 from slackwater.cli.phases import Phases
 from slackwater.cli.progress import Progress
 from slackwater.errors import SlackwaterWarning
+from slackwater.planning.plan import Plan
 
 
 def run(
@@ -80,11 +82,12 @@ def run(
     phases.over("python imports")
     pipeline = load_pipeline(file)
     plan = pipeline.plan()
-    for finding in check_plan(plan, accept=pipeline.accept).open:
-        if finding.severity != "note":
-            warnings.warn(finding.line, SlackwaterWarning, stacklevel=1)
     phases.over("pipeline file")
     from slackwater.spark.start import run_pipeline  # noqa: PLC0415  `--help` should not wait for Spark
+
+    def start() -> None:
+        _say_findings(plan, pipeline.accept)
+        progress.begin(pipeline.name)
 
     job = run_pipeline(
         plan,
@@ -94,13 +97,20 @@ def run(
         trigger=trigger,
         accept_changes=accept_changes,
         take_over=take_over,
-        on_start=lambda: progress.begin(pipeline.name),
+        on_start=start,
         on_batch=progress.batch,
         on_phase=phases.over,
     )
     progress.end(plan.outputs, finished=job.is_finished, owed=job.owed)
     if fail_if_dead is not None:
         job.dead_letters.check(fail_if_dead)
+
+
+def _say_findings(plan: Plan, accept: Mapping[str, str]) -> None:
+    """Say what the checker finds in the definition, one line each; notes are for `slackwater check`."""
+    for finding in check_plan(plan, accept=accept).open:
+        if finding.severity != "note":
+            warnings.warn(finding.line, SlackwaterWarning, stacklevel=2)
 
 
 def _nothing(_text: str) -> None:

@@ -53,8 +53,9 @@ def calm_map(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def importing_map(frame: pl.DataFrame) -> pl.DataFrame:
-    import requests  # type: ignore[import-untyped, unused-ignore]
     from time import sleep as wait
+
+    import requests  # type: ignore[import-untyped, unused-ignore]
 
     wait(1)
     return pl.DataFrame(requests.get("http://example.org", timeout=1).json())
@@ -64,7 +65,7 @@ def nested_map(frame: pl.DataFrame) -> pl.DataFrame:
     def inner() -> str:
         return environ["HOME"]
 
-    return frame.with_columns(k=pl.lit([inner() for _ in range(1)][0]))
+    return frame.with_columns(k=pl.lit("".join(inner() for _ in range(1))))
 
 
 @dataclass(frozen=True)

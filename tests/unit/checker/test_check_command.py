@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -18,7 +19,8 @@ import slackwater as sw
 rows = sw.stream("rows", sw.sources.log("{log}")).decode(sw.formats.json("k string, t timestamp"))
 rows = rows.event_time("t", out_of_orderness="1s", max_ahead="1m")
 counts = rows.key_by("k").window(sw.tumbling("1m"), name="w").aggregate(n=sw.count())
-pipeline = sw.Pipeline("p", counts.to(sw.sinks.files("{out}")), counts.late.{late}, rows.dead_letters.to(sw.sinks.files("{out}_dead")))
+dead = rows.dead_letters.to(sw.sinks.files("{out}_dead"))
+pipeline = sw.Pipeline("p", counts.to(sw.sinks.files("{out}")), counts.late.{late}, dead)
 """
 KEPT = 'to(sw.sinks.files("late"))'
 
@@ -84,10 +86,15 @@ def test_log_of_a_stream_that_is_not_there_is_an_error(tmp_path: Path) -> None:
 
 
 def test_run_says_findings_in_one_line_each_before_it_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("slackwater.spark.start.run_pipeline", lambda *_, **__: pytest.fail("started", pytrace=False))
+    def start(_plan: object, *, on_start: Callable[[], None], **_: object) -> None:
+        on_start()
+        raise RuntimeError("started")
+
+    monkeypatch.setattr("slackwater.spark.start.run_pipeline", start)
     with pytest.warns(
         UserWarning, match=r"^\[SW402\] step `w`: its late rows are dropped; write them to a sink.*$"
     ) as said:
-        CliRunner().invoke(app, ["run", written(tmp_path, late="drop()")])
+        done = CliRunner().invoke(app, ["run", written(tmp_path, late="drop()")])
+    assert str(done.exception) == "started"
     assert len(said) == 1
     assert "\n" not in str(said[0].message)

@@ -14,8 +14,8 @@ from slackwater.checkpoint.checkpoint import open_checkpoint
 from slackwater.checkpoint.lock import held
 from slackwater.demo.definition import demo_pipeline
 from tests.docs.pages import ROOT
-from tests.unit.checker.pipelines import dropping, files, kept, mapped, rows, windowed
 from tests.unit.checker.code_samples import restless_map
+from tests.unit.checker.pipelines import dropping, files, kept, mapped, rows, windowed
 
 EXAMPLES = ["purchases.py", "sessions.py", "fraud/pipeline.py"]
 

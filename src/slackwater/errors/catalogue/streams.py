@@ -11,7 +11,7 @@ MESSAGES: Final[dict[str, str]] = {
     ),
     "ACCEPT_KIND": (
         "`accept` maps codes to reasons; got {got} for pipeline `{pipeline}`; write, for example, "
-        'accept={{"SW402": "late clicks do not matter"}}'
+        'accept=dict(SW402="late clicks do not matter")'
     ),
     "ACCEPT_REASON": (
         "a finding is accepted for a reason, as text; got {got} for {rule} in pipeline `{pipeline}`; say why it is "
