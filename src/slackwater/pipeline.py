@@ -68,13 +68,13 @@ class Pipeline:
         """Return what `slackwater check` finds in the definition; see the checker's page for the rules.
 
         `checkpoint` is where the pipeline runs, by default `.slackwater/<name>`: the last run tells some rules more.
-        `facts` are known besides, such as a measured lateness.
+        `facts` are what else is known, such as a measured lateness; by default, the cores of this machine.
         """
-        from slackwater.checker import check_plan, facts_of_run  # noqa: PLC0415  few pipelines are checked
+        from slackwater.checker import Facts, check_plan, facts_of_run, master_cores  # noqa: PLC0415  few are checked
 
-        plan = self.plan()
+        plan, known = self.plan(), facts or Facts(cores=master_cores())
         place = Path(checkpoint or Path(".slackwater") / self.name)
-        return check_plan(plan, facts=facts_of_run(plan, place, facts=facts), accept=self.accept)
+        return check_plan(plan, facts=facts_of_run(plan, place, facts=known), accept=self.accept)
 
     def explain(self, form: Literal["text", "json"] = "text") -> str:
         """Return the plan as a readable graph, or with `form="json"` as JSON."""

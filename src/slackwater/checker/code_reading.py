@@ -4,7 +4,7 @@
    begins a chain; attributes extend it: `datetime` `.now` is `datetime.datetime.now`.
 2. Functions and classes of the user's that a chain leads to are walked in turn. Code of the standard library and of
    installed packages is not: its names are what the rules know.
-3. Whether an instruction is inside a loop follows from the jumps back over it.
+3. Whether an instruction is inside a loop follows from the jumps around it.
 
 What a variable holds at run time is not known: `requests.get` is seen wherever it is written, `clients[0].get` is not.
 """
@@ -223,12 +223,18 @@ def _name(value: Any) -> str:  # noqa: ANN401  any value
 
 
 def _loops(code: CodeType) -> list[tuple[int, int]]:
-    """Return from where to where each loop goes."""
-    return [
-        (int(each.argval), each.offset)
-        for each in dis.get_instructions(code)
-        if "JUMP" in each.opname and isinstance(each.argval, int) and each.argval < each.offset
-    ]
+    """Return from where to where each loop goes: a `for` up to its end, a `while` up to its jump back.
+
+    Behind the first handler of an exception a jump back is more often the way out of a `with` than a loop.
+    """
+    found, is_handling = [], False
+    for each in dis.get_instructions(code):
+        is_handling |= each.opname == "PUSH_EXC_INFO"
+        if each.opname == "FOR_ITER":
+            found.append((each.offset, int(each.argval)))
+        elif "JUMP" in each.opname and not is_handling and int(each.argval) < each.offset:
+            found.append((int(each.argval), each.offset))
+    return found
 
 
 def _cells(function: FunctionType) -> Iterator[Any]:

@@ -177,7 +177,7 @@ def _routes(ways: Sequence[Sequence[str]], places: Mapping[str, Placed]) -> list
     ending: dict[str, list[int]] = {}
     for number, way in enumerate(ways):
         ending.setdefault(way[-1], []).append(number)
-    shift = {}
+    shift: dict[int, float] = {}
     for name, numbers in ending.items():
         numbers.sort(key=lambda number: places[ways[number][-2]].middle)
         apart = min(_APART, places[name].height / (len(numbers) + 1))

@@ -33,7 +33,7 @@ def test_demo_has_no_findings(tmp_path: Path) -> None:
 
 def test_findings_stand_the_worst_first_and_tell_why_and_what_to_do() -> None:
     stream = rows().map(restless_map, output="k string, v double, t timestamp")
-    text = str(sw.Pipeline("p", stream.to(files("rows")), stream.dead_letters.drop()).check())
+    text = str(sw.Pipeline("p", stream.to(files("rows")), stream.dead_letters.drop()).check(facts=Facts()))
     first, error, warning = text.split("\n\n")
     assert first == "pipeline p: 1 error, 1 warning"
     assert error.startswith("error SW301 step `rows.map`: restless_map uses uuid.uuid4 (line ")
@@ -45,7 +45,7 @@ def test_findings_stand_the_worst_first_and_tell_why_and_what_to_do() -> None:
 def test_reason_is_shown_and_the_finding_no_longer_counts() -> None:
     stream = rows()
     pipeline = sw.Pipeline("p", stream.to(files("r")), stream.dead_letters.drop(), accept={"SW403": "a trial"})
-    found = pipeline.check()
+    found = pipeline.check(facts=Facts())
     assert str(found) == (
         "pipeline p: no findings, 1 accepted\n\nwarning SW403 stream `rows`: its dead letters are dropped\n"
         "  accepted a trial"
@@ -54,14 +54,14 @@ def test_reason_is_shown_and_the_finding_no_longer_counts() -> None:
 
 
 def test_error_fails_and_a_warning_does_only_when_strict() -> None:
-    assert mapped(restless_map).check().fails()
-    assert not dropping("late").check().fails()
-    assert dropping("late").check().fails(strict=True)
+    assert mapped(restless_map).check(facts=Facts()).fails()
+    assert not dropping("late").check(facts=Facts()).fails()
+    assert dropping("late").check(facts=Facts()).fails(strict=True)
     assert not windowed().check(facts=Facts()).fails(strict=True)
 
 
 def test_findings_as_json() -> None:
-    [finding] = json.loads(dropping("late").check().to_json())["findings"]
+    [finding] = json.loads(dropping("late").check(facts=Facts()).to_json())["findings"]
     assert finding["code"] == "SW402"
     assert finding["severity"] == "warning"
     assert finding["where"] == "step `w`"
