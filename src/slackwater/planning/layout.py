@@ -18,6 +18,8 @@ from slackwater.planning.boxes import Arrow
 _SWEEPS: Final = 12
 _GAP: Final = 22.0
 _BETWEEN: Final = 56.0
+_A_CHAR: Final = 6.0
+"""How wide a letter of a label is, about."""
 _APART: Final = 20.0
 """Between arrows that end at one box."""
 
@@ -98,7 +100,10 @@ def lay_out(sizes: Mapping[str, Size], arrows: Sequence[Arrow]) -> Layout:
             links.join(start, end)
         ways.append(way)
     order = _with_few_crossings(order, links)  # 2
-    places = _placed(order, sizes, links)  # 3
+    room = [_BETWEEN] * len(order)
+    for arrow in arrows:
+        room[layer[arrow.end]] = max(room[layer[arrow.end]], len(arrow.label) * _A_CHAR + _BETWEEN / 2)
+    places = _placed(order, sizes, links, room)  # 3
     return Layout(
         places={name: places[name] for name in sizes},
         layers=[[name for name in names if name in sizes] for names in order],
@@ -134,16 +139,20 @@ def _crossings(order: list[list[str]], links: _Links) -> int:
     return total
 
 
-def _placed(order: list[list[str]], sizes: Mapping[str, Size], links: _Links) -> dict[str, Placed]:
+def _placed(
+    order: list[list[str]], sizes: Mapping[str, Size], links: _Links, room: Sequence[float]
+) -> dict[str, Placed]:
+    """Return the places of boxes and waypoints; `room` is how much each layer needs before it."""
     places: dict[str, Placed] = {}
-    x = 0.0
-    for names in order:
+    x = -room[0]
+    for names, before in zip(order, room, strict=True):
+        x += before
         width, y = max((sizes[name].width for name in names if name in sizes), default=0.0), 0.0
         for name in names:
             height = sizes[name].height if name in sizes else 0.0
             places[name] = Placed(x=x, y=y, width=width, height=height)
             y += height + _GAP
-        x += width + _BETWEEN
+        x += width
     for sweep in range(_SWEEPS):
         forward = sweep % 2 == 0
         for names in order if forward else reversed(order):
