@@ -93,8 +93,12 @@ pipeline = sw.Pipeline(
     decisions.to(sw.sinks.kafka(KAFKA, topic="decisions") if KAFKA else sw.sinks.files("out/decisions")),
     decisions.late.to(sw.sinks.files("out/decisions_late")),
     velocity.late.to(sw.sinks.files("out/payments_late")),
-    tested.late.drop(),  # the same payments as above
+    tested.late.drop(),
     payments.dead_letters.to(sw.sinks.files("out/payments_dead_letters")),
     decisions.dead_letters.to(sw.sinks.files("out/decisions_dead_letters")),
     tested.dead_letters.drop(),
+    accept={
+        "SW402": "a payment that is late for the pattern is late for velocity, too, whose late output is kept",
+        "SW403": "matches are only renamed, which cannot fail",
+    },
 )

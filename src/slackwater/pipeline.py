@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from slackwater.errors import refuse
 from slackwater.ground.durations import Duration
 from slackwater.ground.names import checked_name
+from slackwater.planning.described import describe
 from slackwater.planning.explain import explain
 from slackwater.planning.planner import plan_pipeline
 from slackwater.streams import Ended
@@ -17,10 +18,11 @@ from slackwater.streams import Ended
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from slackwater.checker import Facts, Findings
+    from slackwater.metrics.report import BatchReport
     from slackwater.planning.plan import Plan
     from slackwater.spark.handle import RunningJob
     from slackwater.spark.job import Job
-    from slackwater.metrics.report import BatchReport
 
 DEFAULT_KEY_GROUPS: Final = 16
 _MOST_KEY_GROUPS: Final = 4096
@@ -33,10 +35,22 @@ class Pipeline:
     name: str
     outputs: tuple[Ended, ...]
     key_groups: int = field(default=DEFAULT_KEY_GROUPS, kw_only=True)
+    accept: Mapping[str, str] = field(default_factory=dict, kw_only=True, hash=False)
 
-    def __init__(self, name: str, *outputs: Ended, key_groups: int = DEFAULT_KEY_GROUPS) -> None:
-        """Check and keep the pipeline; `key_groups` is the limit of parallelism, chosen once."""
+    def __init__(
+        self,
+        name: str,
+        *outputs: Ended,
+        key_groups: int = DEFAULT_KEY_GROUPS,
+        accept: Mapping[str, str] | None = None,
+    ) -> None:
+        """Check and keep the pipeline.
+
+        `key_groups` is the limit of parallelism, chosen once. `accept` gives the reason for each finding of
+        `slackwater check` that is meant: `accept={"SW402": "late clicks do not matter"}`.
+        """
         object.__setattr__(self, "name", checked_name(name, "pipeline"))
+        object.__setattr__(self, "accept", {} if accept is None else _checked(accept, name))
         object.__setattr__(self, "outputs", outputs)
         object.__setattr__(self, "key_groups", key_groups)
         power_of_two = isinstance(key_groups, int) and key_groups > 0 and key_groups & (key_groups - 1) == 0
@@ -53,9 +67,34 @@ class Pipeline:
         """Return the plan of this pipeline: every step named, typed and placed."""
         return plan_pipeline(self.name, self.outputs, key_groups=self.key_groups)
 
-    def explain(self) -> str:
-        """Return the plan as a readable graph."""
-        return explain(self.plan())
+    def check(self, *, checkpoint: str | Path | None = None, facts: Facts | None = None) -> Findings:
+        """Return what `slackwater check` finds in the definition; see the checker's page for the rules.
+
+        `checkpoint` is where the pipeline runs, by default `.slackwater/<name>`: the last run tells some rules more.
+        `facts` are what else is known, such as a measured lateness; by default, the cores of this machine.
+        """
+        from slackwater.checker import Facts, check_plan, facts_of_run, master_cores  # noqa: PLC0415  few are checked
+
+        plan, known = self.plan(), facts or Facts(cores=master_cores())
+        place = Path(checkpoint or Path(".slackwater") / self.name)
+        return check_plan(plan, facts=facts_of_run(plan, place, facts=known), accept=self.accept)
+
+    def explain(self, form: Literal["text", "json"] = "text") -> str:
+        """Return the plan as a readable graph, or with `form="json"` as JSON."""
+        described = describe(self.plan())
+        if form not in ("text", "json"):
+            raise refuse("EXPLAIN_FORM", got=repr(form))
+        return explain(described) if form == "text" else described.to_json()
+
+    def svg(self) -> str:
+        """Return the plan as a drawing, in SVG: `Path("plan.svg").write_text(pipeline.svg())`."""
+        from slackwater.planning.drawing import draw  # noqa: PLC0415  few pipelines are drawn
+
+        return draw(describe(self.plan()))
+
+    def _repr_html_(self) -> str:
+        """Return the drawing, which notebooks show."""
+        return self.svg()
 
     def run(
         self,
@@ -127,3 +166,9 @@ class Pipeline:
                 on_batch=on_batch,
             )
         )
+
+
+def _checked(accept: Mapping[str, str], pipeline: str) -> dict[str, str]:
+    from slackwater.checker import checked_accept  # noqa: PLC0415  few pipelines accept anything
+
+    return checked_accept(accept, pipeline=pipeline)

@@ -100,6 +100,8 @@ def page() -> str:
         "Pipelines",
         _entry("sw.Pipeline", sw.Pipeline),
         _entry("pipeline.explain", sw.Pipeline.explain),
+        _entry("pipeline.svg", sw.Pipeline.svg),
+        _entry("pipeline.check", sw.Pipeline.check),
         _entry("pipeline.run", sw.Pipeline.run),
         _entry("pipeline.start", sw.Pipeline.start),
         *_members("job", RunningJob),

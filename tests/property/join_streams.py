@@ -67,12 +67,12 @@ def source(side: Side) -> Stream:
     return sw.stream(side, rows).event_time("ts", out_of_orderness=f"{OUT_OF_ORDERNESS_MS}ms")
 
 
-def pipeline(results: Results, *more: Stream | Output, has_late: bool = True, **options: int) -> sw.Pipeline:
+def pipeline(results: Results, *more: Stream | Output, has_late: bool = True, key_groups: int = 16) -> sw.Pipeline:
     """Return a pipeline in which everything ends in memory."""
     sides = {keyed.stream.name: keyed.stream for keyed in results.origin.inputs.values()}  # type: ignore[union-attr]  # results come from a step
     ends = [results, *([results.late] if has_late else []), *more]
     letters = [side.dead_letters for side in sides.values() if side.name in ("left", "right")]
-    return sw.Pipeline("joined", *(end.to(sw.sinks.memory()) for end in [*ends, *letters]), **options)
+    return sw.Pipeline("joined", *(end.to(sw.sinks.memory()) for end in [*ends, *letters]), key_groups=key_groups)
 
 
 def send(harness: Harness, batch: Batch) -> None:

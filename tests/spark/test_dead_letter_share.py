@@ -19,7 +19,8 @@ pytestmark = pytest.mark.spark
 PIPELINE = """
 import slackwater as sw
 events = sw.stream("events", sw.sources.log({log!r})).decode(sw.formats.json("k long, ts long")).event_time("ts")
-pipeline = sw.Pipeline("dead", events.to(sw.sinks.memory()), events.dead_letters.drop(), key_groups=2)
+accept = dict(SW403="the subject of the test")
+pipeline = sw.Pipeline("dead", events.to(sw.sinks.memory()), events.dead_letters.drop(), key_groups=2, accept=accept)
 """
 
 

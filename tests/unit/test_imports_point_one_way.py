@@ -44,6 +44,7 @@ ROOMS = [
     "outputs",
     "memory",
     "spark",
+    "checker",
     "pipeline",
     "topics",
     "bridge",

@@ -9,6 +9,7 @@ from typing import Annotated, TextIO
 import typer
 
 from slackwater.cli.bridge import bridge
+from slackwater.cli.check import check
 from slackwater.cli.dead_letters import dead_letters
 from slackwater.cli.demo import demo
 from slackwater.cli.explain import explain
@@ -49,6 +50,7 @@ def options(
 app.command()(run)
 app.command()(explain)
 app.command()(status)
+app.command()(check)
 app.command()(state)
 app.command()(demo)
 app.command()(lateness)

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import atexit
+import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from slackwater.checker import check_plan
 from slackwater.cli.loading import load_pipeline
 from slackwater.cli.metrics import recording
 from slackwater.cli.paths import at_home
 from slackwater.cli.phases import Phases
 from slackwater.cli.progress import Progress
-from slackwater.errors import fault
+from slackwater.errors import SlackwaterWarning, fault
+from slackwater.planning.plan import Plan
 
 if TYPE_CHECKING:
-    from slackwater.planning.plan import Plan
     from slackwater.spark.job import Job
 
 
@@ -74,7 +77,8 @@ def run(
 ) -> None:
     """Run a pipeline until Ctrl-C or SIGTERM (a clean stop), or to the end of its input with --bounded.
 
-    Restart with the same checkpoint to resume: no row is lost or duplicated.
+    Restart with the same checkpoint to resume: no row is lost or duplicated. What `slackwater check` finds in the
+    definition is printed before Spark starts, one line each; notes are left out.
 
     [dim]Examples:[/dim]
 
@@ -97,6 +101,11 @@ def run(
     phases.over("pipeline file")
     if metrics_host is not None and metrics_port is None:
         raise fault("METRICS_HOST")
+
+    def start() -> None:
+        _say_findings(plan, pipeline.accept)
+        progress.begin(pipeline.name)
+
     with recording(port=metrics_port, host=metrics_host, file=metrics_file, say=progress.note) as on_record:
         job = _run(
             plan,
@@ -106,7 +115,7 @@ def run(
             trigger=trigger,
             accept_changes=accept_changes,
             take_over=take_over,
-            on_start=lambda: progress.begin(pipeline.name),
+            on_start=start,
             on_batch=progress.batch,
             on_record=on_record,
             on_phase=phases.over,
@@ -120,6 +129,13 @@ def _run(plan: Plan, **options: Any) -> Job:  # noqa: ANN401  as run_pipeline's
     from slackwater.spark.start import run_pipeline  # noqa: PLC0415  `--help` should not wait for Spark
 
     return run_pipeline(plan, **options)
+
+
+def _say_findings(plan: Plan, accept: Mapping[str, str]) -> None:
+    """Say what the checker finds in the definition, one line each; notes are for `slackwater check`."""
+    for finding in check_plan(plan, accept=accept).open:
+        if finding.severity != "note":
+            warnings.warn(finding.line, SlackwaterWarning, stacklevel=2)
 
 
 def _nothing(_text: str) -> None:

@@ -50,6 +50,8 @@ class Source(ABC):
     """Whether a row has a place, partition and offset, that is the same when its batch is run again."""
     read_limit: ClassVar[Literal["files", "rows"] | None] = None
     """What Spark can limit the next batch of it by; None for a source that cannot wait for others."""
+    limits_batches: ClassVar[bool] = True
+    """Whether the source itself limits how much a batch takes."""
 
     @property
     @abstractmethod

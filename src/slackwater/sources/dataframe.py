@@ -24,6 +24,7 @@ class DataFrameSource(Source):
     """A streaming DataFrame; the stream has its columns."""
 
     has_places: ClassVar[bool] = False
+    limits_batches: ClassVar[bool] = False
     frame: Any
     typed: pl.Schema
 

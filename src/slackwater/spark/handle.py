@@ -8,8 +8,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from slackwater.ground.times import LAST_USABLE_MS, MIN_MS
-from slackwater.spark.job import Job
 from slackwater.metrics.report import BatchReport
+from slackwater.spark.job import Job
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
 

@@ -5,6 +5,18 @@ from __future__ import annotations
 from typing import Final
 
 MESSAGES: Final[dict[str, str]] = {
+    "ACCEPT_CODE": (
+        "`accept` names findings of `slackwater check` by their code; pipeline `{pipeline}` accepts {got}{hint}, which "
+        "is none; take the code from the output of `slackwater check`"
+    ),
+    "ACCEPT_KIND": (
+        "`accept` maps codes to reasons; got {got} for pipeline `{pipeline}`; write, for example, "
+        'accept=dict(SW402="late clicks do not matter")'
+    ),
+    "ACCEPT_REASON": (
+        "a finding is accepted for a reason, as text; got {got} for {rule} in pipeline `{pipeline}`; say why it is "
+        "all right here"
+    ),
     "ACCUMULATION": (
         '`accumulation` must be "discarding", "accumulating" or "retracting"; got {got}; omit it to use "accumulating"'
     ),
@@ -57,6 +69,7 @@ MESSAGES: Final[dict[str, str]] = {
         "an event time must be a timestamp, a date or epoch milliseconds as a whole number; got {got} of type "
         '{dtype} in `{step}`; convert it, for example with pl.from_epoch("ts", "s") or col.str.to_datetime()'
     ),
+    "EXPLAIN_FORM": 'a plan is explained as "text" or "json"; got {got}; omit `form` for text, or use .svg()',
     "FOLDERS_NESTED": (
         "an output folder must not overlap the inputs or other outputs, or their files would mix; `{inner}` of {who} "
         "{how} `{outer}` of {other}; choose another folder for one of them"

@@ -10,6 +10,10 @@ MESSAGES: Final[dict[str, str]] = {
         "was not used; use that broker, stop it with `slackwater kafka down --folder {folder}`, or choose another "
         "`--folder`"
     ),
+    "CHECK_LOG": (
+        "`--log` takes a folder, or STREAM=FOLDER for one of several streams with a time; got `{got}`{hint}; the "
+        "streams are: {known}"
+    ),
     "DEAD_LETTERS_NOWHERE": (
         "dead letters are read from a folder written by sw.sinks.files(...); `{path}` is {found}; give the folder of "
         "stream.dead_letters.to(sw.sinks.files(...)), or kafka://SERVERS/TOPIC"
@@ -46,6 +50,10 @@ MESSAGES: Final[dict[str, str]] = {
     ),
     "DEMO_SINK": (
         "the {place} of the demo must start; it did not: {cause}; check {folder}, or run the demo without --sink"
+    ),
+    "EXPLAIN_PICTURE": (
+        "the drawing of a plan is written as SVG, to an existing folder; `{path}` was not written: {cause}; choose "
+        "another path"
     ),
     "EXPORT_NOT_LINES": (
         "a log record must be a single line, or JSON that fits on one; {count} of `{topic}` cannot be exported: "

@@ -1,0 +1,81 @@
+"""What the checker found, for people and for programs."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from dataclasses import asdict, dataclass
+from itertools import groupby
+from typing import Final
+
+from slackwater.checker.rule import SEVERITIES, Severity
+from slackwater.errors import counted
+
+_WIDTH: Final = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One place that breaks a rule, and what to do about it."""
+
+    code: str
+    severity: Severity
+    where: str
+    what: str
+    why: str
+    fix: str
+    accepted: str | None = None
+    """The reason that the pipeline gives for leaving it so; None if it gives none."""
+
+    @property
+    def line(self) -> str:
+        """The finding in one line."""
+        return f"[{self.code}] {self.where}: {self.what}; {self.fix}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Findings:
+    """Everything that was found in one pipeline, the worst first."""
+
+    pipeline: str
+    all: tuple[Finding, ...]
+
+    @property
+    def open(self) -> tuple[Finding, ...]:
+        """Those for which the pipeline gives no reason."""
+        return tuple(finding for finding in self.all if finding.accepted is None)
+
+    def fails(self, *, strict: bool = False) -> bool:
+        """Return whether there is an error that was not accepted; with `strict`, anything that was not."""
+        return any(strict or finding.severity == "error" for finding in self.open)
+
+    @property
+    def summary(self) -> str:
+        """How many there are of each severity."""
+        numbers = {each: sum(finding.severity == each for finding in self.open) for each in SEVERITIES}
+        parts = [counted(number, severity) for severity, number in numbers.items() if number]
+        accepted = len(self.all) - len(self.open)
+        return ", ".join([*(parts or ["no findings"]), *([f"{accepted} accepted"] if accepted else [])])
+
+    def to_json(self) -> str:
+        """Return the findings as JSON."""
+        return json.dumps({"pipeline": self.pipeline, "findings": [asdict(each) for each in self.all]}, indent=2)
+
+    def __str__(self) -> str:
+        parts = [f"pipeline {self.pipeline}: {self.summary}"]
+        for (severity, code, accepted), group in groupby(
+            self.all, key=lambda each: (each.severity, each.code, each.accepted)
+        ):
+            found = list(group)
+            lines = [f"{severity} {code} {each.where}: {each.what}" for each in found]
+            if accepted is not None:
+                lines += _wrapped("accepted", accepted)
+            else:
+                lines += [*_wrapped("why", found[0].why), *_wrapped("fix", found[0].fix)]
+            parts.append("\n".join(lines))
+        return "\n\n".join(parts)
+
+
+def _wrapped(label: str, text: str) -> list[str]:
+    head = f"  {label} "
+    return textwrap.wrap(text, _WIDTH, initial_indent=head, subsequent_indent=" " * len(head), break_on_hyphens=False)

@@ -1,0 +1,87 @@
+"""Rules about the user's own code: what it must not call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from slackwater.checker.code_reading import Use
+from slackwater.checker.facts import Facts
+from slackwater.checker.rule import Found, Rule, rule
+from slackwater.checker.user_code import UserCode, user_code
+from slackwater.planning.plan import Plan
+
+_CHANGING: Final = (
+    "random", "numpy.random", "secrets", "uuid.uuid1", "uuid.uuid4", "uuid.getnode", "os.urandom", "os.getpid",
+    "os.environ", "os.getenv", "time.time", "time.time_ns", "time.monotonic", "time.monotonic_ns",
+    "time.perf_counter", "time.perf_counter_ns", "time.localtime", "time.gmtime", "time.ctime", "datetime.datetime.now",
+    "datetime.datetime.utcnow", "datetime.datetime.today", "datetime.date.today", "builtins.hash", "builtins.id",
+    "socket.gethostname", "platform.node", "builtins.input",
+)  # fmt: skip
+_STABLE: Final = ("random.Random", "numpy.random.Generator", "numpy.random.RandomState")
+"""Dice that can be seeded by the event."""
+_BLOCKING: Final = (
+    "time.sleep", "requests", "httpx", "urllib.request", "urllib3", "http.client", "socket.socket",
+    "socket.create_connection", "socket.getaddrinfo", "socket.gethostbyname", "ssl", "smtplib", "ftplib", "imaplib",
+    "telnetlib", "xmlrpc", "psycopg", "psycopg2", "pg8000", "asyncpg", "sqlite3", "pymysql", "mysql", "sqlalchemy",
+    "redis", "pymongo", "cassandra", "elasticsearch", "boto3", "botocore", "google.cloud", "azure", "grpc", "aiohttp",
+    "confluent_kafka", "kafka", "paho", "pika", "paramiko", "subprocess", "os.system", "os.popen", "builtins.input",
+)  # fmt: skip
+_FILES: Final = (
+    "builtins.open", "io.open", "_io.open", "pathlib.Path.open", "pathlib.Path.read_text", "pathlib.Path.read_bytes",
+)  # fmt: skip
+_MOST_NAMED: Final = 3
+
+
+@rule(
+    "SW301",
+    "error",
+    title="A function that gives another result when it runs again",
+    why="After a crash a batch runs again. Rows that differ the second time are lost or doubled.",
+    fix="take times from the event or from ctx, ids from the event's own columns, settings when the pipeline is built",
+)
+def changing(plan: Plan, _facts: Facts) -> Iterator[Found]:
+    """Look for dice, clocks, identifiers and the environment in the user's code."""
+    return _found(plan, lambda _code, use: _is_in(use.name, _CHANGING) and not _is_in(use.name, _STABLE))
+
+
+@rule(
+    "SW302",
+    "warning",
+    title="A call that blocks",
+    why="Every event waits for it, one after the other, while the task's core is idle; a slow server stops the job.",
+    fix="use stream.lookup(...), which asks for many keys at once and keeps the answers, or a sink for writing",
+)
+def blocking(plan: Plan, _facts: Facts) -> Iterator[Found]:
+    """Look for waiting, networks, databases, other programs, and files opened for every event."""
+    return _found(
+        plan,
+        lambda code, use: (
+            _is_in(use.name, _BLOCKING) or (_is_in(use.name, _FILES) and (code.is_per_event or use.is_in_loop))
+        ),
+    )
+
+
+def _found(plan: Plan, is_bad: Callable[[UserCode, Use], bool]) -> Iterator[Found]:
+    """Yield one finding for each place with bad calls."""
+    places: dict[str, dict[str, Use]] = {}
+    for code in user_code(plan):
+        for use in code.uses:
+            if is_bad(code, use):
+                places.setdefault(code.where, {}).setdefault(f"{use.function} {use.name}", use)
+    for where, bad in places.items():
+        uses = list(bad.values())
+        named = [f"{use.function} uses {_shown(use.name)} (line {use.line})" for use in uses[:_MOST_NAMED]]
+        more = f" and {len(uses) - _MOST_NAMED} more" if len(uses) > _MOST_NAMED else ""
+        yield Found(where, ", ".join(named) + more)
+
+
+def _is_in(name: str, known: tuple[str, ...]) -> bool:
+    return any(name == each or name.startswith(f"{each}.") for each in known)
+
+
+def _shown(name: str) -> str:
+    return "open" if name.endswith("io.open") else name.removeprefix("builtins.")
+
+
+RULES: Final[tuple[Rule, ...]] = (changing, blocking)

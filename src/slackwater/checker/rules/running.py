@@ -1,0 +1,42 @@
+"""Rules about running: how much a batch takes, and whether a restart was ever tried."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from slackwater.checker.facts import Facts
+from slackwater.checker.rule import Found, Rule, rule
+from slackwater.planning.plan import Plan
+
+
+@rule(
+    "SW501",
+    "warning",
+    title="A batch without a limit",
+    why="After an outage one batch takes the whole backlog, and may be too large for the executors' memory.",
+    fix="limit what the DataFrame's reader takes, such as maxFilesPerTrigger, or use a source of Slackwater's own",
+)
+def rate_limit(plan: Plan, _facts: Facts) -> Iterator[Found]:
+    """Look for sources that do not limit a batch themselves."""
+    for source in plan.sources:
+        if not source.source.limits_batches:
+            yield Found(
+                f"stream `{source.name}`", f"nothing here limits how many rows of {source.source} a batch takes"
+            )
+
+
+@rule(
+    "SW502",
+    "note",
+    title="A restart that was never tried",
+    why="What a restart needs, such as paths, credentials and sinks that are still there, is first tried in an outage.",
+    fix="kill the job once (kill -9) and start it again on its checkpoint; harness.restart() does so in a test",
+)
+def recovery(plan: Plan, facts: Facts) -> Iterator[Found]:
+    """Look whether a driver has ever continued from the checkpoint; a job that never ran is not judged."""
+    if facts.starts == 1:
+        yield Found(f"pipeline `{plan.name}`", "it has run, and was never restarted from its checkpoint")
+
+
+RULES: Final[tuple[Rule, ...]] = (rate_limit, recovery)

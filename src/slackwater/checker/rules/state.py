@@ -1,0 +1,145 @@
+"""Rules about state: what is remembered, for how long, and how evenly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import polars as pl
+
+from slackwater.aggregates.collected import CollectList, CollectSet, CountDistinct, Median
+from slackwater.checker.facts import Facts
+from slackwater.checker.rule import Found, Rule, rule
+from slackwater.deduplication.spec import DeduplicateSpec
+from slackwater.errors import counted
+from slackwater.ground.durations import render_ms
+from slackwater.ground.times import MAX_MS
+from slackwater.joins.as_of import FOREVER_MS, AsOfJoin
+from slackwater.joins.interval import IntervalJoin
+from slackwater.planning.plan import Plan
+from slackwater.process.state import NEVER_MS
+from slackwater.process.step import ProcessStep
+from slackwater.state.step import KeyedStep
+from slackwater.windows.aligned import AlignedWindow
+from slackwater.windows.base import Window
+from slackwater.windows.counted import CountSpec
+from slackwater.windows.spec import WindowSpec
+
+_DAY_MS: Final = 86_400_000
+_LONG_JOIN_MS: Final = 7 * _DAY_MS
+_LONG_WINDOW_MS: Final = 2 * _DAY_MS
+_HOT: Final = 0.25
+"""The share of one key at which its key group is the bottleneck of most jobs."""
+_GROWING: Final = (CollectList, CollectSet, CountDistinct, Median)
+"""Aggregates that keep values: their state grows with the rows of a window."""
+
+
+@rule(
+    "SW201",
+    "error",
+    title="State without an end",
+    why="Every key that was ever seen stays in the state: it grows until the job runs out of memory or disk.",
+    fix="give it a duration instead of sw.FOREVER, or a window with an end; accept it if keys are few for good",
+)
+def without_end(plan: Plan, _facts: Facts) -> Iterator[Found]:
+    """Look for state that nothing ever removes."""
+    for step in plan.steps:
+        for what in _endless(step.spec):
+            yield Found(f"step `{step.name}`", what)
+
+
+def _endless(spec: KeyedStep) -> Iterator[str]:
+    match spec:
+        case DeduplicateSpec() if spec.within_ms >= MAX_MS:
+            yield "it remembers every key forever"
+        case ProcessStep():
+            yield from (f"its {name} is kept forever" for name, life_ms in spec.lives.items() if life_ms >= NEVER_MS)
+        case CountSpec():
+            yield "count windows remember how many rows each key had, forever"
+        case WindowSpec() if not spec.window.has_end:
+            yield f"a {spec.window} window never ends, and is kept for every key"
+
+
+@rule(
+    "SW202",
+    "warning",
+    title="A join without a tight bound",
+    why="Rows are kept until no partner can come, so the state holds everything within the bound.",
+    fix="narrow between=..., give versions_ttl a duration, or look the rows up in a store",
+)
+def loose_join(plan: Plan, _facts: Facts) -> Iterator[Found]:
+    """Look for joins whose rows are kept for more than a week, or for good."""
+    for step in plan.steps:
+        match step.spec:
+            case IntervalJoin(lower_ms=lower_ms, upper_ms=upper_ms) if upper_ms - lower_ms > _LONG_JOIN_MS:
+                yield Found(f"step `{step.name}`", f"it joins rows over {render_ms(upper_ms - lower_ms)}")
+            case AsOfJoin(ttl_ms=ttl_ms) if ttl_ms >= FOREVER_MS:
+                yield Found(f"step `{step.name}`", "it keeps the last version of every key forever")
+
+
+@rule(
+    "SW203",
+    "warning",
+    title="A long window that keeps values",
+    why="The state of these aggregates grows with every row of the window, and is written again as it grows.",
+    fix="use approx_distinct, quantile or top, or aggregate by the hour or day and chain a second window",
+)
+def long_window(plan: Plan, _facts: Facts) -> Iterator[Found]:
+    """Look for windows of more than two days whose aggregates keep values."""
+    for step in plan.steps:
+        if not isinstance(step.spec, WindowSpec):
+            continue
+        length_ms = _length_ms(step.spec.window)
+        growing = [alias for alias, each in step.spec.aggregates.items() if isinstance(each, _GROWING)]
+        if growing and length_ms is not None and _LONG_WINDOW_MS <= length_ms < MAX_MS:
+            values = ", ".join(f"{alias} ({step.spec.aggregates[alias].name})" for alias in growing)
+            yield Found(f"step `{step.name}`", f"windows of {render_ms(length_ms)} keep all values of {values}")
+
+
+def _length_ms(window: Window) -> int | None:
+    """Return how long a window is; None where rows decide."""
+    for name in ("size_ms", "max_length_ms"):
+        if isinstance(length_ms := getattr(window, name, None), int):
+            return length_ms
+    if isinstance(window, AlignedWindow) and window.has_end:
+        start, end = window.bounds(pl.col("ts"))
+        return int(pl.DataFrame({"ts": [0]}, schema={"ts": pl.Int64}).select(end - start).item())
+    return None
+
+
+@rule(
+    "SW204",
+    "warning",
+    title="Few keys, or one hot key",
+    why="All rows of a key are the work of one task; the others wait for it, and more cores do not help.",
+    fix="key by a finer column, or merge in two stages with key_by(..., spread=16) where a window allows it",
+)
+def hot_key(plan: Plan, facts: Facts) -> Iterator[Found]:
+    """Look at how the keys were distributed in the last run, where that is known."""
+    for step in plan.steps:
+        if step.spec.combines or step.spread > 1:
+            continue  # FRONT combines the rows of a key before they meet
+        hot, keys = facts.hot_keys.get(step.name), facts.keys.get(step.name)
+        if hot is not None and hot.share >= _HOT:
+            yield Found(f"step `{step.name}`", f"key {hot.key} has {hot.share:.0%} of its rows")
+        elif keys is not None and keys < (facts.cores or 0):
+            yield Found(f"step `{step.name}`", f"it has {counted(keys, 'key')} for {counted(facts.cores or 0, 'core')}")
+
+
+@rule(
+    "SW205",
+    "note",
+    title="Fewer key groups than cores",
+    why="A stage has at most one task for each key group: the other cores stay idle.",
+    fix="raise key_groups before the first start; it is fixed for the life of a checkpoint",
+)
+def key_groups(plan: Plan, facts: Facts) -> Iterator[Found]:
+    """Compare key groups with the cores of the master."""
+    if plan.steps and facts.cores is not None and plan.key_groups < facts.cores:
+        yield Found(
+            f"pipeline `{plan.name}`",
+            f"it has {counted(plan.key_groups, 'key group')} for {counted(facts.cores, 'core')}",
+        )
+
+
+RULES: Final[tuple[Rule, ...]] = (without_end, loose_join, long_window, hot_key, key_groups)

@@ -1,0 +1,221 @@
+"""A plan as data: what `explain`, its JSON and its drawing all show, described once."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+
+from slackwater.formats.schemas import shown
+from slackwater.ground.durations import render_ms
+from slackwater.lookups.definition import LookUp
+from slackwater.planning.plan import Plan, RowNode, SourcePlan, StepPlan
+from slackwater.planning.row_functions import Decode, Map, RowOp, Select, TakeTime, Validate, Where, WithColumns
+from slackwater.sinks.base import Drop
+from slackwater.tables.definition import JoinTable
+
+
+@dataclass(frozen=True, kw_only=True)
+class FeedText:
+    """A port of a step that takes rows; the port is empty for a step that has but one."""
+
+    step: str
+    port: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowsText:
+    """A row function, and what follows it; where rows begin, there is no function."""
+
+    name: str
+    function: str
+    """The kind of function, such as "decode"; empty where rows begin."""
+    text: str
+    """What it does, as the user wrote it."""
+    outputs: tuple[str, ...]
+    feeds: tuple[FeedText, ...]
+    children: tuple[RowsText, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceText:
+    """A source stream."""
+
+    name: str
+    source: str
+    watermark: tuple[str, ...]
+    """How its watermark is made: a line, and what else there is to say."""
+    rows: RowsText
+    dead_letters: str
+    """The output that they go to."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FactText:
+    """One thing to know of a step."""
+
+    label: str
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class BehindText:
+    """How far a chained step's watermark is behind that of a stream."""
+
+    stream: str
+    by: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepText:
+    """A keyed step."""
+
+    name: str
+    stage: int
+    spread: int
+    facts: tuple[FactText, ...]
+    """Its key, window, state and so on, as the step describes itself."""
+    behind: tuple[BehindText, ...]
+    results: tuple[RowsText, ...]
+    """Its results, then its other outputs."""
+    late: str | None
+    """The output of late rows; None if none is late."""
+    dead_letters: str | None
+    """The output of its own dead letters; None if they go to that of a source."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SinkText:
+    """A sink of an output."""
+
+    sink: str
+    promise: str
+    """Empty for rows that are dropped."""
+    chosen: str
+    """The options that are not the default."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputText:
+    """An output and its sinks; without sinks, it feeds the next step."""
+
+    name: str
+    kind: str
+    sinks: tuple[SinkText, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanText:
+    """A whole plan."""
+
+    pipeline: str
+    key_groups: int
+    fingerprint: str
+    sources: tuple[SourceText, ...]
+    steps: tuple[StepText, ...]
+    outputs: tuple[OutputText, ...]
+
+    def output(self, name: str) -> OutputText:
+        """Return an output by its name."""
+        return next(output for output in self.outputs if output.name == name)
+
+    def step(self, name: str) -> StepText:
+        """Return a step by its name."""
+        return next(step for step in self.steps if step.name == name)
+
+    def to_json(self) -> str:
+        """Return the plan as JSON."""
+        return json.dumps(asdict(self), indent=2, ensure_ascii=False)
+
+
+def describe(plan: Plan) -> PlanText:
+    """Return a plan as data."""
+    shared = {source.dead_letters for source in plan.sources}
+    return PlanText(
+        pipeline=plan.name,
+        key_groups=plan.key_groups,
+        fingerprint=plan.fingerprint,
+        sources=tuple(
+            SourceText(
+                name=source.name,
+                source=str(source.source),
+                watermark=_watermark(source),
+                rows=_rows(plan, source.rows),
+                dead_letters=source.dead_letters,
+            )
+            for source in plan.sources
+        ),
+        steps=tuple(_step(plan, step, shared) for step in plan.steps),
+        outputs=tuple(
+            OutputText(
+                name=output.name,
+                kind=output.kind,
+                sinks=tuple(
+                    SinkText(
+                        sink=str(sink),
+                        promise="" if isinstance(sink, Drop) else sink.promise,
+                        chosen=sink.chosen(),
+                    )
+                    for sink in output.sinks
+                ),
+            )
+            for output in plan.outputs
+        ),
+    )
+
+
+def _step(plan: Plan, step: StepPlan, shared: set[str]) -> StepText:
+    return StepText(
+        name=step.name,
+        stage=step.stage,
+        spread=step.spread,
+        facts=tuple(FactText(label=label, text=text) for label, text in step.spec.describe()),
+        behind=tuple(
+            BehindText(stream=stream, by=render_ms(delay_ms)) for stream, delay_ms in step.behind_ms.items() if delay_ms
+        ),
+        results=tuple(_rows(plan, root) for root in step.roots),
+        late=step.late,
+        dead_letters=None if step.dead_letters in shared else step.dead_letters,
+    )
+
+
+def _rows(plan: Plan, node: RowNode) -> RowsText:
+    return RowsText(
+        name=node.step,
+        function="" if node.op is None else node.op.label,
+        text="" if node.op is None else _op(node.op),
+        outputs=node.outputs,
+        feeds=tuple(
+            FeedText(step=feed.step, port=feed.port if len(plan.by_name[feed.step].spec.ports) > 1 else "")
+            for feed in node.feeds
+        ),
+        children=tuple(_rows(plan, child) for child in node.children),
+    )
+
+
+def _watermark(source: SourcePlan) -> tuple[str, ...]:
+    time = source.time
+    if time is None:
+        return ("no event time: rows pass through, no state is kept",)
+    if time.clock == "processing":
+        return ("watermark: processing time",)
+    slack = render_ms(time.out_of_orderness_ms)
+    said = f"watermark: largest {time.clock} time - {slack}, per partition, the slowest live one decides"
+    idle = render_ms(time.idle_after_ms) if time.idle_after_ms is not None else "never"
+    lines = [said, f"a partition is idle after: {idle}"]
+    if time.max_ahead_ms is not None:
+        lines.append(f"more than {render_ms(time.max_ahead_ms)} ahead of the clock: dead letter")
+    if time.max_drift_ms is not None:
+        lines.append(f"more than {render_ms(time.max_drift_ms)} ahead of a stream it meets: waits, unread")
+    return tuple(lines)
+
+
+def _op(op: RowOp) -> str:
+    match op:
+        case Decode(format=form):
+            return f"{form}: {shown(form.schema)}"
+        case TakeTime():
+            return op.said or op.clock
+        case Map(function=function):
+            return getattr(function, "__name__", "function")
+        case Where() | WithColumns() | Select() | Validate() | LookUp() | JoinTable():
+            return op.said

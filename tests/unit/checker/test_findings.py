@@ -1,0 +1,117 @@
+"""Findings as they are shown, accepted and counted; facts that earlier runs left behind."""
+
+from __future__ import annotations
+
+import json
+import runpy
+from pathlib import Path
+
+import pytest
+
+import slackwater as sw
+from slackwater.checker import Facts, facts_of_run, master_cores
+from slackwater.checkpoint.checkpoint import open_checkpoint
+from slackwater.checkpoint.lock import held
+from slackwater.demo.definition import demo_pipeline
+from tests.docs.pages import ROOT
+from tests.unit.checker.code_samples import restless_map
+from tests.unit.checker.pipelines import dropping, files, kept, mapped, rows, windowed
+
+EXAMPLES = ["purchases.py", "sessions.py", "fraud/pipeline.py"]
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_examples_have_no_findings(example: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    pipeline = runpy.run_path(str(ROOT / "examples" / example))["pipeline"]
+    assert pipeline.check(facts=Facts(cores=2)).open == ()
+
+
+def test_demo_has_no_findings(tmp_path: Path) -> None:
+    assert demo_pipeline(tmp_path).check(checkpoint=tmp_path / "none", facts=Facts(cores=2)).all == ()
+
+
+def test_findings_stand_the_worst_first_and_tell_why_and_what_to_do() -> None:
+    stream = rows().map(restless_map, output="k string, v double, t timestamp")
+    text = str(sw.Pipeline("p", stream.to(files("rows")), stream.dead_letters.drop()).check(facts=Facts()))
+    first, error, warning = text.split("\n\n")
+    assert first == "pipeline p: 1 error, 1 warning"
+    assert error.startswith("error SW301 step `rows.map`: restless_map uses uuid.uuid4 (line ")
+    assert "\n  why " in error
+    assert "\n  fix " in error
+    assert warning.startswith("warning SW403 stream `rows`: its dead letters are dropped\n")
+
+
+def test_reason_is_shown_and_the_finding_no_longer_counts() -> None:
+    stream = rows()
+    pipeline = sw.Pipeline("p", stream.to(files("r")), stream.dead_letters.drop(), accept={"SW403": "a trial"})
+    found = pipeline.check(facts=Facts())
+    assert str(found) == (
+        "pipeline p: no findings, 1 accepted\n\nwarning SW403 stream `rows`: its dead letters are dropped\n"
+        "  accepted a trial"
+    )
+    assert not found.fails(strict=True)
+
+
+def test_error_fails_and_a_warning_does_only_when_strict() -> None:
+    assert mapped(restless_map).check(facts=Facts()).fails()
+    assert not dropping("late").check(facts=Facts()).fails()
+    assert dropping("late").check(facts=Facts()).fails(strict=True)
+    assert not windowed().check(facts=Facts()).fails(strict=True)
+
+
+def test_findings_as_json() -> None:
+    [finding] = json.loads(dropping("late").check(facts=Facts()).to_json())["findings"]
+    assert finding["code"] == "SW402"
+    assert finding["severity"] == "warning"
+    assert finding["where"] == "step `w`"
+    assert finding["accepted"] is None
+
+
+@pytest.mark.parametrize(
+    "accept, code",
+    [({"SW999": "x"}, "ACCEPT_CODE"), ({"SW403": " "}, "ACCEPT_REASON"), ({"SW403": None}, "ACCEPT_REASON"),
+     (["SW403"], "ACCEPT_KIND")],
+)  # fmt: skip
+def test_unknown_codes_and_missing_reasons_are_refused(accept: dict[str, str], code: str) -> None:
+    stream = rows()
+    with pytest.raises(sw.DefinitionError) as refused:
+        sw.Pipeline("p", stream.to(files("r")), kept(stream), accept=accept)
+    assert refused.value.code == code
+
+
+def test_near_miss_of_a_code_is_offered() -> None:
+    stream = rows()
+    with pytest.raises(sw.DefinitionError, match=r"did you mean `SW403`\?"):
+        sw.Pipeline("p", stream.to(files("r")), kept(stream), accept={"SW0403": "x"})
+
+
+@pytest.mark.parametrize(
+    "master, cores", [("local[3]", 3), ("local", 1), ("local[4, 2]", 4), ("spark://host:7077", None)]
+)
+def test_cores_of_a_master(master: str, cores: int | None) -> None:
+    assert master_cores(master) == cores
+
+
+def test_folders_of_a_log_are_its_partitions(tmp_path: Path) -> None:
+    for name in ("0", "1", ".hidden"):
+        (tmp_path / name).mkdir()
+    plan = windowed(rows(source=sw.sources.log(tmp_path))).plan()
+    assert facts_of_run(plan).partitions == {"rows": 2}
+
+
+def test_checkpoint_tells_how_often_it_was_started(tmp_path: Path) -> None:
+    plan = windowed().plan()
+    assert facts_of_run(plan, tmp_path).starts is None
+    for starts in (1, 2):
+        with held(tmp_path):
+            open_checkpoint(tmp_path, plan, partitions=2)
+        assert facts_of_run(plan, tmp_path).starts == starts
+
+
+def test_damaged_checkpoint_tells_nothing(tmp_path: Path) -> None:
+    plan = windowed().plan()
+    with held(tmp_path):
+        open_checkpoint(tmp_path, plan, partitions=2)
+    (tmp_path / "slackwater" / "manifest.json").write_text("{")
+    assert facts_of_run(plan, tmp_path).partitions == {}
