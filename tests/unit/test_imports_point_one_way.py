@@ -40,6 +40,7 @@ ROOMS = [
     "keyed",
     "checkpoint",
     "metrics",
+    "page",
     "state_reading",
     "outputs",
     "memory",

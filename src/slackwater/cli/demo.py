@@ -26,6 +26,8 @@ def demo(
             help="Also write purchases per user and minute to kafka, postgres, delta, redis or http.",
         ),
     ] = None,
+    page: Annotated[bool, typer.Option("--page/--no-page", help="Show the stream live in a browser.")] = True,
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port of the page; 0 for any that is free.")] = 0,
 ) -> None:
     """Run a live stream with late, broken and future records, and account for each.
 
@@ -34,6 +36,7 @@ def demo(
     The pipeline computes purchases per user per minute and active users, live.
     Then the demo accounts for every record and recomputes every window from the
     raw log. The exit code is 0 only if nothing is missing and nothing differs.
+    Open the page that it prints in a browser, and watch the watermark move.
 
     With --sink, results also go to a local Kafka, Postgres or Redis server, which
     the demo starts, to a Delta table, or over HTTP. The demo reads them back with
@@ -45,5 +48,6 @@ def demo(
     """
     from slackwater.demo.show import run_demo  # noqa: PLC0415  `--help` should not wait for Spark
 
-    account = run_demo(folder=folder, seconds=seconds, rate=rate, seed=seed, sink=sink)
+    place = port if page else None
+    account = run_demo(folder=folder, seconds=seconds, rate=rate, seed=seed, sink=sink, page_port=place)
     raise typer.Exit(0 if account.is_balanced else 1)

@@ -15,6 +15,7 @@ from slackwater.cli.demo import demo
 from slackwater.cli.explain import explain
 from slackwater.cli.kafka import kafka
 from slackwater.cli.lateness import lateness
+from slackwater.cli.page import page
 from slackwater.cli.produce import log, produce
 from slackwater.cli.run import run
 from slackwater.cli.schema import schema
@@ -50,6 +51,7 @@ def options(
 app.command()(run)
 app.command()(explain)
 app.command()(status)
+app.command()(page)
 app.command()(check)
 app.command()(state)
 app.command()(demo)

@@ -56,6 +56,13 @@ def run(
             min=0, max=1, metavar="SHARE", help="Exit with code 1 if a larger share of the records are dead letters."
         ),
     ] = None,
+    page: Annotated[
+        bool, typer.Option("--page", help="Show the job live in a browser, at an address that is printed.")
+    ] = False,
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port of the page; 0 for any that is free.")] = 0,
+    host: Annotated[
+        str, typer.Option(help="Address that the page listens on; others than the loopback get a token.")
+    ] = "127.0.0.1",
     metrics_port: Annotated[
         int | None,
         typer.Option(min=0, max=65_535, help="Serve metrics for Prometheus at http://127.0.0.1:PORT/metrics."),
@@ -88,6 +95,8 @@ def run(
 
       slackwater run orders.py --bounded --fail-if-dead 0.5
 
+      slackwater run orders.py --page
+
       slackwater run orders.py --metrics-port 9108
 
       slackwater run orders.py --master spark://host:7077 --trigger 5s
@@ -106,7 +115,14 @@ def run(
         _say_findings(plan, pipeline.accept)
         progress.begin(pipeline.name)
 
-    with recording(port=metrics_port, host=metrics_host, file=metrics_file, say=progress.note) as on_record:
+    with recording(
+        plan,
+        page=(host, port) if page else None,
+        port=metrics_port,
+        host=metrics_host,
+        file=metrics_file,
+        say=progress.note,
+    ) as on_record:
         job = _run(
             plan,
             bounded=bounded,

@@ -23,7 +23,9 @@ from slackwater.demo.screen import Screen
 from slackwater.demo.statement import print_statement
 from slackwater.errors import fault
 from slackwater.ground.stopping import stopped_by_signals
+from slackwater.metrics.monitor import OnRecord
 from slackwater.metrics.report import BatchReport
+from slackwater.page.live import LivePage
 from slackwater.pipeline import Pipeline
 from slackwater.spark.job import Job
 from slackwater.spark.start import make_job
@@ -43,10 +45,14 @@ def run_demo(
     rate: int,
     seed: int,
     sink: str | None = None,
+    page_port: int | None = None,
     spark: SparkSession | None = None,
     console: Console | None = None,
 ) -> Account:
-    """Run the demo in `folder` and print it; returns the account. `sink` is the kind of place that gets rows, too."""
+    """Run the demo in `folder` and print it; returns the account.
+
+    `sink` is the kind of place that gets rows, too; `page_port` that of the live page, None for no page.
+    """
     began = time.monotonic()
     console = console or Console(width=None if sys.stdout.isatty() else 100)
     place = None if sink is None else PLACES[sink](folder=folder.absolute() / sink)
@@ -54,13 +60,15 @@ def run_demo(
         place.check_packages()
     prepare_folder(folder)
     feed = Feed(folder=folder / "log", seconds=seconds, rate=rate, seed=seed)
+    pipeline = demo_pipeline(folder, place.sink() if place else None)
     with (
         nullcontext() if place is None else _announced(place, console),
+        nullcontext() if page_port is None else _paged(pipeline, page_port, console) as page,
         _quiet_stderr(folder / "spark.log"),
         Screen(console=console, feed=feed) as screen,
     ):
         screen.say("starting Spark")
-        _process(demo_pipeline(folder, place.sink() if place else None), folder, feed, screen, spark)
+        _process(pipeline, folder, feed, screen, spark, on_record=None if page is None else page.note)
         screen.say("accounting for every record")
         outcome = Outcome(folder=folder)
         read = place.read() if place else None
@@ -79,6 +87,14 @@ def _announced(place: Place, console: Console) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def _paged(pipeline: Pipeline, port: int, console: Console) -> Iterator[LivePage]:
+    """Have a page of the job inside, and say where."""
+    with LivePage(pipeline.plan(), port=port) as page:
+        console.print(f"page: {page.address}", soft_wrap=True, highlight=False, markup=False)
+        yield page
+
+
 def prepare_folder(folder: Path) -> None:
     """Make an empty folder; only one that an earlier demo made is wiped."""
     if folder.exists() and any(folder.iterdir()):
@@ -89,7 +105,15 @@ def prepare_folder(folder: Path) -> None:
     (folder / _MARK).touch()
 
 
-def _process(pipeline: Pipeline, folder: Path, feed: Feed, screen: Screen, spark: SparkSession | None) -> None:
+def _process(
+    pipeline: Pipeline,
+    folder: Path,
+    feed: Feed,
+    screen: Screen,
+    spark: SparkSession | None,
+    *,
+    on_record: OnRecord | None,
+) -> None:
     def on_batch(report: BatchReport) -> None:
         screen.batch(report)
         if not feed.has_begun:
@@ -106,6 +130,7 @@ def _process(pipeline: Pipeline, folder: Path, feed: Feed, screen: Screen, spark
         checkpoint=folder / "checkpoint",
         trigger="1s",
         on_batch=on_batch,
+        on_record=on_record,
     )
     watch = threading.Thread(target=_stop_when_drained, args=(job, feed, screen), daemon=True)
     watch.start()

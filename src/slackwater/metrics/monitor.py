@@ -7,10 +7,11 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TextIO
+from typing import Any, Final, TextIO
 
 from slackwater.errors import cause_of, fault
 from slackwater.metrics.history import History, history_folder, warn_unwritten
+from slackwater.metrics.job_facts import Lateness, job_facts, lateness_facts, write_facts
 from slackwater.metrics.merging import merged
 from slackwater.metrics.record import BatchRecord
 from slackwater.metrics.recording import Circumstances, record_of
@@ -18,6 +19,10 @@ from slackwater.metrics.report import BatchReport
 from slackwater.metrics.runs import Run, begin_run
 from slackwater.planning.plan import Plan
 from slackwater.sinks.delivery_stats import SinkStats
+
+JOB: Final = "job.json"
+LATENESS: Final = "lateness.json"
+"""Beside the history: what the job is, and how late the rows of its last run were."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +34,7 @@ class Live:
     last: BatchRecord
     total: BatchRecord
     """All batches of this run as one."""
+    lateness: Lateness = field(default_factory=dict)
 
 
 OnRecord = Callable[[Live], None]
@@ -41,6 +47,8 @@ class Monitor:
     plan: Plan
     checkpoint: Path
     on_record: OnRecord | None = None
+    lateness: Lateness = field(default_factory=dict)
+    """How late the rows of this run were, kept by the job."""
     clock_s: Callable[[], float] = time.time
     run: Run = field(init=False)
     history: History = field(init=False)
@@ -50,6 +58,7 @@ class Monitor:
         folder = history_folder(self.checkpoint)
         self.run = begin_run(folder, self.now_ms())
         self.history = History(folder=folder)
+        write_facts(folder / JOB, job_facts(self.plan))
 
     def now_ms(self) -> int:
         """Return the time by the driver's clock."""
@@ -75,12 +84,14 @@ class Monitor:
         self._total = merged([record] if self._total is None else [self._total, record])
         self.history.append(record)
         if self.on_record is not None:
-            self.on_record(Live(pipeline=self.plan.name, run=self.run, last=record, total=self._total))
+            facts: dict[str, Any] = {"pipeline": self.plan.name, "run": self.run, "last": record, "total": self._total}
+            self.on_record(Live(**facts, lateness=self.lateness))
         return record
 
     def close(self) -> None:
-        """Close the history."""
+        """Close the history, and write down what is known at the end."""
         self.history.close()
+        write_facts(self.history.folder / LATENESS, lateness_facts(self.lateness))
 
 
 @dataclass(kw_only=True)

@@ -56,6 +56,15 @@ class Collector:
                 yield metric
 
 
+def exposition(collector: Collector) -> bytes:
+    """Return the metrics as text, as Prometheus reads them."""
+    client = check_client()
+    registry = client.CollectorRegistry(auto_describe=False)
+    registry.register(collector)
+    text: bytes = client.generate_latest(registry)
+    return text
+
+
 def check_client() -> Any:  # noqa: ANN401  a module
     """Return the module `prometheus_client`, or say how to get it."""
     try:

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
+from slackwater.metrics.job_facts import job_facts, lateness_facts
 from slackwater.metrics.monitor import Live
 from slackwater.page.feed import Feed
 from slackwater.page.server import PageServer
-from slackwater.page.view import shown_job, shown_lateness, shown_record
+from slackwater.page.view import shown_record
 from slackwater.planning.plan import Plan
 
 
@@ -22,10 +23,9 @@ class LivePage:
         *,
         host: str = "127.0.0.1",
         port: int = 0,
-        svg: str | None = None,
         metrics: Callable[[], bytes] | None = None,
     ) -> None:
-        self._feed = Feed(shown_job(plan, state="starting", svg=svg))
+        self._feed = Feed({**job_facts(plan), "state": "starting", "starts": 1})
         self._server = PageServer([self._feed], host=host, port=port, metrics=metrics)
 
     @property
@@ -37,7 +37,7 @@ class LivePage:
         """Show a batch."""
         if self._feed.job["state"] != "running":
             self._feed.change("running", starts=live.run.starts)
-        self._feed.publish(shown_record(live.last), shown_lateness(live.lateness))
+        self._feed.publish(shown_record(live.last), lateness_facts(live.lateness))
 
     def end(self, state: str) -> None:
         """Show that the job has ended."""

@@ -1,4 +1,4 @@
-"""What the browser gets: a job's description, its records, and how late its rows were."""
+"""The record of a batch as the page draws it."""
 
 from __future__ import annotations
 
@@ -6,38 +6,13 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Final
 
-from slackwater.clock.lateness import LatenessSketch
 from slackwater.metrics.record import BatchRecord, OutputRecord, PartitionRecord, StepRecord, StreamRecord
 from slackwater.page.feed import Shown
-from slackwater.planning.plan import Plan
 
 AHEAD: Final = "ahead_of_clock"
 """The reason of dead letters whose clocks run ahead."""
-_P99: Final = 0.99
-_MOST_POINTS: Final = 400
 _WIDEST: Final = 1.3
 """Neighbouring bars of a histogram of ages start at most so many times as far from zero."""
-
-
-def shown_job(plan: Plan, *, state: str, starts: int = 1, svg: str | None = None) -> Shown:
-    """Return what a job is."""
-    steps = []
-    for step in plan.steps:
-        band = step.spec.band
-        size_ms, offset_ms = band or (None, 0)
-        steps.append(
-            {"name": step.name, "size_ms": size_ms, "offset_ms": offset_ms, "lateness_ms": step.spec.lateness_ms}
-        )
-    slack = {each.name: 0 if each.time is None else each.time.out_of_orderness_ms for each in plan.sources}
-    return {
-        "pipeline": plan.name,
-        "state": state,
-        "starts": starts,
-        "streams": [{"name": name, "slack_ms": slack_ms} for name, slack_ms in slack.items()],
-        "steps": steps,
-        "outputs": {each.name: " and ".join(map(str, each.sinks)) for each in plan.outputs},
-        "svg": svg,
-    }
 
 
 def shown_record(record: BatchRecord, samples: Mapping[str, str] | None = None) -> Shown:
@@ -56,19 +31,6 @@ def shown_record(record: BatchRecord, samples: Mapping[str, str] | None = None) 
         "outputs": {name: _output(each, seconds.get(name)) for name, each in record.outputs.items()},
         "samples": dict(samples or {}),
     }
-
-
-def shown_lateness(measured: Mapping[str, Mapping[str, LatenessSketch]]) -> Shown:
-    """Return, for each stream, the share of rows later than each duration, and what covers 99 % of them."""
-    return {stream: _lateness(LatenessSketch.merged(sketches.values())) for stream, sketches in measured.items()}
-
-
-def _lateness(sketch: LatenessSketch) -> Shown:
-    ends, shares = sketch.curve()
-    every = max(1, len(ends) // _MOST_POINTS)
-    points = [[0, sketch.share_later_than(0)]]
-    points += [[int(end), float(share)] for end, share in zip(ends[::every], shares[::every], strict=True)]
-    return {"points": points, "p99_ms": sketch.covering(_P99), "rows": sketch.count}
 
 
 def _stream(record: StreamRecord) -> Shown:

@@ -117,7 +117,9 @@ class Job:
 
     def _locked(self, lease: Lease, *, finish: bool) -> None:
         check_folders(self.plan, self.checkpoint.home, self.spark.sparkContext)
-        self._monitor = Monitor(plan=self.plan, checkpoint=self.checkpoint.path, on_record=self.on_record)
+        self._monitor = Monitor(
+            plan=self.plan, checkpoint=self.checkpoint.path, on_record=self.on_record, lateness=self.lateness
+        )
         self._intake = Intake.open(self.plan, self.checkpoint, slots=self.spark.sparkContext.defaultParallelism)
         try:
             self._intake.check()

@@ -53,8 +53,8 @@ def make_job(
 ) -> Job:
     """Prepare a plan to run on Spark, with all that can be checked before the first batch.
 
-    `on_start` is called after the checks that need no Spark; `on_record` with the figures of each batch; `on_phase` with
-    the name of each phase of the start, and of each batch, when it is over.
+    `on_start` is called after the checks that need no Spark; `on_record` with the figures of each batch; `on_phase`
+    with the name of each phase of the start, and of each batch, when it is over.
     """
     over = on_phase or _nothing
     trigger_ms = duration_ms(trigger, what="`trigger`", least_ms=0)

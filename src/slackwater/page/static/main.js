@@ -89,7 +89,7 @@ function introduce() {
     byId("plan").hidden = false;
     const image = new Image();
     image.alt = `Plan of ${job.pipeline}`;
-    image.src = job.svg.startsWith("<") ? `data:image/svg+xml;charset=utf-8,${encodeURIComponent(job.svg)}` : job.svg;
+    image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(job.svg)}`;
     byId("plan").querySelector("figure").replaceChildren(image);
   }
 }
