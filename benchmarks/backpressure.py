@@ -26,8 +26,8 @@ from rich.table import Table
 import slackwater as sw
 from slackwater.kafka.client import Cluster
 from slackwater.kafka.connection import connection
+from slackwater.metrics.report import BatchReport
 from slackwater.sinks.base import Change, Delivery, Mark, Sink, SinkBatch, SinkWriter, Slot
-from slackwater.spark.report import BatchReport
 from slackwater.spark.session import spark_session
 from slackwater.spark.start import make_job
 from slackwater.topics import broker

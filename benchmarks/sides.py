@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from slackwater.metrics.report import BatchReport
 from slackwater.spark.job import Job
-from slackwater.spark.report import BatchReport
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery

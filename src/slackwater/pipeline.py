@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from slackwater.errors import refuse
+from slackwater.ground.durations import Duration
 from slackwater.ground.names import checked_name
 from slackwater.planning.described import describe
 from slackwater.planning.explain import explain
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from slackwater.checker import Facts, Findings
+    from slackwater.metrics.report import BatchReport
     from slackwater.planning.plan import Plan
+    from slackwater.spark.handle import RunningJob
     from slackwater.spark.job import Job
 
 DEFAULT_KEY_GROUPS: Final = 16
@@ -93,11 +96,76 @@ class Pipeline:
         """Return the drawing, which notebooks show."""
         return self.svg()
 
-    def run(self, spark: SparkSession | None = None, **options: Any) -> Job:  # noqa: ANN401  as run_pipeline's
-        """Run on Spark until stopped, or to the end with `bounded=True`; see `runtime.start.run_pipeline`."""
+    def run(
+        self,
+        spark: SparkSession | None = None,
+        *,
+        checkpoint: str | Path | None = None,
+        bounded: bool = False,
+        trigger: Duration = "1s",
+        master: str | None = None,
+        partitions: int | None = None,
+        accept_changes: bool = False,
+        take_over: bool = False,
+        on_batch: Callable[[BatchReport], None] | None = None,
+    ) -> Job:
+        """Run on Spark until Ctrl-C or SIGTERM, or with `bounded=True` to the end of the input; returns the job.
+
+        Without a session (`spark`), one is started on `master`, by default on all local cores. `checkpoint` is the
+        folder for progress and state, by default `.slackwater/<name>`: run it again to resume. `trigger` is the
+        interval between batches, and `partitions` the number of tasks that keep state. `accept_changes` finishes a
+        started batch with changed code or files; `take_over` writes to sinks that hold rows of another run.
+        `on_batch` is called with the report of each batch.
+        """
         from slackwater.spark.start import run_pipeline  # noqa: PLC0415  definitions load without Spark
 
-        return run_pipeline(self.plan(), spark=spark, **options)
+        return run_pipeline(
+            self.plan(),
+            spark=spark,
+            checkpoint=checkpoint,
+            bounded=bounded,
+            trigger=trigger,
+            master=master,
+            partitions=partitions,
+            accept_changes=accept_changes,
+            take_over=take_over,
+            on_batch=on_batch,
+        )
+
+    def start(
+        self,
+        spark: SparkSession | None = None,
+        *,
+        checkpoint: str | Path | None = None,
+        bounded: bool = False,
+        trigger: Duration = "1s",
+        master: str | None = None,
+        partitions: int | None = None,
+        accept_changes: bool = False,
+        take_over: bool = False,
+        on_batch: Callable[[BatchReport], None] | None = None,
+    ) -> RunningJob:
+        """Start on Spark, beside the code that follows; returns a handle to look at the job and to stop it.
+
+        Takes what `run` takes. What can be checked before the first batch is checked before this returns.
+        """
+        from slackwater.spark.handle import RunningJob  # noqa: PLC0415  as above
+        from slackwater.spark.start import make_job  # noqa: PLC0415  as above
+
+        return RunningJob(
+            make_job(
+                self.plan(),
+                spark=spark,
+                checkpoint=checkpoint,
+                bounded=bounded,
+                trigger=trigger,
+                master=master,
+                partitions=partitions,
+                accept_changes=accept_changes,
+                take_over=take_over,
+                on_batch=on_batch,
+            )
+        )
 
 
 def _checked(accept: Mapping[str, str], pipeline: str) -> dict[str, str]:

@@ -9,12 +9,12 @@ import pytest
 
 import slackwater as sw
 from slackwater.errors import RunError
+from slackwater.metrics.report import BatchReport
 from slackwater.outputs import evaluated as outputs
 from slackwater.pipeline import Pipeline
 from slackwater.sinks.base import Sink
 from slackwater.sinks.delta import delta as delta_sink
 from slackwater.sources.delta.definition import delta as delta_source
-from slackwater.spark.report import BatchReport
 from tests.delta.tables import Lake
 from tests.matrix.jobs import crashing, matrix_pipeline, write_matrix_log
 from tests.spark.jobs import CrashError, run

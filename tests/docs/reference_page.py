@@ -12,7 +12,7 @@ from typing import Any
 
 import slackwater as sw
 from slackwater import streams
-from slackwater.spark.start import make_job, run_pipeline
+from slackwater.spark.handle import RunningJob
 from tests.docs.pages import ROOT
 
 PAGE = ROOT / "docs" / "reference.md"
@@ -102,7 +102,9 @@ def page() -> str:
         _entry("pipeline.explain", sw.Pipeline.explain),
         _entry("pipeline.svg", sw.Pipeline.svg),
         _entry("pipeline.check", sw.Pipeline.check),
-        _run(),
+        _entry("pipeline.run", sw.Pipeline.run),
+        _entry("pipeline.start", sw.Pipeline.start),
+        *_members("job", RunningJob),
         _entry("sw.duration", sw.duration),
         _type("sw.FOREVER", type(sw.FOREVER)),
         _entry("sw.secret", sw.secret),
@@ -175,14 +177,6 @@ def _entry(name: str, thing: Any) -> str:  # noqa: ANN401  functions, classes an
     if isinstance(thing, property):
         return f"### `{name}`\n{_words(thing)}\n"
     return f"### `{name}{_signature(thing)}`\n{_words(thing)}\n"
-
-
-def _run() -> str:
-    """Return the entry of `Pipeline.run`, which hands its options on."""
-    options = [name for name in inspect.signature(make_job).parameters if name not in {"plan", "clock_hook"}]
-    defaults = inspect.signature(make_job).parameters
-    said = ", ".join(f"{name}={_quoted(defaults[name].default)}" for name in options[1:])
-    return f"### `pipeline.run(spark=None, *, {said})`\n{_words(run_pipeline)}\n"
 
 
 def _class(name: str, thing: type, called: str) -> list[str]:

@@ -18,9 +18,9 @@ import slackwater as sw
 from slackwater.errors import RunError
 from slackwater.kafka import client
 from slackwater.kafka.presence import KafkaWarning
+from slackwater.metrics.report import BatchReport
 from slackwater.sinks.memory import MemorySink
 from slackwater.spark.job import Job
-from slackwater.spark.report import BatchReport
 from slackwater.spark.start import make_job
 from slackwater.topics import broker
 from tests.kafka.topics import Topics, live, until

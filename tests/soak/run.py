@@ -24,8 +24,8 @@ from pyspark.sql import SparkSession
 
 import slackwater as sw
 from benchmarks.processes import is_worker
+from slackwater.metrics.report import BatchReport
 from slackwater.spark.job import Job
-from slackwater.spark.report import BatchReport
 from slackwater.spark.session import spark_session
 from slackwater.spark.start import make_job
 from tests.spark.jobs import MINUTE, WRITTEN_S, record, stream, write_file

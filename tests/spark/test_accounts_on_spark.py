@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 import slackwater as sw
+from slackwater.metrics.report import BatchReport
 from slackwater.spark.job import Job
-from slackwater.spark.report import BatchReport
 from slackwater.spark.start import make_job
 from slackwater.windows import GlobalWindow, SessionWindow
 from tests.property.accounts import Run, check_accounts, check_standing

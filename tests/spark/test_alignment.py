@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import slackwater as sw
+from slackwater.metrics.report import BatchReport
 from slackwater.spark.job import Job
-from slackwater.spark.report import BatchReport
 from slackwater.spark.start import make_job
 from tests.spark.jobs import MINUTE, SCHEMA, record, run, write_log
 

@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 
 import slackwater as sw
 from slackwater.errors import RunError
+from slackwater.metrics.report import BatchReport
 from slackwater.spark.backlog import UnreadFilesWarning
-from slackwater.spark.report import BatchReport
 from tests.conftest import ROOT
 from tests.matrix.jobs import crashing
 from tests.spark.jobs import MINUTE, SCHEMA, WRITTEN_S, CrashError, Kept, record, run, stream, write_file

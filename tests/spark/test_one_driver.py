@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 import slackwater as sw
 from slackwater.checkpoint.lock import Lease, held, lock_folder
 from slackwater.errors import RunError
-from slackwater.spark.report import BatchReport
+from slackwater.metrics.report import BatchReport
 from tests.spark.jobs import MINUTE, Kept, record, run, stream, write_log
 
 pytestmark = pytest.mark.spark

@@ -13,8 +13,8 @@ from pyspark.sql import functions as F  # noqa: N812  PySpark's own convention
 import slackwater as sw
 from slackwater.errors import RunError
 from slackwater.ground.times import render_time
+from slackwater.metrics.report import BatchReport
 from slackwater.spark.backlog import StrayFilesWarning
-from slackwater.spark.report import BatchReport
 from slackwater.spark.start import make_job
 from slackwater.state.key_groups import labels, spark_hash
 from tests.matrix.jobs import crashing

@@ -24,9 +24,9 @@ from slackwater.clock.batch_stats import BatchStats, StreamStats
 from slackwater.clock.clock import Clock, StreamTime
 from slackwater.ground import version
 from slackwater.lookups.stats import LookupStats
+from slackwater.metrics.report import BatchReport
 from slackwater.planning.plan import OutputPlan
 from slackwater.spark.failures import jvm_ended
-from slackwater.spark.report import BatchReport
 from slackwater.spark.session_conf import check_master
 
 if TYPE_CHECKING:

@@ -39,6 +39,7 @@ ROOMS = [
     "front",
     "keyed",
     "checkpoint",
+    "metrics",
     "state_reading",
     "outputs",
     "memory",

@@ -21,9 +21,9 @@ from slackwater.errors import DefinitionError, RunError
 from slackwater.kafka.address import cluster_at, topic_at
 from slackwater.kafka.client import Cluster
 from slackwater.kafka.connection import connection
+from slackwater.metrics.report import BatchReport
 from slackwater.sources.kafka.offsets import connector_offsets
 from slackwater.sources.kafka.watch import KafkaWatch
-from slackwater.spark.report import BatchReport
 from slackwater.topics.exporting import one_line
 from slackwater.topics.playing import Pace, keys_of
 from slackwater.topics.reading import equal_shares

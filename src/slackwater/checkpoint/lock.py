@@ -112,6 +112,29 @@ def lock_folder(checkpoint: Path) -> Path:
     return checkpoint / "slackwater" / "lock"
 
 
+@dataclass(frozen=True, kw_only=True)
+class Holding:
+    """Who has a checkpoint, or had it last."""
+
+    owner: Owner
+    beat_s: float
+    """The last heartbeat, by the file system's clock; of one that has released it, when that was."""
+
+    def is_alive(self, now_s: float) -> bool:
+        """Return whether its driver runs, as far as can be known."""
+        return not self.owner.is_released and not self.owner.is_dead and now_s - self.beat_s < STALE_S
+
+
+def last_holding(checkpoint: Path) -> Holding | None:
+    """Return who has the checkpoint, or had it last; None if nobody had. Nothing is written."""
+    folder = lock_folder(checkpoint)
+    path = folder / str(_newest(folder))
+    try:
+        return Holding(owner=Owner.read(path), beat_s=path.stat().st_mtime)
+    except FileNotFoundError:
+        return None
+
+
 def check_free(checkpoint: Path) -> None:
     """Raise if a driver runs the checkpoint."""
     folder = lock_folder(checkpoint)

@@ -19,6 +19,7 @@ from slackwater.cli.produce import log, produce
 from slackwater.cli.run import run
 from slackwater.cli.schema import schema
 from slackwater.cli.state import state
+from slackwater.cli.status import status
 from slackwater.errors import SlackwaterError, SlackwaterWarning
 from slackwater.ground.version import VERSION
 
@@ -49,6 +50,7 @@ def options(
 app.command()(run)
 app.command()(explain)
 app.command()(check)
+app.command()(status)
 app.command()(state)
 app.command()(demo)
 app.command()(lateness)

@@ -16,8 +16,8 @@ from slackwater.ground.times import LAST_USABLE_MS, MIN_MS, render_time
 from slackwater.sinks.base import Drop
 
 if TYPE_CHECKING:
+    from slackwater.metrics.report import BatchReport
     from slackwater.planning.plan import OutputPlan
-    from slackwater.spark.report import BatchReport
 
 _WORTH_SAYING_MS: Final = 1_000
 

@@ -6,17 +6,21 @@ import atexit
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from slackwater.checker import check_plan
 from slackwater.cli.loading import load_pipeline
+from slackwater.cli.metrics import recording
 from slackwater.cli.paths import at_home
 from slackwater.cli.phases import Phases
 from slackwater.cli.progress import Progress
-from slackwater.errors import SlackwaterWarning
-from slackwater.planning.plan import Plan
+from slackwater.errors import SlackwaterWarning, fault
+
+if TYPE_CHECKING:
+    from slackwater.planning.plan import Plan
+    from slackwater.spark.job import Job
 
 
 def run(
@@ -52,6 +56,16 @@ def run(
             min=0, max=1, metavar="SHARE", help="Exit with code 1 if a larger share of the records are dead letters."
         ),
     ] = None,
+    metrics_port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65_535, help="Serve metrics for Prometheus at http://127.0.0.1:PORT/metrics."),
+    ] = None,
+    metrics_host: Annotated[
+        str | None, typer.Option(help="Serve them on this address instead, such as 0.0.0.0 for all.")
+    ] = None,
+    metrics_file: Annotated[
+        Path | None, typer.Option(callback=at_home, help="Append the figures of each batch to this file, as JSON.")
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print no progress lines.")] = False,
     verbose: Annotated[
         bool,
@@ -74,6 +88,8 @@ def run(
 
       slackwater run orders.py --bounded --fail-if-dead 0.5
 
+      slackwater run orders.py --metrics-port 9108
+
       slackwater run orders.py --master spark://host:7077 --trigger 5s
     """
     progress = Progress(quiet=quiet, verbose=verbose)
@@ -83,27 +99,36 @@ def run(
     pipeline = load_pipeline(file)
     plan = pipeline.plan()
     phases.over("pipeline file")
-    from slackwater.spark.start import run_pipeline  # noqa: PLC0415  `--help` should not wait for Spark
 
     def start() -> None:
         _say_findings(plan, pipeline.accept)
         progress.begin(pipeline.name)
 
-    job = run_pipeline(
-        plan,
-        bounded=bounded,
-        master=master,
-        checkpoint=checkpoint,
-        trigger=trigger,
-        accept_changes=accept_changes,
-        take_over=take_over,
-        on_start=start,
-        on_batch=progress.batch,
-        on_phase=phases.over,
-    )
+    if metrics_host is not None and metrics_port is None:
+        raise fault("METRICS_HOST")
+    with recording(port=metrics_port, host=metrics_host, file=metrics_file, say=progress.note) as on_record:
+        job = _run(
+            plan,
+            bounded=bounded,
+            master=master,
+            checkpoint=checkpoint,
+            trigger=trigger,
+            accept_changes=accept_changes,
+            take_over=take_over,
+            on_start=start,
+            on_batch=progress.batch,
+            on_record=on_record,
+            on_phase=phases.over,
+        )
     progress.end(plan.outputs, finished=job.is_finished, owed=job.owed)
     if fail_if_dead is not None:
         job.dead_letters.check(fail_if_dead)
+
+
+def _run(plan: Plan, **options: Any) -> Job:  # noqa: ANN401  as run_pipeline's
+    from slackwater.spark.start import run_pipeline  # noqa: PLC0415  `--help` should not wait for Spark
+
+    return run_pipeline(plan, **options)
 
 
 def _say_findings(plan: Plan, accept: Mapping[str, str]) -> None:

@@ -6,11 +6,16 @@ import json
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
+from slackwater.clock.ages import AgeSketch
 from slackwater.clock.lateness import LatenessSketch
 from slackwater.ground.times import MIN_MS
 from slackwater.lookups.stats import LookupStats
 from slackwater.state.skew import Skew
+
+Facts = dict[str, Any]
+"""JSON as packets carry it."""
 
 
 @dataclass(kw_only=True)
@@ -34,6 +39,10 @@ class StreamStats:
     """Dead letters by reason, and by words where they tell one cause from another."""
     examples: dict[str, str] = field(default_factory=dict)
     """The message of one dead letter of each reason."""
+    ages: AgeSketch | None = None
+    """How old the rows that got a time were; None where that is the batch's own."""
+    ahead: int = 0
+    """Rows that got a time after the batch's own."""
 
 
 @dataclass(kw_only=True)
@@ -45,11 +54,15 @@ class BatchStats:
     counts: dict[str, Counter[str]] = field(default_factory=dict)
     """Per step or output: rows on time, refired, late, panes, …"""
     state: dict[str, Counter[str]] = field(default_factory=dict)
-    """Per step: pieces, rows and bytes held."""
+    """Per step: pieces, rows and bytes held, and how many of the rows are open: not passed by the watermark yet."""
     skew: dict[str, Skew] = field(default_factory=dict)
     """Per step that takes whole rows, how they are spread over its keys."""
     lateness: dict[str, dict[str, LatenessSketch]] = field(default_factory=dict)
     """Per stream and partition, how late the rows of the batch were."""
+    reasons: dict[str, Counter[str]] = field(default_factory=dict)
+    """Per keyed step, dead letters of its rows and results by reason."""
+    ages: dict[str, dict[str, AgeSketch]] = field(default_factory=dict)
+    """Per output, how old its rows were when the batch began: since their "event" time and since their "ingestion"."""
     lookups: dict[str, LookupStats] = field(default_factory=dict)
     """Per lookup step; a batch that is run again finds its answers written down, and asks for nothing."""
 
@@ -69,7 +82,13 @@ class BatchStats:
                 known.setdefault(name, LatenessSketch.empty()).merge(sketch)
         self.lateness.clear()
 
-    def _add(self, facts: dict) -> None:  # type: ignore[type-arg]  # JSON as packets carry it
+    def drop_ages(self) -> None:
+        """Forget the ages, for the same reason."""
+        self.ages.clear()
+        for stream in self.streams.values():
+            stream.ages = None
+
+    def _add(self, facts: Facts) -> None:
         self.now_ms = max(self.now_ms, facts["now_ms"])
         for name, counts in facts["counts"].items():
             self.counts.setdefault(name, Counter()).update(counts)
@@ -79,13 +98,26 @@ class BatchStats:
             self.lookups.setdefault(name, LookupStats()).add(LookupStats.from_facts(asked))
         for name, counted in facts["skew"].items():
             self.skew.setdefault(name, Skew()).add(Skew(**counted))
-        if "stream" not in facts:
-            return
+        for name, ages in facts.get("ages", {}).items():
+            for since, text in ages.items():
+                known = self.ages.setdefault(name, {})
+                known[since] = _with_ages(known.get(since), text)
+        if "stream" in facts:
+            self._add_stream(facts)
+        else:
+            for name, reasons in facts.get("reasons", {}).items():
+                self.reasons.setdefault(name, Counter()).update(reasons)
+
+    def _add_stream(self, facts: Facts) -> None:
+        """Add what FRONT counted of a stream."""
         stream = self.streams.setdefault(facts["stream"], StreamStats())
         stream.rows += facts["rows"]
         stream.filtered += facts["filtered"]
         stream.added += facts["added"]
         stream.dead += facts["dead"]
+        stream.ahead += facts.get("ahead", 0)
+        if facts.get("age") is not None:
+            stream.ages = _with_ages(stream.ages, facts["age"])
         for name, seen in facts["partitions"].items():
             known = stream.partitions.setdefault(name, PartitionStats())
             known.rows += seen["rows"]
@@ -96,5 +128,11 @@ class BatchStats:
             # Tasks report in any order, and a batch that is run again must say the same.
             stream.examples[reason] = min(message, stream.examples.get(reason, message))
         for name, text in facts["lateness"].items():
-            sketch = LatenessSketch.from_json(text)
-            self.lateness.setdefault(facts["stream"], {}).setdefault(name, LatenessSketch.empty()).merge(sketch)
+            sketches = self.lateness.setdefault(facts["stream"], {})
+            sketches.setdefault(name, LatenessSketch.empty()).merge_json(text)
+
+
+def _with_ages(known: AgeSketch | None, text: str) -> AgeSketch:
+    sketch = known or AgeSketch()
+    sketch.merge_json(text)
+    return sketch

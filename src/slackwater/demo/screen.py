@@ -20,7 +20,7 @@ from slackwater.demo.definition import PURCHASES
 from slackwater.demo.feed import SPEED, Feed
 from slackwater.errors import counted
 from slackwater.ground.times import LAST_USABLE_MS, MIN_MS, render_time
-from slackwater.spark.report import BatchReport
+from slackwater.metrics.report import BatchReport
 
 _RATE_OVER_S: Final = 10.0
 _LINE_EVERY_S: Final = 5.0

@@ -23,9 +23,9 @@ from slackwater.demo.screen import Screen
 from slackwater.demo.statement import print_statement
 from slackwater.errors import fault
 from slackwater.ground.stopping import stopped_by_signals
+from slackwater.metrics.report import BatchReport
 from slackwater.pipeline import Pipeline
 from slackwater.spark.job import Job
-from slackwater.spark.report import BatchReport
 from slackwater.spark.start import make_job
 
 if TYPE_CHECKING:

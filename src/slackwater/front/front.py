@@ -8,6 +8,7 @@ must not depend on which task read which file.
 from __future__ import annotations
 
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from typing import Any
 import polars as pl
 
 from slackwater.aggregates.base import WindowFailedError
+from slackwater.clock.ages import EVENT, INGESTION, AgeSketch
 from slackwater.clock.clock import Clock
 from slackwater.clock.lateness import LatenessSketch
 from slackwater.clock.step_times import step_time
@@ -63,6 +65,10 @@ class Arrivals:
     counts: dict[str, dict[str, int]] = field(default_factory=dict)
     skew: dict[str, Skew] = field(default_factory=dict)
     """Per step that takes whole rows, how they are spread over its keys."""
+    ages: dict[str, dict[str, AgeSketch]] = field(default_factory=dict)
+    """Per output, how old its rows are, since their event time and since they were ingested."""
+    reasons: dict[str, Counter[str]] = field(default_factory=dict)
+    """Per keyed step, dead letters by reason."""
     order: str = ""
     way_out: int | None = None
     """The key group that outputs leave by: in KEYED their own; None spreads those of FRONT by their place."""
@@ -94,6 +100,7 @@ class Arrivals:
         columns = self.plan.output_by_name[name].schema.names()
         for trial in self.plan.trials[name]:
             frame = guarded(frame, partial(_tried, trial=trial, columns=columns), name, context, reason="unwritable")
+        self._note_ages(frame, name)
         self._out(frame.select(columns), name)
         return frame.height
 
@@ -138,6 +145,23 @@ class Arrivals:
             ways = [(every if self.way_out is None else (self.way_out,), frame)]
         for labels_, part in ways:
             self.packets += output(part, name, f"{self.order}/{len(self.packets):06d}", labels_)
+
+    def _note_ages(self, frame: pl.DataFrame, name: str) -> None:
+        """Count the ages of rows that leave by an output; results do not know when their rows were ingested."""
+        if "__ts" in frame.columns:
+            self._observe(name, EVENT, frame["__ts"])
+        elif self.plan.output_by_name[name].kind == "late":
+            self._observe(name, EVENT, frame["event_time"].dt.epoch("ms"))
+        if self.way_out is None and "__ingested" in frame.columns:
+            self._observe(name, INGESTION, frame["__ingested"])
+
+    def _observe(self, name: str, since: str, times_ms: pl.Series) -> None:
+        if not times_ms.is_empty():
+            self.ages.setdefault(name, {}).setdefault(since, AgeSketch()).observe(times_ms, self.clock.now)
+
+    def ages_facts(self) -> dict[str, dict[str, str]]:
+        """Return the ages as a task reports them."""
+        return {name: {since: each.to_json() for since, each in ages.items()} for name, ages in self.ages.items()}
 
     def _by_group(self, rows: pl.DataFrame, feed: Feed, channel: str) -> None:
         step = self.plan.by_name[feed.step]
@@ -212,6 +236,9 @@ class Front:
         self._newest_ms = {name: known.max_ts_ms for name, known in clock.streams[source.name].partitions.items()}
         self._least_newest_ms = MIN_MS if self._newest_ms else _slowest_ms(source, clock)
         self._lateness: dict[str, LatenessSketch] = {}
+        has_ages = source.time is not None and source.time.clock != "processing"
+        self._ages = AgeSketch() if has_ages else None
+        self._ahead = 0
 
     def process(self, chunk: Chunk) -> list[Packet]:
         """Process one chunk; returns the packets of the file before, when a new file begins."""
@@ -228,6 +255,7 @@ class Front:
             now_ms=self.now_ms,
             newest_ms=self._newest_ms.get(chunk.partition, self._least_newest_ms),
             lateness=self._sketch(chunk.partition),
+            ages=self._ages,
             shown_offset=0 if chunk.shown_offset is None else chunk.shown_offset - chunk.first_offset,
             # Streams that were united share their lookups, and may call their partitions alike.
             span=Span(
@@ -237,6 +265,7 @@ class Front:
         )
         self.functions.run(frame, context, self.arrivals.arrive)
         self._newest_ms[chunk.partition] = context.newest_ms
+        self._ahead += context.ahead
         self._note_reasons(context.dead)
         dead = self.arrivals.bury(context.dead, self.source.dead_letters)
         found = {"rows": height, "filtered": context.filtered, "added": context.added, "dead": dead}
@@ -260,6 +289,9 @@ class Front:
             "reasons": self._reasons,
             "examples": self._examples,
             "lateness": {name: sketch.to_json() for name, sketch in self._lateness.items()},
+            "ages": self.arrivals.ages_facts(),
+            "age": None if self._ages is None else self._ages.to_json(),
+            "ahead": self._ahead,
             "lookups": {} if self.enrichment is None else self.enrichment.facts(),
         }
         place = f"front/{self.source.name}/{task}"

@@ -9,6 +9,7 @@ from functools import partial
 import polars as pl
 
 from slackwater.aggregates.base import WindowFailedError
+from slackwater.clock.ages import AgeSketch
 from slackwater.clock.lateness import LatenessSketch
 from slackwater.errors import RowError, SlackwaterError, cause_of, fault
 from slackwater.formats.base import Format
@@ -58,6 +59,10 @@ class RowContext:
     """The largest time of the partition: before these rows, and with them once they have come through."""
     lateness: LatenessSketch | None = None
     """Where the rows' lateness is counted; None for a stream without an event time."""
+    ages: AgeSketch | None = None
+    """Where the ages of the rows that got a time are counted; None where their time is the batch's own."""
+    ahead: int = 0
+    """Rows that got a time after the batch's own."""
     shown_offset: int = 0
     """What dead letters add to a row's place to name it."""
     span: Span | None = None
@@ -291,6 +296,11 @@ def _epoch_ms(expression: pl.Expr, dtype: pl.DataType) -> pl.Expr:
 
 def _note_times(frame: pl.DataFrame, context: RowContext) -> None:
     if frame.height:
-        context.max_ts_ms = max(context.max_ts_ms, int(frame["__ts"].max()))  # type: ignore[arg-type]  # whole numbers: Polars says any
+        times = frame["__ts"]
+        largest_ms = int(times.max())  # type: ignore[arg-type]  # whole numbers: Polars says any
+        context.max_ts_ms = max(context.max_ts_ms, largest_ms)
+        if context.ages is not None:
+            context.ages.observe(times, context.now_ms)
+            context.ahead += int((times > context.now_ms).sum()) if largest_ms > context.now_ms else 0
         if context.lateness is not None:
-            context.newest_ms = context.lateness.observe(frame["__ts"].to_numpy(), context.newest_ms)
+            context.newest_ms = context.lateness.observe(times.to_numpy(), context.newest_ms)

@@ -7,6 +7,7 @@ the steps show on: to outputs, or as rows to the steps of the next stage.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
@@ -93,6 +94,8 @@ class Stage:
                 self.functions[root.step].run(placed, context, arrivals.arrive)
         arrivals.count(step.name, "filtered", context.filtered)
         arrivals.count(step.name, "added", context.added)
+        for letters in context.dead:
+            arrivals.reasons.setdefault(step.name, Counter()).update(letters["reason"].to_list())
         arrivals.count(step.name, "dead", arrivals.bury(context.dead, step.dead_letters))
 
     @staticmethod
@@ -101,30 +104,36 @@ class Stage:
 
     def _placed(self, rows: pl.DataFrame, step: StepPlan, root: RowNode, key_group: int, clock: Clock) -> pl.DataFrame:
         """Return rows with what they need on their way to a next step, or to the dead letters."""
-        if not (root.feeds or root.children or any(self.plan.trials[name] for name in root.outputs)):
-            return rows
         is_result = root is step.results
+        moment = (step.spec.event_time if is_result else pl.col("event_time").dt.epoch("ms")).alias("__ts")
+        if not (root.feeds or root.children or any(self.plan.trials[name] for name in root.outputs)):
+            return rows.with_columns(moment)  # for their age alone
         # A row's place (group, batch, number) breaks ties of time, so it is its own, and the same when the batch
         # is run again; the order as shown is not.
         if is_result:
             rows = rows.sort(step.spec.result_order, maintain_order=True)
         return rows.with_columns(
-            (step.spec.event_time if is_result else pl.col("event_time").dt.epoch("ms")).alias("__ts"),
+            moment,
             pl.lit(f"{root.step}/{key_group:06d}").alias("__part"),
             ((clock.batch << 32) + pl.int_range(pl.len(), dtype=pl.Int64)).alias("__off"),
             pl.lit(clock.now, dtype=pl.Int64).alias("__ingested"),
         )
 
     def _stats(self, key_group: int, arrivals: Arrivals, states: dict[str, StepState]) -> Packet:
+        passed_ms = {step.name: step_time(step, arrivals.clock).watermark_ms for step in self.steps}
         held = {
             name: {
                 "pieces": len(state.pieces),
                 "rows": sum(piece.rows for piece in state.pieces),
                 "bytes": sum(piece.bytes for piece in state.pieces),
+                # Rows of one piece end at nearly the same time; what is inside is not looked at for this.
+                "open": sum(piece.rows for piece in state.pieces if piece.max_end_ms > passed_ms[name]),
             }
             for name, state in states.items()
         }
         facts: dict[str, Any] = {"now_ms": arrivals.clock.now, "counts": arrivals.counts, "state": held}
+        facts["reasons"] = arrivals.reasons
+        facts["ages"] = arrivals.ages_facts()
         facts["skew"] = {name: skew.to_json() for name, skew in arrivals.skew.items()}
         if self.enrichment is not None:
             facts["lookups"] = self.enrichment.facts()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from slackwater.ground.crash_points import crash_point
 from slackwater.sinks.base import Mark, Sink, SinkBatch, Slot
 from slackwater.sinks.delivery import Expected, Outlet
+from slackwater.sinks.delivery_stats import SinkStats
 
 if TYPE_CHECKING:
     from slackwater.checkpoint.checkpoint import Checkpoint
@@ -36,6 +38,8 @@ class Deliveries:
     """Whether sinks with marks that this run cannot explain are to be written to all the same."""
     prepared: frozenset[str] = frozenset()
     """The sinks that were prepared before Spark was started."""
+    stats: dict[str, SinkStats] = field(default_factory=dict)
+    """What each sink did in the last batch."""
     _outlets: dict[str, Outlet] = field(default_factory=dict)
     _ours: set[tuple[str, int]] = field(default_factory=set)
     """Slots that this run has written to: their marks can be explained."""
@@ -54,6 +58,10 @@ class Deliveries:
     def deliver(self, batch: EvaluatedBatch, clock: Clock) -> Marks:
         """Deliver a batch to every sink, and return what every slot then has."""
         marks = {name: dict(slots) for name, slots in clock.marks.items()}
+        self.stats = {
+            name: SinkStats(output=outlet.slot.output, last_batch=_last_batch(marks.get(name, {})))
+            for name, outlet in self._outlets.items()
+        }
         if not any(batch.rows.values()):
             return marks
         self.lease.check()
@@ -70,8 +78,17 @@ class Deliveries:
             self.lease.check()
             if outlet.sink.delivery == "at_most_once" and not self.checkpoint.begin_attempt(name, batch.number):
                 continue
+            began, waited_s, retries = time.monotonic(), outlet.waited_s, outlet.retries
             written = self._deliver(
                 batch, name, rows, {number: expect(name, number) for number in range(layout[name] + 1)}
+            )
+            self.stats[name] = SinkStats(
+                output=outlet.slot.output,
+                rows=rows.rows,
+                seconds=time.monotonic() - began,
+                waited_s=outlet.waited_s - waited_s,
+                retries=outlet.retries - retries,
+                last_batch=batch.number,
             )
             slots = map(str, written) if outlet.sink.uses_marks else [_UNMARKED]
             marks.setdefault(name, {}).update(dict.fromkeys(slots, batch.number))
@@ -116,6 +133,10 @@ class Deliveries:
             behind=marks.get(name, {}).get(_BEHIND),
             has_unmarked=_UNMARKED in marks.get(name, {}),
         )
+
+
+def _last_batch(marks: Mapping[str, int]) -> int | None:
+    return max((batch for slot, batch in marks.items() if slot != _BEHIND), default=None)
 
 
 @dataclass(frozen=True)

@@ -94,6 +94,10 @@ class Outlet:
     is_stopping: Callable[[], bool] = lambda: False
     check_owner: Callable[[], None] = lambda: None
     """Raises if another driver runs this job now; asked before the slot is opened and before it is written to."""
+    retries: int = 0
+    """How often something was tried again, since the outlet was made."""
+    waited_s: float = 0.0
+    """How long it waited to try again, since the outlet was made."""
     _writer: SinkWriter | None = None
     _found: Mark | None = None
     _dice: random.Random = field(default_factory=random.Random)
@@ -165,6 +169,7 @@ class Outlet:
                 left_s = (self.sink.retry_for_ms - waited_ms) / 1_000
                 self._wait(min(left_s, wait_s * self._dice.uniform(0.5, 1.0)))
                 wait_s = min(2 * wait_s, LONGEST_WAIT_S)
+                self.retries += 1
             else:
                 if said_ms:
                     waited = render_ms(round((time.monotonic() - began) * 1_000))
@@ -213,11 +218,12 @@ class Outlet:
         return self._writer
 
     def _wait(self, seconds: float) -> None:
-        until = time.monotonic() + seconds
-        while time.monotonic() < until:
+        began = time.monotonic()
+        while time.monotonic() < began + seconds:
             if self.is_stopping():
                 raise StoppedWaitingError
             time.sleep(min(0.1, seconds))
+        self.waited_s += time.monotonic() - began
 
     def close(self) -> None:
         """Close the slot; what is not committed is gone."""

@@ -31,6 +31,8 @@ from slackwater.clock.next_clock import final_clock, next_clock
 from slackwater.errors import SlackwaterError, fault
 from slackwater.ground.crash_points import crash_point
 from slackwater.ground.spark_settings import settings
+from slackwater.metrics.monitor import Monitor, OnRecord
+from slackwater.metrics.report import BatchReport
 from slackwater.outputs.deliveries import Deliveries
 from slackwater.sinks.delivery import StoppedWaitingError
 from slackwater.spark.alerts import report_barren, report_schemas, report_short_slack, report_skew
@@ -42,8 +44,8 @@ from slackwater.spark.intake import Intake, Processed
 from slackwater.spark.log_feed import LogFeed
 from slackwater.spark.outside import Outside
 from slackwater.spark.read_limits import ReadLimits
-from slackwater.spark.report import BatchReport
 from slackwater.spark.session import UNPACKING_CONF, hush, unhush
+from slackwater.spark.spark_times import last_times_s
 from slackwater.spark.streaming_query import check_alone, start_query
 from slackwater.spark.worker import CLOCK_PROPERTY
 
@@ -68,6 +70,8 @@ class Job:
     trigger_ms: int
     bounded: bool = False
     on_batch: Callable[[BatchReport], None] | None = None
+    on_record: OnRecord | None = None
+    """Called with the record of each batch, and those of this run as one."""
     take_over: bool = False
     """Whether sinks that hold another run's rows, or whose marks are missing, are to be written to all the same."""
     prepared: frozenset[str] = frozenset()
@@ -101,6 +105,7 @@ class Job:
     _limits: ReadLimits | None = None
     """Those of the query at hand, as soon as it was started."""
     _lease: Lease | None = None
+    _monitor: Monitor = field(init=False)
 
     def run(self, *, finish: bool = False) -> None:
         """Run until stopped; a bounded run, or one told to `finish`, ends with the final watermark."""
@@ -112,6 +117,7 @@ class Job:
 
     def _locked(self, lease: Lease, *, finish: bool) -> None:
         check_folders(self.plan, self.checkpoint.home, self.spark.sparkContext)
+        self._monitor = Monitor(plan=self.plan, checkpoint=self.checkpoint.path, on_record=self.on_record)
         self._intake = Intake.open(self.plan, self.checkpoint, slots=self.spark.sparkContext.defaultParallelism)
         try:
             self._intake.check()
@@ -122,6 +128,7 @@ class Job:
             raise
         finally:
             self._intake.close()
+            self._monitor.close()
 
     def _run(self, lease: Lease, *, finish: bool) -> None:
         self._deliveries = Deliveries(
@@ -269,7 +276,7 @@ class Job:
             crash_point("evaluated", number)
             with settings(frame.sparkSession, UNPACKING_CONF if batch.large else {}):
                 marks = self._deliveries.deliver(batch, clock)  # 3
-            delivered = time.monotonic()
+            delivered, delivered_at_ms = time.monotonic(), self._monitor.now_ms()
             crash_point("delivered", number)
             found, processed = self._intake.look(clock)
             self._backlog = found.backlog
@@ -295,7 +302,6 @@ class Job:
         finally:
             batch.release()
         self._clock = following
-        self._alert(batch.stats, following)
         ended = time.monotonic()
         report = BatchReport(
             batch=number,
@@ -309,6 +315,13 @@ class Job:
             idle_after_ms={each.name: each.time.idle_after_ms for each in self.plan.sources if each.time is not None},
             timings_s={"evaluate": evaluated - began, "sinks": delivered - evaluated, "clock": ended - delivered},
         )
+        self._monitor.note(
+            report,
+            delivered_at_ms=delivered_at_ms,
+            sinks=self._deliveries.stats,
+            spark_s=last_times_s(self.query),
+        )
+        self._alert(batch.stats, following)
         self.reports.append(report)
         del self.reports[:-1000]
         if self.on_batch is not None:
@@ -336,6 +349,7 @@ class Job:
     def _alert(self, stats: BatchStats, following: Clock) -> None:
         """Say what the statistics of a batch call for."""
         stats.move_lateness(self.lateness)
+        stats.drop_ages()
         report_short_slack(self.plan, self.lateness, following, now_ms=stats.now_ms, reported=self._alerted)
         report_schemas(stats, self._alerted)
         report_skew(stats, self._alerted)

@@ -16,10 +16,11 @@ from slackwater.errors import fault
 from slackwater.ground.durations import Duration, duration_ms
 from slackwater.ground.folders import given_path
 from slackwater.ground.stopping import stopped_by_signals
+from slackwater.metrics.monitor import OnRecord
+from slackwater.metrics.report import BatchReport
 from slackwater.outputs.deliveries import prepare_without_spark
 from slackwater.spark.folders import check_logs
 from slackwater.spark.intake import check_intake, check_topics
-from slackwater.spark.report import BatchReport
 from slackwater.spark.session_conf import check_master, start_jvm
 from slackwater.spark.warm_up import warm_up
 
@@ -46,17 +47,21 @@ def make_job(
     take_over: bool = False,
     on_start: Callable[[], None] | None = None,
     on_batch: Callable[[BatchReport], None] | None = None,
+    on_record: OnRecord | None = None,
     on_phase: Callable[[str], None] | None = None,
     clock_hook: ClockHook | None = None,
 ) -> Job:
     """Prepare a plan to run on Spark, with all that can be checked before the first batch.
 
-    `on_phase` is called with the name of each phase of the start, and of each batch, when it is over.
+    `on_start` is called after the checks that need no Spark; `on_record` with the figures of each batch; `on_phase` with
+    the name of each phase of the start, and of each batch, when it is over.
     """
     over = on_phase or _nothing
     trigger_ms = duration_ms(trigger, what="`trigger`", least_ms=0)
     path = given_path(checkpoint or Path(".slackwater") / plan.name).absolute()
     check_master(master)
+    if spark is not None and ".connect." in type(spark).__module__:
+        raise fault("SPARK_CONNECT")
     check_free(path)
     found = existing_checkpoint(path, plan, accept_changes=accept_changes)
     noted = {} if found is None else found.noted_marks(found.next_clock())
@@ -96,6 +101,7 @@ def make_job(
         trigger_ms=trigger_ms,
         bounded=bounded,
         on_batch=on_batch,
+        on_record=on_record,
         take_over=take_over,
         prepared=prepared,
         clock_hook=clock_hook,
@@ -114,13 +120,7 @@ def _needed(plan: Plan) -> dict[str, str]:
 
 
 def run_pipeline(plan: Plan, **options: Any) -> Job:  # noqa: ANN401  as make_job's
-    """Run a plan on Spark until Ctrl-C, SIGTERM or, if bounded, the end of its input; returns the job.
-
-    Options: `spark` (a session), `checkpoint` (a folder; default `.slackwater/<name>`), `bounded`, `trigger` (the
-    interval between batches), `master`, `partitions`, `accept_changes`, `take_over`, `on_start` (called after the
-    checks that need no Spark), `on_batch`, `on_phase` (called with the name of what is over: checks, parts of the
-    start, batches).
-    """
+    """Run a plan on Spark until Ctrl-C, SIGTERM or, if bounded, the end of its input; returns the job."""
     stopped = threading.Event()
     with stopped_by_signals(stopped.set):
         job = make_job(plan, **options)

@@ -192,6 +192,11 @@ class KeyedStep(ABC):
         return {}
 
     @property
+    def band(self) -> tuple[int, int] | None:
+        """The size and the offset, in milliseconds, of windows that follow each other; None if there are none."""
+        return None
+
+    @property
     @abstractmethod
     def late_types(self) -> pl.Schema | None:
         """The columns of a late row; None for a step that takes rows however late they are."""

@@ -86,6 +86,15 @@ class AlignedWindow(Window):
         one = pl.DataFrame({"__ts": [ts_ms]}, schema={"__ts": pl.Int64})
         return sorted(self.spread(one.select(self.cell(pl.col("__ts")))).select("__start", "__end").rows())
 
+    def band(self) -> tuple[int, int] | None:
+        """Return the size and the offset of windows that follow each other, as those around some times do."""
+        found = set()
+        for ts_ms in _SAMPLE if self.has_end else ():
+            windows = self.windows_of(ts_ms)
+            found |= {(end - start, start % (end - start)) for start, end in windows} if len(windows) == 1 else {(0, 0)}
+        [band] = found if len(found) == 1 else [(0, 0)]
+        return band if band[0] else None
+
     def is_gone(self, ts_ms: int, gone_ms: int) -> bool:
         """Return whether a row at `ts_ms`, or between windows next to it, may be late for good."""
         ends = [end for _, end in self.windows_of(ts_ms)]

@@ -57,6 +57,10 @@ class Window(ABC):
         refires = spec.lateness_ms > 0 and not spec.schedule.finish_on_time
         return not spec.schedule.is_lazy or refires
 
+    def band(self) -> tuple[int, int] | None:
+        """Return the size and the offset of windows that all are of one size and follow each other, else None."""
+        return None
+
     def missed(self) -> tuple[pl.Expr, pl.Expr]:
         """Return the starts and the ends, as lists, of the windows that a late row came too late for.
 

@@ -152,6 +152,11 @@ class WindowSpec(KeyedStep):
         """The rows that are windowed."""
         return {ROWS: Port(schema=self.row_schema, keys=self.keys)}
 
+    @property
+    def band(self) -> tuple[int, int] | None:
+        """The size and the offset of windows that follow each other."""
+        return self.window.band()
+
     def check_spread(self) -> None:
         """Refuse windows that are known only when all rows of a key are, and triggers that ask for the first row."""
         if not self.window.is_aligned:

@@ -90,6 +90,10 @@ MESSAGES: Final[dict[str, str]] = {
         "Spark must start; it did not on master {master}: {cause}; check the master's address, that Java is 17 or "
         "newer, and the settings in SPARK_CONF_DIR"
     ),
+    "SPARK_CONNECT": (
+        "a job runs beside its Spark driver; got a session of Spark Connect; pass a session of "
+        "SparkSession.builder.master(...), or none and `master`"
+    ),
     "SPECULATION": (
         "a batch must not be computed twice at a time; the Spark session has spark.speculation enabled; start it "
         "with spark.speculation=false"

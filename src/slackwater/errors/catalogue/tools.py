@@ -122,6 +122,12 @@ MESSAGES: Final[dict[str, str]] = {
         "an MQTT bridge needs its broker to start; {broker} does not respond: {cause}; check host, port and TLS, and "
         "restart when the broker is up"
     ),
+    "PAGE_PACKAGES": (
+        "the page needs packages that Slackwater does not; `{package}` is missing; pip install 'slackwater[page]'"
+    ),
+    "PAGE_PORT": (
+        "the page needs a free port; {host}:{port} cannot be used: {cause}; choose another with --port, or 0 for any"
+    ),
     "PIPELINE_FILE_CHOICE": (
         "a file must define one pipeline, or name one `pipeline`; `{file}` defines {found}; name the one to run "
         "`pipeline`"

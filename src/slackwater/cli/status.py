@@ -1,0 +1,90 @@
+"""`slackwater status`: whether jobs run, how far they are, and what became of their rows."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from rich.console import Console
+from rich.live import Live
+
+from slackwater.cli.loading import load_pipeline
+from slackwater.cli.paths import at_home
+from slackwater.errors import fault
+from slackwater.ground.folders import given_path
+from slackwater.metrics.status import read_status
+from slackwater.metrics.status_text import print_status, together
+
+_EVERY_S: Final = 2.0
+_WIDTH: Final = 160
+_HOME: Final = Path(".slackwater")
+
+
+def status(
+    files: Annotated[
+        list[Path] | None, typer.Argument(metavar="[FILE]...", help="Python files that define a Pipeline.")
+    ] = None,
+    *,
+    checkpoint: Annotated[
+        list[Path] | None,
+        typer.Option(help="Checkpoint of a job; may be repeated. .slackwater/<pipeline> of each FILE by default."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list with an object for each job.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Show it again every two seconds, until Ctrl-C.")] = False,
+) -> None:
+    """Show the state of jobs from their checkpoints: running, stopped, finished or dead, and since when.
+
+    Then rows in and out, watermarks and what holds them, lag, latency from event time to delivery, state and its
+    growth, dead letters by reason, and sinks. Without arguments, all jobs in ./.slackwater.
+
+    The jobs may be running, on this machine or another that shares the folder, or dead. The command takes no lock and
+    writes nothing.
+
+    [dim]Examples:[/dim]
+
+      slackwater status
+
+      slackwater status orders.py --watch
+
+      slackwater status --checkpoint /jobs/orders --checkpoint /jobs/alerts --json
+    """
+    folders = _folders(files or [], checkpoint or [])
+    if as_json:
+        typer.echo(json.dumps([read_status(folder).to_json() for folder in folders], indent=2, ensure_ascii=False))
+    elif watch:
+        _watch(folders)
+    else:
+        terminal = Console()
+        console = terminal if terminal.is_terminal else Console(width=_WIDTH)
+        print_status([read_status(folder) for folder in folders], console)
+
+
+def _folders(files: list[Path], checkpoints: list[Path]) -> list[Path]:
+    """Return the checkpoints of the jobs that were asked for; of none, all in the usual place."""
+    found = [given_path(_HOME / load_pipeline(_at_home(file)).name) for file in files]
+    found += [_at_home(path) for path in checkpoints]
+    if not found:
+        manifests = sorted(_HOME.glob("*/slackwater/manifest.json"))
+        found = [path.parents[1] for path in manifests]
+    if not found:
+        raise fault("STATUS_OF_NOTHING", path=_HOME.absolute())
+    return [path.absolute() for path in found]
+
+
+def _at_home(path: Path) -> Path:
+    found = at_home(path)
+    assert found is not None, "a path was given"
+    return found
+
+
+def _watch(folders: list[Path]) -> None:
+    try:
+        with Live(console=Console(), auto_refresh=False, vertical_overflow="visible") as live:
+            while True:
+                live.update(together([read_status(folder) for folder in folders]), refresh=True)
+                time.sleep(_EVERY_S)
+    except KeyboardInterrupt:
+        return

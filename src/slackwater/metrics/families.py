@@ -1,0 +1,266 @@
+"""The metrics of a job by name. Others build dashboards and alerts on these names: they do not change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from slackwater.metrics.monitor import Live
+from slackwater.metrics.record import PartitionRecord, Quantiles, SinkRecord, StepRecord, StreamRecord
+
+Sample = tuple[tuple[str, ...], float | None]
+"""The values of a family's labels, and the figure; without one there is no sample."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Family:
+    """One metric: its name as it is scraped, its labels besides the pipeline, and where its figures are."""
+
+    name: str
+    said: str
+    labels: tuple[str, ...] = ()
+    samples: Callable[[Live], Iterable[Sample]]
+
+    @property
+    def is_counter(self) -> bool:
+        """Whether it only grows."""
+        return self.name.endswith("_total")
+
+
+def _streams(value: Callable[[StreamRecord], float | None]) -> Callable[[Live], Iterable[Sample]]:
+    return lambda live: [((name,), value(each)) for name, each in live.last.streams.items()]
+
+
+def _stream_totals(value: Callable[[StreamRecord], float]) -> Callable[[Live], Iterable[Sample]]:
+    return lambda live: [((name,), value(each)) for name, each in live.total.streams.items()]
+
+
+def _partitions(value: Callable[[PartitionRecord], float | None]) -> Callable[[Live], Iterable[Sample]]:
+    def samples(live: Live) -> Iterator[Sample]:
+        for stream, each in live.last.streams.items():
+            for name, part in each.partitions.items():
+                yield (stream, name), value(part)
+
+    return samples
+
+
+def _steps(value: Callable[[StepRecord], float]) -> Callable[[Live], Iterable[Sample]]:
+    return lambda live: [((name,), value(each)) for name, each in live.last.steps.items()]
+
+
+def _step_totals(what: str) -> Callable[[Live], Iterable[Sample]]:
+    return lambda live: [((name,), each.counts.get(what, 0)) for name, each in live.total.steps.items()]
+
+
+def _sinks(value: Callable[[SinkRecord], float]) -> Callable[[Live], Iterable[Sample]]:
+    return lambda live: [((name,), value(each)) for name, each in live.last.sinks.items()]
+
+
+def _quantiles(places: Iterable[tuple[tuple[str, ...], Quantiles]]) -> Iterator[Sample]:
+    for labels, quantiles in places:
+        for q, seconds in quantiles.items():
+            yield (*labels, q), seconds
+
+
+def _watermark_lags(live: Live) -> Iterator[Sample]:
+    for name, each in live.last.streams.items():
+        yield (name,), _behind(live, each.watermark_ms)
+
+
+def _partition_lags(live: Live) -> Iterator[Sample]:
+    for stream, each in live.last.streams.items():
+        for name, part in each.partitions.items():
+            behind = _behind(live, part.max_ts_ms)
+            yield (stream, name), None if behind is None else behind + (each.out_of_orderness_ms or 0) / 1_000
+
+
+def _behind(live: Live, at_ms: int | None) -> float | None:
+    """Return by how many seconds a time is behind the clock of the last batch."""
+    return None if at_ms is None else (live.last.now_ms - at_ms) / 1_000
+
+
+def _holders(live: Live) -> Iterator[Sample]:
+    for stream, each in live.last.streams.items():
+        for name in each.partitions:
+            yield (stream, name), float(name == each.held_by)
+
+
+def _latencies(live: Live) -> Iterator[Sample]:
+    for name, each in live.last.outputs.items():
+        for since, quantiles in (("event", each.event_s), ("ingestion", each.ingestion_s)):
+            for q, seconds in quantiles.items():
+                yield (name, q, since), seconds
+
+
+def _labelled(figures: Mapping[str, float]) -> list[Sample]:
+    return [((name,), value) for name, value in figures.items()]
+
+
+def _seconds(milliseconds: int | None) -> float | None:
+    return None if milliseconds is None else milliseconds / 1_000
+
+
+FAMILIES: Final = (
+    Family(name="slackwater_batches_total", said="Batches delivered.", samples=lambda live: [((), live.total.batches)]),
+    Family(
+        name="slackwater_batch_seconds",
+        said="How long the last batch took, by phase: evaluate, sinks, clock, and all of it as total.",
+        labels=("phase",),
+        samples=lambda live: _labelled({**live.last.phases_s, "total": live.last.seconds}),
+    ),
+    Family(
+        name="slackwater_spark_seconds",
+        said="How long Spark took for the parts of the batch before the last one, by its own account.",
+        labels=("part",),
+        samples=lambda live: _labelled(live.last.spark_s),
+    ),
+    Family(
+        name="slackwater_rows_total",
+        said="Rows read.",
+        labels=("stream",),
+        samples=_stream_totals(lambda each: each.rows),
+    ),
+    Family(
+        name="slackwater_rows_out_total",
+        said="Rows delivered.",
+        labels=("output",),
+        samples=lambda live: [((name,), each.rows) for name, each in live.total.outputs.items()],
+    ),
+    Family(
+        name="slackwater_late_rows_total",
+        said="Rows that came after their windows were forgotten, and went to the late output.",
+        labels=("step",),
+        samples=_step_totals("late"),
+    ),
+    Family(
+        name="slackwater_refired_rows_total",
+        said="Rows that came after their window was complete, within the allowed lateness, and corrected it.",
+        labels=("step",),
+        samples=_step_totals("refired"),
+    ),
+    Family(
+        name="slackwater_dead_letters_total",
+        said="Dead letters by reason, of a stream or of a step's results.",
+        labels=("stream", "reason"),
+        samples=lambda live: list(live.total.dead.items()),
+    ),
+    Family(
+        name="slackwater_watermark_timestamp_seconds",
+        said="The watermark.",
+        labels=("stream",),
+        samples=_streams(lambda each: _seconds(each.watermark_ms)),
+    ),
+    Family(
+        name="slackwater_watermark_lag_seconds",
+        said="How far the watermark was behind the processing time of the last batch.",
+        labels=("stream",),
+        samples=_watermark_lags,
+    ),
+    Family(
+        name="slackwater_partition_watermark_lag_seconds",
+        said="The same for the watermark that each partition would give by itself.",
+        labels=("stream", "partition"),
+        samples=_partition_lags,
+    ),
+    Family(
+        name="slackwater_partition_idle",
+        said="1 if a partition is set aside, so that it does not hold the watermark.",
+        labels=("stream", "partition"),
+        samples=_partitions(lambda part: float(part.is_idle)),
+    ),
+    Family(
+        name="slackwater_partition_holds_watermark",
+        said="1 for the partition that decides the watermark.",
+        labels=("stream", "partition"),
+        samples=_holders,
+    ),
+    Family(
+        name="slackwater_consumer_lag_records",
+        said="Records of a Kafka partition that no batch has read.",
+        labels=("stream", "partition"),
+        samples=_partitions(lambda part: part.lag),
+    ),
+    Family(
+        name="slackwater_consumer_lag_growth",
+        said="By how many records a second that grows.",
+        labels=("stream", "partition"),
+        samples=_partitions(lambda part: part.lag_per_s),
+    ),
+    Family(
+        name="slackwater_latency_seconds",
+        said="How long rows of the last batch took from their event or ingestion time to their delivery.",
+        labels=("output", "quantile", "since"),
+        samples=_latencies,
+    ),
+    Family(
+        name="slackwater_state_bytes",
+        said="The size of what a step remembers.",
+        labels=("step",),
+        samples=_steps(lambda each: each.state_bytes),
+    ),
+    Family(
+        name="slackwater_state_rows",
+        said="The rows that a step remembers.",
+        labels=("step",),
+        samples=_steps(lambda each: each.state_rows),
+    ),
+    Family(
+        name="slackwater_sink_seconds",
+        said="How long a sink took for the last batch, waits included.",
+        labels=("sink",),
+        samples=_sinks(lambda each: each.seconds),
+    ),
+    Family(
+        name="slackwater_sink_retries_total",
+        said="How often a sink was tried again.",
+        labels=("sink",),
+        samples=lambda live: [((name,), each.retries) for name, each in live.total.sinks.items()],
+    ),
+    Family(
+        name="slackwater_starts_total",
+        said="Starts of the job on this checkpoint.",
+        samples=lambda live: [((), live.run.starts)],
+    ),
+    Family(
+        name="slackwater_rows_ahead_of_clock_total",
+        said="Rows with an event time after the processing time of their batch.",
+        labels=("stream",),
+        samples=_stream_totals(lambda each: each.ahead_of_clock),
+    ),
+    Family(
+        name="slackwater_lateness_seconds",
+        said="How far rows of the last batch were behind the newest one of their partition.",
+        labels=("stream", "quantile"),
+        samples=lambda live: _quantiles([((name,), each.lateness_s) for name, each in live.last.streams.items()]),
+    ),
+    Family(
+        name="slackwater_out_of_orderness_seconds",
+        said="By how much the watermark trails the largest event time, as declared.",
+        labels=("stream",),
+        samples=_streams(lambda each: _seconds(each.out_of_orderness_ms)),
+    ),
+    Family(
+        name="slackwater_stream_waits",
+        said="1 if the next batch does not read a stream, because it is too far ahead of another.",
+        labels=("stream",),
+        samples=_streams(lambda each: float(bool(each.waits_for))),
+    ),
+    Family(
+        name="slackwater_lookup_seconds",
+        said="How long requests of a lookup step took in the last batch.",
+        labels=("step", "quantile"),
+        samples=lambda live: _quantiles([((name,), each.request_s) for name, each in live.last.lookups.items()]),
+    ),
+    Family(
+        name="slackwater_lookup_errors_total",
+        said="Requests of a lookup step that failed.",
+        labels=("step",),
+        samples=lambda live: [((name,), each.errors) for name, each in live.total.lookups.items()],
+    ),
+    Family(
+        name="slackwater_last_batch_timestamp_seconds",
+        said="When the last batch was delivered.",
+        samples=lambda live: [((), live.last.at_ms / 1_000)],
+    ),
+)

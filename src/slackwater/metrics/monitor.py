@@ -1,0 +1,109 @@
+"""The monitor of a running job: makes the record of each batch, keeps the history, and hands records on."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TextIO
+
+from slackwater.errors import cause_of, fault
+from slackwater.metrics.history import History, history_folder, warn_unwritten
+from slackwater.metrics.merging import merged
+from slackwater.metrics.record import BatchRecord
+from slackwater.metrics.recording import Circumstances, record_of
+from slackwater.metrics.report import BatchReport
+from slackwater.metrics.runs import Run, begin_run
+from slackwater.planning.plan import Plan
+from slackwater.sinks.delivery_stats import SinkStats
+
+
+@dataclass(frozen=True, kw_only=True)
+class Live:
+    """A running job after a batch."""
+
+    pipeline: str
+    run: Run
+    last: BatchRecord
+    total: BatchRecord
+    """All batches of this run as one."""
+
+
+OnRecord = Callable[[Live], None]
+
+
+@dataclass(kw_only=True)
+class Monitor:
+    """Made by the driver for one run of one checkpoint, whose lock it holds."""
+
+    plan: Plan
+    checkpoint: Path
+    on_record: OnRecord | None = None
+    clock_s: Callable[[], float] = time.time
+    run: Run = field(init=False)
+    history: History = field(init=False)
+    _total: BatchRecord | None = None
+
+    def __post_init__(self) -> None:
+        folder = history_folder(self.checkpoint)
+        self.run = begin_run(folder, self.now_ms())
+        self.history = History(folder=folder)
+
+    def now_ms(self) -> int:
+        """Return the time by the driver's clock."""
+        return round(self.clock_s() * 1_000)
+
+    def note(
+        self,
+        report: BatchReport,
+        *,
+        delivered_at_ms: int,
+        sinks: Mapping[str, SinkStats],
+        spark_s: Mapping[str, float],
+    ) -> BatchRecord:
+        """Take a batch that was delivered; its statistics still have their sketches."""
+        known = Circumstances(
+            run=self.run.starts,
+            delivered_at_ms=delivered_at_ms,
+            at_ms=self.now_ms(),
+            sinks=sinks,
+            spark_s=spark_s,
+        )
+        record = record_of(self.plan, report, known)
+        self._total = merged([record] if self._total is None else [self._total, record])
+        self.history.append(record)
+        if self.on_record is not None:
+            self.on_record(Live(pipeline=self.plan.name, run=self.run, last=record, total=self._total))
+        return record
+
+    def close(self) -> None:
+        """Close the history."""
+        self.history.close()
+
+
+@dataclass(kw_only=True)
+class MetricsFile:
+    """`--metrics-file`: appends a line of JSON for each batch."""
+
+    path: Path
+    _file: TextIO = field(init=False)
+    _is_warned: bool = False
+
+    def __post_init__(self) -> None:
+        try:
+            self._file = self.path.open("a", encoding="utf-8")
+        except OSError as error:
+            raise fault("METRICS_FILE", path=self.path, cause=cause_of(error)) from error
+
+    def note(self, live: Live) -> None:
+        """Write a batch."""
+        line = {"pipeline": live.pipeline, "starts": live.run.starts, **live.last.to_json()}
+        try:
+            self._file.write(json.dumps(line, ensure_ascii=False) + "\n")
+            self._file.flush()
+        except OSError as error:
+            if not self._is_warned:
+                self._is_warned = True
+                warn_unwritten(self.path, error)

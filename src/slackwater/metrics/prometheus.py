@@ -1,0 +1,83 @@
+"""What Prometheus scrapes: a collector over the last record of a job and the totals of its run.
+
+Counters begin at 0 with each run, as Prometheus expects of a process. Durations are in seconds, sizes in bytes.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from slackwater.errors import cause_of, fault
+from slackwater.ground.version import VERSION
+from slackwater.metrics.families import FAMILIES
+from slackwater.metrics.monitor import Live
+
+if TYPE_CHECKING:
+    from prometheus_client.core import Metric
+
+LOCAL: Final = "127.0.0.1"
+_INFO: Final = ("pipeline", "version")
+
+
+@dataclass(kw_only=True)
+class Collector:
+    """Shows the last record that it was given; nothing before the first."""
+
+    _live: Live | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def note(self, live: Live) -> None:
+        """Take a batch."""
+        with self._lock:
+            self._live = live
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the metrics, as `prometheus_client` calls it for each scrape."""
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily  # noqa: PLC0415  only who uses it
+
+        with self._lock:
+            live = self._live
+        if live is None:
+            return
+        info = GaugeMetricFamily("slackwater_info", "The pipeline and the version it runs on.", labels=_INFO)
+        info.add_metric([live.pipeline, VERSION], 1)
+        yield info
+        for family in FAMILIES:
+            kind = CounterMetricFamily if family.is_counter else GaugeMetricFamily
+            metric = kind(family.name, family.said, labels=("pipeline", *family.labels))
+            for labels, value in family.samples(live):
+                if value is not None:
+                    metric.add_metric([live.pipeline, *labels], value)
+            if metric.samples:
+                yield metric
+
+
+def check_client() -> Any:  # noqa: ANN401  a module
+    """Return the module `prometheus_client`, or say how to get it."""
+    try:
+        import prometheus_client  # noqa: PLC0415  only who uses it needs it
+    except ModuleNotFoundError as error:
+        raise fault("METRICS_CLIENT_MISSING") from error
+    return prometheus_client
+
+
+@contextmanager
+def serving(collector: Collector, *, port: int, host: str = LOCAL) -> Iterator[int]:
+    """Serve `http://<host>:<port>/metrics` in a thread; gives the port, which for 0 is a free one."""
+    client = check_client()
+    registry = client.CollectorRegistry(auto_describe=False)
+    registry.register(collector)
+    try:
+        server, thread = client.start_http_server(port, addr=host, registry=registry)
+    except OSError as error:
+        raise fault("METRICS_PORT", host=host, port=port, cause=cause_of(error)) from error
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

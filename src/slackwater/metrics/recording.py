@@ -1,0 +1,160 @@
+"""From the report of a batch to its record."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from slackwater.clock.ages import EVENT, INGESTION, AgeSketch
+from slackwater.clock.batch_stats import BatchStats
+from slackwater.clock.clock import StreamTime
+from slackwater.clock.lateness import LatenessSketch
+from slackwater.clock.watermark import held_back_ms
+from slackwater.ground.times import LAST_USABLE_MS, MIN_MS
+from slackwater.lookups.stats import LookupStats
+from slackwater.metrics.record import (
+    QUANTILES,
+    BatchRecord,
+    LookupRecord,
+    OutputRecord,
+    PartitionRecord,
+    Quantiles,
+    SinkRecord,
+    StepRecord,
+    StreamRecord,
+)
+from slackwater.metrics.report import BatchReport
+from slackwater.planning.plan import Plan
+from slackwater.sinks.delivery_stats import SinkStats
+from slackwater.sources.kafka.watch import Lag
+from slackwater.state.skew import Skew
+
+_MOST_BARS: Final = 64
+_MOST_PARTITIONS: Final = 256
+
+
+@dataclass(frozen=True, kw_only=True)
+class Circumstances:
+    """What the driver knows of a batch besides its report."""
+
+    run: int
+    delivered_at_ms: int
+    """When the last sink had the batch."""
+    at_ms: int
+    """When its clock was written."""
+    sinks: Mapping[str, SinkStats]
+    spark_s: Mapping[str, float]
+
+
+def record_of(plan: Plan, report: BatchReport, known: Circumstances) -> BatchRecord:
+    """Return the record of a batch, from its sketches as long as its statistics have them."""
+    stats = report.stats
+    since_ms = known.delivered_at_ms - stats.now_ms
+    return BatchRecord(
+        batch=report.batch,
+        run=known.run,
+        at_ms=known.at_ms,
+        now_ms=stats.now_ms,
+        seconds=report.seconds,
+        phases_s=dict(report.timings_s),
+        spark_s=dict(known.spark_s),
+        streams={source.name: _stream(plan, report, source.name) for source in plan.sources},
+        steps={step.name: _step(stats, step.name) for step in plan.steps},
+        outputs={
+            output.name: _output(report.rows_out.get(output.name, 0), stats.ages.get(output.name, {}), since_ms)
+            for output in plan.outputs
+        },
+        sinks={name: SinkRecord(**vars(sink)) for name, sink in known.sinks.items()},
+        lookups={name: _lookup(asked) for name, asked in report.lookups.items()},
+    )
+
+
+def _stream(plan: Plan, report: BatchReport, name: str) -> StreamRecord:
+    time, waits = report.next_clock.streams[name], report.ahead.get(name)
+    read = report.stats.streams.get(name)
+    [source] = [each for each in plan.sources if each.name == name]
+    return StreamRecord(
+        rows=0 if read is None else read.rows,
+        filtered=0 if read is None else read.filtered,
+        added=0 if read is None else read.added,
+        dead={} if read is None else {reason: counts.total() for reason, counts in read.reasons.items()},
+        watermark_ms=_usable(time.watermark_ms),
+        held_by=time.held_by,
+        held_since_ms=_usable(time.held_since_ms),
+        held_back_ms=held_back_ms(time),
+        waits_for="" if waits is None else waits.of,
+        waits_ms=0 if waits is None else waits.by_ms,
+        out_of_orderness_ms=None if source.time is None else source.time.out_of_orderness_ms,
+        lateness_s=_lateness(report.stats.lateness.get(name, {})),
+        ages=() if read is None or read.ages is None else tuple(read.ages.histogram(_MOST_BARS)),
+        ahead_of_clock=0 if read is None else read.ahead,
+        partitions=_partitions(time, report, name),
+    )
+
+
+def _partitions(time: StreamTime, report: BatchReport, name: str) -> dict[str, PartitionRecord]:
+    lags: Mapping[str, Lag] = report.lag.get(name, {})
+    read = report.stats.streams.get(name)
+    known = sorted(time.partitions.items(), key=lambda part: (part[1].is_idle, part[1].max_ts_ms, part[0]))
+    found = {}
+    for part, facts in known[:_MOST_PARTITIONS]:
+        lag = lags.get(part)
+        found[part] = PartitionRecord(
+            rows=read.partitions[part].rows if read is not None and part in read.partitions else 0,
+            max_ts_ms=_usable(facts.max_ts_ms),
+            is_idle=facts.is_idle,
+            lag=None if lag is None else lag.records,
+            lag_per_s=None if lag is None else float(lag.per_second),
+        )
+    return found
+
+
+def _step(stats: BatchStats, name: str) -> StepRecord:
+    held, skew = stats.state.get(name, Counter()), stats.skew.get(name, Skew())
+    key, share = skew.largest
+    return StepRecord(
+        counts={what: count for what, count in stats.counts.get(name, {}).items() if count},
+        dead=dict(stats.reasons.get(name, {})),
+        state_bytes=held["bytes"],
+        state_rows=held["rows"],
+        state_pieces=held["pieces"],
+        open_rows=held["open"],
+        largest_key=key,
+        largest_share=float(share) if skew.rows else None,
+    )
+
+
+def _output(rows: int, ages: Mapping[str, AgeSketch], since_ms: int) -> OutputRecord:
+    return OutputRecord(
+        rows=rows, event_s=_latency(ages.get(EVENT), since_ms), ingestion_s=_latency(ages.get(INGESTION), since_ms)
+    )
+
+
+def _latency(ages: AgeSketch | None, since_ms: int) -> Quantiles:
+    """Return how long it took rows to be delivered, from their ages when the batch began and the time since then."""
+    if ages is None or not ages.count:
+        return {}
+    return {str(q): (ages.quantile(q) + since_ms) / 1_000 for q in QUANTILES}
+
+
+def _lateness(sketches: Mapping[str, LatenessSketch]) -> Quantiles:
+    whole = LatenessSketch.merged(sketches.values())
+    return {str(q): whole.quantile(q) / 1_000 for q in QUANTILES} if whole.count else {}
+
+
+def _lookup(asked: LookupStats) -> LookupRecord:
+    return LookupRecord(
+        requests=asked.requests,
+        hits=asked.hits,
+        misses=asked.misses,
+        missing=asked.missing,
+        errors=asked.errors,
+        request_s={str(q): asked.quantile_ms(q) / 1_000 for q in QUANTILES} if asked.latency else {},
+    )
+
+
+def _usable(milliseconds: int) -> int | None:
+    """Return a time; None for the beginning and the end of time."""
+    return milliseconds if MIN_MS < milliseconds <= LAST_USABLE_MS else None

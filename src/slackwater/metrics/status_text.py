@@ -1,0 +1,196 @@
+"""The status of a job as people read it in a terminal."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import Final, Literal
+
+from rich import box
+from rich.console import Console, ConsoleRenderable, Group
+from rich.table import Table
+from rich.text import Text
+
+from slackwater.errors import counted
+from slackwater.ground.durations import render_ms
+from slackwater.ground.times import render_time
+from slackwater.metrics.job_status import JobStatus, StepStatus, StreamStatus
+from slackwater.metrics.record import Quantiles
+
+_COLOURS: Final = {"running": "green", "finished": "cyan", "stopped": "yellow", "dead": "red", "new": "white"}
+_UNITS: Final = ("B", "kB", "MB", "GB", "TB")
+_THOUSAND: Final = 1000
+_SHOWN: Final = 5
+_WORTH_SAYING_MS: Final = 1_000
+_NAMED: Final = ("on_time", "refired", "late", "ignored")
+
+
+def print_status(statuses: Iterable[JobStatus], console: Console) -> None:
+    """Print jobs one below the other."""
+    console.print(together(statuses), highlight=False)
+
+
+def together(statuses: Iterable[JobStatus]) -> ConsoleRenderable:
+    """Return jobs one below the other."""
+    parts: list[ConsoleRenderable] = []
+    for status in statuses:
+        parts += [Text(""), rendered(status)] if parts else [rendered(status)]
+    return Group(*parts)
+
+
+def rendered(status: JobStatus) -> ConsoleRenderable:
+    """Return one job: a line on its state, one on its run, and tables."""
+    parts: list[ConsoleRenderable] = [_head(status)]
+    if status.batch is not None:
+        parts += [Text(line) for line in _run(status)]
+        parts += [_streams(status), *_remarks(status)]
+        parts += [_steps(status)] if status.steps else []
+        parts += [_outputs(status), _sinks(status)]
+        parts += [_dead(status)] if status.dead else []
+    return Group(*parts)
+
+
+def _head(status: JobStatus) -> Text:
+    since = "" if status.since_ms is None else f" since {render_time(status.since_ms)[:19]} UTC"
+    starts = f", {counted(status.starts, 'start')}" if status.starts else ""
+    owner = f", {status.owner}" if status.state in {"running", "dead"} and status.owner else ""
+    said = Text(f"{status.pipeline}  ", style="bold")
+    said.append(status.state, style=_COLOURS[status.state])
+    return said.append(f"{since}{starts}{owner}  ({status.checkpoint})", style="not bold")
+
+
+def _run(status: JobStatus) -> list[str]:
+    phases = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in status.phases_s.items())
+    assert status.batch_at_ms is not None, "a batch was delivered"
+    ago = ""
+    if status.state == "running":
+        ago = f" ({rough(max(0, round(time.time() * 1_000) - status.batch_at_ms))} ago)"
+    batches = f"{status.batches:,} batch{'es' * (status.batches != 1)}"
+    rows = f"{counted(status.rows, 'row')} in, {status.rows_out:,} out"
+    return [
+        f"batch {status.batch:,} at {render_time(status.batch_at_ms)[:19]} UTC{ago}; this run {batches}, {rows}",
+        f"last minute {status.rows_per_s:,.0f} rows/s, {status.batch_s:.2f} s a batch" + (phases and f" ({phases})"),
+    ]
+
+
+def _streams(status: JobStatus) -> Table:
+    table = _table(
+        "stream",
+        **{"rows": "right", "rows/s": "right", "watermark": "left", "behind": "right", "lateness p99": "right"},
+        allowed="right",
+        waiting="right",
+    )
+    for name, each in status.streams.items():
+        table.add_row(
+            Text(name),
+            f"{each.rows:,}",
+            f"{each.rows_per_s:,.0f}",
+            "none" if each.watermark_ms is None else render_time(each.watermark_ms)[:19],
+            "" if each.watermark_lag_ms is None else rough(max(0, each.watermark_lag_ms)),
+            _p99(each.lateness_s),
+            "" if each.out_of_orderness_ms is None else render_ms(each.out_of_orderness_ms),
+            _waiting(each),
+        )
+    return table
+
+
+def _waiting(stream: StreamStatus) -> str:
+    if stream.lag is None:
+        return ""
+    return f"{stream.lag:,} ({stream.lag_per_s:+,.0f}/s)" if stream.lag_per_s else f"{stream.lag:,}"
+
+
+def _remarks(status: JobStatus) -> list[Text]:
+    """Return a line for each thing about the streams that is out of the ordinary."""
+    said = []
+    for name, each in status.streams.items():
+        if each.held_back_ms >= _WORTH_SAYING_MS and each.held_since_ms is not None:
+            since = render_time(each.held_since_ms)[:19]
+            said.append(f"{name}: held back by {each.held_by}, {rough(each.held_back_ms)} behind, since {since}")
+        if each.waits_for:
+            said.append(f"{name}: waits, {rough(each.waits_ms)} ahead of {each.waits_for}")
+        if each.idle:
+            more = ", …" if len(each.idle) > _SHOWN else ""
+            said.append(f"{name}: {len(each.idle):,} idle: {', '.join(each.idle[:_SHOWN])}{more}")
+        if each.ahead_of_clock:
+            said.append(f"{name}: {counted(each.ahead_of_clock, 'row')} ahead of the clock")
+    return [Text(f"  {line}") for line in said]
+
+
+def _steps(status: JobStatus) -> Table:
+    columns = dict.fromkeys((*_NAMED, "state", "rows held", "growth/h"), "right")
+    table = _table("step", **columns, **{"largest key": "left"})
+    for name, each in status.steps.items():
+        counts = [f"{each.counts.get(what, 0):,}" for what in _NAMED]
+        growth = "" if each.bytes_per_hour is None else _signed(each.bytes_per_hour)
+        table.add_row(Text(name), *counts, size(each.state_bytes), f"{each.state_rows:,}", growth, _largest(each))
+    return table
+
+
+def _largest(step: StepStatus) -> Text:
+    return Text("" if step.largest_share is None else f"{step.largest_key} ({step.largest_share:.0%})")
+
+
+def _outputs(status: JobStatus) -> Table:
+    latency = {"event p50": "right", "p95": "right", "p99": "right", "ingestion p99": "right"}
+    table = _table("output", **{"rows": "right", "rows/s": "right"}, **latency)
+    for name, each in status.outputs.items():
+        event = [_duration(each.event_s.get(q)) for q in ("0.5", "0.95", "0.99")]
+        table.add_row(Text(name), f"{each.rows:,}", f"{each.rows_per_s:,.0f}", *event, _p99(each.ingestion_s))
+    return table
+
+
+def _sinks(status: JobStatus) -> Table:
+    columns = dict.fromkeys(("rows", "seconds", "waited", "retries", "last batch"), "right")
+    table = _table("sink", **columns)
+    for name, each in status.sinks.items():
+        batch = "" if each.last_batch is None else f"{each.last_batch:,}"
+        waited = rough(round(each.waited_s * 1_000))
+        table.add_row(Text(name), f"{each.rows:,}", f"{each.seconds:.3f}", waited, f"{each.retries:,}", batch)
+    return table
+
+
+def _dead(status: JobStatus) -> Table:
+    table = _table("dead letters of", reason="left", rows="right")
+    for name, reasons in status.dead.items():
+        for reason, count in reasons.items():
+            table.add_row(Text(name), Text(reason), f"{count:,}")
+    return table
+
+
+def _table(first: str, **columns: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table.add_column(first, justify="left")
+    for name, side in columns.items():
+        justify: Literal["left", "right"] = "right" if side == "right" else "left"
+        table.add_column(name, justify=justify)
+    return table
+
+
+def _p99(quantiles: Quantiles) -> str:
+    return _duration(quantiles.get("0.99"))
+
+
+def _duration(seconds: float | None) -> str:
+    return "" if seconds is None else rough(round(seconds * 1_000))
+
+
+def rough(milliseconds: int) -> str:
+    """Return a duration by its largest units: of 612 days nobody wants the seconds."""
+    for unit_ms, least_ms in ((86_400_000, 30 * 86_400_000), (3_600_000, 86_400_000), (60_000, 3_600_000)):
+        if abs(milliseconds) >= least_ms:
+            return render_ms(milliseconds // unit_ms * unit_ms)
+    return render_ms(milliseconds if abs(milliseconds) < 10 * _THOUSAND else milliseconds // _THOUSAND * _THOUSAND)
+
+
+def size(number: float) -> str:
+    """Return a number of bytes with its unit."""
+    for unit in _UNITS[:-1]:
+        if abs(number) < _THOUSAND:
+            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
+        number /= _THOUSAND
+    return f"{number:.1f} {_UNITS[-1]}"
+
+
+def _signed(number: float) -> str:
+    return f"{'+' if number > 0 else ''}{size(number)}"

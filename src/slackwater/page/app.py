@@ -1,0 +1,162 @@
+"""The page as a web application: it shows what feeds hold, and nothing on it acts on a job.
+
+| path | what |
+|---|---|
+| `/` | the page |
+| `/api/jobs`, `/api/job`, `/api/history`, `/api/lateness` | what it draws, as JSON |
+| `/api/events` | what happens from now on, as server-sent events |
+| `/api/status` | the last record of each job |
+| `/export` | the page with its data in one file, which works without a server |
+| `/metrics` | for Prometheus |
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import json
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from slackwater.page.export import one_file
+from slackwater.page.feed import Feed
+
+STATIC: Final = Path(__file__).parent / "static"
+_KINDS: Final = {".css": "text/css", ".html": "text/html", ".js": "text/javascript"}
+_HEADERS: Final = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+_BEAT_S: Final = 15.0
+"""So often a quiet connection is written to, so that both sides notice when it is gone."""
+
+
+class Page:
+    """The handlers of one server."""
+
+    def __init__(
+        self, feeds: Sequence[Feed], *, token: str | None = None, metrics: Callable[[], bytes] | None = None
+    ) -> None:
+        self._feeds = feeds
+        self._token = token
+        self._metrics = metrics
+
+    def application(self, hosts: Sequence[str]) -> Starlette:
+        """Return the application; requests for other `hosts` are refused."""
+        routes = [
+            Route("/", self._page),
+            Route("/static/{name}", self._static),
+            Route("/api/jobs", self._jobs),
+            Route("/api/job", self._job),
+            Route("/api/history", self._history),
+            Route("/api/lateness", self._lateness),
+            Route("/api/events", self._events),
+            Route("/api/status", self._status),
+            Route("/export", self._export),
+            Route("/metrics", self._exposition),
+        ]
+        guards = [Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts)), Middleware(_Headers)]
+        return Starlette(routes=routes, middleware=guards)
+
+    async def _page(self, request: Request) -> Response:
+        self._check(request)
+        return FileResponse(STATIC / "index.html")
+
+    async def _static(self, request: Request) -> Response:
+        path = STATIC / request.path_params["name"]
+        if path.parent != STATIC or path.suffix not in _KINDS or not path.is_file():
+            raise HTTPException(404)
+        return FileResponse(path, media_type=_KINDS[path.suffix])
+
+    async def _jobs(self, request: Request) -> Response:
+        self._check(request)
+        return JSONResponse([feed.name for feed in self._feeds])
+
+    async def _job(self, request: Request) -> Response:
+        return JSONResponse(self._feed(request).job)
+
+    async def _history(self, request: Request) -> Response:
+        return JSONResponse(self._feed(request).records)
+
+    async def _lateness(self, request: Request) -> Response:
+        return JSONResponse(self._feed(request).lateness)
+
+    async def _status(self, request: Request) -> Response:
+        self._check(request)
+        jobs = [
+            {**feed.job, "svg": None, "latest": records[-1] if (records := feed.records) else None}
+            for feed in self._feeds
+        ]
+        return JSONResponse(jobs)
+
+    async def _events(self, request: Request) -> Response:
+        return StreamingResponse(_events(self._feed(request), request), media_type="text/event-stream")
+
+    async def _export(self, request: Request) -> Response:
+        feed = self._feed(request)
+        name = "".join(letter if letter.isalnum() else "-" for letter in feed.name)
+        headers = {"Content-Disposition": f'attachment; filename="{name}.html"'}
+        return Response(one_file(feed), media_type="text/html", headers=headers)
+
+    async def _exposition(self, request: Request) -> Response:
+        self._check(request)
+        if self._metrics is None:
+            raise HTTPException(404, "this page shows a job that has ended")
+        return Response(self._metrics(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    def _feed(self, request: Request) -> Feed:
+        self._check(request)
+        wanted = request.query_params.get("job")
+        for feed in self._feeds:
+            if wanted in (None, feed.name):
+                return feed
+        raise HTTPException(404, "no such job")
+
+    def _check(self, request: Request) -> None:
+        given = request.query_params.get("token", "") or request.headers.get("authorization", "").removeprefix(
+            "Bearer "
+        )
+        if self._token is not None and not hmac.compare_digest(given.encode(), self._token.encode()):
+            raise HTTPException(403, "the token is missing or wrong; use the address that the job has printed")
+
+
+async def _events(feed: Feed, request: Request) -> AsyncIterator[str]:
+    with feed.listening() as queue:
+        yield f"data: {json.dumps({'state': feed.job['state']})}\n\n"
+        while not await request.is_disconnected():
+            try:
+                news: dict[str, Any] = await asyncio.wait_for(queue.get(), _BEAT_S)
+            except TimeoutError:
+                yield ": still here\n\n"
+                continue
+            yield f"data: {json.dumps(news)}\n\n"
+
+
+class _Headers:
+    """Adds the headers that every answer has."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] += [(name.lower().encode(), text.encode()) for name, text in _HEADERS.items()]
+            await send(message)
+
+        await self._app(scope, receive, sending)

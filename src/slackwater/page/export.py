@@ -1,0 +1,34 @@
+"""The page and its data in one file, for a post-mortem: it needs no server and loads nothing."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Final
+
+from slackwater.page.feed import Feed
+
+_STATIC: Final = Path(__file__).parent / "static"
+MODULES: Final = ("format.js", "canvas.js", "strips.js", "picture.js", "slack.js", "main.js")
+"""The page's modules, each after those that it imports. Their names at the top are distinct, so they can be one."""
+
+
+def one_file(feed: Feed) -> str:
+    """Return the page of a job as it is now."""
+    data = {"job": feed.job, "records": feed.records, "lateness": feed.lateness}
+    # "</script>" in a name would end the block.
+    text = json.dumps(data).replace("<", "\\u003c")
+    style = (_STATIC / "style.css").read_text(encoding="utf-8")
+    code = "\n".join(_plain((_STATIC / name).read_text(encoding="utf-8")) for name in MODULES)
+    page = (_STATIC / "index.html").read_text(encoding="utf-8")
+    page = page.replace('<link rel="stylesheet" href="static/style.css">', f"<style>\n{style}</style>")
+    blocks = f'<script type="application/json" id="data">{text}</script>\n<script type="module">\n{code}</script>\n'
+    return page.replace('  <script type="module" src="static/main.js"></script>\n', "").replace(
+        "</body>", blocks + "</body>"
+    )
+
+
+def _plain(module: str) -> str:
+    """Return a module's text without its imports and exports."""
+    return re.sub(r"^export ", "", re.sub(r"^import .*?;\n", "", module, flags=re.MULTILINE), flags=re.MULTILINE)

@@ -1,0 +1,92 @@
+"""What the page knows of a job: its description, its last records, and who listens for the next one.
+
+A job publishes from its own thread and never waits: a listener that does not keep up loses its oldest records, and asks
+for the history again when it comes back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+Shown = dict[str, Any]
+"""What is sent to the browser, as JSON."""
+MOST_RECORDS: Final = 5_000
+_MOST_WAITING: Final = 50
+
+
+class Feed:
+    """One job on the page."""
+
+    def __init__(self, job: Shown, records: Iterable[Shown] = (), lateness: Shown | None = None) -> None:
+        self._lock = threading.Lock()
+        self._job = job
+        self._records = deque(records, maxlen=MOST_RECORDS)
+        self._lateness = lateness or {}
+        self._listeners: dict[asyncio.Queue[Shown], asyncio.AbstractEventLoop] = {}
+
+    @property
+    def name(self) -> str:
+        """The pipeline."""
+        return str(self._job["pipeline"])
+
+    @property
+    def job(self) -> Shown:
+        """What the job is: its streams, steps and outputs, and whether it runs."""
+        with self._lock:
+            return dict(self._job)
+
+    @property
+    def records(self) -> list[Shown]:
+        """The last batches."""
+        with self._lock:
+            return list(self._records)
+
+    @property
+    def lateness(self) -> Shown:
+        """How late the rows of each stream were."""
+        with self._lock:
+            return self._lateness
+
+    def publish(self, record: Shown, lateness: Shown | None = None) -> None:
+        """Take the record of a batch, and tell everyone who listens."""
+        with self._lock:
+            self._records.append(record)
+            if lateness is not None:
+                self._lateness = lateness
+                record = {**record, "lateness": lateness}
+            self._tell(record)
+
+    def change(self, state: str, **facts: Any) -> None:  # noqa: ANN401  parts of what the job is
+        """Take note that the job runs, or has ended."""
+        with self._lock:
+            self._job = {**self._job, "state": state, **facts}
+            self._tell({"state": state, **facts})
+
+    @contextmanager
+    def listening(self) -> Iterator[asyncio.Queue[Shown]]:
+        """Give a queue of what is published from now on, to be read in the running event loop."""
+        queue: asyncio.Queue[Shown] = asyncio.Queue(maxsize=_MOST_WAITING)
+        with self._lock:
+            self._listeners[queue] = asyncio.get_running_loop()
+        try:
+            yield queue
+        finally:
+            with self._lock:
+                del self._listeners[queue]
+
+    def _tell(self, news: Shown) -> None:
+        for queue, loop in self._listeners.items():
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(_put, queue, news)
+
+
+def _put(queue: asyncio.Queue[Shown], news: Shown) -> None:
+    """Add to a queue; if it is full, its oldest entry gives way."""
+    if queue.full():
+        queue.get_nowait()
+    queue.put_nowait(news)

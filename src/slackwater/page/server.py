@@ -1,0 +1,81 @@
+"""The server of the page: a thread beside the job, on the loopback unless it is told otherwise."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import threading
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from slackwater.errors import fault
+from slackwater.page.feed import Feed
+
+if TYPE_CHECKING:
+    import uvicorn
+
+_LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
+_STARTED_S: Final = 10.0
+
+
+class PageServer:
+    """Serves some feeds until it is closed; `address` is where."""
+
+    def __init__(
+        self,
+        feeds: Sequence[Feed],
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        metrics: Callable[[], bytes] | None = None,
+    ) -> None:
+        try:
+            import uvicorn  # noqa: PLC0415  only a page needs it
+
+            from slackwater.page.app import Page  # noqa: PLC0415  as above
+        except ModuleNotFoundError as error:
+            raise fault("PAGE_PACKAGES", package=error.name) from error
+        self._socket = _listening(host, port)
+        is_local = host in _LOOPBACK
+        token = None if is_local else secrets.token_urlsafe(16)
+        hosts = [*_LOOPBACK, "[::1]"] if is_local else ["*"]
+        app = Page(feeds, token=token, metrics=metrics).application(hosts)
+        # A page that does not read must not keep the job from ending.
+        conf: dict[str, Any] = {"log_level": "error", "timeout_graceful_shutdown": 1, "lifespan": "off"}
+        self._server: uvicorn.Server = uvicorn.Server(uvicorn.Config(app, **conf))
+        self._thread = threading.Thread(target=self._run, name="slackwater-page", daemon=True)
+        self._thread.start()
+        bound = self._socket.getsockname()[1]
+        shown = f"[{host}]" if ":" in host else host
+        self.address = f"http://{shown}:{bound}/" + ("" if token is None else f"?token={token}")
+
+    def close(self) -> None:
+        """Stop serving."""
+        self._server.should_exit = True
+        self._thread.join(_STARTED_S)
+        self._socket.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _run(self) -> None:
+        self._server.run(sockets=[self._socket])
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    made = socket.socket(family, socket.SOCK_STREAM)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        made.bind((host, port))
+    except (OSError, OverflowError) as error:
+        made.close()
+        raise fault("PAGE_PORT", host=host, port=port, cause=error) from error
+    made.listen()
+    return made

@@ -1,0 +1,251 @@
+// The page: hears from the job, keeps a bounded number of records, and draws what is in view.
+
+import { bytes, count, duration, moment, share } from "./format.js";
+import { Picture } from "./picture.js";
+import { Slack } from "./slack.js";
+import { Strip } from "./strips.js";
+
+const MOST_RECORDS = 20000;
+const byId = (id) => document.getElementById(id);
+const query = new URLSearchParams(location.search);
+const carried = ["token"].filter((name) => query.has(name)).map((name) => [name, query.get(name)]);
+
+const state = { job: null, records: [], lateness: {}, live: true, selected: query.get("job"), heard: 0 };
+const picture = new Picture(byId("picture"));
+const slack = new Slack(byId("curve"), byId("slider"), byId("price"));
+const named = (names, value) => names.map((name) => ({ name, values: state.view.map((record) => value(record, name)) }));
+const keys = (value) => [...new Set(state.view.flatMap((record) => Object.keys(value(record))))];
+const strips = {
+  phases: new Strip(byId("phases"), { stacked: true, show: (s) => `${s.toFixed(s < 1 ? 2 : 1)} s`, series: () => named(keys((r) => r.phases), (r, name) => r.phases[name] || 0) }),
+  throughput: new Strip(byId("throughput"), { show: count, series: () => named(["rows a second"], (r) => r.rows / Math.max(0.001, r.seconds)) }),
+  latency: new Strip(byId("latency"), { show: duration, series: () => named(keys((r) => r.outputs).filter((name) => state.view.some((r) => r.outputs[name]?.p99 != null)), (r, name) => r.outputs[name]?.p99 ?? null) }),
+  memory: new Strip(byId("memory"), { stacked: false, show: bytes, series: () => named(keys((r) => r.steps), (r, name) => r.steps[name]?.bytes ?? null) }),
+};
+
+function address(path) {
+  const url = new URL(path, location.href);
+  for (const [name, value] of carried) url.searchParams.set(name, value);
+  if (state.selected) url.searchParams.set("job", state.selected);
+  return url;
+}
+
+async function fetched(path) {
+  const answer = await fetch(address(path));
+  if (!answer.ok) throw new Error(`${path}: ${answer.status}`);
+  return answer.json();
+}
+
+async function begin() {
+  const kept = byId("data");
+  if (kept) { // one file, without a server
+    const all = JSON.parse(kept.textContent);
+    Object.assign(state, { job: all.job, records: all.records, lateness: all.lateness, live: false });
+    introduce();
+    draw();
+    return;
+  }
+  try {
+    const jobs = await fetched("api/jobs");
+    choose(jobs);
+    state.job = await fetched("api/job");
+    state.records = await fetched("api/history");
+    state.lateness = await fetched("api/lateness");
+  } catch (error) {
+    badge("lost", "not reachable; trying again");
+    setTimeout(begin, 2000);
+    return;
+  }
+  introduce();
+  draw();
+  listen();
+}
+
+function choose(jobs) {
+  const box = byId("jobs");
+  box.hidden = jobs.length < 2;
+  fill(box.querySelector("select"), jobs.map((name) => [name, name]), state.selected || jobs[0]);
+  box.querySelector("select").onchange = (event) => {
+    query.set("job", event.target.value);
+    location.search = query.toString();
+  };
+}
+
+function fill(select, options, chosen) {
+  select.replaceChildren(...options.map(([value, text]) => {
+    const option = document.createElement("option");
+    [option.value, option.textContent, option.selected] = [value, text, value === chosen];
+    return option;
+  }));
+}
+
+function introduce() {
+  const { job } = state;
+  document.title = `${job.pipeline} · Slackwater`;
+  byId("name").textContent = job.pipeline;
+  fill(byId("stream"), job.streams.map((stream) => [stream.name, stream.name]), byId("stream").value);
+  const windows = job.steps.filter((step) => step.size_ms || step.lateness_ms);
+  fill(byId("step"), [...windows.map((step) => [step.name, step.name]), ["", "no step"]], byId("step").value || windows[0]?.name || "");
+  if (job.svg) {
+    byId("plan").hidden = false;
+    const image = new Image();
+    image.alt = `Plan of ${job.pipeline}`;
+    image.src = job.svg.startsWith("<") ? `data:image/svg+xml;charset=utf-8,${encodeURIComponent(job.svg)}` : job.svg;
+    byId("plan").querySelector("figure").replaceChildren(image);
+  }
+}
+
+function listen() {
+  const events = new EventSource(address("api/events"));
+  events.onmessage = (event) => {
+    const record = JSON.parse(event.data);
+    state.heard = Date.now();
+    if (record.lateness) state.lateness = record.lateness;
+    if (record.state) Object.assign(state.job, { state: record.state, starts: record.starts ?? state.job.starts });
+    if (record.batch === undefined) { later(); return; }
+    if (state.records.length && record.batch <= state.records.at(-1).batch && record.at <= state.records.at(-1).at) return;
+    state.records.push(record);
+    if (state.records.length > MOST_RECORDS) state.records.splice(0, state.records.length - MOST_RECORDS);
+    later();
+  };
+  events.onopen = () => { state.live = true; later(); };
+  events.onerror = () => {
+    badge("lost", "connection lost; trying again");
+    if (events.readyState === EventSource.CLOSED) setTimeout(begin, 2000);
+  };
+}
+
+let due = false;
+function later() {
+  if (due) return;
+  due = true;
+  requestAnimationFrame(() => { due = false; draw(); });
+}
+
+function draw() {
+  const { job, records } = state;
+  if (!job) return;
+  const span = Number(byId("span").value) * 1000;
+  const newest = records.at(-1)?.at ?? Date.now();
+  const oldest = records[0]?.at ?? newest;
+  const end = state.live && job.state === "running" ? Math.max(newest, Math.min(Date.now(), newest + 30000)) : newest;
+  const place = Number(byId("scroll").value);
+  const to = place >= 1 || end - oldest <= span ? end : oldest + span + place * (end - oldest - span);
+  const from = to - span;
+  byId("scroll").disabled = end - oldest <= span;
+  // One record on either side, so that lines go on to the edges.
+  const inside = records.filter((record) => record.at >= from && record.at <= to);
+  const before = records.filter((record) => record.at < from).at(-1);
+  state.view = before ? [before, ...inside] : inside;
+  const stream = byId("stream").value || job.streams[0]?.name;
+  const step = job.steps.find((each) => each.name === byId("step").value) || null;
+  picture.draw(state.view, { stream, step, from, to });
+  for (const strip of Object.values(strips)) strip.draw(state.view, from, to);
+  const setting = job.streams.find((each) => each.name === stream);
+  const measured = state.lateness[stream];
+  slack.draw({ points: measured?.points ?? [], p99_ms: measured?.p99_ms ?? 0, rows: measured?.rows ?? 0, slack_ms: setting?.slack_ms ?? 0 });
+  header(records.at(-1), stream);
+  tables(records.at(-1), stream);
+}
+
+function badge(kind, text) {
+  byId("state").className = `badge ${kind}`;
+  byId("state").textContent = text;
+}
+
+function header(last, stream) {
+  badge(state.job.state, state.job.state);
+  if (!last) return;
+  const own = last.streams[stream];
+  const recent = state.records.filter((record) => record.at > last.at - 60000);
+  const rows = recent.reduce((sum, record) => sum + record.rows, 0);
+  const took = Math.max(1, (last.at - recent[0].at) / 1000 + recent[0].seconds);
+  const figures = [
+    ["batch", String(last.batch)],
+    ["rows/s", count(rows / took)],
+    ["watermark", own ? moment(own.watermark) : "–"],
+    ["lag", own && own.watermark !== null ? duration(last.at - own.watermark) : "–"],
+    ["starts", String(state.job.starts ?? 1)],
+  ];
+  byId("figures").replaceChildren(...figures.map(([term, value]) => {
+    const pair = document.createElement("div");
+    pair.append(element("dt", term), element("dd", value));
+    return pair;
+  }));
+}
+
+function element(kind, text, className = "") {
+  const made = document.createElement(kind);
+  made.textContent = text;
+  if (className) made.className = className;
+  return made;
+}
+
+function table(place, heads, rows, empty) {
+  if (!rows.length) { place.replaceChildren(element("p", empty, "caption")); return; }
+  const made = document.createElement("table");
+  const head = made.createTHead().insertRow();
+  heads.forEach((text, at) => head.append(element("th", text, at ? "n" : "")));
+  const body = made.createTBody();
+  for (const cells of rows) {
+    const row = body.insertRow();
+    cells.forEach((cell, at) => {
+      const [text, className, title] = Array.isArray(cell) ? cell : [cell, ""];
+      const made = element("td", text, `${at ? "n" : ""} ${className}`.trim());
+      if (title) made.title = title;
+      row.append(made);
+    });
+  }
+  place.replaceChildren(made);
+}
+
+function tables(last, stream) {
+  if (!last) return;
+  const own = last.streams[stream];
+  const parts = own ? Object.entries(own.partitions) : [];
+  table(byId("partitions"), ["partition", "newest event", "behind", "unread", ""], parts.slice(0, 200).map(([name, part]) => {
+    const holds = own.held_by === name;
+    return [
+      name,
+      part.max_ts === null ? "none" : moment(part.max_ts).slice(11),
+      part.max_ts === null ? "–" : duration(last.at - part.max_ts),
+      part.lag === null || part.lag === undefined ? "–" : count(part.lag),
+      holds ? ["holds", "holds", "The slowest partition that is not idle: the watermark waits for it."] : part.idle ? ["idle", "idle", "Without a usable row for idle_after: the watermark does not wait for it."] : ["live", ""],
+    ];
+  }), "No partition yet.");
+  const sum = (value) => state.view.reduce((total, record) => total + value(record), 0);
+  const late = keys((record) => record.steps).map((name) => [`late for ${name}`, count(sum((r) => r.steps[name]?.late || 0)), ""]).filter((row) => row[1] !== "0");
+  const reasons = [...new Set(state.view.flatMap((record) => Object.values(record.streams).flatMap((each) => Object.keys(each.dead))))];
+  const dead = reasons.map((reason) => [`dead: ${reason}`, count(sum((r) => Object.values(r.streams).reduce((n, each) => n + (each.dead[reason] || 0), 0))), state.view.findLast((r) => r.samples?.[reason])?.samples[reason] || ""]);
+  table(byId("losses"), ["what", "rows", "example"], [...late, ...dead], "Nothing late, no dead letter in this time.");
+  const outputs = Object.entries(last.outputs).map(([name, output]) => [
+    [name, "", state.job.outputs?.[name] || ""],
+    count(state.records.reduce((total, record) => total + (record.outputs[name]?.rows || 0), 0)),
+    output.p50 == null ? "–" : duration(output.p50),
+    output.p99 == null ? "–" : duration(output.p99),
+    output.seconds == null ? "–" : `${output.seconds.toFixed(2)} s`,
+  ]);
+  table(byId("sinks"), ["output", "rows", "p50", "p99", "writing"], outputs, "No output yet.");
+  const text = (id, words) => { byId(`${id}-text`).textContent = words; };
+  text("phases", Object.entries(last.phases).map(([name, s]) => `${name} ${s.toFixed(2)} s`).join(" · "));
+  text("throughput", `${count(last.rows)} rows in the last batch`);
+  text("latency", Object.entries(last.outputs).filter(([, o]) => o.p99 != null).map(([name, o]) => `${name} p99 ${duration(o.p99)}`).join(" · ") || "No rows in the last batch.");
+  text("memory", Object.entries(last.steps).map(([name, step]) => `${name} ${bytes(step.bytes)}${step.share > 0.2 ? `, one key has ${share(step.share)}` : ""}`).join(" · "));
+}
+
+function themed(name) {
+  document.documentElement.dataset.theme = name;
+  later();
+}
+
+const dark = matchMedia("(prefers-color-scheme: dark)");
+themed(localStorage.getItem("slackwater-theme") || (dark.matches ? "dark" : "light"));
+dark.addEventListener("change", () => { if (!localStorage.getItem("slackwater-theme")) themed(dark.matches ? "dark" : "light"); });
+byId("theme").addEventListener("click", () => {
+  const next = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
+  localStorage.setItem("slackwater-theme", next);
+  themed(next);
+});
+for (const id of ["stream", "step", "span", "scroll"]) byId(id).addEventListener("input", () => { slack.moved = slack.moved && id !== "stream"; later(); });
+new ResizeObserver(later).observe(document.body);
+setInterval(() => { if (state.live && state.job?.state === "running" && !document.hidden) later(); }, 1000);
+begin();

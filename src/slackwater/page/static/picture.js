@@ -1,0 +1,319 @@
+// The watermark, watched: processing time across, event time up.
+
+import { clock, count, duration, moment } from "./format.js";
+import { colour, hinted, paper } from "./canvas.js";
+
+const MARGIN = { left: 64, right: 10, top: 14, bottom: 30 };
+const MOST_BANDS = 60;
+const colourOf = {};
+
+export class Picture {
+  constructor(canvas) {
+    this.canvas = canvas;
+    this.records = [];
+    this.cursor = null;
+    this.caption = document.getElementById("picture-text");
+    hinted(canvas, (x) => this.hovered(x));
+    canvas.addEventListener("pointerleave", () => { this.cursor = null; this.redraw(); });
+    canvas.addEventListener("keydown", (event) => this.pressed(event));
+  }
+
+  draw(records, { stream, step, from, to }) {
+    Object.assign(this, { records, stream, step, from, to });
+    this.redraw();
+  }
+
+  redraw() {
+    const { ink, width, height } = paper(this.canvas);
+    Object.assign(this, { ink, width, height });
+    this.columns = this.records.filter((record) => record.streams[this.stream]);
+    this.range();
+    if (this.low === undefined) {
+      ink.fillStyle = colour("soft");
+      ink.fillText("No event yet. The first batch takes some seconds.", MARGIN.left, height / 2);
+      return;
+    }
+    ink.save();
+    ink.beginPath();
+    ink.rect(MARGIN.left, MARGIN.top, width - MARGIN.left - MARGIN.right, height - MARGIN.top - MARGIN.bottom);
+    ink.clip();
+    this.bands();
+    this.correctable();
+    this.cloud();
+    this.diagonal();
+    if (this.cursor !== null) this.partitions();
+    this.watermark();
+    ink.restore();
+    this.marks();
+    this.axes();
+    this.say();
+  }
+
+  x(ms) { return MARGIN.left + ((ms - this.from) / (this.to - this.from || 1)) * (this.width - MARGIN.left - MARGIN.right); }
+
+  y(ms) { return this.height - MARGIN.bottom - ((ms - this.low) / (this.high - this.low || 1)) * (this.height - MARGIN.top - MARGIN.bottom); }
+
+  range() {
+    // Event times to show: the newest, the watermark, what can still be corrected, and most of what is late.
+    const tops = [], lows = [];
+    for (const record of this.columns) {
+      const own = record.streams[this.stream];
+      for (const part of Object.values(own.partitions)) if (part.max_ts !== null) tops.push(part.max_ts);
+      if (own.watermark !== null) lows.push(own.watermark - (this.step ? this.step.lateness_ms : 0));
+      const oldest = quantile(own.ages, 0.995);
+      if (oldest !== null) lows.push(record.now - oldest);
+    }
+    if (!tops.length) { this.low = undefined; return; }
+    let high = Math.max(...tops);
+    const span = this.to - this.from;
+    // A replay is far behind the clock; then the diagonal would only squeeze the rest.
+    this.follows = this.to - high < 2 * span + 60000;
+    if (this.follows) high = Math.max(high, this.to);
+    const floor = high - 3 * Math.max(span, 60000);
+    let low = Math.min(...lows.filter((ms) => ms >= floor), high - Math.max(1000, span / 4));
+    const room = (high - low) * 0.05;
+    [this.low, this.high] = [low - room, high + room];
+  }
+
+  bands() {
+    if (!this.step || !this.step.size_ms) return;
+    const { size_ms: size, offset_ms: offset = 0 } = this.step;
+    const first = Math.floor((this.low - offset) / size) * size + offset;
+    if ((this.high - this.low) / size > MOST_BANDS) return;
+    const ink = this.ink;
+    for (let start = first, number = 0; start < this.high; start += size, number += 1) {
+      if (Math.round(start / size) % 2) {
+        ink.fillStyle = colour("grid");
+        ink.fillRect(MARGIN.left, this.y(start + size), this.width, this.y(start) - this.y(start + size));
+      }
+      const closed = this.columns.find((record) => (record.streams[this.stream].watermark ?? -Infinity) >= start + size);
+      if (!closed || closed === this.columns[0]) continue;
+      ink.fillStyle = colour("mark");
+      ink.beginPath();
+      ink.arc(this.x(closed.at), this.y(start + size), 3.2, 0, 7);
+      ink.fill();
+    }
+  }
+
+  line(value) {
+    // A line that moves when a batch ends: [x, y] from one corner to the next.
+    const points = [];
+    let last = null;
+    for (const record of this.columns) {
+      const ms = value(record);
+      if (ms === null || ms === undefined) { last = null; continue; }
+      if (last !== null) points.push([this.x(record.at), this.y(last)]);
+      points.push([this.x(record.at), this.y(ms)]);
+      last = ms;
+    }
+    if (last !== null) points.push([this.x(this.to), this.y(last)]);
+    return points;
+  }
+
+  trace(points) {
+    this.ink.beginPath();
+    points.forEach(([x, y], at) => (at ? this.ink.lineTo(x, y) : this.ink.moveTo(x, y)));
+  }
+
+  correctable() {
+    if (!this.step || !this.step.lateness_ms) return;
+    const upper = this.line((record) => record.streams[this.stream].watermark);
+    const lower = this.line((record) => {
+      const mark = record.streams[this.stream].watermark;
+      return mark === null ? null : mark - this.step.lateness_ms;
+    });
+    this.trace([...upper, ...lower.reverse()]);
+    this.ink.fillStyle = colour("correctable", 0.22);
+    this.ink.fill();
+  }
+
+  cloud() {
+    const ink = this.ink;
+    const cloud = colour("cloud", 1);
+    colourOf.late = colour("late");
+    const columns = this.columns;
+    const density = ([low, high, rows]) => rows / Math.max(1, high - low);
+    const most = Math.max(1e-9, ...columns.flatMap((record) => record.streams[this.stream].ages.map(density)));
+    columns.forEach((record, at) => {
+      const own = record.streams[this.stream];
+      const right = this.x(record.at);
+      const left = Math.min(right - 1.5, at ? this.x(columns[at - 1].at) : this.x(record.at - record.seconds * 1000));
+      const before = at ? columns[at - 1].streams[this.stream].watermark : null;
+      for (const bin of own.ages) {
+        const [low, high, rows] = bin;
+        const [top, bottom] = [this.y(record.now - low), this.y(record.now - high)];
+        if (before !== null && record.now - (low + high) / 2 < before) {
+          this.lit(record.batch, rows, left, right, top, bottom);
+          continue;
+        }
+        ink.globalAlpha = 0.08 + 0.84 * Math.log1p(1000 * (density(bin) / most)) / Math.log1p(1000);
+        ink.fillStyle = cloud;
+        ink.fillRect(left, top, Math.max(1, right - left - 0.4), Math.max(1.5, bottom - top));
+      }
+    });
+    ink.globalAlpha = 1;
+  }
+
+  lit(batch, rows, left, right, top, bottom) {
+    // A sample of the rows that came after the watermark had passed them; where in their bin is not known.
+    const { ink } = this;
+    const dots = Math.min(rows, 2 + Math.round(Math.log2(rows + 1)));
+    for (let dot = 0; dot < dots; dot += 1) {
+      const [across, up] = [scatter(batch, dot, top), scatter(batch, dot + 50, bottom)];
+      const [x, y] = [left + across * (right - left), top + up * (bottom - top)];
+      ink.fillStyle = colourOf.late;
+      ink.globalAlpha = 0.25;
+      ink.beginPath();
+      ink.arc(x, y, 4.5, 0, 7);
+      ink.fill();
+      ink.globalAlpha = 1;
+      ink.beginPath();
+      ink.arc(x, y, 1.9, 0, 7);
+      ink.fill();
+    }
+  }
+
+  diagonal() {
+    if (!this.follows) return;
+    const ink = this.ink;
+    ink.setLineDash([6, 5]);
+    ink.strokeStyle = colour("now");
+    ink.lineWidth = 1.5;
+    this.trace([[this.x(this.from), this.y(this.from)], [this.x(this.to), this.y(this.to)]]);
+    ink.stroke();
+    ink.setLineDash([]);
+  }
+
+  partitions() {
+    const names = new Set(this.columns.flatMap((record) => Object.keys(record.streams[this.stream].partitions)));
+    [...names].slice(0, 24).forEach((name, number) => {
+      this.ink.strokeStyle = colour(`s${number % 6}`);
+      this.ink.lineWidth = 1;
+      this.trace(this.line((record) => record.streams[this.stream].partitions[name]?.max_ts ?? null));
+      this.ink.stroke();
+    });
+    const record = this.records[this.cursor];
+    if (!record) return;
+    this.ink.strokeStyle = colour("soft");
+    this.trace([[this.x(record.at), 0], [this.x(record.at), this.height]]);
+    this.ink.stroke();
+  }
+
+  watermark() {
+    this.ink.strokeStyle = colour("mark");
+    this.ink.lineWidth = 2.6;
+    this.ink.lineJoin = "round";
+    this.trace(this.line((record) => record.streams[this.stream].watermark));
+    this.ink.stroke();
+    this.ink.lineWidth = 1;
+  }
+
+  marks() {
+    const ink = this.ink;
+    for (const record of this.columns) {
+      const own = record.streams[this.stream];
+      const dead = Object.values(own.dead).reduce((sum, rows) => sum + rows, 0) - own.ahead;
+      const x = this.x(record.at);
+      if (dead > 0) {
+        ink.fillStyle = colour("dead");
+        ink.beginPath();
+        ink.arc(x, this.height - MARGIN.bottom + 6, Math.min(5, 2 + Math.log10(dead + 1)), 0, 7);
+        ink.fill();
+      }
+      if (own.ahead > 0) {
+        ink.fillStyle = colour("ahead");
+        ink.save();
+        ink.translate(x, MARGIN.top - 6);
+        ink.rotate(Math.PI / 4);
+        ink.fillRect(-3.5, -3.5, 7, 7);
+        ink.restore();
+      }
+    }
+  }
+
+  axes() {
+    const ink = this.ink;
+    ink.fillStyle = colour("soft");
+    ink.strokeStyle = colour("line");
+    ink.strokeRect(MARGIN.left, MARGIN.top, this.width - MARGIN.left - MARGIN.right, this.height - MARGIN.top - MARGIN.bottom);
+    ink.textAlign = "right";
+    const rows = Math.max(2, Math.floor(this.height / 70));
+    for (let at = 0; at <= rows; at += 1) {
+      const ms = this.low + ((this.high - this.low) * at) / rows;
+      ink.fillText(clock(ms), MARGIN.left - 6, Math.min(this.height - MARGIN.bottom, Math.max(MARGIN.top + 8, this.y(ms) + 4)));
+    }
+    const wide = Math.max(2, Math.floor(this.width / 160));
+    for (let at = 0; at <= wide; at += 1) {
+      const ms = this.from + ((this.to - this.from) * at) / wide;
+      ink.textAlign = at === 0 ? "left" : at === wide ? "right" : "center";
+      ink.fillText(clock(ms), this.x(ms), this.height - 4);
+    }
+    ink.textAlign = "left";
+    ink.fillText("event time ↑   processing time →", MARGIN.left + 6, MARGIN.top + 12);
+  }
+
+  nearest(x) {
+    let best = null;
+    this.records.forEach((record, at) => {
+      if (record.streams[this.stream] && (best === null || Math.abs(this.x(record.at) - x) < Math.abs(this.x(this.records[best].at) - x))) best = at;
+    });
+    return best;
+  }
+
+  hovered(x) {
+    const at = this.nearest(x);
+    if (at === null || this.low === undefined) return "";
+    if (at !== this.cursor) { this.cursor = at; this.redraw(); }
+    return this.words(at);
+  }
+
+  words(at) {
+    const record = this.records[at];
+    const own = record.streams[this.stream];
+    const said = [`batch ${record.batch}, ${clock(record.at)} UTC: ${count(own.rows)} rows`];
+    said.push(own.watermark === null ? "no watermark yet" : `watermark ${moment(own.watermark)}, ${duration(record.at - own.watermark)} behind the clock`);
+    if (own.held_by) said.push(`held back by partition ${own.held_by}`);
+    if (own.waits) said.push(`waits: ${duration(own.waits.by_ms)} ahead of ${own.waits.of}`);
+    const parts = Object.entries(own.partitions).slice(0, 6);
+    for (const [name, part] of parts) said.push(`${name}: ${part.idle ? "idle, " : ""}newest event ${part.max_ts === null ? "none" : clock(part.max_ts)}`);
+    for (const [reason, rows] of Object.entries(own.dead)) said.push(`${count(rows)} dead: ${reason}`);
+    return said.join("\n");
+  }
+
+  pressed(event) {
+    const move = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (!move || !this.records.length) return;
+    event.preventDefault();
+    const from = this.cursor === null ? this.records.length : this.cursor;
+    this.cursor = Math.max(0, Math.min(this.records.length - 1, from + move));
+    if (!this.records[this.cursor].streams[this.stream]) return;
+    this.redraw();
+    this.caption.textContent = this.words(this.cursor).replaceAll("\n", "; ");
+  }
+
+  say() {
+    if (document.activeElement === this.canvas && this.cursor !== null) return;
+    const last = this.columns.at(-1);
+    const own = last.streams[this.stream];
+    const late = this.columns.reduce((sum, record) => sum + record.late, 0);
+    const lag = own.watermark === null ? "" : ` The watermark is ${duration(last.at - own.watermark)} behind the clock.`;
+    const far = this.follows ? "" : ` These events are ${duration(last.at - this.high)} old: the clock is not in the picture.`;
+    this.caption.textContent = `${count(late)} rows in this picture were too late for their step.${lag}${far}`;
+  }
+}
+
+function quantile(bins, part) {
+  const total = bins.reduce((sum, bin) => sum + bin[2], 0);
+  let seen = 0;
+  for (const [, high, rows] of bins) {
+    seen += rows;
+    if (seen >= part * total) return high;
+  }
+  return null;
+}
+
+function scatter(batch, dot, place) {
+  // The same place whenever the picture is drawn again.
+  const mixed = Math.sin(batch * 12.9898 + dot * 78.233 + Math.round(place) * 0.01) * 43758.5453;
+  return mixed - Math.floor(mixed);
+}

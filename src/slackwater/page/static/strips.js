@@ -1,0 +1,92 @@
+// Small charts over time: lines, and stacked bars.
+
+import { clock } from "./format.js";
+import { colour, hinted, paper, steps } from "./canvas.js";
+
+const LEFT = 46;
+const BELOW = 16;
+
+export class Strip {
+  // `series` is a function from the shown records to [{name, values}], one value a record.
+  constructor(canvas, { series, stacked = false, show }) {
+    Object.assign(this, { canvas, series, stacked, show, records: [], lines: [] });
+    hinted(canvas, (x) => this.said(x));
+  }
+
+  draw(records, from, to) {
+    Object.assign(this, { records, from, to });
+    const { ink, width, height } = paper(this.canvas);
+    this.width = width;
+    this.lines = this.series(records);
+    const totals = records.map((_, at) => this.lines.reduce((sum, line) => {
+      const value = line.values[at] || 0;
+      return this.stacked ? sum + value : Math.max(sum, value);
+    }, 0));
+    const largest = Math.max(...totals, 0) * 1.08 || 1;
+    const y = (value) => height - BELOW - (value / largest) * (height - BELOW - 6);
+    this.axes(ink, width, height, largest, y);
+    if (this.stacked) this.bars(ink, y);
+    else this.lines.forEach((line, number) => this.line(ink, line.values, colour(`s${number % 6}`), y));
+    this.canvas.setAttribute("aria-description", this.said(width - 1) || "nothing yet");
+  }
+
+  x(ms) { return LEFT + ((ms - this.from) / (this.to - this.from || 1)) * (this.width - LEFT - 4); }
+
+  axes(ink, width, height, largest, y) {
+    ink.strokeStyle = colour("grid");
+    ink.fillStyle = colour("soft");
+    ink.textAlign = "right";
+    const step = steps(largest, 3);
+    for (let value = 0; value <= largest; value += step) {
+      ink.beginPath();
+      ink.moveTo(LEFT, y(value));
+      ink.lineTo(width, y(value));
+      ink.stroke();
+      ink.fillText(this.show(value), LEFT - 5, y(value) + 4);
+    }
+    ink.textAlign = "left";
+    ink.fillText(clock(this.from), LEFT, height - 3);
+    ink.textAlign = "right";
+    ink.fillText(clock(this.to), width - 2, height - 3);
+  }
+
+  line(ink, values, style, y) {
+    ink.strokeStyle = style;
+    ink.lineWidth = 1.6;
+    ink.beginPath();
+    let down = false;
+    values.forEach((value, at) => {
+      if (value === null || value === undefined) { down = false; return; }
+      const x = this.x(this.records[at].at);
+      if (down) ink.lineTo(x, y(value)); else ink.moveTo(x, y(value));
+      down = true;
+    });
+    ink.stroke();
+    ink.lineWidth = 1;
+  }
+
+  bars(ink, y) {
+    this.records.forEach((record, at) => {
+      const right = this.x(record.at);
+      const wide = Math.max(1, right - this.x(record.at - record.seconds * 1000) - 0.5);
+      let below = 0;
+      this.lines.forEach((line, number) => {
+        const value = line.values[at] || 0;
+        ink.fillStyle = colour(`s${number % 6}`);
+        ink.fillRect(right - wide, y(below + value), wide, y(below) - y(below + value));
+        below += value;
+      });
+    });
+  }
+
+  said(x) {
+    if (!this.records.length) return "";
+    let best = 0;
+    this.records.forEach((record, at) => {
+      if (Math.abs(this.x(record.at) - x) < Math.abs(this.x(this.records[best].at) - x)) best = at;
+    });
+    const record = this.records[best];
+    const parts = this.lines.map((line) => `${line.name}: ${this.show(line.values[best] || 0)}`);
+    return [`batch ${record.batch}, ${clock(record.at)} UTC`, ...parts].join("\n");
+  }
+}
