@@ -28,9 +28,10 @@ longer affects the exit code:
 
     sw.Pipeline("clicks", ..., accept={"SW402": "late clicks do not matter for the dashboard"})
 
-Some rules need more than the definition: the number of cores, the folders of a log, the checkpoint of the last run
-(`--checkpoint`), a measured lateness. While such a fact is unknown, its rule finds nothing. Your own code is read, not
-run: calls through variables that only exist at run time, and calls inside installed packages, are not seen.
+Some rules need more than the definition: the number of cores, the folders of a log, a measured lateness, or what the
+last run left in its checkpoint (`--checkpoint`): partitions, lateness, hot keys. While such a fact is unknown, its rule
+finds nothing. Your own code is read, not run: calls through variables that only exist at run time, and calls inside
+installed packages, are not seen.
 """
 _PARTS = {"Time": time, "State": state, "Your code": code, "Outputs": outputs, "Running": running}
 

@@ -8,16 +8,24 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from slackwater.checkpoint.checkpoint import Checkpoint, read_manifest
 from slackwater.checkpoint.lock import lock_folder
 from slackwater.errors import SlackwaterError
+from slackwater.metrics.history import history_folder, read_history
+from slackwater.metrics.record import BatchRecord
 from slackwater.planning.plan import Plan
 from slackwater.sources.log.definition import LogSource
+
+_BATCHES: Final = 200
+"""How many of the last batches are looked at."""
+_ENOUGH_ROWS: Final = 1_000
+"""Fewer rows say little about one in a hundred."""
 
 
 class HotKey(NamedTuple):
@@ -62,13 +70,44 @@ def facts_of_run(plan: Plan, checkpoint: Path | None = None, *, facts: Facts | N
     """Return `facts` and what the logs' folders and the last run on `checkpoint` tell; no record is read."""
     known = facts or Facts()
     partitions = {**_folders(plan), **known.partitions}
-    starts = known.starts
+    starts, p99_ms, hot_keys = known.starts, known.p99_ms, known.hot_keys
     if checkpoint is not None and (checkpoint / "slackwater" / "manifest.json").is_file():
         partitions = {**partitions, **_clock_partitions(checkpoint)}
-        starts = max(
-            (int(path.name) for path in lock_folder(checkpoint).glob("[0-9]*") if path.name.isdigit()), default=starts
-        )
-    return replace(known, partitions=partitions, starts=starts)
+        epochs = [int(path.name) for path in lock_folder(checkpoint).glob("[0-9]*") if path.name.isdigit()]
+        starts = max(epochs, default=starts)
+        records = read_history(history_folder(checkpoint), last=_BATCHES)
+        p99_ms = {**_lateness(records), **p99_ms}
+        hot_keys = {**_hot_keys(records), **hot_keys}
+    return replace(known, partitions=partitions, starts=starts, p99_ms=p99_ms, hot_keys=hot_keys)
+
+
+def _lateness(records: Sequence[BatchRecord]) -> dict[str, int]:
+    """Return the usual p99 of each stream: the one that as many rows were in batches above as below."""
+    found: dict[str, list[tuple[float, int]]] = {}
+    for name, stream in ((name, stream) for record in records for name, stream in record.streams.items()):
+        if (p99_s := stream.lateness_s.get("0.99")) is not None and stream.rows:
+            found.setdefault(name, []).append((p99_s, stream.rows))
+    usual = {}
+    for name, batches in found.items():
+        total, seen = sum(rows for _, rows in batches), 0
+        for p99_s, rows in sorted(batches):
+            seen += rows
+            if 2 * seen >= total >= _ENOUGH_ROWS:
+                usual[name] = round(p99_s * 1000)
+                break
+    return usual
+
+
+def _hot_keys(records: Sequence[BatchRecord]) -> dict[str, HotKey]:
+    """Return the key of each step that had the largest share, over all batches that tell one."""
+    shares: dict[str, Counter[str]] = {}
+    batches: Counter[str] = Counter()
+    for name, step in ((name, step) for record in records for name, step in record.steps.items()):
+        if step.largest_share is not None:
+            batches[name] += 1
+            shares.setdefault(name, Counter())[step.largest_key] += step.largest_share  # type: ignore[assignment]  # a float
+    found = {name: keys.most_common(1)[0] for name, keys in shares.items()}
+    return {name: HotKey(key, share / batches[name]) for name, (key, share) in found.items()}
 
 
 def _folders(plan: Plan) -> dict[str, int]:

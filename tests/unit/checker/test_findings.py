@@ -13,6 +13,8 @@ from slackwater.checker import Facts, facts_of_run, master_cores
 from slackwater.checkpoint.checkpoint import open_checkpoint
 from slackwater.checkpoint.lock import held
 from slackwater.demo.definition import demo_pipeline
+from slackwater.metrics.history import History, history_folder
+from slackwater.metrics.record import BatchRecord, StepRecord, StreamRecord
 from tests.docs.pages import ROOT
 from tests.unit.checker.code_samples import restless_map
 from tests.unit.checker.pipelines import dropping, files, kept, mapped, rows, windowed
@@ -115,3 +117,31 @@ def test_damaged_checkpoint_tells_nothing(tmp_path: Path) -> None:
         open_checkpoint(tmp_path, plan, partitions=2)
     (tmp_path / "slackwater" / "manifest.json").write_text("{")
     assert facts_of_run(plan, tmp_path).partitions == {}
+
+
+def test_history_of_the_last_run_tells_lateness_and_hot_keys(tmp_path: Path) -> None:
+    pipeline = windowed()
+    with held(tmp_path):
+        open_checkpoint(tmp_path, pipeline.plan(), partitions=2)
+    history = History(folder=history_folder(tmp_path))
+    for batch, (p99_s, share) in enumerate([(60.0, 0.5), (60.0, 0.3), (1.0, 0.1)]):
+        late = StreamRecord(rows=800, lateness_s={"0.99": p99_s})
+        hot = StepRecord(largest_key="ada" if share > 0.2 else "bob", largest_share=share)
+        history.append(BatchRecord(batch=batch, at_ms=0, now_ms=0, streams={"rows": late}, steps={"d": hot}))
+    history.close()
+    facts = facts_of_run(pipeline.plan(), tmp_path)
+    assert facts.p99_ms == {"rows": 60_000}
+    assert facts.hot_keys["d"].key == "ada"
+    assert facts.hot_keys["d"].share == pytest.approx(0.8 / 3)
+    assert "SW104" in [finding.code for finding in pipeline.check(checkpoint=tmp_path).all]
+
+
+def test_few_rows_say_nothing_about_one_in_a_hundred(tmp_path: Path) -> None:
+    plan = windowed().plan()
+    with held(tmp_path):
+        open_checkpoint(tmp_path, plan, partitions=2)
+    history = History(folder=history_folder(tmp_path))
+    late = StreamRecord(rows=99, lateness_s={"0.99": 60.0})
+    history.append(BatchRecord(batch=0, at_ms=0, now_ms=0, streams={"rows": late}))
+    history.close()
+    assert facts_of_run(plan, tmp_path).p99_ms == {}

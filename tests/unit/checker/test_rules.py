@@ -15,6 +15,7 @@ import slackwater as sw
 from slackwater.checker.facts import HotKey
 from slackwater.checker.rules import RULES
 from slackwater.sources.dataframe import DataFrameSource
+from slackwater.streams import KeyedStream, WindowedStream
 from tests.unit.checker.code_samples import Honest, Impatient, Restless, calm_map, restless_map, sleepy_map
 from tests.unit.checker.pipelines import (
     chained,
@@ -49,6 +50,10 @@ class Case:
 
 class KeptForever(Honest):
     last = sw.value_state(pl.Float64, ttl=sw.FOREVER)
+
+
+def monthly(keyed: KeyedStream) -> WindowedStream:
+    return keyed.window(sw.tumbling("30d"))
 
 
 CASES = [
@@ -122,6 +127,12 @@ CASES = [
         breaks=lambda: joined(lambda left, right: left.join_as_of(right, versions_ttl=sw.FOREVER, name="j")),
         says="step `j`: it keeps the last version of every key forever",
         keeps=lambda: joined(lambda left, right: left.join_as_of(right, versions_ttl="90d", name="j")),
+    ),
+    Case(
+        code="SW202",
+        breaks=lambda: joined(lambda left, right: monthly(left).join(monthly(right), name="j")),
+        says="step `j`: it joins rows over windows of 30d",
+        keeps=lambda: joined(lambda left, right: left.join(right, between=("0s", "7d"), name="j")),
     ),
     Case(
         code="SW203",

@@ -16,6 +16,7 @@ from slackwater.ground.durations import render_ms
 from slackwater.ground.times import MAX_MS
 from slackwater.joins.as_of import FOREVER_MS, AsOfJoin
 from slackwater.joins.interval import IntervalJoin
+from slackwater.joins.windowed import WindowedJoin
 from slackwater.planning.plan import Plan
 from slackwater.process.state import NEVER_MS
 from slackwater.process.step import ProcessStep
@@ -73,6 +74,8 @@ def loose_join(plan: Plan, _facts: Facts) -> Iterator[Found]:
         match step.spec:
             case IntervalJoin(lower_ms=lower_ms, upper_ms=upper_ms) if upper_ms - lower_ms > _LONG_JOIN_MS:
                 yield Found(f"step `{step.name}`", f"it joins rows over {render_ms(upper_ms - lower_ms)}")
+            case WindowedJoin(window=window) if (length_ms := _length_ms(window) or 0) > _LONG_JOIN_MS:
+                yield Found(f"step `{step.name}`", f"it joins rows over windows of {render_ms(length_ms)}")
             case AsOfJoin(ttl_ms=ttl_ms) if ttl_ms >= FOREVER_MS:
                 yield Found(f"step `{step.name}`", "it keeps the last version of every key forever")
 
