@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from slackwater.metrics.monitor import Live, MetricsFile, OnRecord
@@ -18,7 +18,7 @@ def recording(
     takers: list[OnRecord] = []
     with ExitStack() as stack:
         if file is not None:
-            takers.append(MetricsFile(path=file).note)
+            takers.append(stack.enter_context(closing(MetricsFile(path=file))).note)
         if port is not None:
             collector, address = Collector(), host or LOCAL
             served = stack.enter_context(serving(collector, port=port, host=address))
