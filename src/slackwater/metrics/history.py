@@ -4,7 +4,7 @@ Lines of JSON in segments `<level>-<first batch>.jsonl`. Level 0 has every batch
 record for ten of the level below, without histograms and partitions:
 
 1. A record is appended to the newest segment of level 0, which ends at 250 lines or a megabyte.
-2. A level with more than eight segments hands its oldest to the level above: ten records of one run become one.
+2. A level with more than seven segments hands its oldest to the level above: ten records of one run become one.
 3. The segment is deleted once the level above has its records. A crash in between leaves both; the finer one counts,
    and the writer deletes it without handing it on again.
 4. The oldest segment of the last level is deleted.
@@ -30,7 +30,7 @@ from slackwater.metrics.merging import merged
 from slackwater.metrics.record import BatchRecord
 
 LEVELS: Final = 6
-MOST_SEGMENTS: Final = 8
+MOST_SEGMENTS: Final = 7
 SEGMENT_LINES: Final = 250
 SEGMENT_BYTES: Final = 1_000_000
 TOGETHER: Final = 10

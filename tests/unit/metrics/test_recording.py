@@ -27,11 +27,10 @@ def shop() -> Harness:
     orders = sw.stream("orders", sw.testing.rows_source("user string, t long"))
     timed = orders.event_time("t", out_of_orderness="10s", max_ahead="1h")
     # Whole rows go to the step, so that their keys are counted.
-    counted = timed.key_by("user").window(sw.count_window(2)).aggregate(n=sw.count())
+    counted = timed.key_by("user").window(sw.count_window(2), name="pairs").aggregate(n=sw.count())
     minutes = timed.key_by("user").window(sw.tumbling("1m")).aggregate(n=sw.count())
     outputs = [each.to(sw.sinks.memory()) for each in (timed, counted, minutes, minutes.late)]
-    late = [counted.late.drop()] if hasattr(counted, "late") else []
-    return Harness(sw.Pipeline("shop", *outputs, *late, timed.dead_letters.to(sw.sinks.memory())), now=NOW)
+    return Harness(sw.Pipeline("shop", *outputs, timed.dead_letters.to(sw.sinks.memory())), now=NOW)
 
 
 class Recorded:
@@ -105,13 +104,14 @@ def test_record_of_a_stream_without_rows_keeps_its_watermark(run: Recorded) -> N
     run.batch(("ada", 30))
     stream = run.batch().streams["orders"]
     assert (stream.rows, stream.watermark_ms, stream.ages) == (0, NOW - 40_000, ())
-    assert run.batch().outputs["orders"].event_s == {}
+    assert all(output.event_s == {} for output in run.batch().outputs.values())
 
 
 def test_latency_is_the_age_of_rows_and_the_time_until_they_were_delivered(run: Recorded) -> None:
     outputs = run.batch(("ada", 30), ("ada", 30)).outputs
     [rows] = [output.name for output in run.harness.plan.outputs if output.kind == "rows"]
-    assert (outputs[rows].rows, outputs[rows].event_s) == (2, dict.fromkeys(("0.5", "0.95", "0.99"), 30.25))
+    assert outputs[rows].rows == 2
+    assert outputs[rows].event_s == pytest.approx(dict.fromkeys(("0.5", "0.95", "0.99"), 30.25), rel=0.01)
     assert outputs[rows].ingestion_s == dict.fromkeys(("0.5", "0.95", "0.99"), 0.25)
 
 
