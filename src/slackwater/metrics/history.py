@@ -113,7 +113,7 @@ class History:
     def _shorten(self, level: int) -> None:
         for path in _segments(self.folder, level)[:-MOST_SEGMENTS]:
             if level + 1 < LEVELS:
-                self._hand_on(level + 1, list(_read(path)))  # 2
+                self._hand_on(level + 1, list(_read(path, in_full=False)))  # 2
             path.unlink(missing_ok=True)  # 3, 4
 
     def _hand_on(self, level: int, records: list[BatchRecord]) -> None:
@@ -181,11 +181,16 @@ def _parsed(path: Path, _size: int, _changed_ns: int) -> tuple[BatchRecord, ...]
     return tuple(_read(path))
 
 
-def _read(path: Path) -> Iterator[BatchRecord]:
+def _read(path: Path, *, in_full: bool = True) -> Iterator[BatchRecord]:
+    """Yield the records of a segment; or only what is left of them when they are put together."""
     try:
         lines = path.read_bytes().split(b"\n")
     except FileNotFoundError:
         return  # handed on in this moment
     for line in lines:
-        with suppress(ValueError):
-            yield BatchRecord.from_json(json.loads(line))
+        with suppress(ValueError, AttributeError):
+            facts = json.loads(line)
+            for stream in () if in_full else facts.get("streams", {}).values():
+                stream.pop("ages", None)
+                stream.pop("partitions", None)
+            yield BatchRecord.from_json(facts)
