@@ -198,3 +198,33 @@ def test_command_without_arguments_finds_the_jobs_of_the_folder(
     (checkpoint.parent / ".slackwater").mkdir()
     checkpoint.rename(checkpoint.parent / ".slackwater" / "shop")
     assert "shop  new" in CliRunner().invoke(app, ["status"]).stdout
+
+
+def test_command_finds_the_checkpoint_of_a_pipeline_file(checkpoint: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(checkpoint.parent)
+    (checkpoint.parent / ".slackwater").mkdir()
+    checkpoint.rename(checkpoint.parent / ".slackwater" / "shop")
+    file = checkpoint.parent / "pipeline.py"
+    file.write_text(
+        "import slackwater as sw\n"
+        "rows = sw.stream('rows', sw.sources.log('log')).decode(sw.formats.json('t long')).event_time('t')\n"
+        "pipeline = sw.Pipeline('shop', rows.to(sw.sinks.memory()), rows.dead_letters.drop())\n"
+    )
+    [shown] = json.loads(CliRunner().invoke(app, ["status", str(file), "--json"]).stdout)
+    assert (shown["pipeline"], shown["state"]) == ("shop", "new")
+
+
+def test_watch_shows_the_status_again_until_it_is_interrupted(
+    checkpoint: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits = iter([None, KeyboardInterrupt])
+
+    def sleep(_seconds: float) -> None:
+        if (end := next(waits)) is not None:
+            raise end
+        died(checkpoint)
+
+    monkeypatch.setattr("slackwater.cli.status.time.sleep", sleep)
+    shown = CliRunner().invoke(app, ["status", "--checkpoint", str(checkpoint), "--watch"])
+    assert shown.exit_code == 0
+    assert "shop  dead since" in shown.stdout
