@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater.clock.lateness import Ints, LatenessSketch
+from slackwater.clock.lateness import LatenessSketch
+from slackwater.clock.sketch import Ints
 from slackwater.ground.times import FIRST_USABLE_MS, LAST_USABLE_MS, MIN_MS
 
 TIMES = st.lists(st.integers(FIRST_USABLE_MS, LAST_USABLE_MS), min_size=1, max_size=60)

@@ -7,6 +7,7 @@
 - `<checkpoint>/slackwater/attempts.json`: the last batch that was given to each sink that promises at most once
 - `<checkpoint>/slackwater/lookups/<step>/<batch>/`: the answers that the rows of a batch got
 - `<checkpoint>/slackwater/tables/<step>/`: the versions of a table that batches were joined with
+- `<checkpoint>/slackwater/history/`: the figures of batches and the number of starts, which nothing depends on
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -26,7 +26,7 @@ def recording(
     takers: list[OnRecord] = []
     with ExitStack() as stack:
         if file is not None:
-            takers.append(MetricsFile(path=file).note)
+            takers.append(stack.enter_context(closing(MetricsFile(path=file))).note)
         if page is not None:
             takers += _page(plan, page, stack, say)
         if port is not None:

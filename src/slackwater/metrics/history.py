@@ -4,7 +4,7 @@ Lines of JSON in segments `<level>-<first batch>.jsonl`. Level 0 has every batch
 record for ten of the level below, without histograms and partitions:
 
 1. A record is appended to the newest segment of level 0, which ends at 250 lines or a megabyte.
-2. A level with more than eight segments hands its oldest to the level above: ten records of one run become one.
+2. A level with more than seven segments hands its oldest to the level above: ten records of one run become one.
 3. The segment is deleted once the level above has its records. A crash in between leaves both; the finer one counts,
    and the writer deletes it without handing it on again.
 4. The oldest segment of the last level is deleted.
@@ -30,7 +30,7 @@ from slackwater.metrics.merging import merged
 from slackwater.metrics.record import BatchRecord
 
 LEVELS: Final = 6
-MOST_SEGMENTS: Final = 8
+MOST_SEGMENTS: Final = 7
 SEGMENT_LINES: Final = 250
 SEGMENT_BYTES: Final = 1_000_000
 TOGETHER: Final = 10
@@ -113,7 +113,7 @@ class History:
     def _shorten(self, level: int) -> None:
         for path in _segments(self.folder, level)[:-MOST_SEGMENTS]:
             if level + 1 < LEVELS:
-                self._hand_on(level + 1, list(_read(path)))  # 2
+                self._hand_on(level + 1, list(_read(path, in_full=False)))  # 2
             path.unlink(missing_ok=True)  # 3, 4
 
     def _hand_on(self, level: int, records: list[BatchRecord]) -> None:
@@ -181,11 +181,16 @@ def _parsed(path: Path, _size: int, _changed_ns: int) -> tuple[BatchRecord, ...]
     return tuple(_read(path))
 
 
-def _read(path: Path) -> Iterator[BatchRecord]:
+def _read(path: Path, *, in_full: bool = True) -> Iterator[BatchRecord]:
+    """Yield the records of a segment; or only what is left of them when they are put together."""
     try:
         lines = path.read_bytes().split(b"\n")
     except FileNotFoundError:
         return  # handed on in this moment
     for line in lines:
-        with suppress(ValueError):
-            yield BatchRecord.from_json(json.loads(line))
+        with suppress(ValueError, AttributeError):
+            facts = json.loads(line)
+            for stream in () if in_full else facts.get("streams", {}).values():
+                stream.pop("ages", None)
+                stream.pop("partitions", None)
+            yield BatchRecord.from_json(facts)

@@ -118,3 +118,7 @@ class MetricsFile:
             if not self._is_warned:
                 self._is_warned = True
                 warn_unwritten(self.path, error)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()

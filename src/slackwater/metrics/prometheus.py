@@ -23,7 +23,7 @@ LOCAL: Final = "127.0.0.1"
 _INFO: Final = ("pipeline", "version")
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class Collector:
     """Shows the last record that it was given; nothing before the first."""
 

@@ -1,0 +1,58 @@
+"""`slackwater run --metrics-port`, `--metrics-host` and `--metrics-file`."""
+
+from __future__ import annotations
+
+import json
+import re
+import urllib.request
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import slackwater as sw
+from slackwater.cli.main import app
+from slackwater.cli.metrics import recording
+from slackwater.metrics.monitor import Live
+from slackwater.metrics.runs import Run
+from tests.unit.metrics.made_records import START_MS, record
+
+LIVE = Live(pipeline="shop", run=Run(starts=1, since_ms=START_MS), last=record(0), total=record(0))
+
+
+def test_nobody_who_wants_records_gets_none() -> None:
+    with recording(port=None, host=None, file=None, say=print) as on_record:
+        assert on_record is None
+
+
+def test_port_and_file_get_every_record(tmp_path: Path) -> None:
+    said: list[str] = []
+    with recording(port=0, host=None, file=tmp_path / "figures.jsonl", say=said.append) as on_record:
+        assert on_record is not None
+        on_record(LIVE)
+        [address] = re.findall(r"http://127\.0\.0\.1:\d+/metrics", said[0])
+        with urllib.request.urlopen(address, timeout=10) as answer:  # noqa: S310  our own
+            assert 'slackwater_rows_total{pipeline="shop",stream="orders"} 100.0' in answer.read().decode()
+    [line] = (tmp_path / "figures.jsonl").read_text().splitlines()
+    assert json.loads(line)["batch"] == 0
+
+
+def test_host_without_a_port_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "shop.py"
+    file.write_text(
+        "import slackwater as sw\n"
+        "rows = sw.stream('rows', sw.sources.log('log')).decode(sw.formats.json('t long')).event_time('t')\n"
+        "pipeline = sw.Pipeline('shop', rows.to(sw.sinks.memory()), rows.dead_letters.drop())\n"
+    )
+    raised = CliRunner().invoke(app, ["run", str(file), "--metrics-host", "0.0.0.0"]).exception  # noqa: S104  refused
+    assert isinstance(raised, sw.RunError)
+    assert raised.code == "METRICS_HOST"
+
+
+def test_missing_client_is_an_error_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "prometheus_client", None)
+    with (
+        pytest.raises(sw.RunError, match=r"pip install 'slackwater\[monitor\]'"),
+        recording(port=0, host=None, file=None, say=print),
+    ):
+        pass
