@@ -9,15 +9,22 @@ import re
 import socket
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
+import slackwater as sw
+from slackwater.checkpoint.checkpoint import open_checkpoint
+from slackwater.clock.lateness import LatenessSketch
 from slackwater.errors import RunError
+from slackwater.metrics.monitor import Monitor
 from slackwater.page.export import MODULES, one_file
 from slackwater.page.feed import MOST_RECORDS, Feed
 from slackwater.page.server import PageServer
+from slackwater.page.stored import stored_feed
 from tests.page.made_up import MadeUp, job, made_up_feed
+from tests.unit.metrics.made_records import record as made_record
 
 HOSTILE = '</script><script>hacked = 1</script><img src=x onerror="hacked = 1">'
 
@@ -165,3 +172,23 @@ def test_exported_page_is_one_file_and_takes_any_name() -> None:
     assert not re.search(r"^(?:import|export) ", page, flags=re.MULTILINE)
     [data] = re.findall(r'id="data">(.*?)</script>', page)
     assert json.loads(data)["job"]["pipeline"] == HOSTILE
+
+
+def test_page_of_a_checkpoint_is_what_its_history_has(tmp_path: Path) -> None:
+    rows = sw.stream("orders", sw.testing.rows_source("k string, t long")).event_time("t", out_of_orderness="5s")
+    counts = rows.key_by("k").window(sw.tumbling("1m"), name="per_minute").aggregate(n=sw.count())
+    ends = counts.to(sw.sinks.memory()), counts.late.drop(), rows.dead_letters.drop()
+    plan = sw.Pipeline("shop", *ends).plan()
+    open_checkpoint(tmp_path, plan, partitions=2)
+    monitor = Monitor(plan=plan, checkpoint=tmp_path, lateness={"orders": {"0": LatenessSketch.empty()}})
+    for batch in range(3):
+        monitor.history.append(made_record(batch))
+    monitor.close()
+    feed = stored_feed(tmp_path)
+    assert [record["batch"] for record in feed.records] == [0, 1, 2]
+    assert feed.job["steps"][0] == {"name": "per_minute", "size_ms": 60_000, "offset_ms": 0, "lateness_ms": 0}
+    assert feed.job["streams"] == [{"name": "orders", "slack_ms": 5_000}]
+    assert feed.lateness["orders"]["rows"] == 0
+    assert feed.job["svg"].startswith("<svg")
+    (tmp_path / "slackwater" / "history" / "job.json").write_text("broken")
+    assert stored_feed(tmp_path).job["streams"][0]["name"] == "orders"

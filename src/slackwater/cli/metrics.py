@@ -16,10 +16,10 @@ from slackwater.planning.plan import Plan
 def recording(
     plan: Plan,
     *,
-    page: tuple[str, int] | None,
-    port: int | None,
-    host: str | None,
-    file: Path | None,
+    page: tuple[str, int] | None = None,
+    port: int | None = None,
+    host: str | None = None,
+    file: Path | None = None,
     say: Callable[[str], None],
 ) -> Iterator[OnRecord | None]:
     """Give what takes the records of a run; None if nobody wants them. `page` is the host and the port of the page."""

@@ -39,10 +39,6 @@ class LivePage:
             self._feed.change("running", starts=live.run.starts)
         self._feed.publish(shown_record(live.last), lateness_facts(live.lateness))
 
-    def end(self, state: str) -> None:
-        """Show that the job has ended."""
-        self._feed.change(state)
-
     def __enter__(self) -> Self:
         return self
 

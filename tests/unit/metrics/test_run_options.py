@@ -1,4 +1,4 @@
-"""`slackwater run --metrics-port`, `--metrics-host` and `--metrics-file`."""
+"""`slackwater run --page`, `--metrics-port`, `--metrics-host` and `--metrics-file`."""
 
 from __future__ import annotations
 
@@ -17,24 +17,42 @@ from slackwater.metrics.monitor import Live
 from slackwater.metrics.runs import Run
 from tests.unit.metrics.made_records import START_MS, record
 
+ROWS = sw.stream("orders", sw.testing.rows_source("t long")).event_time("t")
+PLAN = sw.Pipeline("shop", ROWS.to(sw.sinks.memory()), ROWS.dead_letters.drop()).plan()
 LIVE = Live(pipeline="shop", run=Run(starts=1, since_ms=START_MS), last=record(0), total=record(0))
 
 
 def test_nobody_who_wants_records_gets_none() -> None:
-    with recording(port=None, host=None, file=None, say=print) as on_record:
+    with recording(PLAN, say=print) as on_record:
         assert on_record is None
 
 
 def test_port_and_file_get_every_record(tmp_path: Path) -> None:
     said: list[str] = []
-    with recording(port=0, host=None, file=tmp_path / "figures.jsonl", say=said.append) as on_record:
+    with recording(PLAN, port=0, file=tmp_path / "figures.jsonl", say=said.append) as on_record:
         assert on_record is not None
         on_record(LIVE)
         [address] = re.findall(r"http://127\.0\.0\.1:\d+/metrics", said[0])
-        with urllib.request.urlopen(address, timeout=10) as answer:  # noqa: S310  our own
-            assert 'slackwater_rows_total{pipeline="shop",stream="orders"} 100.0' in answer.read().decode()
+        assert 'slackwater_rows_total{pipeline="shop",stream="orders"} 100.0' in got(address)
     [line] = (tmp_path / "figures.jsonl").read_text().splitlines()
     assert json.loads(line)["batch"] == 0
+
+
+def test_page_shows_every_record_and_serves_metrics() -> None:
+    said: list[str] = []
+    with recording(PLAN, page=("127.0.0.1", 0), say=said.append) as on_record:
+        assert on_record is not None
+        [address] = re.findall(r"page: (http://127\.0\.0\.1:\d+/)", said[0])
+        assert json.loads(got(f"{address}api/job"))["state"] == "starting"
+        on_record(LIVE)
+        assert json.loads(got(f"{address}api/job"))["state"] == "running"
+        assert [each["batch"] for each in json.loads(got(f"{address}api/history"))] == [0]
+        assert 'slackwater_rows_total{pipeline="shop",stream="orders"} 100.0' in got(f"{address}metrics")
+
+
+def got(address: str) -> str:
+    with urllib.request.urlopen(address, timeout=10) as answer:  # noqa: S310  our own
+        return str(answer.read().decode())
 
 
 def test_host_without_a_port_is_refused(tmp_path: Path) -> None:
@@ -53,6 +71,6 @@ def test_missing_client_is_an_error_with_the_command(monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(__import__("sys").modules, "prometheus_client", None)
     with (
         pytest.raises(sw.RunError, match=r"pip install 'slackwater\[monitor\]'"),
-        recording(port=0, host=None, file=None, say=print),
+        recording(PLAN, port=0, say=print),
     ):
         pass

@@ -109,7 +109,7 @@ function listen() {
   };
   events.onopen = () => { state.live = true; later(); };
   events.onerror = () => {
-    badge("lost", "connection lost; trying again");
+    if (state.job.state === "running") badge("lost", "connection lost; trying again");
     if (events.readyState === EventSource.CLOSED) setTimeout(begin, 2000);
   };
 }
