@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
+from slackwater.errors import SlackwaterWarning, cause_of, render
 from slackwater.metrics.job_facts import job_facts, lateness_facts
 from slackwater.metrics.monitor import Live
 from slackwater.page.feed import Feed
 from slackwater.page.server import PageServer
 from slackwater.page.view import shown_record
 from slackwater.planning.plan import Plan
+
+
+class PageWarning(SlackwaterWarning):
+    """The page cannot show something."""
 
 
 class LivePage:
@@ -34,10 +40,16 @@ class LivePage:
         return self._server.address
 
     def note(self, live: Live) -> None:
-        """Show a batch."""
+        """Show a batch. That it cannot be shown is a warning, and no trouble for the job."""
+        try:
+            shown, lateness = shown_record(live.last), lateness_facts(live.lateness)
+        except Exception as error:  # noqa: BLE001  whatever it is, the job matters more than its picture
+            said = render("PAGE_RECORD", batch=live.last.batch, cause=cause_of(error))
+            warnings.warn(f"[PAGE_RECORD] {said}", PageWarning, stacklevel=2)
+            return
         if self._feed.job["state"] != "running":
             self._feed.change("running", starts=live.run.starts)
-        self._feed.publish(shown_record(live.last), lateness_facts(live.lateness))
+        self._feed.publish(shown, lateness)
 
     def __enter__(self) -> Self:
         return self

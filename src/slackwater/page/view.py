@@ -48,10 +48,9 @@ def _stream(record: StreamRecord) -> Shown:
 
 def _bars(ages: tuple[tuple[int, int], ...]) -> list[list[int]]:
     """Return a histogram as [from, to, rows]; where a bar ends is not kept, but it is before the next one."""
-    ends = [following for (_, _), (following, _) in pairwise(ages)]
-    return [
-        [low, min(end, round(low * _WIDEST) + 1), rows] for (low, rows), end in zip(ages, [*ends, 1 << 62], strict=True)
-    ]
+    starts = [*(low for low, _ in ages), 1 << 62]
+    between = zip(ages, pairwise(starts), strict=True)
+    return [[low, min(end, round(low * _WIDEST) + 1), rows] for (low, rows), (_, end) in between]
 
 
 def _partition(record: PartitionRecord) -> Shown:

@@ -128,6 +128,7 @@ MESSAGES: Final[dict[str, str]] = {
     "PAGE_PORT": (
         "the page needs a free port; {host}:{port} cannot be used: {cause}; choose another with --port, or 0 for any"
     ),
+    "PAGE_RECORD": "the page cannot show batch {batch}: {cause}; the job continues",
     "PIPELINE_FILE_CHOICE": (
         "a file must define one pipeline, or name one `pipeline`; `{file}` defines {found}; name the one to run "
         "`pipeline`"
