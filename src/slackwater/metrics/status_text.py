@@ -14,7 +14,7 @@ from rich.text import Text
 from slackwater.errors import counted
 from slackwater.ground.durations import render_ms
 from slackwater.ground.times import render_time
-from slackwater.metrics.job_status import JobStatus, StepStatus, StreamStatus
+from slackwater.metrics.job_status import JobStatus, State, StepStatus, StreamStatus
 from slackwater.metrics.record import Quantiles
 
 _COLOURS: Final = {"running": "green", "finished": "cyan", "stopped": "yellow", "dead": "red", "new": "white"}
@@ -85,13 +85,19 @@ def _streams(status: JobStatus) -> Table:
             Text(name),
             f"{each.rows:,}",
             f"{each.rows_per_s:,.0f}",
-            "none" if each.watermark_ms is None else render_time(each.watermark_ms)[:19],
+            _watermark(each, status.state),
             "" if each.watermark_lag_ms is None else rough(max(0, each.watermark_lag_ms)),
             _p99(each.lateness_s),
             "" if each.out_of_orderness_ms is None else render_ms(each.out_of_orderness_ms),
             _waiting(each),
         )
     return table
+
+
+def _watermark(stream: StreamStatus, state: State) -> str:
+    if stream.watermark_ms is None:
+        return "end of time" if state == "finished" else "none yet"
+    return render_time(stream.watermark_ms)[:19]
 
 
 def _waiting(stream: StreamStatus) -> str:
