@@ -15,7 +15,7 @@ UPGRADE ?=
 CHECKED := $(wildcard src tests benchmarks examples)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test long check conformance bench crash soak lock clean java
+.PHONY: help demo test long check conformance bench crash soak pictures lock clean java
 
 help: ## List the targets and their variables
 	@echo "Slackwater: event-time stream processing on Spark."
@@ -62,6 +62,9 @@ crash: $(READY) java ## Kill a running job N times, start it again, and compare 
 
 soak: $(READY) java ## Run thousands of tiny batches and show that descriptors, threads, memory and files stay flat
 	$(BIN)/python -m tests.soak.run --batches "$(BATCHES)"
+
+pictures: $(READY) java ## Take the screenshots of the page in the docs anew, from the demo, in Chromium
+	$(BIN)/python -m tests.page.pictures
 
 lock: $(READY) ## Resolve pyproject.toml anew into requirements.lock (hashes, no addresses)
 	$(BIN)/pip-compile pyproject.toml --extra dev --output-file requirements.lock --quiet $(if $(UPGRADE),--upgrade) \

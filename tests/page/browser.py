@@ -50,9 +50,9 @@ class Tab:
             raise AssertionError(answer["exceptionDetails"])
         return answer["result"].get("value")
 
-    def until(self, expression: str) -> None:
+    def until(self, expression: str, *, patience_s: float = _PATIENCE_S) -> None:
         """Wait until an expression is true in the page."""
-        patience = time.monotonic() + _PATIENCE_S
+        patience = time.monotonic() + patience_s
         while not self.value(expression):
             assert time.monotonic() < patience, f"never true: {expression}; the page shows {self.text('body')[:600]}"
             self._pipe.pause()

@@ -130,7 +130,8 @@ function draw() {
   const end = state.live && job.state === "running" ? Math.max(newest, Math.min(Date.now(), newest + 30000)) : newest;
   const place = Number(byId("scroll").value);
   const to = place >= 1 || end - oldest <= span ? end : oldest + span + place * (end - oldest - span);
-  const from = to - span;
+  // A job that is younger than the span fills the picture all the same.
+  const from = Math.max(to - span, Math.min(oldest - 3000, to - 20000));
   byId("scroll").disabled = end - oldest <= span;
   // One record on either side, so that lines go on to the edges.
   const inside = records.filter((record) => record.at >= from && record.at <= to);

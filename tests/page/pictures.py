@@ -1,0 +1,52 @@
+"""The screenshots of the page in the docs, from the demo: `python -m tests.page.pictures` takes them."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from tests.page.browser import browser, found
+
+FOLDER: Final = Path(__file__).resolve().parent.parent.parent / "docs" / "images"
+_SECONDS: Final = 90
+_BATCHES: Final = 25
+"""After so many, late rows of all kinds have come."""
+_SIZES: Final = {"page-light": (1280, 820, False), "page-dark": (1280, 820, True), "page-narrow": (390, 820, False)}
+
+
+def main() -> int:
+    """Run the demo, and take a picture of its page for each size; returns the exit code."""
+    program = found()
+    if program is None:
+        sys.stderr.write("Chromium is missing: apt-get install chromium\n")
+        return 1
+    FOLDER.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="slackwater-pictures-") as folder:
+        command = [sys.executable, "-m", "slackwater", "demo", "--seconds", str(_SECONDS), "--folder", f"{folder}/demo"]
+        with (
+            subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder) as demo,
+            browser(program) as opened,
+        ):
+            assert demo.stdout is not None
+            address = next(found[1] for line in demo.stdout if (found := re.match(r"page: (\S+)", line)))
+            tab = opened()
+            tab.resize(*_SIZES["page-light"][:2])
+            tab.open(address)
+            # The first figure is the batch.
+            tab.until(f"Number(document.querySelector('#figures dd')?.innerText) >= {_BATCHES}", patience_s=240)
+            for name, (width, height, dark) in _SIZES.items():
+                tab.resize(width, height, dark=dark)
+                tab.open(address)
+                tab.until("document.querySelectorAll('#figures dd').length > 3")
+                tab.screenshot(FOLDER / f"{name}.png")
+                sys.stdout.write(f"took docs/images/{name}.png\n")
+            demo.terminate()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
