@@ -32,7 +32,7 @@ def main() -> int:
             browser(program) as opened,
         ):
             assert demo.stdout is not None
-            address = next(found[1] for line in demo.stdout if (found := re.match(r"page: (\S+)", line)))
+            address = next(said[1] for line in demo.stdout if (said := re.match(r"page: (\S+)", line)))
             tab = opened()
             tab.resize(*_SIZES["page-light"][:2])
             tab.open(address)

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -21,7 +21,7 @@ from slackwater.demo.feed import Feed
 from slackwater.demo.places import PLACES, Place, opened
 from slackwater.demo.screen import Screen
 from slackwater.demo.statement import print_statement
-from slackwater.errors import fault
+from slackwater.errors import RunError, fault
 from slackwater.ground.stopping import stopped_by_signals
 from slackwater.metrics.monitor import OnRecord
 from slackwater.metrics.report import BatchReport
@@ -88,10 +88,18 @@ def _announced(place: Place, console: Console) -> Iterator[None]:
 
 
 @contextmanager
-def _paged(pipeline: Pipeline, port: int, console: Console) -> Iterator[LivePage]:
-    """Have a page of the job inside, and say where."""
-    with LivePage(pipeline.plan(), port=port) as page:
-        console.print(f"page: {page.address}", soft_wrap=True, highlight=False, markup=False)
+def _paged(pipeline: Pipeline, port: int, console: Console) -> Iterator[LivePage | None]:
+    """Have a page of the job inside, and say where; or what it takes to have one."""
+    with ExitStack() as stack:
+        page = None
+        try:
+            page = stack.enter_context(LivePage(pipeline.plan(), port=port))
+            said = f"page: {page.address}"
+        except RunError as error:
+            if error.code != "PAGE_PACKAGES":
+                raise
+            said = f"no page: {error}"
+        console.print(said, soft_wrap=True, highlight=False, markup=False)
         yield page
 
 
