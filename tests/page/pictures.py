@@ -13,7 +13,7 @@ from tests.page.browser import browser, found
 
 FOLDER: Final = Path(__file__).resolve().parent.parent.parent / "docs" / "images"
 _SECONDS: Final = 90
-_BATCHES: Final = 25
+_BATCHES: Final = 14
 """After so many, late rows of all kinds have come."""
 _SIZES: Final = {"page-light": (1280, 820, False), "page-dark": (1280, 820, True), "page-narrow": (390, 820, False)}
 
