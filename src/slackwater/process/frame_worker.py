@@ -69,7 +69,7 @@ class FrameWorker(Worker):
         at = self._written(watermark_ms, pl.col("__last"))
         new = self._joined(state, touched.select(*self._keys, at.alias("__at")), "left")
         done = self._joined(touched, pl.concat(failed), "anti") if failed else touched
-        untouched = self._joined(old, done, "anti")
+        untouched = self._joined(mine, done, "anti")
         return self._kept(pl.concat([untouched, new.select(mine.columns)]), watermark_ms)
 
     def _made(
@@ -135,7 +135,8 @@ class FrameWorker(Worker):
         spec = self.spec
         if spec.clock == "processing":
             return pl.lit(self.time.now_ms - spec.ttl_ms)
-        return (first.fill_null(watermark_ms) if spec.order == "event_time" else pl.lit(watermark_ms)) - spec.ttl_ms
+        at = first.fill_null(watermark_ms) if spec.order == "event_time" else pl.max_horizontal(first, watermark_ms)
+        return at - spec.ttl_ms
 
     def _written(self, watermark_ms: int, last: pl.Expr) -> pl.Expr:
         """Return the time that is noted with new state."""

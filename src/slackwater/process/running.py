@@ -93,7 +93,7 @@ class Running(Context):
         self._watermark_ms, self._now_ms = work.watermark_ms, work.now_ms
         self._moment.ms = work.now_ms
         for cell in self._cells:
-            cell.dead_ms = (work.watermark_ms if cell.clock == "event" else work.now_ms) - cell.ttl_ms
+            cell.dead_ms = work.now_ms - cell.ttl_ms  # by the clock of events, `_set_time` says
         start = 0
         ends = work.ends or [0] * len(work.keys)
         for place, (values, end) in enumerate(zip(work.keys, ends, strict=True)):
@@ -118,6 +118,7 @@ class Running(Context):
         is_over = work.watermark_ms >= MAX_MS
         if is_over:
             self._timers.clear()
+        self._set_time(work.watermark_ms)  # no event or timer to come sees what is over by now
         row: list[Any] = []
         wake, due = MAX_MS + 1, MAX_MS
         for cell in self._cells:
@@ -143,15 +144,14 @@ class Running(Context):
         done.dues.append(due)
 
     def _as_they_come(self, work: Work, start: int, end: int, done: Done) -> None:
-        watermark_ms, moment_, on_event = work.watermark_ms, self._event_moment, self._process.on_event
-        moment_.ms = watermark_ms
+        watermark_ms, on_event = work.watermark_ms, self._process.on_event
         if work.fires_event:
-            self._fire(watermark_ms, done, in_order=False)
+            self._fire(watermark_ms, done)
         if work.fires_processing:
             self._fire_processing(work, done)
         for place in range(start, end):
             self._event_ms = time_ms = work.times[place]
-            moment_.ms = max(watermark_ms, time_ms)
+            self._set_time(max(watermark_ms, time_ms))
             if trouble := self._call(on_event, work.events[place]):
                 done.failed[place] = trouble
 
@@ -160,35 +160,34 @@ class Running(Context):
         for place in range(start, end):
             time_ms = work.times[place]
             if self._timers:
-                self._fire(time_ms, done, in_order=True)
+                self._fire(time_ms, done)
+            self._event_ms = time_ms
             self._set_time(time_ms)
             if trouble := self._call(on_event, work.events[place]):
                 done.failed[place] = trouble
         if work.fires_event:
-            self._fire(work.watermark_ms, done, in_order=True)
-        self._set_time(work.watermark_ms)
+            self._fire(work.watermark_ms, done)
         if work.fires_processing:
             self._fire_processing(work, done)
 
     def _set_time(self, time_ms: int) -> None:
-        """Let it be a time for the key at hand, whatever the watermark is."""
-        self._event_ms = self._event_moment.ms = time_ms
+        """Let it be a time for the state of the key at hand: what is read is judged by it, what is written notes it."""
+        self._event_moment.ms = time_ms
         for cell in self._event_cells:
             cell.dead_ms = time_ms - cell.ttl_ms
 
-    def _fire(self, until_ms: int, done: Done, *, in_order: bool) -> None:
-        """Call `on_timer` for the timers of event time up to `until_ms`."""
+    def _fire(self, until_ms: int, done: Done) -> None:
+        """Call `on_timer` for the timers of event time up to `until_ms`, each at its own time, however far that is."""
         for timer in self._timers.due(until_ms, is_processing=False):
-            if in_order:
-                self._set_time(timer.at)
             self._event_ms = timer.at
+            self._set_time(max(timer.at, timer.since))  # one in the past sees no more than what has set it
             self._on_timer(timer, done)
 
     def _fire_processing(self, work: Work, done: Done) -> None:
         is_over = work.watermark_ms >= MAX_MS
         for timer in self._timers.due(MAX_MS if is_over else work.now_ms, is_processing=True):
             self._event_ms = timer.since if is_over else max(timer.since, work.watermark_ms)
-            self._event_moment.ms = self._event_ms
+            self._set_time(self._event_ms)
             self._on_timer(timer, done)
 
     def _on_timer(self, timer: Timer, done: Done) -> None:
