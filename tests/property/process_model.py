@@ -61,6 +61,9 @@ class Model:
     clock: int = 0
     """What time it is for the state of a key, by event time."""
     written: int = 0
+    is_ending: bool = False
+    """Whether the last timers fire, and none may be set."""
+    dropped: int = 0
 
     def batch(self, events: list[Event], watermark: int, now: int) -> None:
         """Do one batch."""
@@ -79,12 +82,14 @@ class Model:
             self._forget(key)
 
     def _advance(self, name: str | None, *, moved: bool) -> None:
+        self.is_ending = False
         mine = [event for event in self.waiting if event.key == name and event.ts < self.watermark]
         for event in sorted(mine, key=lambda event: (event.ts, event.partition, event.id)):
             self.waiting.remove(event)
             self._fire(name, "event", event.ts)
             self.clock = self.written = event.ts
             self._event(event)
+        self.is_ending = self.watermark >= END
         if moved:
             self._fire(name, "event", self.watermark)
         self._fire(name, "processing", END if self.watermark >= END else self.now)
@@ -122,7 +127,11 @@ class Model:
             raise FailedError
         key.items.append((-1, self.written))
         if called == "t":
-            key.timers["event", "u", 0] = (at + 7, event_time)
+            key.timers.pop(("event", "u", 0), None)
+            if self.is_ending:
+                self.dropped += 1
+            else:
+                key.timers["event", "u", 0] = (at + 7, event_time)
         self._show(name, key, f"timer {called} {at}", event_time)
 
     def _event(self, event: Event) -> None:

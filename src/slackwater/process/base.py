@@ -43,7 +43,8 @@ class Context(ABC):
         """Call `on_timer` when the watermark, or processing time, has reached `when`.
 
         Without a name there may be many timers, one for each time. A name has one timer: setting it again moves it.
-        A timer in the past fires when the watermark next moves.
+        A timer in the past fires when the watermark next moves. At the end of a bounded run those fire that are set;
+        one that is set by them is dropped.
         """
 
     @abstractmethod

@@ -58,6 +58,8 @@ class Done:
     failed: dict[int, str] = field(default_factory=dict)
     """Events that failed, by their place, with what went wrong."""
     failed_timers: list[tuple[int, Timer, str]] = field(default_factory=list)
+    dropped_timers: int = 0
+    """How many were set at the end of time, and so never fire."""
 
 
 class Running(Context):
@@ -81,6 +83,7 @@ class Running(Context):
         self._outlets, self._results = outlets, results
         self._has_on_timer = type(process).on_timer is not Process.on_timer
         self._place = 0
+        self._is_ending = False
         self._values: tuple[Any, ...] = ()
         self._event_ms = self._watermark_ms = self._now_ms = MIN_MS
         self.key: Any = None
@@ -99,6 +102,7 @@ class Running(Context):
         for place, (values, end) in enumerate(zip(work.keys, ends, strict=True)):
             self._place, self._values = place, values
             self.key = values[0] if len(values) == 1 else values
+            self._is_ending = False
             self._load([column[place] for column in work.states])
             if work.in_order:
                 self._in_order(work, start, end, done)
@@ -106,6 +110,7 @@ class Running(Context):
                 self._as_they_come(work, start, end, done)
             self._dump(done, work)
             start = end
+        done.dropped_timers = self._timers.dropped
         return done
 
     def _load(self, row: list[Any]) -> None:
@@ -145,10 +150,7 @@ class Running(Context):
 
     def _as_they_come(self, work: Work, start: int, end: int, done: Done) -> None:
         watermark_ms, on_event = work.watermark_ms, self._process.on_event
-        if work.fires_event:
-            self._fire(watermark_ms, done)
-        if work.fires_processing:
-            self._fire_processing(work, done)
+        self._fire_all(work, done)
         for place in range(start, end):
             self._event_ms = time_ms = work.times[place]
             self._set_time(max(watermark_ms, time_ms))
@@ -165,16 +167,21 @@ class Running(Context):
             self._set_time(time_ms)
             if trouble := self._call(on_event, work.events[place]):
                 done.failed[place] = trouble
-        if work.fires_event:
-            self._fire(work.watermark_ms, done)
-        if work.fires_processing:
-            self._fire_processing(work, done)
+        self._fire_all(work, done)
 
     def _set_time(self, time_ms: int) -> None:
         """Let it be a time for the state of the key at hand: what is read is judged by it, what is written notes it."""
         self._event_moment.ms = time_ms
         for cell in self._event_cells:
             cell.dead_ms = time_ms - cell.ttl_ms
+
+    def _fire_all(self, work: Work, done: Done) -> None:
+        """Fire what the clocks call for; at the end of time, only what is set by now, for a timer may set another."""
+        self._is_ending = work.watermark_ms >= MAX_MS
+        if work.fires_event:
+            self._fire(work.watermark_ms, done)
+        if work.fires_processing:
+            self._fire_processing(work, done)
 
     def _fire(self, until_ms: int, done: Done) -> None:
         """Call `on_timer` for the timers of event time up to `until_ms`, each at its own time, however far that is."""
@@ -239,7 +246,11 @@ class Running(Context):
         if not self._has_on_timer:
             raise TypeError("set_timer needs a method on_timer in the class")
         at, is_processing = milliseconds(when, "set_timer"), _is_processing(clock)
-        self._timers.set(Timer(at, _name(name), is_processing, self._event_ms))
+        timer = Timer(at, _name(name), is_processing, self._event_ms)
+        if self._is_ending:
+            self._timers.drop(timer)
+        else:
+            self._timers.set(timer)
 
     def delete_timer(self, when: datetime | None = None, *, clock: Clock = "event", name: str = "") -> None:
         """Remove a timer of the key at hand."""

@@ -34,7 +34,7 @@ class Seen(sw.Process):
         for after in self.after:
             ctx.set_timer(ctx.event_time + after * MS, clock=self.clock)
 
-    def on_timer(self, when: datetime, ctx: sw.Context) -> Iterator[dict[str, Any]]:  # noqa: ARG002  as users write it
+    def on_timer(self, when: datetime, ctx: sw.Context) -> Iterator[dict[str, Any]]:
         yield {"known": self._known()}
 
     def _write(self, ts: int) -> None:
@@ -110,7 +110,7 @@ def test_an_event_that_comes_out_of_order_sees_what_a_later_one_did_not() -> Non
     class Adding(Seen):
         """Writes to the list alone."""
 
-        def on_event(self, event: dict[str, Any], ctx: sw.Context) -> Iterator[dict[str, Any]]:  # noqa: ARG002  as users write it
+        def on_event(self, event: dict[str, Any], ctx: sw.Context) -> Iterator[dict[str, Any]]:
             yield {"known": str(self.items.get())}
             self.items.add(event["ts"])
 
