@@ -94,10 +94,10 @@ class Probe(sw.Process):
         ctx.set_timer(ctx.event_time)
         ctx.delete_timer(ctx.event_time + event["n"] * MS)
         ctx.emit("alerts", {"id": event["id"]})
-        yield {"what": "never"}
+        yield {"what": "never", "known": None}
         if event["op"] == "fail":
             raise ValueError("on purpose")
-        yield {"what": 5}
+        yield {"what": 5, "known": None}
 
     def _known(self) -> str:
         return f"{self.value.get()} {self.items.get()} {sorted(self.members)} {sorted(self.table.items())}"

@@ -53,7 +53,7 @@ class Context(ABC):
 
     @abstractmethod
     def emit(self, output: str, row: Mapping[str, Any]) -> None:
-        """Send a row to one of the outputs that the class declares."""
+        """Send a row to one of the outputs that the class declares: a dictionary, as results are."""
 
 
 class Process:
@@ -66,7 +66,10 @@ class Process:
     """
 
     def on_event(self, event: dict[str, Any], ctx: Context) -> Iterable[Mapping[str, Any]] | None:
-        """Take one event of one key; yield results as dictionaries of the declared columns."""
+        """Take one event of one key; yield results as dictionaries of the declared columns, None for null.
+
+        Columns of the key may be left out.
+        """
         raise NotImplementedError
 
     def on_timer(self, when: datetime, ctx: Context) -> Iterable[Mapping[str, Any]] | None:

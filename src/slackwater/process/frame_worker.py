@@ -16,8 +16,8 @@ import polars as pl
 from slackwater.ground.expressions import FAILURES
 from slackwater.ground.times import MAX_MS, MIN_MS, TIMESTAMP, to_timestamp
 from slackwater.process.base import FrameContext
-from slackwater.process.failures import MOST_LETTERS, told
-from slackwater.process.fitting import MisfitError, check_distinct_keys, check_keys, fitted
+from slackwater.process.failures import MOST_LETTERS, MisfitError, told
+from slackwater.process.fitting import check_distinct_keys, check_keys, fitted
 from slackwater.process.operator import Worker
 from slackwater.process.state import NEVER_MS
 from slackwater.process.timers import moment

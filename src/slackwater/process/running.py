@@ -20,7 +20,7 @@ from slackwater.ground.expressions import FAILURES
 from slackwater.ground.times import MAX_MS, MIN_MS, render_time
 from slackwater.process.base import Context, Process
 from slackwater.process.emitting import Outlet
-from slackwater.process.failures import MOST_LETTERS, told
+from slackwater.process.failures import MOST_LETTERS, MisfitError, told
 from slackwater.process.state import NEVER_MS, Clock, Journal, Moment, State
 from slackwater.process.timers import Timer, Timers, milliseconds, moment
 
@@ -212,7 +212,7 @@ class Running(Context):
             made = method(given, self)
             if made is not None:
                 if type(made) is not GeneratorType and isinstance(made, Mapping | str | bytes):
-                    raise TypeError(f"results are yielded, one dictionary each; got {made!r:.80}")
+                    raise MisfitError(f"results are yielded, one dictionary each; got {made!r:.80}")
                 for row in made:
                     results.add(results.checked(row, self._values), self._place, self._event_ms)
         except FAILURES as error:
@@ -244,7 +244,7 @@ class Running(Context):
     def set_timer(self, when: datetime, *, clock: Clock = "event", name: str = "") -> None:
         """Set a timer of the key at hand."""
         if not self._has_on_timer:
-            raise TypeError("set_timer needs a method on_timer in the class")
+            raise MisfitError("set_timer needs a method on_timer in the class")
         at, is_processing = milliseconds(when, "set_timer"), _is_processing(clock)
         timer = Timer(at, _name(name), is_processing, self._event_ms)
         if self._is_ending:
@@ -262,18 +262,18 @@ class Running(Context):
         outlet = self._outlets.get(output)
         if outlet is None:
             hint = near_miss(str(output), self._outlets)
-            raise TypeError(f"emit takes an output that the class declares; got {output!r}{hint}")
+            raise MisfitError(f"emit takes an output that the class declares; got {output!r}{hint}")
         self._journal.append((outlet, len(outlet.rows)))
         outlet.add(outlet.checked(row, self._values), self._place, self._event_ms)
 
 
 def _is_processing(clock: object) -> bool:
     if clock not in ("event", "processing"):
-        raise TypeError(f'`clock` must be "event" or "processing"; got {clock!r:.80}')
+        raise MisfitError(f'`clock` must be "event" or "processing"; got {clock!r:.80}')
     return clock == "processing"
 
 
 def _name(name: object) -> str:
     if not isinstance(name, str):
-        raise TypeError(f"a timer's name is a text; got {name!r:.80}")
+        raise MisfitError(f"a timer's name is a text; got {name!r:.80}")
     return name

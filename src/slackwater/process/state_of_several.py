@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import polars as pl
 
+from slackwater.process.failures import MisfitError
 from slackwater.process.state import NEVER_MS, State
 
 _GONE: Final = object()
@@ -153,7 +154,7 @@ class _Entries(State):
 
     def _key(self, key: Any) -> Any:  # noqa: ANN401  the user's own value
         if key is None:
-            raise TypeError("the elements of a set and the keys of a map are not null")
+            raise MisfitError("the elements of a set and the keys of a map are not null")
         return self._checks["key"](key)
 
     def clear_unseen(self) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 
 from slackwater.ground.times import EPOCH, FIRST_USABLE_MS, LAST_USABLE_MS
+from slackwater.process.failures import MisfitError
 from slackwater.process.state import Journal
 
 TIMER: Final = pl.Struct({"at": pl.Int64(), "name": pl.String(), "is_processing": pl.Boolean(), "since": pl.Int64()})
@@ -123,7 +124,7 @@ def _slot(timer: Timer) -> tuple[bool, str, int]:
 def milliseconds(when: object, call: str) -> int:
     """Return a moment that a user gave as the first millisecond that is not before it; or fail."""
     if not isinstance(when, datetime) or when.tzinfo is None:
-        raise TypeError(f"{call} takes a datetime with a time zone, such as ctx.event_time; got {when!r:.80}")
+        raise MisfitError(f"{call} takes a datetime with a time zone, such as ctx.event_time; got {when!r:.80}")
     return -((EPOCH - when) // _MS)
 
 

@@ -41,7 +41,7 @@ class Both(Heartbeat):
     def _set(self, last: datetime, ctx: sw.Context) -> None:
         ctx.set_timer(last + 30 * MS)
         ctx.set_timer(last + 30 * MS, clock="processing")
-        if self.beats.get() == 2:  # noqa: PLR2004  the second timer
+        if self.beats.get() == 2:
             raise ValueError("on purpose")
 
 
