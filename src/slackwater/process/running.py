@@ -79,6 +79,8 @@ class Running(Context):
             cell.bind(name, self._event_moment if cell.clock == "event" else self._moment, self._journal)
             self._process.__dict__[name] = cell
             self._columns.append((cell, slice(at, at := at + len(cell.columns(name)))))
+        self._own = self._process.__dict__
+        self._named = list(zip(states, self._cells, strict=True))
         self._event_cells = [cell for cell in self._cells if cell.clock == "event"]
         self._outlets, self._results = outlets, results
         self._has_on_timer = type(process).on_timer is not Process.on_timer
@@ -215,16 +217,30 @@ class Running(Context):
                     raise MisfitError(f"results are yielded, one dictionary each; got {made!r:.80}")
                 for row in made:
                     results.add(results.checked(row, self._values), self._place, self._event_ms)
+            for name, cell in self._named:
+                if self._own.get(name) is not cell:
+                    raise MisfitError  # told below
         except FAILURES as error:
             if isinstance(error, MemoryError):
                 raise
+            trouble = self._assigned() or told(error)
             for changed, *noted in reversed(self._journal):
                 changed.undo(*noted)
             self._journal.clear()
             results.undo(before)
-            return told(error)
+            return trouble
         self._journal.clear()
         return ""
+
+    def _assigned(self) -> str:
+        """Put back the cells that the user's code has replaced; returns what is wrong with that."""
+        replaced = [name for name, cell in self._named if self._own.get(name) is not cell]
+        if not replaced:
+            return ""
+        got = self._own.get(replaced[0])
+        self._own.update(self._named)
+        name = replaced[0]
+        return f"state is changed by its methods; got self.{name} = {got!r:.80}; use self.{name}.set(...) or another of them"
 
     @property
     def event_time(self) -> datetime:

@@ -63,7 +63,7 @@ MISFITS: list[tuple[str, Call]] = [
 ]
 
 
-@pytest.mark.parametrize(("words", "call"), MISFITS)
+@pytest.mark.parametrize("words, call", MISFITS)
 def test_a_result_that_does_not_fit_is_told_in_words_alone(words: str, call: Call) -> None:
     assert letter(call) == words
 
@@ -91,3 +91,37 @@ def test_what_the_users_code_raises_is_told_with_its_type_and_lines() -> None:
     message = letter(lambda _, event, __: 1 // event["x"])
     assert message.startswith("ZeroDivisionError: integer division or modulo by zero | test_event_failures.py:")
     assert "running.py" not in message
+
+
+def assign(process: Does, event: dict[str, Any], _: sw.Context) -> None:
+    process.n = event["ts"]  # type: ignore[assignment]  # as some will write it
+
+
+def assign_and_read(process: Does, event: dict[str, Any], ctx: sw.Context) -> Any:  # noqa: ANN401  nothing
+    assign(process, event, ctx)
+    return process.n.get()
+
+
+def remove(process: Does, *_: object) -> None:
+    del process.n
+
+
+@pytest.mark.parametrize("got, call", [("1", assign), ("1", assign_and_read), ("None", remove)])
+def test_state_that_is_assigned_is_put_back_and_told(got: str, call: Call) -> None:
+    assert (
+        letter(call) == f"state is changed by its methods; got self.n = {got}; use self.n.set(...) or another of them"
+    )
+
+
+def test_a_timer_that_assigns_state_is_told_too() -> None:
+    class Late(Does):
+        """Assigns in its timer."""
+
+        def on_timer(self, when: datetime, ctx: sw.Context) -> None:
+            assign(self, {"ts": 5}, ctx)
+
+    test, results = done(Late(lambda _, __, ctx: ctx.set_timer(ctx.event_time)))
+    test.finish()
+    assert test.output(results)["n"].to_list() == [1, 3]
+    (message,) = test.output("events.dead_letters")["message"]
+    assert "got self.n = 5" in message
