@@ -237,10 +237,10 @@ class Running(Context):
         replaced = [name for name, cell in self._named if self._own.get(name) is not cell]
         if not replaced:
             return ""
-        got = self._own.get(replaced[0])
+        name, got = replaced[0], self._own.get(replaced[0])
         self._own.update(self._named)
-        name = replaced[0]
-        return f"state is changed by its methods; got self.{name} = {got!r:.80}; use self.{name}.set(...) or another of them"
+        use = f"use self.{name}.set(...) or another of them"
+        return f"state is changed by its methods; got self.{name} = {got!r:.80}; {use}"
 
     @property
     def event_time(self) -> datetime:
