@@ -111,7 +111,7 @@ class Loud(Last):
 class Awaited(Process):
     """A process that would have to be awaited."""
 
-    async def on_event(self, event: Any, ctx: Any) -> Any:  # noqa: ANN401  as some write it
+    async def on_event(self, event: Any, ctx: Any) -> Any:  # type: ignore[override]  # noqa: ANN401  as some write it
         """Do nothing."""
 
 
@@ -143,7 +143,7 @@ class Open(Process):
         yield {"n": 1}
 
     @staticmethod
-    def on_timer(when: Any, ctx: Any, more: int = 0) -> Any:  # type: ignore[override]  # noqa: ANN401  as some write it
+    def on_timer(when: Any, ctx: Any, more: int = 0) -> Any:  # noqa: ANN401  as some write it
         yield {"n": more}
 
 
@@ -174,7 +174,7 @@ class Stateless(Sums):
 class AwaitedFrames(Sums):
     """A process of frames that would have to be awaited."""
 
-    async def on_rows(self, rows: Any, state: Any, ctx: Any) -> Any:  # noqa: ANN401  as some write it
+    async def on_rows(self, rows: Any, state: Any, ctx: Any) -> Any:  # type: ignore[override]  # noqa: ANN401  as some write it
         return rows, state
 
 

@@ -26,7 +26,11 @@ class Context(ABC):
     @property
     @abstractmethod
     def event_time(self) -> datetime:
-        """The time of the event; in `on_timer`, that of the timer."""
+        """The time of the event; in `on_timer`, that of the timer.
+
+        In a timer of processing time, the watermark, or the event time of what has set it if that is later or if a
+        bounded run is at its end.
+        """
 
     @property
     @abstractmethod

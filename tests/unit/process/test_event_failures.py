@@ -94,7 +94,7 @@ def test_what_the_users_code_raises_is_told_with_its_type_and_lines() -> None:
 
 
 def assign(process: Does, event: dict[str, Any], _: sw.Context) -> None:
-    process.n = event["ts"]  # type: ignore[assignment]  # as some will write it
+    process.n = event["ts"]
 
 
 def assign_and_read(process: Does, event: dict[str, Any], ctx: sw.Context) -> Any:  # noqa: ANN401  nothing
