@@ -61,7 +61,8 @@ class FrameModel:
                 self.failed += [event.id for event in mine]
                 continue
             held = self.keys.pop(key, None)
-            if held is None or (self.in_order and not self._lives(held, mine[0].ts)):
+            first = min(event.ts for event in mine)
+            if held is None or not self._lives(held, first if self.in_order else max(first, self.watermark)):
                 held = Held(0, 0, 0)
             last = max(event.ts for event in mine)
             total, seen = held.total + sum(event.n for event in mine), held.seen + len(mine)

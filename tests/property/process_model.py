@@ -61,6 +61,9 @@ class Model:
     clock: int = 0
     """What time it is for the state of a key, by event time."""
     written: int = 0
+    is_ending: bool = False
+    """Whether the last timers fire, and none may be set."""
+    dropped: int = 0
 
     def batch(self, events: list[Event], watermark: int, now: int) -> None:
         """Do one batch."""
@@ -69,20 +72,24 @@ class Model:
             self._advance(name, moved=moved)
         for event in sorted(events, key=lambda event: event.partition):
             if not self.in_order:
-                self.clock, self.written = self.watermark, max(event.ts, self.watermark)
+                self.clock = self.written = max(event.ts, self.watermark)
                 self._event(event)
             elif event.ts < self.watermark:
                 self.late.append(event.id)
             else:
                 self.waiting.append(event)
+        for key in self.keys.values():
+            self._forget(key)
 
     def _advance(self, name: str | None, *, moved: bool) -> None:
+        self.is_ending = False
         mine = [event for event in self.waiting if event.key == name and event.ts < self.watermark]
         for event in sorted(mine, key=lambda event: (event.ts, event.partition, event.id)):
             self.waiting.remove(event)
             self._fire(name, "event", event.ts)
             self.clock = self.written = event.ts
             self._event(event)
+        self.is_ending = self.watermark >= END
         if moved:
             self._fire(name, "event", self.watermark)
         self._fire(name, "processing", END if self.watermark >= END else self.now)
@@ -105,9 +112,9 @@ class Model:
             event_time = at
             if clock == "processing":
                 event_time = since if self.watermark >= END else max(since, self.watermark)
-                self.clock, self.written = self.watermark, event_time
+                self.clock = self.written = event_time
             else:
-                self.clock = self.written = at if self.in_order else self.watermark
+                self.clock = self.written = max(at, since)
             saved = copy.deepcopy(key)
             try:
                 self._timer(name, key, at, called, event_time)
@@ -120,7 +127,11 @@ class Model:
             raise FailedError
         key.items.append((-1, self.written))
         if called == "t":
-            key.timers["event", "u", 0] = (at + 7, event_time)
+            key.timers.pop(("event", "u", 0), None)
+            if self.is_ending:
+                self.dropped += 1
+            else:
+                key.timers["event", "u", 0] = (at + 7, event_time)
         self._show(name, key, f"timer {called} {at}", event_time)
 
     def _event(self, event: Event) -> None:
@@ -168,6 +179,13 @@ class Model:
 
     def _lives(self, at: int, now: int) -> bool:
         return self.ttl_ms is None or now <= at + self.ttl_ms
+
+    def _forget(self, key: Key) -> None:
+        """Let go of what is over by the watermark: not even a timer that was set in the past sees it."""
+        if key.value is not None and not self._lives(key.value[1], self.watermark):
+            key.value = None
+        key.items = [item for item in key.items if self._lives(item[1], self.watermark)]
+        key.table = {name: each for name, each in key.table.items() if self._lives(each[1], self.watermark)}
 
     def _value(self, key: Key) -> int | None:
         return key.value[0] if key.value is not None and self._lives(key.value[1], self.clock) else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -93,10 +94,10 @@ class Probe(sw.Process):
         ctx.set_timer(ctx.event_time)
         ctx.delete_timer(ctx.event_time + event["n"] * MS)
         ctx.emit("alerts", {"id": event["id"]})
-        yield {"what": "never"}
+        yield {"what": "never", "known": None}
         if event["op"] == "fail":
             raise ValueError("on purpose")
-        yield {"what": 5}
+        yield {"what": 5, "known": None}
 
     def _known(self) -> str:
         return f"{self.value.get()} {self.items.get()} {sorted(self.members)} {sorted(self.table.items())}"
@@ -221,6 +222,8 @@ def test_a_timer_that_fails_is_a_dead_letter_of_its_key(setup: Setup, stream: li
     dead = done.harness.output(done.events.dead_letters).filter(pl.col("reason") == "timer_failed")
     found = dead.select(key=pl.col("payload").cast(pl.String).str.json_path_match("$.key"), at="offset")
     assert sorted(found.rows(), key=str) == sorted(done.model.failed_timers, key=str)
+    counts = done.harness.last.counts.get("events.process", Counter())
+    assert counts["dropped_timers"] == done.model.dropped
 
 
 @given(SETUPS, batches())

@@ -108,6 +108,45 @@ class Loud(Last):
     late = sw.side_output("n long")
 
 
+class Awaited(Process):
+    """A process that would have to be awaited."""
+
+    async def on_event(self, event: Any, ctx: Any) -> Any:  # type: ignore[override]  # noqa: ANN401  as some write it
+        """Do nothing."""
+
+
+class Streaming(Last):
+    """A process whose timers would have to be awaited."""
+
+    async def on_timer(self, when: Any, ctx: Any) -> Any:  # noqa: ANN401  as some write it
+        yield {"n": 1}
+
+
+class Few(Process):
+    """A process that takes the event alone."""
+
+    def on_event(self, event: Any) -> Any:  # type: ignore[override]  # noqa: ANN401  as some write it
+        yield {"n": 1}
+
+
+class Many(Last):
+    """A process whose timers take too much."""
+
+    def on_timer(self, when: Any, name: Any, ctx: Any) -> Any:  # type: ignore[override]  # noqa: ANN401  as some write it
+        yield {"n": 1}
+
+
+class Open(Process):
+    """A process whose methods take what comes."""
+
+    def on_event(self, *given: Any) -> Any:  # noqa: ANN401  as some write it
+        yield {"n": 1}
+
+    @staticmethod
+    def on_timer(when: Any, ctx: Any, more: int = 0) -> Any:  # noqa: ANN401  as some write it
+        yield {"n": more}
+
+
 class Sums(FrameProcess):
     """A process of frames as it should be."""
 
@@ -123,6 +162,20 @@ class Idle(FrameProcess):
 
     state = "total double"
     ttl = "1h"
+
+
+class Stateless(Sums):
+    """A process of frames that does not take its state."""
+
+    def on_rows(self, rows: Any, ctx: Any) -> Any:  # type: ignore[override]  # noqa: ANN401  as some write it
+        return rows, None
+
+
+class AwaitedFrames(Sums):
+    """A process of frames that would have to be awaited."""
+
+    async def on_rows(self, rows: Any, state: Any, ctx: Any) -> Any:  # type: ignore[override]  # noqa: ANN401  as some write it
+        return rows, state
 
 
 class Timed(Sums):
@@ -167,6 +220,11 @@ PROCESS = [
     Bad("a process that is none", "NOT_A_PROCESS", "sw.Process or sw.FrameProcess; got 5", lambda: processed(5)),
     Bad("a class instead of an object", "PROCESS_CLASS", "write .process(Last(), ...)", lambda: processed(Last)),
     Bad("a process that does nothing", "PROCESS_ON_EVENT", "has no method on_event", lambda: processed(Silent())),
+    Bad("a process to be awaited", "PROCESS_ASYNC", "got async def on_event in class Awaited; write def on_event(self, event, ctx)", lambda: processed(Awaited())),
+    Bad("timers to be awaited", "PROCESS_ASYNC", "got async def on_timer in class Streaming", lambda: processed(Streaming())),
+    Bad("a process without a context", "PROCESS_PARAMETERS", "got on_event(event) besides self in class Few; write def on_event(self, event, ctx)", lambda: processed(Few())),
+    Bad("timers with too many parameters", "PROCESS_PARAMETERS", "write def on_timer(self, when, ctx)", lambda: processed(Many())),
+    Bad("a method that is none", "PROCESS_PARAMETERS", "got on_event = 5 in class Other", lambda: processed(type("Other", (Last,), {"on_event": 5})())),
     Bad("an order that there is not", "PROCESS_ORDER", "got 'random'", lambda: processed(Last(), order="random")),
     Bad("a process without columns", "PROCESS_OUTPUT", "got no `output`", lambda: processed(Last(), output=None)),
     Bad("a result column of its own", "PROCESS_OUTPUT_COLUMN", "a column `event_time` of themselves", lambda: processed(Last(), output="event_time timestamp")),
@@ -181,6 +239,8 @@ PROCESS = [
 FRAMES = [
     Bad("a class of frames instead of an object", "PROCESS_CLASS", "write .process(Sums(), ...)", lambda: processed(Sums)),
     Bad("a process of frames that does nothing", "PROCESS_ON_ROWS", "class Idle has no method on_rows", lambda: processed(Idle())),
+    Bad("frames without their state", "PROCESS_PARAMETERS", "class Stateless; write def on_rows(self, rows, state, ctx)", lambda: processed(Stateless())),
+    Bad("frames to be awaited", "PROCESS_ASYNC", "got async def on_rows in class AwaitedFrames", lambda: processed(AwaitedFrames())),
     Bad("a timer of frames", "PROCESS_OF_FRAMES", "class Timed has `on_timer`; remove it", lambda: processed(Timed())),
     Bad("state of events in frames", "PROCESS_OF_FRAMES", "class Mixed has `last`", lambda: processed(Mixed())),
     Bad("a further output of frames", "PROCESS_OF_FRAMES", "class Sided has `alerts`", lambda: processed(Sided())),
@@ -214,6 +274,10 @@ def test_the_same_deduplication_without_the_mistake_is_built(keep: str) -> None:
     by_user = sw.sinks.postgres("postgresql://localhost/db", table="t", upsert_on=["user_id"])
     assert ended(deduplicated(keep=keep), sink=by_user).name == "p"
     assert chained(deduplicated(within=sw.FOREVER)).name == "p"
+
+
+def test_methods_that_take_what_they_are_given_are_built() -> None:
+    assert processed(Open()).name == "p"
 
 
 def test_the_same_process_of_frames_without_the_mistake_is_built() -> None:

@@ -26,7 +26,11 @@ class Context(ABC):
     @property
     @abstractmethod
     def event_time(self) -> datetime:
-        """The time of the event; in `on_timer`, that of the timer."""
+        """The time of the event; in `on_timer`, that of the timer.
+
+        In a timer of processing time, the watermark, or the event time of what has set it if that is later or if a
+        bounded run is at its end.
+        """
 
     @property
     @abstractmethod
@@ -43,7 +47,8 @@ class Context(ABC):
         """Call `on_timer` when the watermark, or processing time, has reached `when`.
 
         Without a name there may be many timers, one for each time. A name has one timer: setting it again moves it.
-        A timer in the past fires when the watermark next moves.
+        A timer in the past fires when the watermark next moves. At the end of a bounded run those fire that are set;
+        one that is set by them is dropped.
         """
 
     @abstractmethod
@@ -52,7 +57,7 @@ class Context(ABC):
 
     @abstractmethod
     def emit(self, output: str, row: Mapping[str, Any]) -> None:
-        """Send a row to one of the outputs that the class declares."""
+        """Send a row to one of the outputs that the class declares: a dictionary, as results are."""
 
 
 class Process:
@@ -65,7 +70,10 @@ class Process:
     """
 
     def on_event(self, event: dict[str, Any], ctx: Context) -> Iterable[Mapping[str, Any]] | None:
-        """Take one event of one key; yield results as dictionaries of the declared columns."""
+        """Take one event of one key; yield results as dictionaries of the declared columns, None for null.
+
+        Columns of the key may be left out.
+        """
         raise NotImplementedError
 
     def on_timer(self, when: datetime, ctx: Context) -> Iterable[Mapping[str, Any]] | None:

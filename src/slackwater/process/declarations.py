@@ -27,7 +27,7 @@ class SideOutputSpec:
 def value_state(type: Any, *, ttl: Duration | Forever | None = None, clock: Clock = "event") -> ValueState:  # noqa: A002, ANN401  users' word; a Polars type or a name
     """Declare one value per key: `last = sw.value_state(pl.Float64, ttl="1h")`.
 
-    `ttl` after its last write, by the watermark or by `clock="processing"`, the value is forgotten; `sw.FOREVER` keeps
+    `ttl` after its last write, in event time or by `clock="processing"`, the value is forgotten; `sw.FOREVER` keeps
     it. Methods: `get`, `set`, `clear`.
     """
     return ValueState(ttl=ttl, clock=clock, value=type)

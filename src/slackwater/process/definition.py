@@ -13,6 +13,7 @@ from slackwater.formats.schemas import SchemaSpec, as_schema
 from slackwater.process.base import FrameProcess, Process
 from slackwater.process.declarations import side_outputs_of, states_of
 from slackwater.process.frame_definition import FrameDefinition
+from slackwater.process.methods import check_method
 from slackwater.process.spec import ProcessSpec
 from slackwater.process.step import Order
 from slackwater.state.late_rows import check_late_columns
@@ -33,6 +34,9 @@ class ProcessDefinition(StepDefinition):
         own = type(process)
         if own.on_event is Process.on_event:
             raise refuse("PROCESS_ON_EVENT", cls=own.__qualname__)
+        check_method(process, "on_event")
+        if own.on_timer is not Process.on_timer:
+            check_method(process, "on_timer")
         for name in states_of(own):
             if name in vars(process):
                 raise refuse("STATE_OVERWRITTEN", cls=own.__qualname__, name=name)

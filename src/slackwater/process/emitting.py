@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
 from slackwater.ground.times import TIMESTAMP, to_timestamp
+from slackwater.process.failures import MisfitError
 from slackwater.process.values import checker
 
 
@@ -15,6 +16,10 @@ def emitted_types(declared: pl.Schema, keys: Mapping[str, pl.DataType]) -> pl.Sc
     """Return the columns of an output: the key's that are not declared, the declared ones, `event_time`."""
     missing = {name: dtype for name, dtype in keys.items() if name not in declared}
     return pl.Schema({**missing, **declared, "event_time": TIMESTAMP})
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
 class Outlet:
@@ -32,17 +37,17 @@ class Outlet:
         self.times: list[int] = []
 
     def checked(self, row: Any, key: Sequence[Any]) -> list[Any]:  # noqa: ANN401  the user's own
-        """Return a row as its columns hold it, or raise `TypeError`."""
+        """Return a row as its columns hold it, or raise `MisfitError`."""
         if not isinstance(row, Mapping):
-            raise TypeError(f"{self._what} takes dictionaries; got {row!r:.80}")
-        if not row.keys() <= self._checks.keys():
-            strange = ", ".join(f"`{name}`" for name in row if name not in self._checks)
-            raise TypeError(f"{self._what} has no column {strange}; it has {', '.join(self._checks)}")
-        made = [check(row.get(name)) for name, check in self._checks.items()]
-        for name, place in self._key_places:
-            if name not in row:
-                made[self._columns.index(name)] = key[place]
-        return made
+            raise MisfitError(f"{self._what} takes dictionaries; got {row!r:.80}")
+        if row.keys() == self._checks.keys():
+            return [check(row[name]) for name, check in self._checks.items()]
+        if strange := _listed(name for name in row if name not in self._checks):
+            raise MisfitError(f"{self._what} has no column {strange}; it has {', '.join(self._checks)}")
+        of_key = {name: key[place] for name, place in self._key_places}
+        if missing := _listed(name for name in self._columns if name not in row and name not in of_key):
+            raise MisfitError(f"{self._what} needs every column; got a row without {missing}; write None for null")
+        return [check(row[name]) if name in row else of_key[name] for name, check in self._checks.items()]
 
     def add(self, row: list[Any], key: int, at_ms: int) -> None:
         """Take a row that was checked."""

@@ -57,6 +57,7 @@ class EventWorker(Worker):
         for name, outlet in sides.items():
             if (frame := outlet.frame(keys)) is not None:
                 self.out.sides.setdefault(name, []).append(frame)
+        self.out.count("dropped_timers", done.dropped_timers)
         self._bury(keys, events, done)
         return self._rows(keys, done)
 

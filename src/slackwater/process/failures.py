@@ -13,9 +13,14 @@ _PACKAGE: Final = str(Path(__file__).resolve().parents[1])
 _SHOWN_FRAMES: Final = 3
 
 
+class MisfitError(TypeError):
+    """What was given, in words, when it is not what it must be."""
+
+
 def told(error: BaseException) -> str:
-    """Return what went wrong, and the last lines of the user's code on the way there."""
+    """Return what went wrong, and the last lines of the user's code on the way there, if there are any."""
     frames = traceback.extract_tb(error.__traceback__)
-    theirs = [frame for frame in frames if not frame.filename.startswith(_PACKAGE)] or frames
+    theirs = [frame for frame in frames if not frame.filename.startswith(_PACKAGE)]
     lines = [f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}: {frame.line}" for frame in theirs]
-    return " | ".join([cause_of(error), *lines[-_SHOWN_FRAMES:]])[:MOST_LETTERS]
+    cause = str(error) if isinstance(error, MisfitError) else cause_of(error)
+    return " | ".join([cause, *lines[-_SHOWN_FRAMES:]])[:MOST_LETTERS]

@@ -10,10 +10,7 @@ from polars.exceptions import PolarsError
 
 from slackwater.errors import near_miss
 from slackwater.formats.schemas import spark_type, whole_type
-
-
-class MisfitError(TypeError):
-    """What was returned, in words, when it is not what it must be."""
+from slackwater.process.failures import MisfitError
 
 
 def fitted(made: Any, types: Mapping[str, pl.DataType], what: str) -> pl.DataFrame:  # noqa: ANN401  the user's own

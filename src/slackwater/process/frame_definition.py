@@ -13,6 +13,7 @@ from slackwater.ground.durations import Forever, duration_ms
 from slackwater.process.base import FrameProcess
 from slackwater.process.declarations import side_outputs_of, states_of
 from slackwater.process.frame_spec import FrameSpec
+from slackwater.process.methods import check_method
 from slackwater.process.state import NEVER_MS, Clock
 from slackwater.process.step import Order
 from slackwater.state.late_rows import check_late_columns
@@ -37,6 +38,7 @@ class FrameDefinition(StepDefinition):
         place = f"class {own.__qualname__}"
         if own.on_rows is FrameProcess.on_rows:
             raise refuse("PROCESS_ON_ROWS", cls=own.__qualname__)
+        check_method(process, "on_rows")
         events = [name for name in ("on_event", "on_timer") if hasattr(own, name)]
         for name in (*events, *states_of(own), *side_outputs_of(own)):
             raise refuse("PROCESS_OF_FRAMES", cls=own.__qualname__, name=name)

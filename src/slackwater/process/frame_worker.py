@@ -16,8 +16,8 @@ import polars as pl
 from slackwater.ground.expressions import FAILURES
 from slackwater.ground.times import MAX_MS, MIN_MS, TIMESTAMP, to_timestamp
 from slackwater.process.base import FrameContext
-from slackwater.process.failures import MOST_LETTERS, told
-from slackwater.process.fitting import MisfitError, check_distinct_keys, check_keys, fitted
+from slackwater.process.failures import MOST_LETTERS, MisfitError, told
+from slackwater.process.fitting import check_distinct_keys, check_keys, fitted
 from slackwater.process.operator import Worker
 from slackwater.process.state import NEVER_MS
 from slackwater.process.timers import moment
@@ -69,7 +69,7 @@ class FrameWorker(Worker):
         at = self._written(watermark_ms, pl.col("__last"))
         new = self._joined(state, touched.select(*self._keys, at.alias("__at")), "left")
         done = self._joined(touched, pl.concat(failed), "anti") if failed else touched
-        untouched = self._joined(old, done, "anti")
+        untouched = self._joined(mine, done, "anti")
         return self._kept(pl.concat([untouched, new.select(mine.columns)]), watermark_ms)
 
     def _made(
@@ -135,7 +135,8 @@ class FrameWorker(Worker):
         spec = self.spec
         if spec.clock == "processing":
             return pl.lit(self.time.now_ms - spec.ttl_ms)
-        return (first.fill_null(watermark_ms) if spec.order == "event_time" else pl.lit(watermark_ms)) - spec.ttl_ms
+        at = first.fill_null(watermark_ms) if spec.order == "event_time" else pl.max_horizontal(first, watermark_ms)
+        return at - spec.ttl_ms
 
     def _written(self, watermark_ms: int, last: pl.Expr) -> pl.Expr:
         """Return the time that is noted with new state."""

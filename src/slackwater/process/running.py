@@ -20,7 +20,7 @@ from slackwater.ground.expressions import FAILURES
 from slackwater.ground.times import MAX_MS, MIN_MS, render_time
 from slackwater.process.base import Context, Process
 from slackwater.process.emitting import Outlet
-from slackwater.process.failures import MOST_LETTERS, told
+from slackwater.process.failures import MOST_LETTERS, MisfitError, told
 from slackwater.process.state import NEVER_MS, Clock, Journal, Moment, State
 from slackwater.process.timers import Timer, Timers, milliseconds, moment
 
@@ -58,6 +58,8 @@ class Done:
     failed: dict[int, str] = field(default_factory=dict)
     """Events that failed, by their place, with what went wrong."""
     failed_timers: list[tuple[int, Timer, str]] = field(default_factory=list)
+    dropped_timers: int = 0
+    """How many were set at the end of time, and so never fire."""
 
 
 class Running(Context):
@@ -77,10 +79,13 @@ class Running(Context):
             cell.bind(name, self._event_moment if cell.clock == "event" else self._moment, self._journal)
             self._process.__dict__[name] = cell
             self._columns.append((cell, slice(at, at := at + len(cell.columns(name)))))
+        self._own = self._process.__dict__
+        self._named = list(zip(states, self._cells, strict=True))
         self._event_cells = [cell for cell in self._cells if cell.clock == "event"]
         self._outlets, self._results = outlets, results
         self._has_on_timer = type(process).on_timer is not Process.on_timer
         self._place = 0
+        self._is_ending = False
         self._values: tuple[Any, ...] = ()
         self._event_ms = self._watermark_ms = self._now_ms = MIN_MS
         self.key: Any = None
@@ -93,12 +98,13 @@ class Running(Context):
         self._watermark_ms, self._now_ms = work.watermark_ms, work.now_ms
         self._moment.ms = work.now_ms
         for cell in self._cells:
-            cell.dead_ms = (work.watermark_ms if cell.clock == "event" else work.now_ms) - cell.ttl_ms
+            cell.dead_ms = work.now_ms - cell.ttl_ms  # by the clock of events, `_set_time` says
         start = 0
         ends = work.ends or [0] * len(work.keys)
         for place, (values, end) in enumerate(zip(work.keys, ends, strict=True)):
             self._place, self._values = place, values
             self.key = values[0] if len(values) == 1 else values
+            self._is_ending = False
             self._load([column[place] for column in work.states])
             if work.in_order:
                 self._in_order(work, start, end, done)
@@ -106,6 +112,7 @@ class Running(Context):
                 self._as_they_come(work, start, end, done)
             self._dump(done, work)
             start = end
+        done.dropped_timers = self._timers.dropped
         return done
 
     def _load(self, row: list[Any]) -> None:
@@ -118,6 +125,7 @@ class Running(Context):
         is_over = work.watermark_ms >= MAX_MS
         if is_over:
             self._timers.clear()
+        self._set_time(work.watermark_ms)  # no event or timer to come sees what is over by now
         row: list[Any] = []
         wake, due = MAX_MS + 1, MAX_MS
         for cell in self._cells:
@@ -143,15 +151,11 @@ class Running(Context):
         done.dues.append(due)
 
     def _as_they_come(self, work: Work, start: int, end: int, done: Done) -> None:
-        watermark_ms, moment_, on_event = work.watermark_ms, self._event_moment, self._process.on_event
-        moment_.ms = watermark_ms
-        if work.fires_event:
-            self._fire(watermark_ms, done, in_order=False)
-        if work.fires_processing:
-            self._fire_processing(work, done)
+        watermark_ms, on_event = work.watermark_ms, self._process.on_event
+        self._fire_all(work, done)
         for place in range(start, end):
             self._event_ms = time_ms = work.times[place]
-            moment_.ms = max(watermark_ms, time_ms)
+            self._set_time(max(watermark_ms, time_ms))
             if trouble := self._call(on_event, work.events[place]):
                 done.failed[place] = trouble
 
@@ -160,35 +164,39 @@ class Running(Context):
         for place in range(start, end):
             time_ms = work.times[place]
             if self._timers:
-                self._fire(time_ms, done, in_order=True)
+                self._fire(time_ms, done)
+            self._event_ms = time_ms
             self._set_time(time_ms)
             if trouble := self._call(on_event, work.events[place]):
                 done.failed[place] = trouble
-        if work.fires_event:
-            self._fire(work.watermark_ms, done, in_order=True)
-        self._set_time(work.watermark_ms)
-        if work.fires_processing:
-            self._fire_processing(work, done)
+        self._fire_all(work, done)
 
     def _set_time(self, time_ms: int) -> None:
-        """Let it be a time for the key at hand, whatever the watermark is."""
-        self._event_ms = self._event_moment.ms = time_ms
+        """Let it be a time for the state of the key at hand: what is read is judged by it, what is written notes it."""
+        self._event_moment.ms = time_ms
         for cell in self._event_cells:
             cell.dead_ms = time_ms - cell.ttl_ms
 
-    def _fire(self, until_ms: int, done: Done, *, in_order: bool) -> None:
-        """Call `on_timer` for the timers of event time up to `until_ms`."""
+    def _fire_all(self, work: Work, done: Done) -> None:
+        """Fire what the clocks call for; at the end of time, only what is set by now, for a timer may set another."""
+        self._is_ending = work.watermark_ms >= MAX_MS
+        if work.fires_event:
+            self._fire(work.watermark_ms, done)
+        if work.fires_processing:
+            self._fire_processing(work, done)
+
+    def _fire(self, until_ms: int, done: Done) -> None:
+        """Call `on_timer` for the timers of event time up to `until_ms`, each at its own time, however far that is."""
         for timer in self._timers.due(until_ms, is_processing=False):
-            if in_order:
-                self._set_time(timer.at)
             self._event_ms = timer.at
+            self._set_time(max(timer.at, timer.since))  # one in the past sees no more than what has set it
             self._on_timer(timer, done)
 
     def _fire_processing(self, work: Work, done: Done) -> None:
         is_over = work.watermark_ms >= MAX_MS
         for timer in self._timers.due(MAX_MS if is_over else work.now_ms, is_processing=True):
             self._event_ms = timer.since if is_over else max(timer.since, work.watermark_ms)
-            self._event_moment.ms = self._event_ms
+            self._set_time(self._event_ms)
             self._on_timer(timer, done)
 
     def _on_timer(self, timer: Timer, done: Done) -> None:
@@ -206,19 +214,33 @@ class Running(Context):
             made = method(given, self)
             if made is not None:
                 if type(made) is not GeneratorType and isinstance(made, Mapping | str | bytes):
-                    raise TypeError(f"results are yielded, one dictionary each; got {made!r:.80}")
+                    raise MisfitError(f"results are yielded, one dictionary each; got {made!r:.80}")
                 for row in made:
                     results.add(results.checked(row, self._values), self._place, self._event_ms)
+            for name, cell in self._named:
+                if self._own.get(name) is not cell:
+                    raise MisfitError  # told below
         except FAILURES as error:
             if isinstance(error, MemoryError):
                 raise
+            trouble = self._assigned() or told(error)
             for changed, *noted in reversed(self._journal):
                 changed.undo(*noted)
             self._journal.clear()
             results.undo(before)
-            return told(error)
+            return trouble
         self._journal.clear()
         return ""
+
+    def _assigned(self) -> str:
+        """Put back the cells that the user's code has replaced; returns what is wrong with that."""
+        replaced = [name for name, cell in self._named if self._own.get(name) is not cell]
+        if not replaced:
+            return ""
+        name, got = replaced[0], self._own.get(replaced[0])
+        self._own.update(self._named)
+        use = f"use self.{name}.set(...) or another of them"
+        return f"state is changed by its methods; got self.{name} = {got!r:.80}; {use}"
 
     @property
     def event_time(self) -> datetime:
@@ -238,9 +260,13 @@ class Running(Context):
     def set_timer(self, when: datetime, *, clock: Clock = "event", name: str = "") -> None:
         """Set a timer of the key at hand."""
         if not self._has_on_timer:
-            raise TypeError("set_timer needs a method on_timer in the class")
+            raise MisfitError("set_timer needs a method on_timer in the class")
         at, is_processing = milliseconds(when, "set_timer"), _is_processing(clock)
-        self._timers.set(Timer(at, _name(name), is_processing, self._event_ms))
+        timer = Timer(at, _name(name), is_processing, self._event_ms)
+        if self._is_ending:
+            self._timers.drop(timer)
+        else:
+            self._timers.set(timer)
 
     def delete_timer(self, when: datetime | None = None, *, clock: Clock = "event", name: str = "") -> None:
         """Remove a timer of the key at hand."""
@@ -252,18 +278,18 @@ class Running(Context):
         outlet = self._outlets.get(output)
         if outlet is None:
             hint = near_miss(str(output), self._outlets)
-            raise TypeError(f"emit takes an output that the class declares; got {output!r}{hint}")
+            raise MisfitError(f"emit takes an output that the class declares; got {output!r}{hint}")
         self._journal.append((outlet, len(outlet.rows)))
         outlet.add(outlet.checked(row, self._values), self._place, self._event_ms)
 
 
 def _is_processing(clock: object) -> bool:
     if clock not in ("event", "processing"):
-        raise TypeError(f'`clock` must be "event" or "processing"; got {clock!r:.80}')
+        raise MisfitError(f'`clock` must be "event" or "processing"; got {clock!r:.80}')
     return clock == "processing"
 
 
 def _name(name: object) -> str:
     if not isinstance(name, str):
-        raise TypeError(f"a timer's name is a text; got {name!r:.80}")
+        raise MisfitError(f"a timer's name is a text; got {name!r:.80}")
     return name

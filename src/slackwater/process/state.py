@@ -44,7 +44,7 @@ class State(ABC):
     moment: Moment
     journal: Journal
     dead_ms: int
-    """What was written before this time is forgotten."""
+    """What was written before this time is forgotten. It may go back: events come out of order."""
 
     def __init__(self, *, ttl: Duration | Forever | None, clock: Clock, **types: object) -> None:
         call = f"sw.{self.kind}_state"

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import polars as pl
 
+from slackwater.process.failures import MisfitError
 from slackwater.process.state import NEVER_MS, State
 
 _GONE: Final = object()
@@ -53,11 +54,11 @@ class ListState(State):
         return len(self._live())
 
     def _live(self) -> list[Any]:
+        """Return the values that are not forgotten; the others stay, for an event before this one may come."""
         dead_ms = self.dead_ms
-        if self._oldest < dead_ms:
-            alive = [place for place, at in enumerate(self._ats) if at >= dead_ms]
-            self._restore([self._values[n] for n in alive], [self._ats[n] for n in alive])
-        return self._values
+        if self._oldest >= dead_ms:
+            return self._values
+        return [value for value, at in zip(self._values, self._ats, strict=True) if at >= dead_ms]
 
     def undo(self, *before: Any) -> None:  # noqa: ANN401  the user's own values
         if before:
@@ -78,7 +79,8 @@ class ListState(State):
         self._restore(values or [], ats or [])
 
     def dump(self) -> tuple[Any, ...]:
-        return (self._values, self._ats) if self._live() else (None, None)
+        self._restore(self._live(), [at for at in self._ats if at >= self.dead_ms])
+        return (self._values, self._ats) if self._values else (None, None)
 
     def clear_unseen(self) -> None:
         self._is_nested = self.types["value"].is_nested()
@@ -118,9 +120,15 @@ class _Entries(State):
         return iter([*self._live()])
 
     def _live(self) -> dict[Any, tuple[Any, int]]:
+        """Return the entries that are not forgotten; the others stay, for an event before this one may come."""
         dead_ms = self.dead_ms
-        if self._oldest < dead_ms:
-            self._restore({key: held for key, held in self._held.items() if held[1] >= dead_ms})
+        if self._oldest >= dead_ms:
+            return self._held
+        return {key: held for key, held in self._held.items() if held[1] >= dead_ms}
+
+    def _kept(self) -> dict[Any, tuple[Any, int]]:
+        """Forget for good what is forgotten, and return the others."""
+        self._restore(self._live())
         return self._held
 
     def _put(self, key: Any, held: Any) -> None:  # noqa: ANN401  the user's own values
@@ -146,7 +154,7 @@ class _Entries(State):
 
     def _key(self, key: Any) -> Any:  # noqa: ANN401  the user's own value
         if key is None:
-            raise TypeError("the elements of a set and the keys of a map are not null")
+            raise MisfitError("the elements of a set and the keys of a map are not null")
         return self._checks["key"](key)
 
     def clear_unseen(self) -> None:
@@ -178,7 +186,7 @@ class SetState(_Entries):
         self._restore({value: (None, at) for value, at in zip(values, ats, strict=True)} if values else {})
 
     def dump(self) -> tuple[Any, ...]:
-        held = self._live()
+        held = self._kept()
         return ([*held], [at for _, at in held.values()]) if held else (None, None)
 
 
@@ -220,7 +228,7 @@ class MapState(_Entries):
         self._restore(dict(zip(keys, zip(values, ats, strict=True), strict=True)) if keys else {})
 
     def dump(self) -> tuple[Any, ...]:
-        held = self._live()
+        held = self._kept()
         if not held:
             return (None, None, None)
         return ([*held], [value for value, _ in held.values()], [at for _, at in held.values()])

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 
 from slackwater.ground.times import EPOCH, FIRST_USABLE_MS, LAST_USABLE_MS
+from slackwater.process.failures import MisfitError
 from slackwater.process.state import Journal
 
 TIMER: Final = pl.Struct({"at": pl.Int64(), "name": pl.String(), "is_processing": pl.Boolean(), "since": pl.Int64()})
@@ -34,6 +35,8 @@ class Timers:
         self._pending: dict[tuple[bool, str, int], Timer] = {}
         self._journal = journal
         self._fresh: list[Timer] = []
+        self.dropped = 0
+        """How many timers were set too late to fire."""
 
     def load(self, rows: list[dict[str, Any]] | None) -> None:
         """Take the timers of a key, as its row has them."""
@@ -49,6 +52,12 @@ class Timers:
         """Set a timer."""
         self._put(_slot(timer), timer)
         self._fresh.append(timer)
+
+    def drop(self, timer: Timer) -> None:
+        """Take a timer that will not fire, and move the one of its name out of the way."""
+        self._put(_slot(timer), None)
+        self._journal.append((self,))
+        self.dropped += 1
 
     def delete(self, *, is_processing: bool, name: str, at: int) -> None:
         """Remove a timer: the one of a name, or of a time."""
@@ -88,14 +97,20 @@ class Timers:
 
     def _put(self, slot: tuple[bool, str, int], timer: Timer | None) -> None:
         self._journal.append((self, slot, self._pending.get(slot)))
-        self.undo(slot, timer)
+        self._replace(slot, timer)
 
-    def undo(self, slot: tuple[bool, str, int], timer: Timer | None) -> None:
-        """Put into a slot what was there before."""
+    def _replace(self, slot: tuple[bool, str, int], timer: Timer | None) -> None:
         if timer is None:
             self._pending.pop(slot, None)
         else:
             self._pending[slot] = timer
+
+    def undo(self, *before: Any) -> None:  # noqa: ANN401  a slot and its timer, or nothing
+        """Put into a slot what was there before; without one, a timer was not dropped."""
+        if before:
+            self._replace(*before)
+        else:
+            self.dropped -= 1
 
 
 def _is_due(timer: Timer, until_ms: int, *, is_processing: bool) -> bool:
@@ -109,7 +124,7 @@ def _slot(timer: Timer) -> tuple[bool, str, int]:
 def milliseconds(when: object, call: str) -> int:
     """Return a moment that a user gave as the first millisecond that is not before it; or fail."""
     if not isinstance(when, datetime) or when.tzinfo is None:
-        raise TypeError(f"{call} takes a datetime with a time zone, such as ctx.event_time; got {when!r:.80}")
+        raise MisfitError(f"{call} takes a datetime with a time zone, such as ctx.event_time; got {when!r:.80}")
     return -((EPOCH - when) // _MS)
 
 

@@ -14,9 +14,10 @@ import numpy as np
 import polars as pl
 
 from slackwater.formats.schemas import spark_type
+from slackwater.process.failures import MisfitError
 
 Check = Callable[[Any], Any]
-"""Returns a value as its column holds it, or raises `TypeError`; null is always taken."""
+"""Returns a value as its column holds it, or raises `MisfitError`; null is always taken."""
 _WHOLE: Final[dict[type[pl.DataType], tuple[int, int]]] = {
     kind: (-(1 << bits - 1), (1 << bits - 1) - 1) if is_signed else (0, (1 << bits) - 1)
     for kind, bits, is_signed in (
@@ -47,8 +48,8 @@ def checker(dtype: pl.DataType, what: str) -> Check:
     return _plain(dtype, what, _narrow) if kind is pl.Float32 else _other(dtype, what)
 
 
-def _wrong(what: str, dtype: pl.DataType, value: object) -> TypeError:
-    return TypeError(f"{what} takes {spark_type(dtype)}; got {value!r:.80}")
+def _wrong(what: str, dtype: pl.DataType, value: object) -> MisfitError:
+    return MisfitError(f"{what} takes {spark_type(dtype)}; got {value!r:.80}")
 
 
 def _whole(dtype: pl.DataType, what: str, least: int, most: int) -> Check:

@@ -108,6 +108,17 @@ def test_state_of_rows_behind_the_watermark_lives_from_the_watermark_on() -> Non
     assert [total for _, total, _, _ in rows_of(test, results)] == [1, 2, 1]
 
 
+def test_as_they_arrive_state_is_judged_at_the_first_row_of_its_key_or_the_watermark() -> None:
+    test, results = harness(Totals())
+    for ts in (0, 10, 21):
+        test.send("events", [event("a", ts), event("a", ts + 1)])
+        test.run_batch()
+    assert [row[1] for row in rows_of(test, results) if row[0] == "a"] == [2, 4, 6]
+    test.send("events", [event("a", 33)])
+    test.run_batch()
+    assert rows_of(test, results)[-1] == ("a", 1, 1, 33)
+
+
 def test_nothing_is_left_when_the_watermark_is_past_the_ttl() -> None:
     test, _ = harness(Totals())
     test.send("events", [event("a", 5)]).run_batch()

@@ -25,6 +25,10 @@ MESSAGES: Final[dict[str, str]] = {
         "`process` takes an object of a class that derives from sw.Process or sw.FrameProcess; got {got} in step "
         "`{step}`; write, for example, .process(FraudDetector(), output=...)"
     ),
+    "PROCESS_ASYNC": (
+        "the methods of a process are plain functions, which nothing awaits; got async def {name} in class {cls}; "
+        "write {wanted}, and ask other systems by a lookup"
+    ),
     "PROCESS_CLASS": (
         "`process` takes an object, not its class; got the class {cls} in step `{step}`; write .process({cls}(), ...)"
     ),
@@ -51,6 +55,9 @@ MESSAGES: Final[dict[str, str]] = {
     "PROCESS_OUTPUT_COLUMN": (
         "rows that a process emits have a column `{column}` of themselves; got one in the output or the key of step "
         "`{step}`; rename it"
+    ),
+    "PROCESS_PARAMETERS": (
+        "a method of a process must take what it is called with; got {got} in class {cls}; write {wanted}"
     ),
     "PROCESS_ROWS_COLUMN": (
         "the rows of a process of frames have a column `event_time` of themselves; got one in the rows of step "

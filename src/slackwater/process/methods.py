@@ -1,0 +1,30 @@
+"""The methods that users write, checked when the pipeline is built."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Final
+
+from slackwater.errors import refuse
+
+_GIVEN: Final = {"on_event": ("event", "ctx"), "on_timer": ("when", "ctx"), "on_rows": ("rows", "state", "ctx")}
+"""What each method is called with."""
+
+
+def check_method(process: object, name: str) -> None:
+    """Refuse a method that cannot be called as it will be: with other parameters, or awaited."""
+    method, given, cls = getattr(process, name), _GIVEN[name], type(process).__qualname__
+    wanted = f"def {name}(self, {', '.join(given)})"
+    if not callable(method):
+        raise refuse("PROCESS_PARAMETERS", cls=cls, wanted=wanted, got=f"{name} = {method!r:.80}")
+    if inspect.iscoroutinefunction(method) or inspect.isasyncgenfunction(method):
+        raise refuse("PROCESS_ASYNC", cls=cls, name=name, wanted=wanted)
+    try:
+        signature = inspect.signature(method)
+    except (TypeError, ValueError):
+        return  # one that does not tell, such as a compiled one
+    try:
+        signature.bind(*given)
+    except TypeError:
+        got = f"{name}({', '.join(signature.parameters)}) besides self"
+        raise refuse("PROCESS_PARAMETERS", cls=cls, wanted=wanted, got=got) from None
