@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import polars as pl
@@ -13,6 +14,7 @@ from slackwater.formats.undecoded import Undecoded
 from slackwater.ground.durations import Duration, duration_ms, render_ms
 from slackwater.ground.expressions import Expression, as_expr, as_written, check_predicate
 from slackwater.joins.columns import LEFT, RIGHT, SIDES, SideName, join_columns
+from slackwater.joins.conditions import can_judge_alone
 from slackwater.joins.front import JoinFront
 from slackwater.joins.interval_operator import IntervalOperator
 from slackwater.joins.kept_rows import Kept
@@ -83,8 +85,15 @@ class IntervalJoin(JoinStep):
             side=side,
             judges=self.late == "output",
             keeps_null_keys=self.pads(side),
-            has_places=self.on_match is not None,
+            condition=self._tried_alone,
         )
+
+    @cached_property
+    def _tried_alone(self) -> pl.Expr | None:
+        """The condition, if rows can be tried by it before they meet others."""
+        condition = self.on_match
+        can = condition is not None and can_judge_alone(condition, self.left.schema, self.right.schema)
+        return condition if can else None
 
     def operator(self) -> Operator:
         """Return what keeps the rows of a key group, and pairs them."""
