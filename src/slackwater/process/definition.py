@@ -55,6 +55,7 @@ class ProcessDefinition(StepDefinition):
             process=self.process,
             output=self.output,
             order=self.order,
+            streams=port.streams,
         )
 
 
