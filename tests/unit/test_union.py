@@ -179,3 +179,10 @@ def test_results_of_a_step_in_a_union_that_fail_are_dead_letters_of_the_stream_b
 class Passing(sw.Process):
     def on_event(self, event: dict[str, Any], ctx: sw.Context) -> Any:  # noqa: ANN401, ARG002  a generator
         yield {"ts": event["ts"], "v": event["v"]}
+
+
+def test_a_stream_can_be_united_with_a_part_of_itself() -> None:
+    a = source("a")
+    pipeline, counts = counted(a.union(a.where("v > 1")), a)
+    done = sw.testing.run(pipeline, {"a": [row("x", 1, 1), row("x", 2, 2)]})
+    assert done[counts].select("k", "n", "total").rows() == [("x", 3, 5)]

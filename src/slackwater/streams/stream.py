@@ -187,7 +187,12 @@ class Stream(Enriching):
         if not others or not all(isinstance(other, Stream) for other in others):
             raise refuse("UNION_STREAMS", stream=self.name, got=[called(other) for other in others])
         name = checked_name(f"{self.name}.union" if name is None else name, "stream")
-        return Stream(name=name, origin=Union(streams=(self, *others)))
+        union = Stream(name=name, origin=Union(streams=(self, *others)))
+        ways = [(branch.name, id(branch.origin), branch.ops) for branch in branches(union)]
+        for number, way in enumerate(ways):
+            if way in ways[:number]:
+                raise refuse("UNION_TWICE", stream=name, got=way[0])
+        return union
 
     def key_by(self, *keys: str, spread: int = 1) -> KeyedStream:
         """Key the stream by one or more columns; only keyed streams keep state.

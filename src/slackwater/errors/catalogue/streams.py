@@ -215,6 +215,10 @@ MESSAGES: Final[dict[str, str]] = {
     "UNION_STREAMS": (
         "`union` takes one or more streams; got {got} for stream `{stream}`; write orders.union(refunds)"
     ),
+    "UNION_TWICE": (
+        "a union takes each stream once; got the same rows of `{got}` twice in `{stream}`; remove one, or make them "
+        "differ with .where(...) or .with_columns(...)"
+    ),
     "VALIDATE_EMPTY": (
         '`validate` needs at least one rule; got none in `{step}`; write, for example, .validate(positive="amount > 0")'
     ),
