@@ -171,7 +171,7 @@ class IntervalDefinition(StepDefinition):
 
 def interval_join(
     *,
-    between: tuple[Duration, Duration],
+    between: tuple[Duration, Duration] | None,
     how: How,
     on_match: Expression | None,
     suffixes: tuple[str, str],
