@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from slackwater.errors import DefinitionError, refuse
+from slackwater.errors import DefinitionError, near_miss, refuse
 from slackwater.formats.undecoded import Undecoded
 from slackwater.ground.durations import Duration, duration_ms, render_ms
 from slackwater.ground.expressions import Expression, as_expr, as_written, check_predicate
@@ -206,4 +207,14 @@ def _check_condition(step: str, condition: pl.Expr, said: str, left: Port, right
     try:
         check_predicate(schema, condition, step=step)
     except DefinitionError as error:
+        for side, port in (("left", left), ("right", right)):
+            for name in _fields(condition, side):
+                if name not in port.schema:
+                    cause = f"the {side} rows have no column `{name}`{near_miss(name, port.schema)}"
+                    raise refuse("JOIN_ON_MATCH", step=step, got=said, cause=cause) from error
         raise refuse("JOIN_ON_MATCH", step=step, got=said, cause=error.message.split("; ")[0]) from error
+
+
+def _fields(condition: pl.Expr, side: str) -> list[str]:
+    """Return the columns that a condition reads of a side, as Polars shows them."""
+    return re.findall(rf'col\("{side}"\)\.struct\.field_by_name\(([^)]*)\)', str(condition))
