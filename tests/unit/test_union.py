@@ -186,3 +186,33 @@ def test_a_stream_can_be_united_with_a_part_of_itself() -> None:
     pipeline, counts = counted(a.union(a.where("v > 1")), a)
     done = sw.testing.run(pipeline, {"a": [row("x", 1, 1), row("x", 2, 2)]})
     assert done[counts].select("k", "n", "total").rows() == [("x", 3, 5)]
+
+
+def test_explain_says_that_a_step_reads_a_union_and_that_order_holds_events() -> None:
+    a, b = source("a"), source("b")
+    shown = a.union(b).key_by("k").process(Passing(), output="ts long, v long", order="event_time")
+    letters = [each.dead_letters.drop() for each in (a, b)]
+    text = sw.Pipeline("p", shown.to(sw.sinks.memory()), shown.late.drop(), *letters).explain()
+    assert "reads     a union of a, b: the slowest watermark decides" in text
+    assert "holds     events until the watermark has passed them" in text
+
+
+def test_explain_says_which_side_of_a_join_is_a_union() -> None:
+    a, b, c = source("a"), source("b"), source("c")
+    pairs = c.key_by("k").join(a.union(b).key_by("k"), between=("0s", "1s"))
+    letters = [each.dead_letters.drop() for each in (a, b, c)]
+    text = sw.Pipeline("p", pairs.to(sw.sinks.memory()), pairs.late.drop(), *letters).explain()
+    assert text.count("reads") == 1
+    assert "reads     right rows are a union of a, b" in text
+
+
+def test_events_with_equal_times_come_by_partition_then_offset_then_stream() -> None:
+    a, b = source("a"), source("b")
+    shown = b.union(a).key_by("k").process(Passing(), output="ts long, v long", order="event_time")
+    letters = [each.dead_letters.drop() for each in (a, b)]
+    harness = sw.testing.Harness(sw.Pipeline("p", shown.to(sw.sinks.memory()), shown.late.drop(), *letters))
+    harness.send("b", [row("x", 5, 2), row("x", 5, 4)]).send("b", [row("x", 5, 5)], partition="1")
+    harness.send("a", [row("x", 5, 1), row("x", 5, 3)]).send("a", [row("x", 5, 0)], partition="!")
+    harness.run_batch()
+    harness.finish()
+    assert harness.output(shown)["v"].to_list() == [0, 1, 2, 3, 4, 5]

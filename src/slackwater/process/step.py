@@ -183,6 +183,7 @@ class ProcessStep(KeyedStep):
         return [
             ("key", ", ".join(self.keys)),
             ("runs", f"{type(self.process).__qualname__}, in the order of {self.order.replace('_', ' ')}"),
+            *([("holds", "events until the watermark has passed them")] if self.order == "event_time" else []),
             *self._described_state(),
             ("yields", shown(self.output)),
         ]

@@ -196,7 +196,9 @@ class Stream(Enriching):
         """Put the rows of several streams with equal columns into one stream.
 
         Each stream keeps its own time and its partitions their own clocks; a keyed step works by the smallest
-        watermark. Rows that fail after the union are dead letters of the stream they came from.
+        watermark. Rows that fail after the union are dead letters of the stream they came from. Where rows are sorted
+        by event time, those with equal times come in the order of their partitions' names, then of their offsets; in a
+        process, those that are equal in both as well in the order of their streams' names.
         """
         if not others or not all(isinstance(other, Stream) for other in others):
             raise refuse("UNION_STREAMS", stream=self.name, got=[called(other) for other in others])
