@@ -326,5 +326,5 @@ run()
 
 
 def test_a_process_that_ends_after_a_failed_lookup_says_nothing_of_its_loop() -> None:
-    done = subprocess.run([sys.executable, "-c", FAILING], capture_output=True, text=True, timeout=60, check=True)  # noqa: S603  written here
+    done = subprocess.run([sys.executable, "-c", FAILING], capture_output=True, text=True, timeout=60, check=True)
     assert (done.stdout, done.stderr) == ("LOOKUP_UNAVAILABLE\n", "")

@@ -229,7 +229,10 @@ def test_refresh_does_not_change_what_a_batch_is(place: Place) -> None:
 @pytest.mark.parametrize(
     "text, got",
     [
-        ("code,rate\nEUR,1\nUSD,much\n", "TABLE_VALUE.*has 'much' in column `rate`, row 2, which is declared as Float64"),
+        (
+            "code,rate\nEUR,1\nUSD,much\n",
+            "TABLE_VALUE.*has 'much' in column `rate`, row 2, which is declared as Float64",
+        ),
         ("code\nEUR\n", "TABLE_CHANGED.*no column `rate`"),
     ],
 )
@@ -247,7 +250,7 @@ def test_a_csv_file_with_other_values_than_declared_ends_the_job(tmp_path: Path,
 def test_a_csv_value_of_another_type_is_told_from_a_table_that_changed(tmp_path: Path) -> None:
     path = tmp_path / "rates.csv"
     path.write_text("code,rate\nEUR,much\n")
-    with pytest.raises(RunError, match="TABLE_VALUE.*'much' in column `rate`, row 1"):
+    with pytest.raises(RunError, match=r"TABLE_VALUE.*'much' in column `rate`, row 1"):
         send(started(joined(sw.table(path, schema="code string, rate double"))), "EUR").run_batch()
 
 

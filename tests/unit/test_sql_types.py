@@ -10,7 +10,7 @@ from slackwater.ground.sql_types import with_known_types
 
 
 @pytest.mark.parametrize(
-    ("name", "dtype"),
+    "name, dtype",
     [
         ("long", pl.Int64()),
         ("LONG", pl.Int64()),

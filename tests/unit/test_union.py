@@ -119,7 +119,7 @@ class Picky(sw.Process):
         ctx.set_timer(ctx.event_time, name="end")
         yield {"v": event["v"]}
 
-    def on_timer(self, when: Any, ctx: sw.Context) -> Any:  # noqa: ANN401, ARG002  a generator
+    def on_timer(self, when: Any, ctx: sw.Context) -> Any:  # noqa: ANN401  a generator
         if ctx.key == "late":
             raise ValueError("timer")
         return ()
@@ -129,7 +129,7 @@ class PickyFrames(sw.FrameProcess):
     state = "n long"
     ttl = "1h"
 
-    def on_rows(self, rows: pl.DataFrame, state: pl.DataFrame, ctx: Any) -> tuple[pl.DataFrame, pl.DataFrame]:  # noqa: ANN401, ARG002
+    def on_rows(self, rows: pl.DataFrame, state: pl.DataFrame, ctx: Any) -> tuple[pl.DataFrame, pl.DataFrame]:  # noqa: ANN401
         if (rows["v"] < 0).any():
             raise ValueError("negative")
         return rows.select("k", "v"), state
@@ -177,7 +177,7 @@ def test_results_of_a_step_in_a_union_that_fail_are_dead_letters_of_the_stream_b
 
 
 class Passing(sw.Process):
-    def on_event(self, event: dict[str, Any], ctx: sw.Context) -> Any:  # noqa: ANN401, ARG002  a generator
+    def on_event(self, event: dict[str, Any], ctx: sw.Context) -> Any:  # noqa: ANN401  a generator
         yield {"ts": event["ts"], "v": event["v"]}
 
 

@@ -99,7 +99,7 @@ class Stage:
         self._send(context.dead, step, step.dead_letters, arrivals)
 
     def _bury(self, failed: Failed, step: StepPlan, arrivals: Arrivals) -> None:
-        """Make rows dead letters of the streams they came from; a timer's key is of no stream, and goes to the first."""
+        """Make rows dead letters of the streams they came from; a timer is of no stream, and goes to the first."""
         [streams] = [port.streams for port in step.spec.ports.values()]
         of_one = streams[0] if len(streams) == 1 and failed.reason != TIMER_FAILED else ""
         rows = failed.rows.with_columns(failed.messages.alias("__message"))

@@ -199,17 +199,17 @@ def test_a_row_on_which_the_condition_fails_is_a_dead_letter_of_its_stream_and_t
 
 
 @pytest.mark.parametrize("is_first", [True, False])
-def test_a_bad_row_does_not_take_its_good_partners_with_it(is_first: bool) -> None:
+def test_a_bad_row_does_not_take_its_good_partners_with_it(is_first: bool) -> None:  # noqa: FBT001  a parameter of the test
     condition = "cast(left.order_id as bigint) < cast(right.method as bigint)"
     test, results = harness(on_match=condition, how="full")
-    bad, good = {**order("1", 100)}, [{**payment("1", 101 + n), "method": what} for n, what in enumerate(("2", "3"))]
+    bought, good = order("1", 100), [{**payment("1", 101 + n), "method": what} for n, what in enumerate(("2", "3"))]
     rows = [{**payment("1", 99), "method": "zz"}, *good]
     if is_first:
-        test.send("orders", [bad]).run_batch()
+        test.send("orders", [bought]).run_batch()
         test.send("payments", rows).run_batch()
     else:
         test.send("payments", rows).run_batch()
-        test.send("orders", [bad]).run_batch()
+        test.send("orders", [bought]).run_batch()
     test.finish()
     assert times(test.output(results)) == [(100, 101), (100, 102)]
     assert test.output("payments.dead_letters")["offset"].to_list() == [0]
@@ -230,8 +230,8 @@ def test_a_pair_for_which_no_row_alone_is_to_blame_does_not_match_and_is_counted
 
 
 def test_a_function_of_ones_own_is_not_tried_without_a_partner() -> None:
-    def is_less(pair: Any) -> bool:
-        return bool(pair["left"]["amount"] <= pair["right"]["amount"])
+    def is_less(pair: dict[str, dict[str, int]]) -> bool:
+        return pair["left"]["amount"] <= pair["right"]["amount"]
 
     condition = pl.struct("left", "right").map_elements(is_less, return_dtype=pl.Boolean)
     test, results = harness(on_match=condition)
