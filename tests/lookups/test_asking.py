@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -301,3 +303,28 @@ def test_latencies_are_known_within_a_tenth() -> None:
     assert stats.p50_ms == pytest.approx(500, rel=0.1)
     assert stats.p99_ms == pytest.approx(990, rel=0.1)
     assert LookupStats().p99_ms == 0
+
+
+FAILING = """
+import slackwater as sw
+
+async def ask(key):
+    raise RuntimeError("down")
+
+orders = sw.stream("orders", sw.testing.rows_source("k string, ts long")).event_time("ts")
+named = orders.lookup(sw.lookups.function(ask), key="k", output="name string", retries=0)
+pipeline = sw.Pipeline("p", named.to(sw.sinks.memory()), orders.dead_letters.drop())
+
+def run():
+    try:
+        sw.testing.run(pipeline, {"orders": [{"k": "x", "ts": 1}]})
+    except sw.RunError as error:
+        print(error.code)
+
+run()
+"""
+
+
+def test_a_process_that_ends_after_a_failed_lookup_says_nothing_of_its_loop() -> None:
+    done = subprocess.run([sys.executable, "-c", FAILING], capture_output=True, text=True, timeout=60, check=True)
+    assert (done.stdout, done.stderr) == ("LOOKUP_UNAVAILABLE\n", "")

@@ -227,7 +227,14 @@ def test_refresh_does_not_change_what_a_batch_is(place: Place) -> None:
 
 
 @pytest.mark.parametrize(
-    "text, got", [("code,rate\nEUR,much\n", "'much' in column `rate`"), ("code\nEUR\n", "no column `rate`")]
+    "text, got",
+    [
+        (
+            "code,rate\nEUR,1\nUSD,much\n",
+            "TABLE_VALUE.*has 'much' in column `rate`, row 2, which is declared as Float64",
+        ),
+        ("code\nEUR\n", "TABLE_CHANGED.*no column `rate`"),
+    ],
 )
 def test_a_csv_file_with_other_values_than_declared_ends_the_job(tmp_path: Path, text: str, got: str) -> None:
     path = tmp_path / "rates.csv"
@@ -236,8 +243,15 @@ def test_a_csv_file_with_other_values_than_declared_ends_the_job(tmp_path: Path,
     send(harness, "EUR").run_batch()
     path.write_text(text)
     send(harness, "EUR")
-    with pytest.raises(RunError, match=f"TABLE_CHANGED.*{got}"):
+    with pytest.raises(RunError, match=got):
         harness.advance_processing_time("1s")
+
+
+def test_a_csv_value_of_another_type_is_told_from_a_table_that_changed(tmp_path: Path) -> None:
+    path = tmp_path / "rates.csv"
+    path.write_text("code,rate\nEUR,much\n")
+    with pytest.raises(RunError, match=r"TABLE_VALUE.*'much' in column `rate`, row 1"):
+        send(started(joined(sw.table(path, schema="code string, rate double"))), "EUR").run_batch()
 
 
 def test_csv_values_are_read_by_their_declared_types(tmp_path: Path) -> None:

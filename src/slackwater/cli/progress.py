@@ -58,7 +58,7 @@ class Progress:
 
     def batch(self, report: BatchReport) -> None:
         """Say what a batch did."""
-        for what in ("panes", "late", "partly_late", "on_time", "refired", "ignored", "unshown"):
+        for what in ("panes", "late", "partly_late", "on_time", "refired", "ignored", "unshown", "unmatchable"):
             self.totals[what] += report.total(what)
         self.totals["rows"] += report.rows
         self.totals["dead"] += report.dead_letters
@@ -179,6 +179,7 @@ def _late(totals: Counts[str]) -> str:
 
 def _others(totals: Counts[str]) -> str:
     labels = {"ignored": "ignored", "unshown": "never shown", "filtered": "filtered", "added": "added by map"}
+    labels["unmatchable"] = "pairs on which `on_match` failed"
     return "".join(f", {totals[what]:,} {label}" for what, label in labels.items() if totals[what])
 
 

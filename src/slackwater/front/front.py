@@ -38,6 +38,7 @@ from slackwater.state.packets import Packet, output, stats
 from slackwater.state.packing import pack
 from slackwater.state.skew import Skew
 from slackwater.state.step import PortFront, StepRows
+from slackwater.state.whole_rows import STREAM
 
 
 @contextmanager
@@ -84,16 +85,19 @@ class Arrivals:
             if way not in self.fronts:
                 self.fronts[way] = step.spec.front(feed.port, node.undecoded)
             guard = partial(guarded, step=step.name, context=context)
+            rows = frame
+            if step.spec.buries and len(step.spec.ports[feed.port].streams) > 1:
+                rows = frame.with_columns(pl.lit(context.stream).alias(STREAM))
             with placed_errors(step):
-                taken = self.fronts[way].take(frame, step_time(step, self.clock), guard)
+                taken = self.fronts[way].take(rows, step_time(step, self.clock), guard)
             for what, number in taken.counts.items():
                 self.count(step.name, what, number)
             if taken.kept.height:
                 self.kept.setdefault(way, []).append(taken.kept)
             if taken.late is not None:
                 self.emit_late(step, taken.late, context)
-            for channel, rows in taken.whole.items():
-                self._by_group(rows, feed, channel)
+            for channel, whole in taken.whole.items():
+                self._by_group(whole, feed, channel)
 
     def emit(self, name: str, frame: pl.DataFrame, context: RowContext) -> int:
         """Send rows to an output, and those that its sinks cannot write to the dead letters; return how many went."""
@@ -251,6 +255,7 @@ class Front:
         frame = chunk.placed()
         context = RowContext(
             source=chunk.source,
+            stream=self.source.name,
             partition=chunk.partition,
             now_ms=self.now_ms,
             newest_ms=self._newest_ms.get(chunk.partition, self._least_newest_ms),

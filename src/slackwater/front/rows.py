@@ -48,6 +48,8 @@ class RowContext:
     source: str
     partition: str
     now_ms: int
+    stream: str = ""
+    """The stream or step that the rows are of."""
     dead: list[pl.DataFrame] = field(default_factory=list)
     filtered: int = 0
     """Rows that a `where` or a `map` left out."""

@@ -6,27 +6,24 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from slackwater.errors import SlackwaterError, cause_of
+from slackwater.errors import SlackwaterError
 from slackwater.ground.expressions import FAILURES
-from slackwater.joins.columns import LEFT, RIGHT
+from slackwater.joins.columns import LEFT, RIGHT, SideName
 from slackwater.joins.matching import Pairs
 
-_LONGEST_MESSAGE = 1000
 
-
-def judged(
-    condition: pl.Expr, left: pl.DataFrame, right: pl.DataFrame, found: Pairs, failed: dict[int, str]
-) -> pl.Series:
-    """Return of which pairs `condition` is true; pairs on which it fails are added to `failed`, with the error's text.
+def judged(condition: pl.Expr, left: pl.DataFrame, right: pl.DataFrame, found: Pairs) -> tuple[pl.Series, int]:
+    """Return of which pairs `condition` is true, and on how many it fails: these do not match.
 
     It sees the rows as the structs `left` and `right`. Of null it is as of false.
     """
     pairs = pl.DataFrame([left.to_struct(LEFT).gather(found.ours), right.to_struct(RIGHT).gather(found.theirs)])
+    failed: list[int] = []
     truths = pl.concat([*_judged(condition, pairs, 0, failed)])
-    return truths.fill_null(value=False)
+    return truths.fill_null(value=False), len(failed)
 
 
-def _judged(condition: pl.Expr, pairs: pl.DataFrame, first: int, failed: dict[int, str]) -> Iterator[pl.Series]:
+def _judged(condition: pl.Expr, pairs: pl.DataFrame, first: int, failed: list[int]) -> Iterator[pl.Series]:
     """Yield the truth of `condition` for parts of `pairs`, counted from `first`; where it fails, halve."""
     try:
         truths = pairs.select(condition.alias("truth")).to_series()
@@ -36,7 +33,7 @@ def _judged(condition: pl.Expr, pairs: pl.DataFrame, first: int, failed: dict[in
         if isinstance(error, SlackwaterError) or pairs.is_empty():
             raise
         if pairs.height == 1:
-            failed[first] = cause_of(error)[:_LONGEST_MESSAGE]
+            failed.append(first)
             yield pl.Series("truth", [False])
             return
         half = pairs.height // 2
@@ -45,3 +42,26 @@ def _judged(condition: pl.Expr, pairs: pl.DataFrame, first: int, failed: dict[in
     else:
         # A literal is one value for all rows.
         yield truths if truths.len() == pairs.height else truths.new_from_index(0, pairs.height)
+
+
+def can_judge_alone(condition: pl.Expr, left: pl.Schema, right: pl.Schema) -> bool:
+    """Return whether a row can be tried against a partner of nulls, of which every built-in expression is null.
+
+    A function of the user's own may fail on a null that no partner ever has, and no row is to blame for that.
+    """
+    if "python_udf" in str(condition):
+        return False
+    nothing = pl.DataFrame({LEFT: [None], RIGHT: [None]}, schema={LEFT: pl.Struct(left), RIGHT: pl.Struct(right)})
+    try:
+        nothing.select(condition.alias("truth"))
+    except FAILURES:
+        return False
+    return True
+
+
+def tried(rows: pl.DataFrame, condition: pl.Expr, side: SideName, left: pl.Schema, right: pl.Schema) -> pl.DataFrame:
+    """Return `rows` of a side if `condition` can be evaluated on each of them alone, else fail."""
+    mine, theirs, other = (left, right, RIGHT) if side == LEFT else (right, left, LEFT)
+    none = pl.lit(None, dtype=pl.Struct(theirs)).alias(other)
+    rows.select(pl.struct(mine.names()).alias(side), none).select(condition.alias("truth"))
+    return rows

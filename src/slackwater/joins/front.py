@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import polars as pl
 
 from slackwater.joins.columns import SideName
-from slackwater.joins.step import PLACED, JoinStep
+from slackwater.joins.conditions import tried
+from slackwater.joins.step import JoinStep
 from slackwater.state.late_rows import late_rows
 from slackwater.state.step import Guard, PortFront, Taken
 from slackwater.state.step_time import StepTime
@@ -23,8 +25,8 @@ class JoinFront(PortFront):
     """Whether a row behind the watermark is late."""
     keeps_null_keys: bool
     """Whether a row that can match nothing, for lack of a key, is a result all the same."""
-    has_places: bool = False
-    """Whether rows bring where they came from, because they may yet become dead letters."""
+    condition: pl.Expr | None = None
+    """What pairs must meet in KEYED: a row on which it fails whatever the partner is a dead letter already here."""
     behind: str = "processed_late"
     """How a row behind the watermark is counted, if it is not late."""
     extra: tuple[pl.Expr, ...] = ()
@@ -38,6 +40,9 @@ class JoinFront(PortFront):
             rows = rows.filter(~is_late)
         if self.extra:
             rows = guard(rows, lambda some: some.with_columns(self.extra))
+        if self.condition is not None and rows.height:
+            left, right = self.step.left.schema, self.step.right.schema
+            rows = guard(rows, partial(tried, condition=self.condition, side=self.side, left=left, right=right))
         keys, height = self.step.ports[self.side].keys, rows.height
         if not self.keeps_null_keys and any(rows[key].null_count() for key in keys):
             rows = rows.drop_nulls(keys)
@@ -46,8 +51,7 @@ class JoinFront(PortFront):
         for what, number in (("on_time", rows.height - behind), (self.behind, behind)):
             counts[what] = counts.get(what, 0) + number
         names = [*self.step.ports[self.side].schema, *(extra.meta.output_name() for extra in self.extra)]
-        placed = PLACED if self.has_places else ()
-        kept = rows.select(*names, *placed, pl.col("__ts").alias("__end"))
+        kept = rows.select(*names, pl.col("__ts").alias("__end"))
         return Taken(kept=kept, late=late, counts=counts)
 
     def merge(self, parts: list[pl.DataFrame], time: StepTime) -> dict[str, pl.DataFrame]:  # noqa: ARG002  judged before

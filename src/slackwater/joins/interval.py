@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import polars as pl
 
-from slackwater.errors import DefinitionError, refuse
+from slackwater.errors import DefinitionError, near_miss, refuse
 from slackwater.formats.undecoded import Undecoded
 from slackwater.ground.durations import Duration, duration_ms, render_ms
 from slackwater.ground.expressions import Expression, as_expr, as_written, check_predicate
 from slackwater.joins.columns import LEFT, RIGHT, SIDES, SideName, join_columns
+from slackwater.joins.conditions import can_judge_alone
 from slackwater.joins.front import JoinFront
 from slackwater.joins.interval_operator import IntervalOperator
 from slackwater.joins.kept_rows import Kept
@@ -83,8 +86,15 @@ class IntervalJoin(JoinStep):
             side=side,
             judges=self.late == "output",
             keeps_null_keys=self.pads(side),
-            has_places=self.on_match is not None,
+            condition=self._tried_alone,
         )
+
+    @cached_property
+    def _tried_alone(self) -> pl.Expr | None:
+        """The condition, if rows can be tried by it before they meet others."""
+        condition = self.on_match
+        can = condition is not None and can_judge_alone(condition, self.left.schema, self.right.schema)
+        return condition if can else None
 
     def operator(self) -> Operator:
         """Return what keeps the rows of a key group, and pairs them."""
@@ -162,7 +172,7 @@ class IntervalDefinition(StepDefinition):
 
 def interval_join(
     *,
-    between: tuple[Duration, Duration],
+    between: tuple[Duration, Duration] | None,
     how: How,
     on_match: Expression | None,
     suffixes: tuple[str, str],
@@ -197,4 +207,14 @@ def _check_condition(step: str, condition: pl.Expr, said: str, left: Port, right
     try:
         check_predicate(schema, condition, step=step)
     except DefinitionError as error:
+        for side, port in (("left", left), ("right", right)):
+            for name in _fields(condition, side):
+                if name not in port.schema:
+                    cause = f"the {side} rows have no column `{name}`{near_miss(name, port.schema)}"
+                    raise refuse("JOIN_ON_MATCH", step=step, got=said, cause=cause) from error
         raise refuse("JOIN_ON_MATCH", step=step, got=said, cause=error.message.split("; ")[0]) from error
+
+
+def _fields(condition: pl.Expr, side: str) -> list[str]:
+    """Return the columns that a condition reads of a side, as Polars shows them."""
+    return re.findall(rf'col\("{side}"\)\.struct\.field_by_name\(([^)]*)\)', str(condition))

@@ -20,7 +20,7 @@ from slackwater.joins.conditions import judged
 from slackwater.joins.kept_rows import KeptRows
 from slackwater.joins.matching import Matchable, Pairs, pairs
 from slackwater.state.pieces import Piece, StepState
-from slackwater.state.step import Emitted, Failed, Operator, StepRows
+from slackwater.state.step import Emitted, Operator, StepRows
 from slackwater.state.step_time import StepTime
 
 if TYPE_CHECKING:
@@ -63,9 +63,9 @@ class IntervalOperator(Operator):
             return
         empty = {side: pl.DataFrame(schema=self.kept[side].types) for side in SIDES}
         arrived = {side: empty[side] if frame is None else frame for side, frame in new.items()}
-        while (meeting := Meeting(self.step, sides, arrived, time.judge_ms)).failed:
-            arrived = self._without_failed(meeting, time.judge_ms, out)
+        meeting = Meeting(self.step, sides, arrived, time.judge_ms)
         out.results += meeting.results
+        out.count("unmatchable", meeting.unmatchable)
         for side, kept in sides.items():
             fresh = arrived[side]
             if self.step.pads(side):
@@ -83,22 +83,6 @@ class IntervalOperator(Operator):
         if rows.height:
             out.results.append(self.step.columns.padded(side, rows))
 
-    @staticmethod
-    def _without_failed(meeting: Meeting, watermark_ms: int, out: Emitted) -> dict[SideName, pl.DataFrame]:
-        """Report the new rows on which the condition failed; return the others."""
-        arrived = dict(meeting.new)
-        for side, failed in meeting.failed.items():
-            rows = arrived[side][sorted(failed)]
-            messages = pl.Series([failed[number] for number in sorted(failed)])
-            out.failed.append(Failed(rows=rows, messages=messages))
-            behind = int((rows["__end"] < watermark_ms).sum())
-            out.count("processed_late", -behind)
-            out.count("on_time", behind - rows.height)
-            arrived[side] = (
-                arrived[side].with_row_index("__row").filter(~pl.col("__row").is_in([*failed])).drop("__row")
-            )
-        return arrived
-
 
 class Meeting:
     """What the new rows of a batch meet: the results, and which rows met another."""
@@ -111,18 +95,18 @@ class Meeting:
         watermark_ms: int,
     ) -> None:
         self.step = step
-        self.new = new
         self.results: list[pl.DataFrame] = []
-        self.failed: dict[SideName, dict[int, str]] = {}
+        self.unmatchable = 0
+        """Pairs on which the condition fails: no row alone is to blame, and each may still meet others."""
         fresh = {side: Matchable.of(new[side], step.ports[side].keys) for side in SIDES}
         self.pieces = {side: self._near(side, sides[side], fresh[other_side(side)]) for side in SIDES}
         self.old = {side: self._old(side, sides[side], watermark_ms) for side in SIDES}
         self.new_met = {side: np.zeros(new[side].height, np.bool_) for side in SIDES}
         self.old_met = {side: np.zeros(self.old[side].height, np.bool_) for side in SIDES}
         known = {side: Matchable.of(self.old[side], step.ports[side].keys) for side in SIDES}
-        self._meet(fresh[LEFT], known[RIGHT], (self.new_met[LEFT], self.old_met[RIGHT]), (LEFT,))
-        self._meet(known[LEFT], fresh[RIGHT], (self.old_met[LEFT], self.new_met[RIGHT]), (RIGHT,))
-        self._meet(fresh[LEFT], fresh[RIGHT], (self.new_met[LEFT], self.new_met[RIGHT]), SIDES)
+        self._meet(fresh[LEFT], known[RIGHT], (self.new_met[LEFT], self.old_met[RIGHT]))
+        self._meet(known[LEFT], fresh[RIGHT], (self.old_met[LEFT], self.new_met[RIGHT]))
+        self._meet(fresh[LEFT], fresh[RIGHT], (self.new_met[LEFT], self.new_met[RIGHT]))
 
     def _near(self, side: SideName, kept: KeptRows, sought: Matchable) -> list[Piece]:
         """Return the pieces of a side that may hold partners of the other side's new rows."""
@@ -140,18 +124,14 @@ class Meeting:
         return rows
 
     def _meet(
-        self,
-        left: Matchable,
-        right: Matchable,
-        met: tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]],
-        new: tuple[SideName, ...],
+        self, left: Matchable, right: Matchable, met: tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]
     ) -> None:
-        for found in self._pairs(left, right, new):
+        for found in self._pairs(left, right):
             met[0][found.ours] = True
             met[1][found.theirs] = True
             self.results.append(self.step.columns.pairs(left.rows, right.rows, found))
 
-    def _pairs(self, left: Matchable, right: Matchable, new: tuple[SideName, ...]) -> Iterator[Pairs]:
+    def _pairs(self, left: Matchable, right: Matchable) -> Iterator[Pairs]:
         """Yield the pairs that match, and meet the condition if there is one."""
         found = pairs(left, right, self.step.lower_ms, self.step.upper_ms)
         if self.step.on_match is None:
@@ -160,13 +140,8 @@ class Meeting:
         mine = left.rows.select(self.step.left.schema.names())
         other = right.rows.select(self.step.right.schema.names())
         for some in found:
-            failed: dict[int, str] = {}
-            is_match = judged(self.step.on_match, mine, other, some, failed).to_numpy()
-            for number, message in failed.items():
-                row, partner = int(some.ours[number]), int(some.theirs[number])
-                is_later = left.rows["__end"][row] > right.rows["__end"][partner]
-                # A new row is to blame; of two, the later one.
-                side, which = (LEFT, row) if RIGHT not in new or (LEFT in new and is_later) else (RIGHT, partner)
-                self.failed.setdefault(side, {}).setdefault(which, message)
+            truths, failed = judged(self.step.on_match, mine, other, some)
+            self.unmatchable += failed
+            is_match = truths.to_numpy()
             if is_match.any():
                 yield some.where(is_match)

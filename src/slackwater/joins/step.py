@@ -18,11 +18,8 @@ from slackwater.state.late_rows import Late, check_late_columns, late_schema
 from slackwater.state.pieces import StepState
 from slackwater.state.shown import free_names, moment, of_key
 from slackwater.state.step import Change, KeyedStep, Port
-from slackwater.state.whole_rows import PLACE
 
 How = Literal["inner", "left", "right", "full"]
-PLACED = tuple(name for name in PLACE if name != "__ts")
-"""Where a row came from, for those that may yet become dead letters."""
 
 
 @dataclass(frozen=True, kw_only=True)

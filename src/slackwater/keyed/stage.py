@@ -23,7 +23,8 @@ from slackwater.planning.plan import Plan, RowNode, StepPlan
 from slackwater.state.key_groups import labels
 from slackwater.state.packets import OUTPUT, STATS, TICK, Packet, stats, tick
 from slackwater.state.pieces import StepState, Store
-from slackwater.state.step import Emitted, StepRows
+from slackwater.state.step import TIMER_FAILED, Emitted, Failed, StepRows
+from slackwater.state.whole_rows import STREAM
 
 INDEX: Final = "index"
 
@@ -84,19 +85,37 @@ class Stage:
         for late in shown.late:
             arrivals.emit_late(step, late, context)
         for failed in shown.failed:
-            bury(failed.rows, step.name, pl.Series([failed.reason]), failed.messages, context)
+            self._bury(failed, step, arrivals)
         for root, frames in ((step.results, shown.results), *self._sides(step, shown)):
             if frames:
                 placed = self._placed(pl.concat(frames), step, root, key_group, arrivals.clock)
                 first = arrivals.clock.batch << 32
                 partition = f"{root.step}/{key_group:06d}"
+                context.stream = root.step
                 context.span = Span(partition=partition, first=first, last=first + placed.height - 1)
                 self.functions[root.step].run(placed, context, arrivals.arrive)
         arrivals.count(step.name, "filtered", context.filtered)
         arrivals.count(step.name, "added", context.added)
-        for letters in context.dead:
+        self._send(context.dead, step, step.dead_letters, arrivals)
+
+    def _bury(self, failed: Failed, step: StepPlan, arrivals: Arrivals) -> None:
+        """Make rows dead letters of the streams they came from; a timer is of no stream, and goes to the first."""
+        [streams] = [port.streams for port in step.spec.ports.values()]
+        of_one = streams[0] if len(streams) == 1 and failed.reason != TIMER_FAILED else ""
+        rows = failed.rows.with_columns(failed.messages.alias("__message"))
+        parts = rows.partition_by(STREAM, as_dict=True, maintain_order=True) if STREAM in rows.columns else {}
+        for (name,), part in (parts or {(of_one,): rows}).items():
+            # Rows that were put aside before their stream was written down have none.
+            stream = name or step.name
+            context = RowContext(source=stream, partition=stream, now_ms=arrivals.clock.now)
+            bury(part.drop("__message"), step.name, pl.Series([failed.reason]), part["__message"], context)
+            self._send(context.dead, step, step.buried.get(stream, step.dead_letters), arrivals)
+
+    @staticmethod
+    def _send(dead: list[pl.DataFrame], step: StepPlan, name: str, arrivals: Arrivals) -> None:
+        for letters in dead:
             arrivals.reasons.setdefault(step.name, Counter()).update(letters["reason"].to_list())
-        arrivals.count(step.name, "dead", arrivals.bury(context.dead, step.dead_letters))
+        arrivals.count(step.name, "dead", arrivals.bury(dead, name))
 
     @staticmethod
     def _sides(step: StepPlan, shown: Emitted) -> list[tuple[RowNode, list[pl.DataFrame]]]:

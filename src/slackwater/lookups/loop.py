@@ -15,6 +15,8 @@ from concurrent.futures import Future
 from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
+_END_S: Final = 1.0
+"""How long the end of a process waits for what is still under way."""
 _LOCK: Final = threading.Lock()
 _LOOPS: Final[dict[int, asyncio.AbstractEventLoop]] = {}
 """The loop of each process; after a fork also the parent's, which must not be used."""
@@ -50,11 +52,22 @@ def _run(loop: asyncio.AbstractEventLoop) -> None:
     asyncio.set_event_loop(loop)
     try:
         loop.run_forever()
+        # Clients that were let go of just before are still being closed.
+        if begun := asyncio.all_tasks(loop):
+            loop.run_until_complete(_ended(begun))
     finally:
         loop.close()
+
+
+async def _ended(tasks: set[asyncio.Task[Any]]) -> None:
+    """Wait a moment for what is under way, then cancel it."""
+    _, late = await asyncio.wait(tasks, timeout=_END_S)
+    for task in late:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _stop(loop: asyncio.AbstractEventLoop, thread: threading.Thread, pid: int) -> None:
     if os.getpid() == pid:
         loop.call_soon_threadsafe(loop.stop)
-        thread.join(1.0)
+        thread.join(2 * _END_S)

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from slackwater.formats.schemas import shown
 from slackwater.ground.durations import render_ms
 from slackwater.lookups.definition import LookUp
-from slackwater.planning.plan import Plan, RowNode, SourcePlan, StepPlan
+from slackwater.planning.plan import Feed, Plan, RowNode, SourcePlan, StepPlan
 from slackwater.planning.row_functions import Decode, Map, RowOp, Select, TakeTime, Validate, Where, WithColumns
 from slackwater.sinks.base import Drop
 from slackwater.tables.definition import JoinTable
@@ -168,7 +168,7 @@ def _step(plan: Plan, step: StepPlan, shared: set[str]) -> StepText:
         name=step.name,
         stage=step.stage,
         spread=step.spread,
-        facts=tuple(FactText(label=label, text=text) for label, text in step.spec.describe()),
+        facts=tuple(FactText(label=label, text=text) for label, text in (*_unions(plan, step), *step.spec.describe())),
         behind=tuple(
             BehindText(stream=stream, by=render_ms(delay_ms)) for stream, delay_ms in step.behind_ms.items() if delay_ms
         ),
@@ -176,6 +176,22 @@ def _step(plan: Plan, step: StepPlan, shared: set[str]) -> StepText:
         late=step.late,
         dead_letters=None if step.dead_letters in shared else step.dead_letters,
     )
+
+
+def _unions(plan: Plan, step: StepPlan) -> list[tuple[str, str]]:
+    """Return which streams and steps meet at each port that more than one feeds."""
+    roots = [source.rows for source in plan.sources] + [root for each in plan.steps for root in each.roots]
+    found = []
+    for port in step.spec.ports:
+        names = [root.step for root in roots if _feeds(root, Feed(step.name, port))]
+        if len(names) > 1:
+            which = f"{port} rows are " if len(step.spec.ports) > 1 else ""
+            found.append(("reads", f"{which}a union of {', '.join(names)}: the slowest watermark decides"))
+    return found
+
+
+def _feeds(node: RowNode, feed: Feed) -> bool:
+    return feed in node.feeds or any(_feeds(child, feed) for child in node.children)
 
 
 def _rows(plan: Plan, node: RowNode) -> RowsText:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, Literal, NamedTuple
 
@@ -76,6 +76,9 @@ class StepPlan:
     late: str | None
     """The output of late rows; None for a step that takes rows however late they are."""
     dead_letters: str
+    """The output of results that could not be processed further, and of timers that failed."""
+    buried: Mapping[str, str] = field(default_factory=dict)
+    """For each stream and step that rows come from, the output of those on which the step fails."""
     spread: int = 1
     """How many key groups of the stage before condense the rows of one key; 1 if there is no such stage."""
 

@@ -231,10 +231,13 @@ class _Planner:
     def _resolve(self, step: Step) -> None:
         """Check a keyed step against the rows it gets, then everything that hangs on its results."""
         name = step.name
-        ports = {port: replace(self.ports[name][port], own=self._own(keyed)) for port, keyed in step.inputs.items()}
+        ports = {
+            port: replace(self.ports[name][port], own=self._own(keyed), streams=_streams(keyed))
+            for port, keyed in step.inputs.items()
+        }
         spec = step.definition.resolve(name, ports)
         stage, behind_ms = 0, dict[str, int]()
-        for branch in (branch for keyed in step.inputs.values() for branch in branches(keyed.stream)):
+        for branch in _branches(step):
             before, delays_ms = self._before(branch, name)
             stage = max(stage, before + 1)
             for source, delay_ms in delays_ms.items():
@@ -264,7 +267,10 @@ class _Planner:
         results = self._tree(root, self.origins[name].paths, is_bytes=False, has_time=True)
         sides = {side: self._side(name, side, schema) for side, schema in spec.sides.items()}
         self._check_sides(name, spec.sides)
-        self.plans[name] = replace(plan, results=results, sides=sides, dead_letters=self._dead_letters(plan))
+        letters = self._dead_letters(plan)
+        has_own = letters == f"{name}.dead_letters"
+        buried = {branch.name: letters if has_own else self._buried(branch) for branch in _branches(step)}
+        self.plans[name] = replace(plan, results=results, sides=sides, dead_letters=letters, buried=buried)
 
     def _own(self, keyed: KeyedStream) -> frozenset[str]:
         """Return the columns that every step before has added to its rows of itself."""
@@ -303,6 +309,16 @@ class _Planner:
         if own in self.sinks or any(path.ops for name in names for path in self.origins[name].paths):
             self._output(own, DEAD_LETTER_SCHEMA, "dead_letters")
             return own
+        return self._first_letters(step)
+
+    def _buried(self, branch: Branch) -> str:
+        """Return the output of a branch's rows on which a step fails: that of their stream."""
+        if isinstance(branch.origin, Step):
+            return self._first_letters(self.plans[branch.origin.name])
+        return f"{branch.name}.dead_letters"
+
+    @staticmethod
+    def _first_letters(step: StepPlan) -> str:
         return f"{next(iter(step.behind_ms))}.dead_letters"
 
     def _output(self, name: str, schema: pl.Schema, kind: Kind) -> None:
@@ -310,6 +326,14 @@ class _Planner:
         known = self.outputs.setdefault(name, OutputPlan(name=name, kind=kind, schema=schema, sinks=sinks))
         if dict(known.schema) != dict(schema):
             raise _unequal(f"output `{name}`", known.schema, schema)
+
+
+def _branches(step: Step) -> list[Branch]:
+    return [branch for keyed in step.inputs.values() for branch in branches(keyed.stream)]
+
+
+def _streams(keyed: KeyedStream) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(branch.name for branch in branches(keyed.stream)))
 
 
 def _unequal(place: str, first: pl.Schema, other: pl.Schema) -> Exception:

@@ -59,6 +59,7 @@ class ProcessDefinition(StepDefinition):
             process=self.process,
             output=self.output,
             order=self.order,
+            streams=port.streams,
         )
 
 

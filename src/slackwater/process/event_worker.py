@@ -9,9 +9,8 @@ import polars as pl
 
 from slackwater.process.operator import Worker
 from slackwater.process.running import Done, Work
-from slackwater.state.step import Failed
+from slackwater.state.step import TIMER_FAILED, Failed
 from slackwater.state.step_time import StepTime
-from slackwater.state.whole_rows import PLACE
 
 if TYPE_CHECKING:
     from slackwater.process.spec import ProcessSpec
@@ -63,7 +62,7 @@ class EventWorker(Worker):
 
     def _bury(self, keys: pl.DataFrame, events: pl.DataFrame | None, done: Done) -> None:
         if done.failed and events is not None:
-            rows = events[list(done.failed)].select(*self.spec.row_schema, *PLACE)
+            rows = events[list(done.failed)].select(*self.spec.row_schema, *self.spec.place)
             self.out.failed.append(Failed(rows=rows, messages=pl.Series(list(done.failed.values()))))
         if done.failed_timers:
             slots, timers, messages = zip(*done.failed_timers, strict=True)
@@ -72,7 +71,7 @@ class EventWorker(Worker):
                 pl.Series("__off", [timer.at for timer in timers], dtype=pl.Int64),
                 pl.lit(self.time.now_ms, dtype=pl.Int64).alias("__ingested"),
             )
-            self.out.failed.append(Failed(rows=rows, messages=pl.Series(messages), reason="timer_failed"))
+            self.out.failed.append(Failed(rows=rows, messages=pl.Series(messages), reason=TIMER_FAILED))
 
     def _rows(self, keys: pl.DataFrame, done: Done) -> pl.DataFrame:
         """Return the state of the keys that have any, as rows of state."""

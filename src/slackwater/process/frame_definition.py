@@ -80,6 +80,7 @@ class FrameDefinition(StepDefinition):
             process=self.process,
             output=self.output,
             order=self.order,
+            streams=port.streams,
             state=self.state,
             ttl_ms=self.ttl_ms,
             clock=self.clock,

@@ -23,7 +23,6 @@ from slackwater.process.state import NEVER_MS
 from slackwater.process.timers import moment
 from slackwater.state.step import Failed
 from slackwater.state.step_time import StepTime
-from slackwater.state.whole_rows import PLACE
 
 if TYPE_CHECKING:
     from slackwater.process.frame_spec import FrameSpec
@@ -127,7 +126,7 @@ class FrameWorker(Worker):
         return results
 
     def _bury(self, rows: pl.DataFrame, message: str) -> None:
-        lost = rows.select(*self.spec.row_schema, *PLACE)
+        lost = rows.select(*self.spec.row_schema, *self.spec.place)
         self.out.failed.append(Failed(rows=lost, messages=pl.repeat(message, lost.height, eager=True)))
 
     def _dead(self, watermark_ms: int, first: pl.Expr) -> pl.Expr:

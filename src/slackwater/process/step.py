@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import FunctionType
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal
 
 import polars as pl
 
@@ -24,7 +24,7 @@ from slackwater.process.state import NEVER_MS
 from slackwater.state.late_rows import late_schema
 from slackwater.state.step import ROWS, Change, Difference, KeyedStep, Operator, Port, PortFront
 from slackwater.state.step_time import StepTime
-from slackwater.state.whole_rows import PLACE, WholeRows
+from slackwater.state.whole_rows import PLACE, STREAM, WholeRows
 
 Order = Literal["arrival", "event_time"]
 _LASTING: Final = ("keys", "order", "rows", "frames")
@@ -41,6 +41,9 @@ class ProcessStep(KeyedStep):
     process: Process | FrameProcess
     output: pl.Schema
     order: Order
+    streams: tuple[str, ...] = ()
+    """What the events come from."""
+    buries: ClassVar[bool] = True
     lateness_ms: int = 0
 
     @property
@@ -70,7 +73,12 @@ class ProcessStep(KeyedStep):
     @property
     def ports(self) -> Mapping[str, Port]:
         """The events."""
-        return {ROWS: Port(schema=self.row_schema, keys=self.keys)}
+        return {ROWS: Port(schema=self.row_schema, keys=self.keys, streams=self.streams)}
+
+    @cached_property
+    def place(self) -> pl.Schema:
+        """The hidden columns of an event."""
+        return pl.Schema({**PLACE, STREAM: pl.String()}) if len(self.streams) > 1 else PLACE
 
     @cached_property
     def result_types(self) -> pl.Schema:
@@ -80,7 +88,7 @@ class ProcessStep(KeyedStep):
     @cached_property
     def state_types(self) -> pl.Schema:
         """The columns of a state row: one for each key, and one for each event that waits for its turn."""
-        waiting = {**self.row_schema, **PLACE} if self.order == "event_time" else {}
+        waiting = {**self.row_schema, **self.place} if self.order == "event_time" else {}
         return pl.Schema({**self.key_types, **waiting, **self.cell_types, "__end": pl.Int64(), "__due": pl.Int64()})
 
     def conform(self, rows: pl.DataFrame) -> pl.DataFrame:
@@ -175,6 +183,7 @@ class ProcessStep(KeyedStep):
         return [
             ("key", ", ".join(self.keys)),
             ("runs", f"{type(self.process).__qualname__}, in the order of {self.order.replace('_', ' ')}"),
+            *([("holds", "events until the watermark has passed them")] if self.order == "event_time" else []),
             *self._described_state(),
             ("yields", shown(self.output)),
         ]

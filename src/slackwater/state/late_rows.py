@@ -14,14 +14,15 @@ Late = Literal["output", "process"]
 """What a step does to a row behind the watermark: send it to the late output, or take it like any other."""
 ORIGIN: Final = ("__part", "__off", "__ingested", "__payload", "__key", "__headers")
 """What says where a row came from."""
-_ADDED: Final = ("event_time", "late_by_ms", "watermark", "step")
+_ADDED: Final = ("event_time", "late_by_ms", "watermark")
 
 
 def check_late_columns(port: Port, step: str, *more: str) -> None:
     """Refuse rows with a column that late rows have in addition; `more` are those of this kind of step."""
+    *added, last = (*_ADDED, *more, "step")
     for column in port.schema:
-        if column in (*_ADDED, *more) and column not in port.own:
-            raise refuse("LATE_COLUMN_TAKEN", step=step, column=column)
+        if column in (*added, last) and column not in port.own:
+            raise refuse("LATE_COLUMN_TAKEN", step=step, column=column, added=f"{', '.join(added)} and {last}")
 
 
 def late_schema(schema: pl.Schema, **more: pl.DataType) -> pl.Schema:

@@ -28,6 +28,8 @@ from slackwater.state.step_time import StepTime
 
 ROWS: Final = "rows"
 """The port of a step that has but one."""
+TIMER_FAILED: Final = "timer_failed"
+"""The reason of a dead letter that is a key and the time of its timer."""
 Guard = Callable[[pl.DataFrame, Callable[[pl.DataFrame], pl.DataFrame]], pl.DataFrame]
 """Applies a function to rows; takes out those on which it fails, each by itself."""
 Change = Literal["append", "update", "retract"]
@@ -42,6 +44,8 @@ class Port:
     keys: tuple[str, ...]
     own: frozenset[str] = frozenset()
     """The columns that the step before has added to its rows of itself: the next one may replace them."""
+    streams: tuple[str, ...] = ()
+    """The streams and steps that its rows come from: several, if it takes a union."""
 
 
 @dataclass(kw_only=True)
@@ -164,6 +168,8 @@ class KeyedStep(ABC):
     """The columns of the key, as results have them."""
     combines: ClassVar[bool] = False
     """Whether FRONT combines the rows of a key, so that a hot key is not the work of one key group."""
+    buries: ClassVar[bool] = False
+    """Whether KEYED makes dead letters of rows, so that those of a union must say which stream they are of."""
     lateness_ms: int
     """How long after the watermark the step remembers what it was complete with."""
 

@@ -12,6 +12,8 @@ from slackwater.state.step_time import StepTime
 
 PLACE: Final = pl.Schema({"__ts": pl.Int64(), "__part": pl.String(), "__off": pl.Int64(), "__ingested": pl.Int64()})
 """The hidden columns that a row brings to KEYED: its event time, its place, and when it was ingested."""
+STREAM: Final = "__stream"
+"""The hidden column that says which of several united streams a row is of."""
 IN_ORDER: Final = ("__ts", "__part", "__off")
 """What puts rows into the order of event time; no two rows of a stream are equal in it."""
 
@@ -51,7 +53,8 @@ class WholeRows(PortFront):
                 types, name = self.step.late_types, self.step.name
                 late = late_rows(rows.filter(is_late), types, name, time.judge_ms, **self.more)
                 rows = rows.filter(~is_late)
-        kept = rows.select(*self.step.ports[self.port].schema.names(), *PLACE.names(), pl.col("__ts").alias("__end"))
+        place = [*PLACE, STREAM] if STREAM in rows.columns else [*PLACE]
+        kept = rows.select(*self.step.ports[self.port].schema.names(), *place, pl.col("__ts").alias("__end"))
         return Taken(kept=kept, late=late, counts={"on_time": kept.height, "late": 0 if late is None else late.height})
 
     def merge(self, parts: list[pl.DataFrame], time: StepTime) -> dict[str, pl.DataFrame]:  # noqa: ARG002  judged before

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, NoReturn
 
 from slackwater.aggregates.base import Aggregate
 from slackwater.deduplication.definition import DeduplicateDefinition
@@ -43,6 +43,14 @@ class KeyedStream:
     """Of `versions`, the column that says which change a row was."""
     spread: int = 1
     """How many key groups the rows of one key may meet in, before they are brought together."""
+
+    if not TYPE_CHECKING:  # a type checker says of itself what a keyed stream does not have
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Say what is missing to whoever asks a keyed stream for what only windows have."""
+            if name == "aggregate":
+                raise refuse("WINDOW_MISSING", stream=self.stream.name)
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     def window(
         self,
@@ -114,7 +122,7 @@ class KeyedStream:
         self,
         other: KeyedStream,
         *,
-        between: tuple[Duration, Duration],
+        between: tuple[Duration, Duration] | None = None,
         how: How = "inner",
         on_match: Expression | None = None,
         suffixes: tuple[str, str] = ("", "_right"),
@@ -163,7 +171,7 @@ class KeyedStream:
 
     def _joined(self, other: KeyedStream, definition: StepDefinition, name: str | None) -> Results:
         if not isinstance(other, KeyedStream):
-            raise refuse("JOIN_OTHER", stream=self.stream.name, takes="a keyed stream", got=called(other))
+            raise refuse("JOIN_OTHER", stream=self.stream.name, takes="a keyed stream", got=_called(other))
         name = checked_name(f"{self.stream.name}.join" if name is None else name, "step")
         return _results(name, definition, {LEFT: self, RIGHT: other})
 
@@ -229,7 +237,8 @@ class WindowedStream:
         outer joins, whose unmatched rows could not be taken back, allow none.
         """
         if not isinstance(other, WindowedStream):
-            raise refuse("JOIN_OTHER", stream=self.keyed.stream.name, takes="a windowed stream", got=called(other))
+            takes = "a windowed stream"
+            raise refuse("JOIN_OTHER", stream=self.keyed.stream.name, takes=takes, got=_called(other))
         for each in (self, other):
             shown = (each.trigger, each.accumulation, each.semantics)
             if shown != (after_watermark(), "accumulating", Semantics()):
@@ -277,3 +286,10 @@ class SideOutput(Stream):
 
 def _results(name: str, definition: StepDefinition, inputs: Mapping[str, KeyedStream]) -> Results:
     return Results(name=name, origin=Step(name=name, definition=definition, inputs=inputs))
+
+
+def _called(other: object) -> str:
+    """Return what a message calls the other side of a join."""
+    if isinstance(other, WindowedStream):
+        return f"{other.keyed.stream.name}.key_by(...).window(...)"
+    return f"{other.stream.name}.key_by(...)" if isinstance(other, KeyedStream) else called(other)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal, NoReturn
 
 import polars as pl
 
@@ -33,6 +33,12 @@ from slackwater.state.step import StepDefinition
 
 if TYPE_CHECKING:
     from slackwater.streams.keyed import KeyedStream
+
+_OF_KEYS: Final = {
+    **dict.fromkeys(("window", "match", "deduplicate", "join", "join_as_of", "process"), ".key_by(...)"),
+    "aggregate": ".key_by(...).window(...)",
+}
+"""What keyed streams have, and what makes a stream one."""
 
 
 def stream(name: str, source: Source) -> Stream:
@@ -84,6 +90,14 @@ class Stream(Enriching):
     ops: tuple[RowOp, ...] = ()
     side: str = ""
     """Which of a step's other outputs the rows come from; empty for its results."""
+
+    if not TYPE_CHECKING:  # a type checker says of itself what a stream does not have
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Say what is missing to whoever asks a stream for what only keyed streams have."""
+            if name in _OF_KEYS:
+                raise refuse("KEY_MISSING", method=name, stream=self.name, remedy=_OF_KEYS[name])
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     def _then(self, op: RowOp) -> Stream:
         return replace(self, ops=(*self.ops, op))
@@ -182,12 +196,19 @@ class Stream(Enriching):
         """Put the rows of several streams with equal columns into one stream.
 
         Each stream keeps its own time and its partitions their own clocks; a keyed step works by the smallest
-        watermark. Rows that fail after the union are dead letters of the stream they came from.
+        watermark. Rows that fail after the union are dead letters of the stream they came from. Where rows are sorted
+        by event time, those with equal times come in the order of their partitions' names, then of their offsets; in a
+        process, those that are equal in both as well in the order of their streams' names.
         """
         if not others or not all(isinstance(other, Stream) for other in others):
             raise refuse("UNION_STREAMS", stream=self.name, got=[called(other) for other in others])
         name = checked_name(f"{self.name}.union" if name is None else name, "stream")
-        return Stream(name=name, origin=Union(streams=(self, *others)))
+        union = Stream(name=name, origin=Union(streams=(self, *others)))
+        ways = [(branch.name, id(branch.origin), branch.ops) for branch in branches(union)]
+        for number, way in enumerate(ways):
+            if way in ways[:number]:
+                raise refuse("UNION_TWICE", stream=name, got=way[0])
+        return union
 
     def key_by(self, *keys: str, spread: int = 1) -> KeyedStream:
         """Key the stream by one or more columns; only keyed streams keep state.

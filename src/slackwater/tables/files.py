@@ -58,8 +58,9 @@ def read_csv(path: str, schema: pl.Schema) -> pl.DataFrame:
         values = _typed(texts[name], dtype)
         wrong = values.is_null() & texts[name].is_not_null()
         if wrong.any():
-            value = texts[name].filter(wrong)[0]
-            raise fault("TABLE_CHANGED", place=path, got=f"{value!r:.60} in column `{name}`, which is {dtype}")
+            row = int(wrong.arg_true()[0])
+            facts = {"column": name, "dtype": dtype, "value": f"{texts[name][row]!r:.60}", "row": f"{row + 1:,}"}
+            raise fault("TABLE_VALUE", place=path, **facts)
         made.append(values)
     return pl.DataFrame(made)
 

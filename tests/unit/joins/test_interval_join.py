@@ -182,31 +182,62 @@ def test_a_condition_that_is_null_is_not_met() -> None:
     assert times(test.output(results)) == [(100, 102)]
 
 
-def test_a_row_on_which_the_condition_fails_is_a_dead_letter_and_the_others_meet() -> None:
+def test_a_row_on_which_the_condition_fails_is_a_dead_letter_of_its_stream_and_the_others_meet() -> None:
     condition = "cast(right.method as bigint) > 0"
     test, results = harness(on_match=condition, how="left")
     test.send("orders", [order("a", 100), order("b", 100)]).run_batch()
     rows = [{**payment("a", 101), "method": "1"}, {**payment("a", 102), "method": "many"}]
     test.send("payments", rows).run_batch()
-    assert test.last.counts["orders.join"] == {"on_time": 1, "dead": 1, "rows": 1}
+    assert test.last.counts["orders.join"] == {"on_time": 1, "rows": 1}
     test.finish()
     assert times(test.output(results)) == [(100, 101), (100, None)]
-    [letter] = test.output("orders.dead_letters").rows(named=True)
-    assert (letter["step"], letter["reason"], letter["partition"], letter["offset"]) == (
-        "orders.join",
-        "failed",
-        "0",
-        1,
-    )
+    assert test.output("orders.dead_letters").is_empty()
+    [letter] = test.output("payments.dead_letters").rows(named=True)
+    place = (letter["step"], letter["reason"], letter["partition"], letter["offset"])
+    assert place == ("orders.join", "failed", "0", 1)
     assert b'"method":"many"' in letter["payload"].replace(b" ", b"")
 
 
-def test_of_two_new_rows_the_later_one_is_to_blame() -> None:
-    test, results = harness(on_match="cast(right.method as bigint) > left.amount")
-    test.send("orders", [order("a", 105)]).send("payments", [payment("a", 104)])
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_bad_row_does_not_take_its_good_partners_with_it(is_first: bool) -> None:  # noqa: FBT001  a parameter of the test
+    condition = "cast(left.order_id as bigint) < cast(right.method as bigint)"
+    test, results = harness(on_match=condition, how="full")
+    bought, good = order("1", 100), [{**payment("1", 101 + n), "method": what} for n, what in enumerate(("2", "3"))]
+    rows = [{**payment("1", 99), "method": "zz"}, *good]
+    if is_first:
+        test.send("orders", [bought]).run_batch()
+        test.send("payments", rows).run_batch()
+    else:
+        test.send("payments", rows).run_batch()
+        test.send("orders", [bought]).run_batch()
     test.finish()
-    assert test.output(results).is_empty()
-    assert test.output("orders.dead_letters")["payload"].to_list()[0].count(b"method") == 0
+    assert times(test.output(results)) == [(100, 101), (100, 102)]
+    assert test.output("payments.dead_letters")["offset"].to_list() == [0]
+    assert test.output("orders.dead_letters").is_empty()
+
+
+def test_a_pair_for_which_no_row_alone_is_to_blame_does_not_match_and_is_counted() -> None:
+    joined_text = pl.concat_str(pl.col("left").struct["order_id"], pl.col("right").struct["method"])
+    test, results = harness(on_match=joined_text.cast(pl.Int64) > 0, how="left")
+    test.send("orders", [order("1", 100)]).run_batch()
+    rows = [{**payment("1", 101), "method": "2"}, {**payment("1", 102), "method": "x"}]
+    test.send("payments", rows).run_batch()
+    assert test.last.counts["orders.join"] == {"on_time": 2, "rows": 1, "unmatchable": 1}
+    test.finish()
+    assert times(test.output(results)) == [(100, 101)]
+    assert test.output("orders.dead_letters").is_empty()
+    assert test.output("payments.dead_letters").is_empty()
+
+
+def test_a_function_of_ones_own_is_not_tried_without_a_partner() -> None:
+    def is_less(pair: dict[str, dict[str, int]]) -> bool:
+        return pair["left"]["amount"] <= pair["right"]["amount"]
+
+    condition = pl.struct("left", "right").map_elements(is_less, return_dtype=pl.Boolean)
+    test, results = harness(on_match=condition)
+    test.send("orders", [order("a", 100, 5)]).send("payments", [payment("a", 101, 5), payment("a", 102, 4)])
+    test.finish()
+    assert times(test.output(results)) == [(100, 101)]
 
 
 def test_a_stream_may_be_joined_with_itself() -> None:

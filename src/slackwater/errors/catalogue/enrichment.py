@@ -134,6 +134,10 @@ MESSAGES: Final[dict[str, str]] = {
         "a batch joins with the tables that are due, never with older rows; {table} of `{step}` cannot be read: {why}; "
         "make it readable and run the batch again"
     ),
+    "TABLE_VALUE": (
+        "the values of a table must have the declared types; {place} has {value} in column `{column}`, row {row}, "
+        "which is declared as {dtype}; correct the value, or the schema"
+    ),
     "TABLE_VERSION_MISSING": (
         "a batch joins with the version of a table that its clock names; `{path}` is missing; restore it from a backup "
         "of the checkpoint, or start with a new checkpoint"

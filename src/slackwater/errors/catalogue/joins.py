@@ -37,7 +37,7 @@ MESSAGES: Final[dict[str, str]] = {
     ),
     "JOIN_OTHER": (
         "the other side of this join must be {takes}; got {got} for stream `{stream}`; add .key_by(...), and "
-        ".window(...) for a join of windows"
+        ".window(...) on both sides for a join of windows"
     ),
     "JOIN_SUFFIXES": (
         "`suffixes` takes two texts, for the left and the right column where both have one name; got {got}; omit it "

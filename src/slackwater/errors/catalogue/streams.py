@@ -94,13 +94,16 @@ MESSAGES: Final[dict[str, str]] = {
         "`key_groups` must be a power of two from 1 to 4096; got {got}; omit it to use the default, and raise it "
         "only for large clusters"
     ),
+    "KEY_MISSING": (
+        "`{method}` works on the rows of each key; got stream `{stream}`, which has no key; add {remedy} before it"
+    ),
     "KEY_TYPE": (
         "a key must be a plain value, and not have the name of a result column; got `{key}` of type {dtype} in step "
         "`{step}`; key by simple columns with other names"
     ),
     "LATE_COLUMN_TAKEN": (
-        "late rows have the columns event_time, late_by_ms, watermark, windows and step in addition to the original "
-        "row; got a column `{column}` at step `{step}`; rename it with .select or .with_columns before key_by"
+        "late rows have the columns {added} in addition to the original row; got a column `{column}` at step `{step}`; "
+        "rename it with .select or .with_columns before key_by"
     ),
     "LATE_NEVER": ("step `{step}` takes rows however late they are, so it has no late output; got `.late`; remove it"),
     "LATE_UNHANDLED": (
@@ -214,6 +217,10 @@ MESSAGES: Final[dict[str, str]] = {
     ),
     "UNION_STREAMS": (
         "`union` takes one or more streams; got {got} for stream `{stream}`; write orders.union(refunds)"
+    ),
+    "UNION_TWICE": (
+        "a union takes each stream once; got the same rows of `{got}` twice in `{stream}`; remove one, or make them "
+        "differ with .where(...) or .with_columns(...)"
     ),
     "VALIDATE_EMPTY": (
         '`validate` needs at least one rule; got none in `{step}`; write, for example, .validate(positive="amount > 0")'

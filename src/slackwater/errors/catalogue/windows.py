@@ -98,6 +98,10 @@ MESSAGES: Final[dict[str, str]] = {
         "a window must contain its event; {kind} gives an event at {ts} the window from {start} to {end}; correct "
         "`bounds`, or filter such rows before the window"
     ),
+    "WINDOW_MISSING": (
+        "`aggregate` computes one result per key and window; got the keyed stream `{stream}`, which has no windows; "
+        'add .window(...) before it, for example .window(sw.tumbling("1m"))'
+    ),
     "WINDOW_OFFSET": (
         "`offset` of a {kind} window must be smaller than its `{period}` ({length}); got {got}; use the remainder"
     ),

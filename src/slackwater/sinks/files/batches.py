@@ -79,7 +79,10 @@ def part_files(home: Path) -> list[Path]:
 
 
 def read_files(path: str | Path) -> pl.LazyFrame:
-    """Read all rows that `sw.sinks.files(path)` has delivered, each once, even while files are being merged."""
+    """Read all rows that `sw.sinks.files(path)` has delivered, each once, even while files are being merged.
+
+    Returns a Polars LazyFrame: `read_files("out").collect()` is the DataFrame.
+    """
     parts = part_files(given_path(path))
     if any(part.suffix == ".jsonl" for part in parts):
         return pl.concat([pl.scan_ndjson(part) for part in parts], how="vertical_relaxed")

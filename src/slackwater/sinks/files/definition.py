@@ -99,7 +99,7 @@ def files(
     rejected unless `changelog=True` (readers then check `is_retraction`).
 
     Each batch is a folder. With `merge_after=100`, every hundred folders are merged into one; then read the rows
-    with `sw.sinks.read_files(path)`, which returns each row once at any moment.
+    with `sw.sinks.read_files(path)`, a Polars LazyFrame that has each row once at any moment.
     """
     if merge_after is not None and (type(merge_after) is not int or merge_after < _LEAST_MERGED):
         raise refuse("FILES_MERGE", got=repr(merge_after), least=_LEAST_MERGED)

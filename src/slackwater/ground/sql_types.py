@@ -1,0 +1,24 @@
+"""The names of types in SQL: schemas and Spark know some that Polars does not."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_KNOWN: Final = {"long": "bigint", "short": "smallint", "byte": "tinyint"}
+"""Names that schemas have for a type, and Polars' SQL has not."""
+_QUOTED: Final = r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`|--[^\n]*|/\*.*?\*/"""
+_NAMES: Final = "|".join(_KNOWN)
+# In cast(x as long) the type is the last word; in `x as long` it is the name of a column.
+_TYPE: Final = rf"(?P<before>\bas\s+)(?P<last>{_NAMES})(?=\s*\))|(?P<colons>::\s*)(?P<type>{_NAMES})\b"
+_PIECE: Final = re.compile(f"{_QUOTED}|{_TYPE}", re.IGNORECASE | re.DOTALL)
+
+
+def with_known_types(text: str) -> str:
+    """Return SQL with the types of its casts by names that Polars knows; what is quoted stays as it is."""
+    return _PIECE.sub(_known, text)
+
+
+def _known(piece: re.Match[str]) -> str:
+    name = piece["last"] or piece["type"]
+    return piece[0] if name is None else (piece["before"] or piece["colons"]) + _KNOWN[name.lower()]
