@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,11 @@ def records() -> Any:  # noqa: ANN401
 def windowed(window: Any = None, **options: Any) -> Any:  # noqa: ANN401
     """Return a windowed stream of purchases."""
     return purchases().key_by("user_id").window(sw.tumbling("1m") if window is None else window, **options)
+
+
+def unkeyed(method: str) -> Any:  # noqa: ANN401
+    """Ask a stream without a key for what only keyed streams have."""
+    return getattr(purchases(), method)(None)
 
 
 REFUNDS = "user_id string, refunded double, at timestamp"
@@ -443,7 +449,7 @@ OUTPUTS = [
 JOINS = [
     Bad("no bounds", "JOIN_BETWEEN", "`between` takes two bounds, the least and the most that the other row may be later; got None", lambda: joined(between=None)),
     Bad("no word of bounds", "JOIN_BETWEEN", "got None; write, for example", lambda: purchases().key_by("user_id").join(refunds().key_by("user_id"))),
-    *(Bad(f"{method} of a stream without a key", "KEY_MISSING", f"`{method}` works on the rows of each key; got stream `purchases`, which has no key; add .key_by(...) before it", lambda method=method: getattr(purchases(), method)(None)) for method in ("window", "match", "deduplicate", "join", "join_as_of", "process")),
+    *(Bad(f"{method} of a stream without a key", "KEY_MISSING", f"`{method}` works on the rows of each key; got stream `purchases`, which has no key; add .key_by(...) before it", partial(unkeyed, method)) for method in ("window", "match", "deduplicate", "join", "join_as_of", "process")),
     Bad("aggregates of a stream without a key", "KEY_MISSING", "add .key_by(...).window(...) before it", lambda: purchases().aggregate(n=sw.count())),
     Bad("aggregates of results without a key", "KEY_MISSING", "got stream `purchases.window`", lambda: windowed().aggregate(n=sw.count()).aggregate(n=sw.count())),
     Bad("aggregates without windows", "WINDOW_MISSING", "got the keyed stream `purchases`, which has no windows; add .window(...)", lambda: purchases().key_by("user_id").aggregate(n=sw.count())),
