@@ -85,6 +85,25 @@ def sought(draw: st.DrawFn, *, has_ties: bool = False) -> Sought:
 
 
 @st.composite
+def optional_starts(draw: st.DrawFn) -> Sought:
+    """Draw a pattern of a step that may be left out, one that few rows meet, and one that refers to either.
+
+    The first row often goes to the first step in one way and to the second in another, and these ways move on in
+    different batches.
+    """
+    first, second = draw(st.sampled_from(["true", "v < 2"])), draw(st.sampled_from(["v = 0", "v < 2"]))
+    steps = [
+        Step("s0", first, _OWN[first], 1, draw(st.sampled_from([1, 1, None])), is_optional=True),
+        Step("s1", second, _OWN[second]),
+    ]
+    tied = _tied("last", draw(st.sampled_from(["s1", "s1", "s0"])))
+    sql = draw(st.sampled_from(sorted(sql for sql in tied if sql.startswith("v >"))))
+    steps.append(Step("last", sql, tied[sql], *draw(st.sampled_from([(1, 1), (1, 1), (1, 2), (2, None)]))))
+    within_ms = draw(st.sampled_from([3, 5, 8, 100]))
+    return Sought(tuple(steps), within_ms=within_ms, is_past_last=draw(st.booleans()))
+
+
+@st.composite
 def absences(draw: st.DrawFn) -> Sought:
     """Draw an absence."""
     after = draw(st.sampled_from(sorted(_OWN)))

@@ -12,7 +12,7 @@ from polars.testing import assert_frame_equal
 from slackwater.testing import Harness
 from tests.property.pattern_model import Row, Sought
 from tests.property.pattern_runs import Batch, ids_of, pipeline_of, run, send
-from tests.property.pattern_strategies import absences, sought
+from tests.property.pattern_strategies import absences, optional_starts, sought
 from tests.property.test_batches_run_again import ShufflingEngine, copied, told
 from tests.unit.state.bucket_sizes import tiny_buckets
 
@@ -30,6 +30,18 @@ def streams(draw: st.DrawFn) -> list[Batch]:
             part.append(Row(key, at_ms - draw(st.sampled_from([0, 0, 1, 3, 5])), v, draw(st.integers(0, 1)), number))
             number += 1
         found.append(Batch(tuple(part), restart=draw(st.booleans())))
+    return found
+
+
+@st.composite
+def single_rows(draw: st.DrawFn) -> list[Batch]:
+    """Draw rows of one key in the order of time, each in a batch of its own that the watermark follows."""
+    found: list[Batch] = []
+    at_ms = 0
+    for number in range(draw(st.integers(3, 9))):
+        at_ms += draw(st.sampled_from([1, 1, 2]))
+        row = Row("a", at_ms, draw(st.sampled_from([2, 2, 0, 1, 3])), draw(st.integers(0, 1)), number)
+        found.append(Batch((row,), restart=draw(st.booleans())))
     return found
 
 
@@ -54,6 +66,12 @@ def test_matches_do_not_depend_on_batches_and_restarts(wanted: Sought, stream: l
 @given(sought(has_ties=True), streams())
 def test_conditions_that_refer_to_rows_of_earlier_batches_hold_as_in_one(wanted: Sought, stream: list[Batch]) -> None:
     check(wanted, stream)
+
+
+@given(optional_starts(), single_rows())
+def test_rows_one_by_one_make_the_matches_that_they_make_at_once(wanted: Sought, stream: list[Batch]) -> None:
+    check(wanted, stream)
+    check(wanted, [Batch(tuple(row for batch in stream for row in batch.rows))])
 
 
 @given(sought(), streams(), st.randoms(use_true_random=False))

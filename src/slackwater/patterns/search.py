@@ -66,7 +66,7 @@ class Found:
     last: Ints
     """The last row of the match, or -1."""
     is_idle: Bools
-    """Whether it is open and has taken no row but the first."""
+    """Whether no thread from it has taken a row but the first: not even one that is less preferred, or has ended."""
 
 
 class Search:
@@ -138,13 +138,14 @@ class Search:
 
     def _settled(self, threads: Threads, found: Found) -> Threads:
         """Return the threads that still matter: not those that another repeats, nor those of rows that only wait."""
+        # A thread that has moved on counts even if it ends here: a search that is told what was seen would not find it.
+        found.is_idle[threads.start[threads.row != self._starts[threads.start]]] = False
         if np.any(threads.start[1:] == threads.start[:-1]):
             threads = threads.pick(self._first_of_equals(threads))
         is_active = np.zeros(len(found.trace), bool)
         is_active[threads.start[~threads.waits]] = True
         rests = ~is_active[threads.start]
         found.is_open[threads.start[rests]] = True
-        found.is_idle[threads.start[rests & (threads.row != self._starts[threads.start])]] = False
         return threads.pick(~rests)
 
     def _first_of_equals(self, threads: Threads) -> Ints:

@@ -168,3 +168,12 @@ def test_matches_come_in_the_order_of_their_keys_and_first_rows() -> None:
     step = Matched(sw.times(f="kind = 'f'", n=1, within="1ms"))
     step.add(row("f4", 4, key="y"), row("f1", 1, key="y"), row("f3", 3, key="x"), row("f2", 2, key="x"))
     assert step.finish() == ["f2", "f3", "f1", "f4"]
+
+
+@pytest.mark.parametrize("prices", [[1, 3, 1], [1, 3, 5]])
+def test_a_way_without_the_optional_step_is_not_lost_while_the_one_with_it_waits(prices: list[int]) -> None:
+    pattern = sw.sequence({"a?": "true", "b": "price < 3", "c": "price > b.price"}, within="100ms")
+    step = Matched(pattern)
+    step.add(*(row(f"r{at}", at, price=price) for at, price in enumerate(prices)))
+    assert step.advance(2) == []
+    assert step.finish() == ["r0 r1"]
