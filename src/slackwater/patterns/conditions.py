@@ -15,7 +15,7 @@ import polars as pl
 from polars.exceptions import PolarsError
 
 from slackwater.errors import near_miss, refuse
-from slackwater.ground.expressions import check_predicate
+from slackwater.ground.expressions import check_predicate, unknown_column
 from slackwater.patterns.steps import PatternStep
 
 
@@ -43,9 +43,12 @@ def referred_fields(found: Iterable[Condition], steps: Sequence[PatternStep], sc
 
 
 def _condition(steps: Sequence[PatternStep], number: int, schema: pl.Schema, step: str) -> Condition:
-    this, place = steps[number], f"{step}, pattern step `{steps[number].name}`"
+    this, place = steps[number], f"{step}, pattern step {steps[number].name}"
     known = {each.name: at for at, each in enumerate(steps[: number + 1]) if each.name not in schema}
     _check_references(steps, number, schema, place)
+    for root in this.condition.meta.root_names():
+        if root and root not in schema and root not in known:
+            raise unknown_column(root, schema, step=place)
     check_predicate(pl.Schema(dict(schema) | {name: pl.Struct(schema) for name in known}), this.condition, step=place)
     parts = list(_conjuncts(this.condition.meta.undo_aliases()))
     for part in parts:

@@ -156,7 +156,18 @@ class PatternSpec(KeyedStep):
             between = "rows between are passed over" if pattern.contiguity == "relaxed" else "no rows between"
             after = "after the last row" if pattern.skip == "past_last" else "at the row after the first"
             found.append(("rows", f"{pattern.contiguity}: {between}; the next match begins {after}"))
+        found.append(("results", self._said_when(within)))
         return [*found, ("state", f"at most the rows of the last {within} per key, and those ahead of the watermark")]
+
+    def _said_when(self, within: str) -> str:
+        """Return when a result is shown, and what it waits for."""
+        if self.pattern.is_absence:
+            return f"when the watermark passes the row by {within}"
+        if self.emission_delay_ms == 0:
+            return "when the watermark passes the last row"
+        last = self.pattern.steps[-1]
+        why = "other rows may still make a better match" if last.is_fixed else f"{last.name} may still take rows"
+        return f"at the latest when the watermark passes the first row by {within}: until then {why}"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -36,13 +36,13 @@ BAD: list[tuple[str, str, str, Callable[[], Any]]] = [
     ("a pattern that is a condition", "NOT_A_PATTERN", "got 'amount < 1'; use sw.sequence(", lambda: built("amount < 1")),
     ("a condition that is a number", "EXPRESSION_KIND", "got 3", lambda: seq(a=3)),
     ("SQL that cannot be read", "EXPRESSION_SQL", "check quotes", lambda: seq(a="amount > ")),
-    ("an unknown column", "UNKNOWN_COLUMN", "got `amuont` in `payments.match, pattern step `a`` (did you mean `amount`?)", lambda: built(seq(a="amuont > 1"))),
-    ("an unknown column of an earlier row", "EXPRESSION_TYPE", "in `payments.match, pattern step `b``", lambda: built(seq(a="ok", b="amount > a.amuont"))),
-    ("a condition that is no truth value", "PREDICATE_TYPE", "of type Float64 in `payments.match, pattern step `a``", lambda: built(seq(a="amount"))),
-    ("a condition on other rows", "EXPRESSION_NOT_A_ROW_VALUE", "in `payments.match, pattern step `a``", lambda: built(seq(a=pl.col("amount") > pl.col("amount").mean()))),
-    ("a reference to a later step", "PATTERN_REFERENCE_LATER", "got the later step `b` in `payments.match, pattern step `a``", lambda: built(seq(a="amount < b.amount", b="ok"))),
-    ("a reference to an unknown step", "PATTERN_REFERENCE_UNKNOWN", "got `smal` in `payments.match, pattern step `large`` (did you mean `small`?); the steps so far are small, large", lambda: built(seq(small="ok", large="amount > smal.amount"))),
-    ("a reference to a step without a column", "PATTERN_REFERENCE_WHOLE", "got the step `a` alone in `payments.match, pattern step `b``; write a.column", lambda: built(seq(a="ok", b=pl.col("a").is_null()))),
+    ("an unknown column", "UNKNOWN_COLUMN", "got `amuont` in `payments.match, pattern step a` (did you mean `amount`?); the rows there have card, ts,", lambda: built(seq(a="amuont > 1"))),
+    ("an unknown column of an earlier row", "EXPRESSION_TYPE", "in `payments.match, pattern step b`", lambda: built(seq(a="ok", b="amount > a.amuont"))),
+    ("a condition that is no truth value", "PREDICATE_TYPE", "of type Float64 in `payments.match, pattern step a`", lambda: built(seq(a="amount"))),
+    ("a condition on other rows", "EXPRESSION_NOT_A_ROW_VALUE", "in `payments.match, pattern step a`", lambda: built(seq(a=pl.col("amount") > pl.col("amount").mean()))),
+    ("a reference to a later step", "PATTERN_REFERENCE_LATER", "got the later step `b` in `payments.match, pattern step a`", lambda: built(seq(a="amount < b.amount", b="ok"))),
+    ("a reference to an unknown step", "PATTERN_REFERENCE_UNKNOWN", "got `smal` in `payments.match, pattern step large` (did you mean `small`?); the steps so far are small, large", lambda: built(seq(small="ok", large="amount > smal.amount"))),
+    ("a reference to a step without a column", "PATTERN_REFERENCE_WHOLE", "got the step `a` alone in `payments.match, pattern step b`; write a.column", lambda: built(seq(a="ok", b=pl.col("a").is_null()))),
     ("a reference to a step and a column of one name", "PATTERN_REFERENCE_AMBIGUOUS", "got `ok`, which is both", lambda: built(seq(ok="ok", b="amount > ok.amount"))),
     ("fewer rows at most than at least", "PATTERN_QUANTIFIER", "got at least 5, at most 3 in 'a{5,3}'", lambda: seq({"a{5,3}": "ok"})),
     ("no rows at most", "PATTERN_QUANTIFIER", "got at least 0, at most 0 in 'a{0,0}'", lambda: seq({"a{0,0}": "ok"})),
@@ -61,9 +61,9 @@ BAD: list[tuple[str, str, str, Callable[[], Any]]] = [
     ("two steps of one name", "PATTERN_STEP_TWICE", "got `a` twice", lambda: seq({"a": "ok", "a+": "not ok"})),
     ("only optional steps", "PATTERN_ALL_OPTIONAL", "got only optional steps: a, b", lambda: seq({"a?": "ok", "b*": "not ok"})),
     ("too many steps", "PATTERN_TOO_LONG", "at most 60 steps; got 61", lambda: seq({f"a{number}": "ok" for number in range(61)})),
-    ("a condition that is never met", "PATTERN_NEVER", "got `false` in `payments.match, pattern step `b``", lambda: built(seq(a="ok", b="false"))),
+    ("a condition that is never met", "PATTERN_NEVER", "got `false` in `payments.match, pattern step b`", lambda: built(seq(a="ok", b="false"))),
     ("a condition of which a part is never met", "PATTERN_NEVER", "got `ok and 1 = 2`", lambda: built(seq(a="ok and 1 = 2"))),
-    ("a condition that is null", "PATTERN_NEVER", "in `payments.match, pattern step `a``", lambda: built(seq(a=pl.lit(None, dtype=pl.Boolean)))),
+    ("a condition that is null", "PATTERN_NEVER", "in `payments.match, pattern step a`", lambda: built(seq(a=pl.lit(None, dtype=pl.Boolean)))),
     ("no time in which to match", "PATTERN_WITHIN", "got no `within`", lambda: sw.sequence(a="ok")),
     ("no time for so many rows", "PATTERN_WITHIN", "its state would grow forever", lambda: sw.times(a="ok", n=2)),
     ("no time for an absence", "PATTERN_WITHIN", 'within="10m"', lambda: sw.absent(after="ok", expect="ok")),
@@ -91,6 +91,12 @@ def test_bad_pattern_is_refused_with_its_code_and_words(code: str, words: str, d
         define()
     assert words in str(caught.value)
     assert caught.value.code == code
+
+
+def test_the_columns_that_rows_have_do_not_include_the_steps() -> None:
+    with pytest.raises(DefinitionError) as caught:
+        built(seq(a="ok", b="amuont > a.amount"))
+    assert str(caught.value).endswith("the rows there have card, ts, amount, ok, count, place")
 
 
 @pytest.mark.parametrize(

@@ -194,3 +194,24 @@ def test_a_number_of_rows_may_be_written_with_the_condition(
 def test_a_pattern_is_shown_as_it_is_written(name: str) -> None:
     pattern = sw.sequence({"a": "true", name: "x > 1"}, within="1m30s")
     assert str(pattern) == f"a: true → {name}: x > 1 within 1m30s"
+
+
+@pytest.mark.parametrize(
+    "pattern, said",
+    [
+        (sw.sequence(a="true", b="true", within="1m"), "when the watermark passes the last row"),
+        (
+            sw.sequence({"a": "true", "b+": "true"}, within="1m"),
+            "at the latest when the watermark passes the first row by 1m: until then b may still take rows",
+        ),
+        (
+            sw.sequence({"a?": "true", "b": "true"}, within="1m"),
+            "at the latest when the watermark passes the first row by 1m: until then other rows may still "
+            + "make a better match",
+        ),
+        (sw.absent(after="true", expect="true", within="1m"), "when the watermark passes the row by 1m"),
+    ],
+    ids=["fixed", "a last step that repeats", "an optional step", "an absence"],
+)
+def test_explain_says_how_long_a_result_may_wait(pattern: Pattern, said: str) -> None:
+    assert f"results   {said}\n" in Matched(pattern).pipeline.explain()
