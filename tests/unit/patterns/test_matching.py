@@ -206,8 +206,10 @@ def test_a_pattern_is_shown_as_it_is_written(name: str) -> None:
         ),
         (
             sw.sequence({"a?": "true", "b": "true"}, within="1m"),
-            "at the latest when the watermark passes the first row by 1m: until then other rows may still "
-            + "make a better match",
+            (
+                "at the latest when the watermark passes the first row by 1m: until then other rows may still make a "
+                "better match"
+            ),
         ),
         (sw.absent(after="true", expect="true", within="1m"), "when the watermark passes the row by 1m"),
     ],
