@@ -253,6 +253,13 @@ class Bad:
     define: Callable[[], Any]
 
 
+def united(*others: str, **options: Any) -> Any:  # noqa: ANN401  as union's
+    """Return a union that has purchases twice."""
+    one = purchases()
+    between = one.union(*map(purchases, others)) if others else one
+    return between.union(one, **options)
+
+
 TIME = [
     Bad("a window of zero length", "DURATION_TOO_SHORT", "tumbling window `size` must be longer than zero; got 0s", lambda: sw.tumbling("0s")),
     Bad("a window of negative length", "DURATION_TOO_SHORT", "`size` must be longer than zero; got -1m", lambda: sw.tumbling("-1m")),
@@ -440,8 +447,8 @@ OUTPUTS = [
     Bad("a union with a name", "UNION_STREAMS", "got [\"'refunds'\"]", lambda: purchases().union("refunds")),
     Bad("a union of unequal rows", "UNION_COLUMNS", "one has amount Float64, tags List(String) where the other has nothing", lambda: sw.Pipeline("p", purchases().union(purchases("refunds").select("user_id", "placed_at")).to(sw.sinks.memory()))),
     Bad("dead letters of a union", "UNION_DEAD_LETTERS", "use those of purchases, refunds", lambda: purchases().union(purchases("refunds")).dead_letters),
-    Bad("a union of a stream with itself", "UNION_TWICE", "got the same rows of `purchases` twice in `purchases.union`; remove one", lambda: (one := purchases()).union(one)),
-    Bad("a union that has a stream already", "UNION_TWICE", "got the same rows of `purchases` twice in `all`", lambda: (one := purchases()).union(purchases("refunds")).union(one, name="all")),
+    Bad("a union of a stream with itself", "UNION_TWICE", "got the same rows of `purchases` twice in `purchases.union`; remove one", lambda: united()),
+    Bad("a union that has a stream already", "UNION_TWICE", "got the same rows of `purchases` twice in `all`", lambda: united("refunds", name="all")),
     Bad("two unions of one name", "STREAM_NAME_TWICE", "got `purchases.union`", lambda: sw.Pipeline("p", *(purchases().union(purchases("refunds")).to(sw.sinks.memory()) for _ in range(2)))),
     Bad("rows sent to a stream that is not there", "STREAM_UNKNOWN", "got `purchase` (did you mean `purchases`?)", lambda: sw.testing.run(built(windowed().aggregate(n=sw.count())), {"purchase": []})),
 ]  # fmt: skip

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from slackwater.deduplication.rows import set_aside, shown
-from slackwater.ground.times import MAX_MS
+from slackwater.deduplication.seen import until_ms
 from slackwater.state.buckets import Buckets
 from slackwater.state.pieces import StepState
 from slackwater.state.step import ROWS, Emitted, Operator, StepRows
@@ -56,8 +56,12 @@ class ByTime(Operator):
 
     def _add(self, fresh: pl.DataFrame, time: StepTime, buckets: Buckets, out: Emitted) -> None:
         # A row that is behind by more than `within` is remembered until the watermark moves, if it is processed.
-        until = pl.max_horizontal(pl.col("__ts") + self.spec.within_ms, time.judge_ms).clip(upper_bound=MAX_MS)
-        columns = {"__until": until, "__is_shown": pl.lit(value=False), "__end": pl.lit(0, dtype=pl.Int64)}
+        until = pl.Series(until_ms(fresh["__ts"].to_numpy(), self.spec.within_ms))
+        columns = {
+            "__until": pl.max_horizontal(pl.lit(until), time.judge_ms),
+            "__is_shown": pl.lit(value=False),
+            "__end": pl.lit(0, dtype=pl.Int64),
+        }
         known = buckets.touched(fresh)
         rows = pl.concat([known, fresh.with_columns(**columns).select(self._names)])
         self._store(self._chosen(rows.with_row_index("__place"), out), buckets)

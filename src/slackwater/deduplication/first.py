@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from slackwater.deduplication.rows import set_aside, shown
-from slackwater.deduplication.seen import Hashes, Seen, slice_ms
+from slackwater.deduplication.seen import Hashes, Seen, slice_ms, until_ms
 from slackwater.ground.times import MAX_MS, MIN_MS
 from slackwater.state.pieces import StepState
 from slackwater.state.step import ROWS, Emitted, Operator, StepRows
@@ -22,7 +22,7 @@ class FirstToArrive(Operator):
     """Shows a key's first row at once, and remembers no more of it than a hash.
 
     Rows of one batch arrive in the order of the log. A key is forgotten when the watermark is past the time of its
-    first row by more than `within`.
+    first row by more than `within`: the watermark decides, not the times of the rows that follow.
     """
 
     def __init__(self, spec: DeduplicateSpec) -> None:
@@ -49,8 +49,8 @@ class FirstToArrive(Operator):
         if fresh.height:
             # A row that is behind by more than `within` is processed only if late rows are; then it is remembered
             # until the watermark moves, however its batches are cut.
-            until = np.maximum(fresh["__ts"].to_numpy() + self.spec.within_ms, time.judge_ms)
-            seen.add(keys.take(is_new), np.minimum(until, MAX_MS))
+            until = np.maximum(until_ms(fresh["__ts"].to_numpy(), self.spec.within_ms), time.judge_ms)
+            seen.add(keys.take(is_new), until)
             out.results.append(shown(fresh, self.spec))
         set_aside(rows.filter(pl.Series(~is_new)), self.spec, out)
 

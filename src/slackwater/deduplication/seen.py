@@ -21,6 +21,7 @@ import numpy.typing as npt
 import polars as pl
 
 from slackwater.ground.stable_hash import U64, hash_wide
+from slackwater.ground.times import MAX_MS
 from slackwater.state.packing import pack
 from slackwater.state.pieces import COMPACT_AT, MOST_BYTES, Piece, StepState
 
@@ -59,6 +60,11 @@ class Hashes:
         """Return which of them is the first of its kind."""
         frame = pl.DataFrame({"a": self.heads, "b": self.rests, "c": self.lows})
         return frame.select(pl.struct("a", "b", "c").is_first_distinct()).to_series().to_numpy()
+
+
+def until_ms(times: npt.NDArray[np.int64], within_ms: int) -> npt.NDArray[np.int64]:
+    """Return the last watermark at which a key is remembered whose row has one of `times`; for good is `MAX_MS`."""
+    return np.full_like(times, MAX_MS) if within_ms >= MAX_MS else np.minimum(times + within_ms, MAX_MS)
 
 
 def slice_ms(within_ms: int) -> int:
