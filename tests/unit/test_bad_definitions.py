@@ -447,7 +447,7 @@ OUTPUTS = [
     Bad("a union with a name", "UNION_STREAMS", "got [\"'refunds'\"]", lambda: purchases().union("refunds")),
     Bad("a union of unequal rows", "UNION_COLUMNS", "one has amount Float64, tags List(String) where the other has nothing", lambda: sw.Pipeline("p", purchases().union(purchases("refunds").select("user_id", "placed_at")).to(sw.sinks.memory()))),
     Bad("dead letters of a union", "UNION_DEAD_LETTERS", "use those of purchases, refunds", lambda: purchases().union(purchases("refunds")).dead_letters),
-    Bad("a union of a stream with itself", "UNION_TWICE", "got the same rows of `purchases` twice in `purchases.union`; remove one", lambda: united()),
+    Bad("a union of a stream with itself", "UNION_TWICE", "got the same rows of `purchases` twice in `purchases.union`; remove one", united),
     Bad("a union that has a stream already", "UNION_TWICE", "got the same rows of `purchases` twice in `all`", lambda: united("refunds", name="all")),
     Bad("two unions of one name", "STREAM_NAME_TWICE", "got `purchases.union`", lambda: sw.Pipeline("p", *(purchases().union(purchases("refunds")).to(sw.sinks.memory()) for _ in range(2)))),
     Bad("rows sent to a stream that is not there", "STREAM_UNKNOWN", "got `purchase` (did you mean `purchases`?)", lambda: sw.testing.run(built(windowed().aggregate(n=sw.count())), {"purchase": []})),
