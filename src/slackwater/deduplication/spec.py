@@ -91,11 +91,6 @@ class DeduplicateSpec(KeyedStep):
         return "retract" if self.retracts else "append"
 
     @property
-    def event_time(self) -> pl.Expr:
-        """The row's own."""
-        return pl.col("event_time").dt.epoch("ms")
-
-    @property
     def result_order(self) -> list[str]:
         """By time and key, of which a batch shows no two that are equal."""
         return ["event_time", *self.keys]

@@ -9,18 +9,18 @@ In each batch, in the order that the step's time says:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from slackwater.ground.times import to_timestamp
-from slackwater.joins.columns import LEFT, OWN_TIME, RIGHT, SIDES, SideName
+from slackwater.joins.columns import LEFT, OWN_TIME, RIGHT
 from slackwater.joins.kept_rows import KeptRows
 from slackwater.joins.matching import Matchable
+from slackwater.joins.operator import JoinOperator, Sides
 from slackwater.joins.versions import replaced, superseded, valid_versions
 from slackwater.state.pieces import StepState
-from slackwater.state.step import Emitted, Operator, StepRows
+from slackwater.state.step import Emitted, StepRows
 from slackwater.state.step_time import StepTime
 
 if TYPE_CHECKING:
@@ -29,33 +29,21 @@ if TYPE_CHECKING:
 _TIME_OF_ROW = to_timestamp(pl.col("__left")).alias("event_time")
 
 
-class AsOfOperator(Operator):
+class AsOfOperator(JoinOperator):
     """Keeps the rows and the versions of one key group, and joins them."""
 
-    def __init__(self, step: AsOfJoin) -> None:
-        self.step = step
-        self.kept = {side: step.kept(side) for side in SIDES}
+    step: AsOfJoin
 
-    def run(self, rows: StepRows, time: StepTime, state: StepState, *, stagger: int) -> Emitted:
-        """Do one batch: join the rows that the watermark has passed, and add what is new."""
-        out = Emitted()
-        sides = {side: KeptRows(state, self.kept[side]) for side in SIDES}
-        if time.fire_first:
-            self._advance(time, state, sides, out)
-            self._add(rows, time, sides, out)
-        else:
-            self._add(rows, time, sides, out)
-            self._advance(time, state, sides, out)
+    def _tidy(self, time: StepTime, sides: Sides, stagger: int) -> None:
         sides[LEFT].tidy(time, stagger)
         sides[RIGHT].tidy(time, stagger, lambda versions: self._cleaned(versions, time.watermark_ms))
-        return out
 
-    def _advance(self, time: StepTime, state: StepState, sides: Mapping[SideName, KeptRows], out: Emitted) -> None:
+    def _advance(self, time: StepTime, state: StepState, sides: Sides, out: Emitted) -> None:
         if state.wakes(time):
             self._join(sides[LEFT].over(time), sides[RIGHT], time.previous_ms, out)
             sides[RIGHT].forget(time.watermark_ms)
 
-    def _add(self, rows: StepRows, time: StepTime, sides: Mapping[SideName, KeptRows], out: Emitted) -> None:
+    def _add(self, rows: StepRows, time: StepTime, sides: Sides, out: Emitted) -> None:
         self._add_versions(rows, time, sides[RIGHT], out)
         packets = rows.packets(LEFT)
         if all(packet.min_end_ms >= time.judge_ms for packet in packets):

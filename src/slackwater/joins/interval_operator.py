@@ -19,36 +19,21 @@ from slackwater.joins.columns import LEFT, RIGHT, SIDES, SideName, other_side
 from slackwater.joins.conditions import judged
 from slackwater.joins.kept_rows import KeptRows
 from slackwater.joins.matching import Matchable, Pairs, pairs
+from slackwater.joins.operator import JoinOperator, Sides
 from slackwater.state.pieces import Piece, StepState
-from slackwater.state.step import Emitted, Operator, StepRows
+from slackwater.state.step import Emitted, StepRows
 from slackwater.state.step_time import StepTime
 
 if TYPE_CHECKING:
     from slackwater.joins.interval import IntervalJoin
 
 
-class IntervalOperator(Operator):
+class IntervalOperator(JoinOperator):
     """Keeps the rows of both sides in one key group, and pairs them."""
 
-    def __init__(self, step: IntervalJoin) -> None:
-        self.step = step
-        self.kept = {side: step.kept(side) for side in SIDES}
+    step: IntervalJoin
 
-    def run(self, rows: StepRows, time: StepTime, state: StepState, *, stagger: int) -> Emitted:
-        """Do one batch: let go of what is over, and pair the new rows."""
-        out = Emitted()
-        sides = {side: KeptRows(state, self.kept[side]) for side in SIDES}
-        if time.fire_first:
-            self._advance(time, state, sides, out)
-            self._add(rows, time, sides, out)
-        else:
-            self._add(rows, time, sides, out)
-            self._advance(time, state, sides, out)
-        for kept in sides.values():
-            kept.tidy(time, stagger)
-        return out
-
-    def _advance(self, time: StepTime, state: StepState, sides: Mapping[SideName, KeptRows], out: Emitted) -> None:
+    def _advance(self, time: StepTime, state: StepState, sides: Sides, out: Emitted) -> None:
         if not state.wakes(time):
             return
         for side, kept in sides.items():
@@ -57,7 +42,7 @@ class IntervalOperator(Operator):
             else:
                 kept.forget(time.watermark_ms)
 
-    def _add(self, rows: StepRows, time: StepTime, sides: Mapping[SideName, KeptRows], out: Emitted) -> None:
+    def _add(self, rows: StepRows, time: StepTime, sides: Sides, out: Emitted) -> None:
         new = {side: rows.frame(side) for side in SIDES}
         if all(frame is None for frame in new.values()):
             return
@@ -90,7 +75,7 @@ class Meeting:
     def __init__(
         self,
         step: IntervalJoin,
-        sides: Mapping[SideName, KeptRows],
+        sides: Sides,
         new: Mapping[SideName, pl.DataFrame],
         watermark_ms: int,
     ) -> None:

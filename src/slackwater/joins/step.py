@@ -17,7 +17,7 @@ from slackwater.joins.kept_rows import Kept, KeptRows
 from slackwater.state.late_rows import Late, check_late_columns, late_schema
 from slackwater.state.pieces import StepState
 from slackwater.state.shown import free_names, moment, of_key
-from slackwater.state.step import Change, KeyedStep, Port
+from slackwater.state.step import KeyedStep, Port
 
 How = Literal["inner", "left", "right", "full"]
 
@@ -61,16 +61,6 @@ class JoinStep(KeyedStep):
         for side, port in ((LEFT, self.left), (RIGHT, self.right)):
             found |= {new for name, new in self.columns.sides[side].shown.items() if name in port.own}
         return frozenset(found)
-
-    @property
-    def emits(self) -> Change:
-        """New rows only: a pair, or a row that met none, is never taken back."""
-        return "append"
-
-    @property
-    def event_time(self) -> pl.Expr:
-        """As the result says."""
-        return pl.col("event_time").dt.epoch("ms")
 
     @property
     def result_order(self) -> list[str]:

@@ -19,10 +19,10 @@ import polars as pl
 from slackwater.ground.times import MAX_MS, to_timestamp
 from slackwater.joins.cells import Celled
 from slackwater.joins.columns import LEFT, RIGHT, SIDES, SideName, other_side
-from slackwater.joins.kept_rows import KeptRows
 from slackwater.joins.matching import Matchable, pairs
+from slackwater.joins.operator import JoinOperator, Sides
 from slackwater.state.pieces import StepState
-from slackwater.state.step import Emitted, Operator, StepRows
+from slackwater.state.step import Emitted, StepRows
 from slackwater.state.step_time import StepTime
 
 if TYPE_CHECKING:
@@ -31,28 +31,12 @@ if TYPE_CHECKING:
 _END = pl.col("__end")
 
 
-class WindowedOperator(Operator):
+class WindowedOperator(JoinOperator):
     """Keeps the rows of both sides in one key group, and pairs those of one window."""
 
-    def __init__(self, step: WindowedJoin) -> None:
-        self.step = step
-        self.kept = {side: step.kept(side) for side in SIDES}
+    step: WindowedJoin
 
-    def run(self, rows: StepRows, time: StepTime, state: StepState, *, stagger: int) -> Emitted:
-        """Do one batch: show the windows that are complete, and add what is new."""
-        out = Emitted()
-        sides = {side: KeptRows(state, self.kept[side]) for side in SIDES}
-        if time.fire_first:
-            self._advance(time, state, sides, out)
-            self._add(rows, time, sides, out)
-        else:
-            self._add(rows, time, sides, out)
-            self._advance(time, state, sides, out)
-        for kept in sides.values():
-            kept.tidy(time, stagger)
-        return out
-
-    def _advance(self, time: StepTime, state: StepState, sides: Mapping[SideName, KeptRows], out: Emitted) -> None:
+    def _advance(self, time: StepTime, state: StepState, sides: Sides, out: Emitted) -> None:
         if not state.wakes(time):
             return
         woken = {side: Celled.of(kept.over(time), self.step.window) for side, kept in sides.items()}
@@ -65,7 +49,7 @@ class WindowedOperator(Operator):
                 out.results.append(self.step.columns.padded(side, alone, _bounds("__end")))
             sides[side].put_back(self._waiting(woken[side], time.watermark_ms), time)
 
-    def _add(self, rows: StepRows, time: StepTime, sides: Mapping[SideName, KeptRows], out: Emitted) -> None:
+    def _add(self, rows: StepRows, time: StepTime, sides: Sides, out: Emitted) -> None:
         new: dict[SideName, Celled] = {}
         for side in SIDES:
             packets = rows.packets(side)
@@ -78,9 +62,7 @@ class WindowedOperator(Operator):
             for side, celled in new.items():
                 sides[side].put_back(self._waiting(celled, time.judge_ms), time)
 
-    def _correct(
-        self, new: Mapping[SideName, Celled], time: StepTime, sides: Mapping[SideName, KeptRows], out: Emitted
-    ) -> None:
+    def _correct(self, new: Mapping[SideName, Celled], time: StepTime, sides: Sides, out: Emitted) -> None:
         """Show what new rows add to windows that were complete before, and are not forgotten."""
         was_shown = _END.is_between(time.gone_ms(self.step.lateness_ms), time.judge_ms, closed="right")
         none = {side: Celled.of(sides[side].read([]), self.step.window) for side in SIDES}

@@ -22,7 +22,7 @@ from slackwater.patterns.results import result_columns
 from slackwater.state.late_rows import check_late_columns, late_schema
 from slackwater.state.pieces import StepState
 from slackwater.state.shown import held_rows, moment, readable
-from slackwater.state.step import ROWS, Change, KeyedStep, Operator, Port, PortFront, StepDefinition
+from slackwater.state.step import ROWS, KeyedStep, Operator, Port, PortFront, StepDefinition
 
 _HELD: Final = {
     "__ts": pl.Int64(),
@@ -79,16 +79,6 @@ class PatternSpec(KeyedStep):
     def late_types(self) -> pl.Schema:
         """The columns of a late row: the original row, and why it was too late."""
         return late_schema(self.row_schema)
-
-    @property
-    def emits(self) -> Change:
-        """New rows alone: a match that was shown is certain."""
-        return "append"
-
-    @property
-    def event_time(self) -> pl.Expr:
-        """The time of a match's last row; of an absence, the moment from which it is certain."""
-        return pl.col("event_time").dt.epoch("ms")
 
     @property
     def result_order(self) -> list[str]:

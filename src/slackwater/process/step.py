@@ -22,7 +22,7 @@ from slackwater.process.migration import DROPPED, conformed, continues
 from slackwater.process.operator import ProcessOperator, Worker
 from slackwater.process.state import NEVER_MS
 from slackwater.state.late_rows import late_schema
-from slackwater.state.step import ROWS, Change, Difference, KeyedStep, Operator, Port, PortFront
+from slackwater.state.step import ROWS, Difference, KeyedStep, Operator, Port, PortFront
 from slackwater.state.step_time import StepTime
 from slackwater.state.whole_rows import PLACE, STREAM, WholeRows
 
@@ -99,16 +99,6 @@ class ProcessStep(KeyedStep):
     def late_types(self) -> pl.Schema | None:
         """The columns of a late row; in the order of arrival no row is late."""
         return late_schema(self.row_schema) if self.order == "event_time" else None
-
-    @property
-    def emits(self) -> Change:
-        """New rows only."""
-        return "append"
-
-    @property
-    def event_time(self) -> pl.Expr:
-        """As the result says."""
-        return pl.col("event_time").dt.epoch("ms")
 
     @property
     def result_order(self) -> list[str]:

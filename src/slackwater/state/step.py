@@ -208,14 +208,14 @@ class KeyedStep(ABC):
         """The columns of a late row; None for a step that takes rows however late they are."""
 
     @property
-    @abstractmethod
     def emits(self) -> Change:
-        """The most that a result may do to earlier ones."""
+        """The most that a result may do to earlier ones; unless a step says otherwise, it stands beside them."""
+        return "append"
 
     @property
-    @abstractmethod
     def event_time(self) -> pl.Expr:
-        """A result's event time in epoch milliseconds, for the steps that follow."""
+        """A result's event time in epoch milliseconds, for the steps that follow; most results have a column of it."""
+        return pl.col("event_time").dt.epoch("ms")
 
     @property
     @abstractmethod

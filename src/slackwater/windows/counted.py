@@ -19,7 +19,7 @@ from slackwater.ground.times import MAX_MS, MIN_MS, TIMESTAMP, to_timestamp
 from slackwater.state.buckets import Buckets
 from slackwater.state.pieces import StepState
 from slackwater.state.shown import held_rows, moment, readable
-from slackwater.state.step import ROWS, Change, Emitted, Guard, KeyedStep, Operator, Port, PortFront, StepRows, Taken
+from slackwater.state.step import ROWS, Emitted, Guard, KeyedStep, Operator, Port, PortFront, StepRows, Taken
 from slackwater.state.step_time import StepTime
 from slackwater.state.whole_rows import WholeRows
 from slackwater.triggers import Trigger, after_watermark
@@ -133,16 +133,6 @@ class CountSpec(KeyedStep):
     def conform(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Return `rows` with the state's columns in their order."""
         return rows.select(self.state_types.names())
-
-    @property
-    def emits(self) -> Change:
-        """A window is shown once."""
-        return "append"
-
-    @property
-    def event_time(self) -> pl.Expr:
-        """The largest time of the window's rows."""
-        return pl.col("event_time").dt.epoch("ms")
 
     @property
     def result_order(self) -> list[str]:

@@ -1,0 +1,49 @@
+"""What the operators of all joins have in common: rows of two sides, kept in one key group."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+
+from slackwater.joins.columns import SIDES, SideName
+from slackwater.joins.kept_rows import KeptRows
+from slackwater.joins.step import JoinStep
+from slackwater.state.pieces import StepState
+from slackwater.state.step import Emitted, Operator, StepRows
+from slackwater.state.step_time import StepTime
+
+Sides = Mapping[SideName, KeptRows]
+
+
+class JoinOperator(Operator):
+    """Keeps the rows of both sides in one key group, and joins them."""
+
+    def __init__(self, step: JoinStep) -> None:
+        self.step = step
+        self.kept = {side: step.kept(side) for side in SIDES}
+
+    def run(self, rows: StepRows, time: StepTime, state: StepState, *, stagger: int) -> Emitted:
+        """Do one batch: do what the watermark calls for, and take what is new, in the order `time` says."""
+        out = Emitted()
+        sides = {side: KeptRows(state, self.kept[side]) for side in SIDES}
+        if time.fire_first:
+            self._advance(time, state, sides, out)
+            self._add(rows, time, sides, out)
+        else:
+            self._add(rows, time, sides, out)
+            self._advance(time, state, sides, out)
+        self._tidy(time, sides, stagger)
+        return out
+
+    @abstractmethod
+    def _advance(self, time: StepTime, state: StepState, sides: Sides, out: Emitted) -> None:
+        """Show and forget what the watermark calls for."""
+
+    @abstractmethod
+    def _add(self, rows: StepRows, time: StepTime, sides: Sides, out: Emitted) -> None:
+        """Take the rows of the batch."""
+
+    def _tidy(self, time: StepTime, sides: Sides, stagger: int) -> None:
+        """Put small pieces together."""
+        for kept in sides.values():
+            kept.tidy(time, stagger)
