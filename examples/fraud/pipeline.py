@@ -99,6 +99,6 @@ pipeline = sw.Pipeline(
     tested.dead_letters.drop(),
     accept={
         "SW402": "a payment that is late for the pattern is late for velocity, too, whose late output is kept",
-        "SW403": "matches are only renamed, which cannot fail",
+        "SW403": "the same payments are dead letters of the velocity step as well",
     },
 )
