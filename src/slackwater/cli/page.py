@@ -9,15 +9,19 @@ from typing import Annotated
 import typer
 
 from slackwater.cli.paths import at_home
+from slackwater.cli.status import job_folders
 from slackwater.ground.stopping import stopped_by_signals
 
 
 def page(
+    files: Annotated[
+        list[Path] | None, typer.Argument(metavar="[FILE]...", help="Python files that define a Pipeline.")
+    ] = None,
     *,
     checkpoint: Annotated[
-        list[Path],
-        typer.Option(help="Checkpoint of a job; repeat it to have several jobs on one page."),
-    ],
+        list[Path] | None,
+        typer.Option(help="Checkpoint of a job; may be repeated. .slackwater/<pipeline> of each FILE by default."),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(callback=at_home, help="Write the page to this HTML file, which needs no server, and exit."),
@@ -29,12 +33,12 @@ def page(
 ) -> None:
     """Show the page of jobs that have ended, as their checkpoints have it, until Ctrl-C.
 
-    The last hours are kept in the checkpoint, in full detail for the newest batches. For a running job,
+    Without arguments, all jobs in ./.slackwater are on one page. The last hours are kept in the checkpoint, in full detail for the newest batches. For a running job,
     `slackwater run --page` follows it live.
 
     [dim]Examples:[/dim]
 
-      slackwater page --checkpoint .slackwater/orders
+      slackwater page orders.py
 
       slackwater page --checkpoint .slackwater/orders --out post-mortem.html
     """
@@ -42,7 +46,7 @@ def page(
     from slackwater.page.server import PageServer  # noqa: PLC0415  as above
     from slackwater.page.stored import stored_feed  # noqa: PLC0415  as above
 
-    feeds = [stored_feed(folder.expanduser()) for folder in checkpoint]
+    feeds = [stored_feed(folder) for folder in job_folders(files or [], checkpoint or [])]
     if out is not None:
         out.write_text(one_file(feeds[0]), encoding="utf-8")
         typer.echo(f"wrote {out}")

@@ -51,7 +51,7 @@ def status(
 
       slackwater status --checkpoint /jobs/orders --checkpoint /jobs/alerts --json
     """
-    folders = _folders(files or [], checkpoint or [])
+    folders = job_folders(files or [], checkpoint or [])
     if as_json:
         typer.echo(json.dumps([read_status(folder).to_json() for folder in folders], indent=2, ensure_ascii=False))
     elif watch:
@@ -62,7 +62,7 @@ def status(
         print_status([read_status(folder) for folder in folders], console)
 
 
-def _folders(files: list[Path], checkpoints: list[Path]) -> list[Path]:
+def job_folders(files: list[Path], checkpoints: list[Path]) -> list[Path]:
     """Return the checkpoints of the jobs that were asked for; of none, all in the usual place."""
     found = [given_path(_HOME / load_pipeline(_at_home(file)).name) for file in files]
     found += [_at_home(path) for path in checkpoints]
