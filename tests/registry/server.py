@@ -18,7 +18,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import unquote
 
-from slackwater.formats import registry as client
+from slackwater.formats.registry import _known, _registered
 
 PATIENCE_S = 30
 CONTENT = "application/vnd.schemaregistry.v1+json"
@@ -184,8 +184,8 @@ def running_registry() -> Iterator[RegistryServer]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     registry.url = f"http://127.0.0.1:{server.server_address[1]}"
     # What was read of a registry never changes; but another one may have had this port before.
-    client._known.clear()
-    client._registered.clear()
+    _known.clear()
+    _registered.clear()
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     try:

@@ -33,7 +33,8 @@ def page(
 ) -> None:
     """Show the page of jobs that have ended, as their checkpoints have it, until Ctrl-C.
 
-    Without arguments, all jobs in ./.slackwater are on one page. The last hours are kept in the checkpoint, in full detail for the newest batches. For a running job,
+    Without arguments, all jobs in ./.slackwater are on one page. The last hours are kept in the checkpoint, in full
+    detail for the newest batches. For a running job,
     `slackwater run --page` follows it live.
 
     [dim]Examples:[/dim]
