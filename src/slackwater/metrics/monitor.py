@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import Final, TextIO
 
 from slackwater.errors import cause_of, fault
 from slackwater.metrics.history import History, history_folder, warn_unwritten
@@ -84,8 +84,8 @@ class Monitor:
         self._total = merged([record] if self._total is None else [self._total, record])
         self.history.append(record)
         if self.on_record is not None:
-            facts: dict[str, Any] = {"pipeline": self.plan.name, "run": self.run, "last": record, "total": self._total}
-            self.on_record(Live(**facts, lateness=self.lateness))
+            name, total = self.plan.name, self._total
+            self.on_record(Live(pipeline=name, run=self.run, last=record, total=total, lateness=self.lateness))
         return record
 
     def close(self) -> None:
