@@ -41,8 +41,8 @@ demo: $(READY) java ## Run a live stream with late, broken and future events for
 test: check java ## Run `check`, then every test that is short: unit, in memory, Spark, crash, cluster, docs
 	$(BIN)/pytest -n 2 --dist loadscope --no-loadscope-reorder --durations=25 -m "not long" $(ARGS)
 
-long: $(READY) java ## Run what `make test` leaves out for its time, and the made-up examples eight times as often (docs/testing.md)
-	$(BIN)/pytest -n 0 --durations=15 -m long $(ARGS)
+long: $(READY) java ## Run what `make test` leaves out for its time, and more generated examples (docs/testing.md)
+	$(BIN)/pytest -n 2 --dist loadscope --durations=15 -m long $(ARGS)
 	HYPOTHESIS_PROFILE=long $(BIN)/pytest -n 2 --dist loadscope --durations=15 -m "hypothesis and not long and not spark" $(ARGS)
 
 check: $(READY) ## Lint, formatting, strict types, and that imports point one way
@@ -63,7 +63,7 @@ crash: $(READY) java ## Kill a running job N times, start it again, and compare 
 soak: $(READY) java ## Run thousands of tiny batches and show that descriptors, threads, memory and files stay flat
 	$(BIN)/python -m tests.soak.run --batches "$(BATCHES)"
 
-pictures: $(READY) java ## Take the screenshots of the page in the docs anew, from the demo, in Chromium
+pictures: $(READY) java ## Take the screenshots of the demo's page and of the simulator for the docs, in Chromium
 	$(BIN)/python -m tests.page.pictures
 
 lock: $(READY) ## Resolve pyproject.toml anew into requirements.lock (hashes, no addresses)

@@ -18,13 +18,13 @@ import polars as pl
 from pyspark.sql import SparkSession
 
 import slackwater as sw
-from benchmarks.cases import SMALL_BATCHES, Case, small
+from benchmarks.cases import Case, small
 from benchmarks.data import avro_schema, batches
 from benchmarks.kafka_events import kafka_frame, kafka_source
 from benchmarks.processes import CpuTime, WorkerMemory
-from benchmarks.queries import STATE_STORES, frame_of, log_of, our_job, spark_query
+from benchmarks.queries import frame_of, log_of, our_job, spark_query
 from benchmarks.sides import BatchTime, OurSide, SparkSide, put
-from benchmarks.workloads import Counts, Rivalled, ValueState
+from benchmarks.workloads import Counts, Rivalled
 
 DATA: Final = Path("build/bench-data")
 Say = Callable[[str], None]
@@ -75,7 +75,7 @@ class Outcome:
 def compare(spark: SparkSession, case: Case, *, measured: int, home: Path, say: Say) -> Outcome:
     """Run all sides in turn over the same batches, and check that they give the same results."""
     total = measured * case.batches_factor
-    warm_up = SMALL_BATCHES + case.warm_up
+    warm_up = case.small_batches + case.warm_up
     say("writing events (once; they are kept)")
     our_files = _files(case, total)
     rival_files = our_files if case.rival == "spark" else _files(in_json(case), total)
@@ -125,7 +125,7 @@ def in_json(case: Case) -> Case:
 
 
 def _files(case: Case, total: int) -> list[list[Path]]:
-    small_ones = batches(small(case.events), DATA / f"{data_name(case)}-small", SMALL_BATCHES)
+    small_ones = batches(small(case.events), DATA / f"{data_name(case)}-small", case.small_batches)
     return [*small_ones, *batches(case.events, DATA / data_name(case), case.warm_up + total)]
 
 
@@ -155,9 +155,8 @@ def _rivals(spark: SparkSession, case: Case, home: Path) -> Mapping[str, OurSide
     if case.rival == "ours-window":
         counts = replace(case, name=f"{case.name}-rival", workload=Counts())
         return {"ours, counts per minute": _our_side(spark, counts, home / "ours, counts per minute")}
-    # Stateful processors of Spark's run on RocksDB alone.
-    stores = list(STATE_STORES)[:1] if isinstance(case.workload, ValueState) else list(STATE_STORES)
-    return {store: _spark_side(spark, case, home / store, store) for store in stores}
+    assert isinstance(case.workload, Rivalled)
+    return {store: _spark_side(spark, case, home / store, store) for store in case.workload.stores}
 
 
 def _spark_side(spark: SparkSession, case: Case, home: Path, store: str) -> SparkSide:

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812  PySpark's own convention
 import slackwater as sw
 from benchmarks.cases import Case
 from benchmarks.data import DDL, Events
-from benchmarks.workloads import Rivalled, Workload
+from benchmarks.workloads import DEFAULT_STORE, ROCKSDB, Rivalled, Workload
 from slackwater.ground.spark_settings import settings
 from slackwater.spark.job import Job
 from slackwater.spark.session import QUERY_CONF, spark_session
@@ -34,14 +34,14 @@ _PARTITIONS: Final = 2
 _KEY_GROUPS: Final = 4
 """Two a partition, as a pipeline for two cores would have; each group costs a little in every batch."""
 STATE_STORES: Final[Mapping[str, Mapping[str, str]]] = {
-    "Spark's, RocksDB": {
+    ROCKSDB: {
         name: QUERY_CONF[name]
         for name in (
             "spark.sql.streaming.stateStore.providerClass",
             "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled",
         )
     },
-    "Spark's, default store": {},
+    DEFAULT_STORE: {},
 }
 """What Spark's side is given beyond its defaults: the store that Slackwater has, or nothing."""
 

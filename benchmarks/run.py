@@ -127,7 +127,7 @@ def _grow_all(
     spark: SparkSession, options: argparse.Namespace, home: Path, console: Console, speaker: Speaker
 ) -> list[str]:
     failures, entries = [], []
-    for point in POINTS:
+    for point in options.points:
         speaker.about = f"growth, {point}"
         try:
             entries.append(grow(spark, point, home=home, say=speaker))
@@ -144,6 +144,12 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description=__doc__)
     parser.add_argument("--only", metavar="CASE,CASE", help=f"only these cases, of: {known}")
     parser.add_argument("--growth", action="store_true", help="only how cost grows (with --only: that as well)")
+    axes = ", ".join(dict.fromkeys(point.axis for point in POINTS))
+    parser.add_argument(
+        "--axis",
+        metavar="NAME",
+        help=f"with --growth: only rows whose axis has this in it, of: {axes}".replace("%", "%%"),
+    )
     parser.add_argument(
         "--batches", type=int, default=5, metavar="N", help="warm batches, or cold starts, a side (default 5)"
     )
@@ -159,6 +165,9 @@ def _options() -> argparse.Namespace:
     options.cases = list(CASES.values()) if everything else [CASES[name] for name in names if name in CASES]
     options.cold_start = everything or cold_start.NAME in names
     options.growth = options.growth or everything
+    options.points = [point for point in POINTS if (options.axis or "") in point.axis]
+    if not options.points:
+        parser.error(f"--axis takes a part of: {axes}; got {options.axis}")
     return options
 
 

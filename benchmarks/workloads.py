@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 import pandas as pd
 import polars as pl
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from slackwater.streams import Ended, Results, Stream
 
+ROCKSDB: Final = "Spark's, RocksDB"
+DEFAULT_STORE: Final = "Spark's, default store"
 _BETWEEN_S = 30
 _WITHIN_S = 600
 """How long a key of `dedup` is remembered."""
@@ -43,6 +45,8 @@ class Rivalled(Workload):
     """The columns of a result that both sides must agree on; `total` nearly."""
     reads: ClassVar[int] = 1
     """How often Spark's own plan reads the events."""
+    stores: ClassVar[tuple[str, ...]] = (ROCKSDB, DEFAULT_STORE)
+    """The state stores that Spark's operator is tried with; the first is the one with a floor."""
 
     @abstractmethod
     def sparks(self, events: DataFrame) -> DataFrame:
@@ -78,6 +82,7 @@ class Join(Rivalled):
 
     columns = ("event_id", "other_id")
     reads = 2
+    stores = (DEFAULT_STORE,)  # on RocksDB a batch of two million rows a side takes Spark more than five minutes
 
     def ours(self, events: Stream) -> tuple[Results, list[Ended]]:
         """Return the pairs."""
@@ -163,6 +168,7 @@ class ValueState(Rivalled):
     """A value per key, compared with and replaced by every event."""
 
     columns = ("event_id",)
+    stores = (ROCKSDB,)  # Spark's stateful processors run on no other
 
     def ours(self, events: Stream) -> tuple[Results, list[Ended]]:
         """Return the events that doubled."""

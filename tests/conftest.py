@@ -36,7 +36,7 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
 )
 
 # No deadlines: a busy machine is no bug. Slow data generation is the machine's as well.
-settings.register_profile("quick", deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", deadline=None, max_examples=15, suppress_health_check=[HealthCheck.too_slow])
 # On CI the same examples every time: a red run is the change's, not the dice's.
 settings.register_profile("ci", settings.get_profile("quick"), derandomize=True, database=None, print_blob=True)
 # What `make long` tries, and what one may try by hand.

@@ -71,13 +71,15 @@ class Pipeline:
         """Return what `slackwater check` finds in the definition; see the checker's page for the rules.
 
         `checkpoint` is where the pipeline runs, by default `.slackwater/<name>`: the last run tells some rules more.
-        `facts` are what else is known, such as a measured lateness; by default, the cores of this machine.
+        `facts` are what else is known, such as a measured lateness; by default, the cores of this machine. Kafka is
+        asked how long topics keep records; if it does not answer, that stays unknown.
         """
-        from slackwater.checker import Facts, check_plan, facts_of_run, master_cores  # noqa: PLC0415  few are checked
+        from slackwater import checker  # noqa: PLC0415  few are checked
 
-        plan, known = self.plan(), facts or Facts(cores=master_cores())
+        plan, known = self.plan(), facts or checker.Facts(cores=checker.master_cores())
         place = Path(checkpoint or Path(".slackwater") / self.name)
-        return check_plan(plan, facts=facts_of_run(plan, place, facts=known), accept=self.accept)
+        known = checker.facts_of_topics(plan, facts=checker.facts_of_run(plan, place, facts=known))
+        return checker.check_plan(plan, facts=known, accept=self.accept)
 
     def explain(self, form: Literal["text", "json"] = "text") -> str:
         """Return the plan as a readable graph, or with `form="json"` as JSON."""
@@ -107,6 +109,8 @@ class Pipeline:
         partitions: int | None = None,
         accept_changes: bool = False,
         take_over: bool = False,
+        page: bool | int = False,
+        show_data: bool = False,
         on_batch: Callable[[BatchReport], None] | None = None,
     ) -> Job:
         """Run on Spark until Ctrl-C or SIGTERM, or with `bounded=True` to the end of the input; returns the job.
@@ -115,22 +119,30 @@ class Pipeline:
         folder for progress and state, by default `.slackwater/<name>`: run it again to resume. `trigger` is the
         interval between batches, and `partitions` the number of tasks that keep state. `accept_changes` finishes a
         started batch with changed code or files; `take_over` writes to sinks that hold rows of another run.
-        `on_batch` is called with the report of each batch.
+        `page` shows the job live in a browser, at an address that is printed; a number is its port. `show_data` also
+        shows what was in late rows and dead letters. `on_batch` is called with the report of each batch.
         """
-        from slackwater.spark.start import run_pipeline  # noqa: PLC0415  definitions load without Spark
+        from slackwater.page.live import optional_page  # noqa: PLC0415  definitions load without Spark
+        from slackwater.spark.start import run_pipeline  # noqa: PLC0415  as above
 
-        return run_pipeline(
-            self.plan(),
-            spark=spark,
-            checkpoint=checkpoint,
-            bounded=bounded,
-            trigger=trigger,
-            master=master,
-            partitions=partitions,
-            accept_changes=accept_changes,
-            take_over=take_over,
-            on_batch=on_batch,
-        )
+        plan = self.plan()
+        with optional_page(plan, page) as shown:
+            if shown is not None:
+                print(f"page: {shown.address}", flush=True)  # noqa: T201  where to look
+            return run_pipeline(
+                plan,
+                spark=spark,
+                checkpoint=checkpoint,
+                bounded=bounded,
+                trigger=trigger,
+                master=master,
+                partitions=partitions,
+                accept_changes=accept_changes,
+                take_over=take_over,
+                show_data=show_data,
+                on_batch=on_batch,
+                on_record=None if shown is None else shown.note,
+            )
 
     def start(
         self,
@@ -143,28 +155,30 @@ class Pipeline:
         partitions: int | None = None,
         accept_changes: bool = False,
         take_over: bool = False,
+        page: bool | int = False,
+        show_data: bool = False,
         on_batch: Callable[[BatchReport], None] | None = None,
     ) -> RunningJob:
         """Start on Spark, beside the code that follows; returns a handle to look at the job and to stop it.
 
-        Takes what `run` takes. What can be checked before the first batch is checked before this returns.
+        Takes what `run` takes. What can be checked before the first batch is checked before this returns. With `page`,
+        `job.page` is its address.
         """
-        from slackwater.spark.handle import RunningJob  # noqa: PLC0415  as above
-        from slackwater.spark.start import make_job  # noqa: PLC0415  as above
+        from slackwater.spark.handle import start_job  # noqa: PLC0415  definitions load without Spark
 
-        return RunningJob(
-            make_job(
-                self.plan(),
-                spark=spark,
-                checkpoint=checkpoint,
-                bounded=bounded,
-                trigger=trigger,
-                master=master,
-                partitions=partitions,
-                accept_changes=accept_changes,
-                take_over=take_over,
-                on_batch=on_batch,
-            )
+        return start_job(
+            self.plan(),
+            page=page,
+            spark=spark,
+            checkpoint=checkpoint,
+            bounded=bounded,
+            trigger=trigger,
+            master=master,
+            partitions=partitions,
+            accept_changes=accept_changes,
+            take_over=take_over,
+            show_data=show_data,
+            on_batch=on_batch,
         )
 
 

@@ -33,11 +33,11 @@ _WRITTEN_S: Final = 1_767_000_000
 _FUTURE_MS: Final = 7_258_118_400_000
 
 
-def write_log(folder: Path) -> int:
+def write_log(folder: Path, *, rounds: int = ROUNDS) -> int:
     """Write the log and return how many records it has; each holds its own number as `id`."""
     dice = random.Random(7)
     count = 0
-    for round_ in range(ROUNDS):
+    for round_ in range(rounds):
         for number, partition in enumerate(_PARTITIONS):
             lines = [_with_id(record, count + at) for at, record in enumerate(_records(round_, number, dice))]
             path = folder / partition / f"{round_:020d}.jsonl"

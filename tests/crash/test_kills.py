@@ -53,22 +53,16 @@ def test_job_that_is_killed_loses_nothing_and_doubles_nothing(ground: Ground, ki
 STEPS = [Kill(batch=4, point="keyed", victim="worker"), Kill(batch=6, point="written"), EVERYTHING]
 
 
-@pytest.mark.parametrize(
-    "kills",
-    [
-        pytest.param(STEPS[:2], id="once"),
-        pytest.param(STEPS, id="twice", marks=pytest.mark.long),
-    ],
-)
+@pytest.mark.long
 def test_killed_joins_processes_patterns_and_deduplications_lose_and_double_nothing(
-    kills: list[Kill], tmp_path: Path, needs: Needs
+    tmp_path: Path, needs: Needs
 ) -> None:
     needs(shutil.which("java") or "JAVA_HOME" in os.environ, "Spark needs Java 17 or newer")
     ground = Ground(folder=tmp_path, pipeline="steps_pipeline")
     ground.prepare()
     empty = [name for name in OUTPUTS["steps_pipeline"] if read(ground.reference / "out" / name).is_empty()]
     assert empty == [], "every step has something to lose"
-    assert list(ground.suffer(Course(kills=kills, master=TRIES_AGAIN))) == kills, "every kill took place"
+    assert list(ground.suffer(Course(kills=STEPS, master=TRIES_AGAIN))) == STEPS, "every kill took place"
     [verdict] = ground.verdicts
     assert (verdict.lost, verdict.doubled, verdict.examples) == (0, 0, ())
 

@@ -61,6 +61,7 @@ def test_what_dies_before_the_commit_leaves_nothing_visible_and_the_repeat_write
     assert lake.rows() == rows
 
 
+@pytest.mark.long
 @WAYS
 def test_trouble_at_the_commit_is_waited_for_and_each_row_is_there_once(
     lake: Lake, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], rows: list[Any]

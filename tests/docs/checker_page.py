@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from slackwater.checker.rule import Rule
 from slackwater.checker.rules import RULES, code, outputs, running, state, time
-from tests.docs.pages import ROOT
+from tests.docs.pages import ROOT, wrapped
 
 PAGE = ROOT / "docs" / "checker.md"
 
@@ -28,8 +28,9 @@ longer affects the exit code:
 
     sw.Pipeline("clicks", ..., accept={"SW402": "late clicks do not matter for the dashboard"})
 
-Some rules need more than the definition: the number of cores, the folders of a log, a measured lateness, or what the
-last run left in its checkpoint (`--checkpoint`): partitions, lateness, hot keys. While such a fact is unknown, its rule
+Some rules need more than the definition: the number of cores, the folders of a log, a measured lateness, how long a
+Kafka topic keeps its records (asked of the broker, if it answers within two seconds), or what the last run left in its
+checkpoint (`--checkpoint`): partitions, lateness, keys, how long it has run. While such a fact is unknown, its rule
 finds nothing. Your own code is read, not run: calls through variables that only exist at run time, and calls inside
 installed packages, are not seen.
 """
@@ -50,7 +51,8 @@ def _table() -> list[str]:
 
 
 def _paragraph(rule: Rule) -> str:
-    return f"### {rule.code}\n{rule.title} ({rule.severity}). {rule.why} To fix it: {rule.fix}.\n"
+    text = f"{rule.title} ({rule.severity}). {rule.why} To fix it: {rule.fix}."
+    return f"### {rule.code}\n{wrapped(text)}\n"
 
 
 if __name__ == "__main__":

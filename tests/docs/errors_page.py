@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from slackwater.errors.catalogue import CATALOGUE
-from tests.docs.pages import ROOT
+from tests.docs.pages import ROOT, wrapped
 from tests.unit.error_codes import notices, placeholders, uses
 
 PAGE = ROOT / "docs" / "errors.md"
@@ -47,7 +47,7 @@ def page() -> str:
 
 def _entry(code: str) -> str:
     text = CATALOGUE[code].format(**{name: f"⟨{name}⟩" for name in placeholders(CATALOGUE[code])})
-    return f"### {code}\n{text.replace('<', '&lt;')}\n"
+    return f"### {code}\n{wrapped(text.replace('<', '&lt;'))}\n"
 
 
 if __name__ == "__main__":

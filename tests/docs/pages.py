@@ -12,6 +12,7 @@ import os
 import re
 import sys
 import tempfile
+import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,8 @@ import polars as pl
 
 ROOT = Path(__file__).resolve().parents[2]
 
+WIDTH = 120
+"""Characters of a line of prose, at most."""
 _FENCE = re.compile(r"^```python\n(?P<code>.*?)^```\n(?:\n?^```text\n(?P<prints>.*?)^```\n)?", re.MULTILINE | re.DOTALL)
 
 
@@ -37,6 +40,20 @@ class Block:
 def pages() -> list[Path]:
     """Return every page that may hold code."""
     return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def wrapped(text: str) -> str:
+    """Return a paragraph in lines of at most `WIDTH` characters."""
+    return "\n".join(textwrap.wrap(text, WIDTH, break_long_words=False, break_on_hyphens=False))
+
+
+def prose(page: Path) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a page, with their numbers, that are neither code nor tables nor headings."""
+    is_code = False
+    for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
+        is_code ^= line.startswith("```")
+        if not is_code and not line.startswith(("```", "    ", "|", "#")):
+            yield number, line
 
 
 def blocks(page: Path) -> list[Block]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import ROOT, blocks, pages, run
+from tests.docs.pages import ROOT, WIDTH, blocks, pages, prose, run
 
 WITH_CODE = [page for page in pages() if blocks(page)]
 NEEDS_SPARK = {"README.md", "docs/sources-and-sinks.md"}
@@ -37,6 +37,11 @@ def test_code_of_the_page_runs_on_spark_and_prints_what_the_page_says(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     check(page)
+
+
+@pytest.mark.parametrize("page", pages(), ids=name)
+def test_lines_of_prose_fit_a_screen(page: Path) -> None:
+    assert [number for number, line in prose(page) if len(line) > WIDTH] == []
 
 
 @pytest.mark.parametrize("page", pages(), ids=name)

@@ -17,13 +17,13 @@ from slackwater.cli.main import app
 from slackwater.errors import RunError
 from slackwater.kafka import client
 from slackwater.kafka.connection import connection
+from slackwater.kafka.reading import topic_frames, topic_messages
 from slackwater.lateness.one_log import measure_topic
 from slackwater.sources.log.listing import list_log
 from slackwater.sources.log.writing import LogWriter
 from slackwater.topics import broker
 from slackwater.topics.exporting import export
 from slackwater.topics.playing import Pace, play
-from slackwater.topics.reading import topic_frames, topic_messages
 from tests.kafka.topics import Topics, until
 
 pytestmark = pytest.mark.kafka

@@ -112,6 +112,7 @@ def safe(tmp_path_factory: pytest.TempPathFactory, kafka_parts: None, needs: Nee
     broker.down(home / "kafka")
 
 
+@pytest.mark.long
 def test_secret_is_found_nowhere_though_the_job_logged_in_with_it(
     safe: Safe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -79,6 +79,7 @@ def test_each_record_comes_out_once_across_restarts_and_added_partitions(
     until(lambda: topics.committed("kafka-rows", topic, 4) == [150] * 4, "the group's offsets")
 
 
+@pytest.mark.long
 def test_topic_that_is_ahead_waits_for_the_one_it_is_joined_with(
     spark: SparkSession, topics: Topics, tmp_path: Path
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import warnings
 from pathlib import Path
@@ -11,11 +12,13 @@ import pytest
 from confluent_kafka import TopicPartition
 
 import slackwater as sw
+from slackwater.checkpoint.checkpoint import Checkpoint
 from slackwater.errors import RunError
 from slackwater.kafka import client
 from slackwater.kafka.connection import connection
 from slackwater.kafka.presence import KafkaWarning
-from slackwater.sources.kafka.watch import KafkaWatch
+from slackwater.sources.intake import StreamPlace
+from slackwater.sources.kafka.intake import KafkaIntake
 from slackwater.sources.log.writing import LogWriter
 from slackwater.topics import broker
 from slackwater.topics.playing import Pace, Played, play
@@ -24,8 +27,23 @@ from tests.kafka.topics import Topics, until
 pytestmark = pytest.mark.kafka
 
 
-def watch(source: Any, home: Path) -> KafkaWatch:  # noqa: ANN401  any Kafka source
-    return KafkaWatch(stream="orders", source=source, group="g", notes=home / "notes.json")
+def intake(source: Any, home: Path, read: dict[tuple[str, int], int] | None = None) -> KafkaIntake:  # noqa: ANN401  any Kafka source
+    """Return the intake of a job whose only batch, if any, has read up to some offsets."""
+    for folder in ("slackwater", "offsets", "commits"):
+        (home / folder).mkdir(exist_ok=True)
+    for log in (home / "offsets" / "0", home / "commits" / "0"):
+        log.unlink(missing_ok=True)
+    if read is not None:
+        offsets: dict[str, dict[str, int]] = {}
+        for (topic, partition), offset in read.items():
+            offsets.setdefault(topic, {})[str(partition)] = offset
+        (home / "offsets" / "0").write_text(f'v1\n{{"batchTimestampMs":0}}\n{json.dumps(offsets)}\n0')
+        (home / "commits" / "0").touch()
+    progress = Checkpoint(path=home, incarnation="i", partitions=1)
+    place = StreamPlace(pipeline="p", stream="orders", number=0, progress=progress)
+    made = source.intake(place)
+    assert isinstance(made, KafkaIntake)
+    return made
 
 
 def test_offsets_that_are_not_there_are_said_before_the_job_starts(topics: Topics, tmp_path: Path) -> None:
@@ -34,7 +52,7 @@ def test_offsets_that_are_not_there_are_said_before_the_job_starts(topics: Topic
 
     def check(parts: dict[int, int], processed: dict[tuple[str, int], int] | None = None) -> None:
         source = sw.sources.kafka(topics.servers, topic=topic, start={topic: parts})
-        watch(source, tmp_path).check(processed or {})
+        intake(source, tmp_path, processed).check()
 
     check({0: 10})
     check({1: 0})
@@ -76,8 +94,8 @@ def test_cluster_that_goes_away_is_said_once_and_once_when_it_is_back(
         with LogWriter(tmp_path / "log", roll_after=None) as log:
             for number in range(20_000):
                 log.append({"id": number})
-        looking = watch(sw.sources.kafka(own.servers, topic=topic), tmp_path)
-        looking.check({})
+        looking = intake(sw.sources.kafka(own.servers, topic=topic), tmp_path)
+        looking.open()
 
         def playing() -> None:
             pace, way = Pace(rate=200), connection(own.servers)
@@ -94,13 +112,13 @@ def test_cluster_that_goes_away_is_said_once_and_once_when_it_is_back(
             until(lambda: any("KAFKA_WAITING" in str(each.message) for each in said), "word of the broker")
             away = told[-1]
             monkeypatch.setattr(client, "_TIMEOUT_S", 1.0)
-            looking.look({})
+            looking.look(-1, ())
             monkeypatch.undo()
             assert told[-1] == away, "what nobody has acknowledged is not counted"
             broker.up(tmp_path / "kafka", port=own.port, heap_mb=256)
             until(lambda: told[-1] > away, "records after the restart")
-            looking.look({})
-            looking.look({})
+            looking.look(-1, ())
+            looking.look(-1, ())
             stops.append(True)
             thread.join(60)
         codes = [str(each.message).split("]")[0] for each in said if each.category is KafkaWarning]

@@ -75,7 +75,7 @@ def each(*kinds: str, long: Collection[str] = ()) -> pytest.MarkDecorator:
 
 
 IN_TIME = ("postgres",)
-"""The kinds for which a crash and a copy are always tried on Spark; files are killed for real in tests/crash.
+"""The kinds for which a crash is always tried on Spark; files are killed for real in tests/crash.
 
 What a new checkpoint, a copy and a lost mark mean to each sink is always tried in tests/sinks, without Spark.
 """
@@ -150,7 +150,7 @@ def test_new_checkpoint_under_the_old_name_neither_skips_nor_doubles(
     goes_on(ground, spark, "new")
 
 
-@each(*TARGETS, long=LONGER)
+@each(*TARGETS, long=TARGETS)
 def test_copied_checkpoint_neither_skips_nor_doubles(
     ground: Ground, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

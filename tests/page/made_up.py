@@ -23,6 +23,8 @@ def job(**more: Any) -> dict[str, Any]:  # noqa: ANN401  as the browser takes it
         "starts": 1,
         "streams": [{"name": "purchases", "slack_ms": SLACK_MS}],
         "steps": [{"name": "per_minute", "size_ms": MINUTE_MS, "offset_ms": 0, "lateness_ms": 2 * MINUTE_MS}],
+        "outputs": {"per_minute": "files at out"},
+        "sinks": {"per_minute to files": {"output": "per_minute", "sink": "files at out", "promise": "exactly once"}},
         "svg": None,
         **more,
     }
@@ -46,24 +48,28 @@ class MadeUp:
         self.now += 2_000
         before = self.watermark
         ages: Counter[int] = Counter()
-        late = ahead = 0
+        late = ahead = refired = 0
         rows = self.dice.randrange(300, 500)
+        times: dict[str, list[int]] = {"0": [], "1": []}
         for _ in range(rows):
             age = round(self.dice.expovariate(1 / 2_500))
             if self.dice.random() < 0.02:
                 age = round(self.dice.uniform(15_000, 150_000))
             part = self.dice.choice("01")
             at = self.now - age
-            self.sketch.observe(np.array([at]), self.newest[part])
-            self.newest[part] = max(self.newest[part], at)
+            times[part].append(at)
             late += before is not None and at < before - 2 * MINUTE_MS
+            refired += before is not None and before - 2 * MINUTE_MS <= at < before - MINUTE_MS
             ages[1 << age.bit_length()] += 1
+        for part, of_part in times.items():
+            self.newest[part] = self.sketch.observe(np.array(of_part, dtype=np.int64), self.newest[part])
         self.watermark = max(self.watermark or 0, min(self.newest.values()) - SLACK_MS)
         broken = self.dice.randrange(4) if self.batch % 5 == 0 else 0
         ahead = self.batch % 17 == 8
         self.bytes += self.dice.randrange(-2_000, 2_300)
         return {
             "batch": self.batch,
+            "run": 1,
             "at": self.now + 600,
             "now": self.now,
             "seconds": 0.5 + self.dice.random() / 3,
@@ -85,10 +91,31 @@ class MadeUp:
                     },
                 }
             },
-            "steps": {"per_minute": {"late": late, "bytes": self.bytes, "rows": 900, "share": None}},
-            "outputs": {"per_minute": {"rows": 40, "p50": 11_000, "p99": 14_000, "sinks": "files", "seconds": 0.1}},
-            "samples": {},
+            "steps": {
+                "per_minute": {
+                    "late": late,
+                    "refired": refired,
+                    "dead": {},
+                    "bytes": self.bytes,
+                    "rows": 900,
+                    "share": None,
+                    "ports": {},
+                }
+            },
+            "outputs": {"per_minute": {"rows": 40, "p50": 11_000, "p99": 14_000}},
+            "sinks": {
+                "per_minute to files": {"rows": 40, "seconds": 0.1, "waited": 0.5, "retries": 1, "last": self.batch}
+            },
+            "lookups": {},
         }
+
+    def samples(self) -> list[dict[str, Any]]:
+        """Return a dead letter and a late row of the last batch."""
+        place = {"batch": self.batch, "at": self.now, "source": "purchases", "partition": "1"}
+        return [
+            {**place, "kind": "dead", "step": "decode", "reason": "malformed", "offset": 10 * self.batch},
+            {**place, "kind": "late", "step": "per_minute", "reason": "late", "offset": 7, "late_by_ms": 61_000},
+        ]
 
     def lateness(self) -> dict[str, Any]:
         """Return how late rows were so far."""
@@ -101,4 +128,4 @@ def made_up_feed(start_ms: int, batches: int) -> tuple[Feed, MadeUp]:
     """Return a feed with some batches, and what makes the next ones."""
     made = MadeUp(start_ms)
     records = [made.record() for _ in range(batches)]
-    return Feed(job(), records, made.lateness()), made
+    return Feed(job(), records, made.lateness(), made.samples()), made

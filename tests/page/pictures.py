@@ -1,34 +1,61 @@
-"""The screenshots of the page in the docs, from the demo: `python -m tests.page.pictures` takes them."""
+"""The screenshots in the docs, of the demo's page and of the simulator: `python -m tests.page.pictures` takes them."""
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Final
 
+from slackwater.simulator.server import SimulatorServer
 from tests.page.browser import browser, found
 
 FOLDER: Final = Path(__file__).resolve().parent.parent.parent / "docs" / "images"
 _SECONDS: Final = 90
 _BATCHES: Final = 14
 """After so many, late rows of all kinds have come."""
+_SIMULATOR: Final = (1280, 940)
 _SIZES: Final = {"page-light": (1280, 820, False), "page-dark": (1280, 820, True), "page-narrow": (390, 820, False)}
 
 
 def main() -> int:
-    """Run the demo, and take a picture of its page for each size; returns the exit code."""
+    """Take the pictures whose names are given, or all of them; returns the exit code."""
     program = found()
     if program is None:
         sys.stderr.write("Chromium is missing: apt-get install chromium\n")
         return 1
     FOLDER.mkdir(exist_ok=True)
+    wanted = sys.argv[1:] or ["simulator", "demo"]
+    if "simulator" in wanted:
+        _simulator(program)
+    if "demo" in wanted:
+        _demo(program)
+    return 0
+
+
+def _simulator(program: str) -> None:
+    """Take a picture of the tunnel, after its remedy was tried."""
+    with SimulatorServer({"preset": "tunnel"}) as server, browser(program) as opened:
+        tab = opened()
+        tab.resize(*_SIMULATOR)
+        tab.open(server.address)
+        tab.until("document.querySelector('[data-account=late]') !== null")
+        tab.value("document.getElementById('remedy').click()")
+        tab.until("document.querySelector('.was') !== null")
+        tab.screenshot(FOLDER / "simulator.png")
+        sys.stdout.write("took docs/images/simulator.png\n")
+
+
+def _demo(program: str) -> None:
+    """Run the demo, and take a picture of its page for each size."""
     with tempfile.TemporaryDirectory(prefix="slackwater-pictures-") as folder:
         command = [sys.executable, "-m", "slackwater", "demo", "--seconds", str(_SECONDS), "--folder", f"{folder}/demo"]
         with (
-            subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder) as demo,
+            subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder, start_new_session=True) as demo,
             browser(program) as opened,
         ):
             assert demo.stdout is not None
@@ -44,8 +71,7 @@ def main() -> int:
                 tab.until("document.querySelectorAll('#figures dd').length > 3")
                 tab.screenshot(FOLDER / f"{name}.png")
                 sys.stdout.write(f"took docs/images/{name}.png\n")
-            demo.terminate()
-    return 0
+            os.killpg(demo.pid, signal.SIGKILL)  # its account is not wanted, and takes minutes
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import pytest
 
@@ -66,7 +66,8 @@ def test_page_loads_nothing_from_elsewhere_and_has_no_code_inside(served: Served
 
 def test_json_is_what_the_feed_has(served: Served) -> None:
     server, feed, made = served
-    assert json.loads(asked(server, "/api/jobs")[2]) == ["purchases"]
+    assert json.loads(asked(server, "/api/jobs")[2]) == [{"name": "purchases", "state": "running"}]
+    assert json.loads(asked(server, "/api/samples")[2]) == feed.samples
     assert json.loads(asked(server, "/api/job")[2]) == feed.job
     assert json.loads(asked(server, "/api/history")[2]) == feed.records
     assert json.loads(asked(server, "/api/lateness")[2]) == made.lateness()
@@ -106,7 +107,16 @@ def test_page_beyond_the_loopback_needs_its_token() -> None:
     with PageServer([Feed(job())], host="0.0.0.0") as server:  # noqa: S104  what is tried
         token = urlsplit(server.address).query
         assert re.fullmatch(r"token=\S{20,}", token)
-        for path in ("/", "/api/job", "/api/history", "/api/status", "/metrics", "/export", "/api/events"):
+        for path in (
+            "/",
+            "/api/job",
+            "/api/samples",
+            "/api/history",
+            "/api/status",
+            "/metrics",
+            "/export",
+            "/api/events",
+        ):
             assert asked(server, path)[0] == 403
             assert asked(server, f"{path}?token=x")[0] == 403
         assert asked(server, f"/api/job?{token}")[0] == 200
@@ -127,11 +137,12 @@ def test_events_are_told_as_they_come(served: Served) -> None:
         got = b""
         while b'"state": "running"' not in got:
             got += listener.recv(1 << 16)
-        feed.publish(made.record(), made.lateness())
+        feed.publish(made.record(), made.lateness(), made.samples())
         feed.change("finished")
         while b'"state": "finished"' not in got:
             got += listener.recv(1 << 16)
     assert b'"batch": 20' in got
+    assert b'"reason": "malformed"' in got
     assert feed.job["state"] == "finished"
 
 
@@ -192,3 +203,14 @@ def test_page_of_a_checkpoint_is_what_its_history_has(tmp_path: Path) -> None:
     assert feed.job["svg"].startswith("<svg")
     (tmp_path / "slackwater" / "history" / "job.json").write_text("broken")
     assert stored_feed(tmp_path).job["streams"][0]["name"] == "orders"
+
+
+def test_any_question_gets_an_answer(served: Served) -> None:
+    dice, letters = random.Random(4), "ab/%.?&=;\\\"'<>é\u202e0 "
+    for _ in range(60):
+        place = dice.choice(["api/job", "api/history", "api/samples", "export", "static", "metrics", ""])
+        asked_for = "".join(dice.choices(letters, k=dice.randrange(200)))
+        path = f"/{place}{dice.choice(['?job=', '?token=', '/', '?'])}{quote(asked_for, safe='%/?&=')}"
+        status, headers, _ = asked(served[0], path)
+        assert status in {200, 400, 404}, path
+        assert "default-src 'none'" in headers["content-security-policy"] or status == 400

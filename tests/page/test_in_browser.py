@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from slackwater.front.samples import readable
 from slackwater.page.export import one_file
 from slackwater.page.feed import Feed
 from slackwater.page.server import PageServer
@@ -135,13 +136,18 @@ def test_hostile_text_is_text(tab: Tab) -> None:
     stream = record["streams"].pop("purchases")
     huge = HOSTILE + "x" * 1_000_000 + "\x00\x1b[31m"
     stream |= {"dead": {HOSTILE: 3}, "partitions": {HOSTILE: stream["partitions"]["0"]}, "held_by": HOSTILE}
-    record |= {"streams": {HOSTILE: stream}, "samples": {HOSTILE: huge}, "outputs": {HOSTILE: {"rows": 1}}}
+    record |= {"streams": {HOSTILE: stream}, "outputs": {HOSTILE: {"rows": 1}}}
     record["steps"] = {HOSTILE: record["steps"].pop("per_minute")}
+    place = dict.fromkeys(("kind", "step", "reason", "source", "partition", "message", "data"), HOSTILE)
+    samples: list[dict[str, Any]] = [{**place, "data": readable(huge)}, {**place, "offset": 3, "data": huge}]
     described = job(pipeline=HOSTILE, streams=[{"name": HOSTILE, "slack_ms": 0}])
     described["steps"][0]["name"] = HOSTILE
-    with PageServer([Feed(described, [record])]) as server:
+    with PageServer([Feed(described, [record], samples=samples)]) as server:
         shown(tab, server)
         tab.until("document.querySelector('#losses').innerText.includes('onerror')")
+        tab.until("document.querySelectorAll('#samples code').length === 2")
+        assert "\\x00\\x1b[31m" not in tab.text("#samples code"), "cut before that"
+        assert HOSTILE in tab.text("#samples")
         assert tab.text("#name") == HOSTILE
         assert tab.value("typeof hacked") == "undefined"
         assert tab.value("document.images.length") == 0

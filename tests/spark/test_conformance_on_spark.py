@@ -19,15 +19,15 @@ from slackwater.testing.spark_runner import SparkRunner
 WIRING = (
     "acc-flink-early-late-retract",
     "dd-spark-with-watermark",
-    "gc-flink-count4-purge",
-    "hop-spark-10s-3s",
     "ij-spark-left-range",
-    "lat-flink-session-10ms",
     "tj-flink-inner",
     "tmb-spark-recovery",
     "trg-beam-early-proctime",
 )
 LONGER = (  # each much like one above
+    "lat-flink-session-10ms",
+    "hop-spark-10s-3s",
+    "gc-flink-count4-purge",
     "dd-flink-last-by-time",
     "gc-flink-tumbling-count3",
     "ij-flink-restore",

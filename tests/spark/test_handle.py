@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import urllib.request
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -25,8 +27,12 @@ def kept(folder: Path) -> Kept:
 
 def test_job_is_looked_at_while_it_runs_and_stopped(spark: SparkSession, tmp_path: Path) -> None:
     made = kept(tmp_path)
-    job = made.pipeline.start(spark, checkpoint=tmp_path / "checkpoint", trigger="0s", partitions=2)
+    job = made.pipeline.start(spark, checkpoint=tmp_path / "checkpoint", trigger="0s", partitions=2, page=True)
     until(lambda: job.status()["rows"] == 2, "both records")
+    assert job.page is not None
+    [told] = json.loads(got(f"{job.page}api/status"))
+    assert (told["pipeline"], told["state"]) == (job.status()["pipeline"], "running")
+    assert b"slackwater_rows_total" in got(f"{job.page}metrics")
     until(lambda: job.watermark == datetime(1970, 1, 1, 0, 2, tzinfo=UTC), "the watermark of the second")
     assert job.is_running
     assert not job.wait(0.01)
@@ -34,6 +40,7 @@ def test_job_is_looked_at_while_it_runs_and_stopped(spark: SparkSession, tmp_pat
     assert latest is not None
     assert job.status()["batch"] >= latest.batch
     assert "running" in repr(job)
+    assert job.page in job._repr_html_()
     job.stop()
     assert not job.is_running
     assert job.status()["state"] == "stopped"
@@ -41,7 +48,13 @@ def test_job_is_looked_at_while_it_runs_and_stopped(spark: SparkSession, tmp_pat
         assert again.wait()
     assert again.status()["state"] == "finished"
     assert again.watermark is None
+    assert again.page is None
     assert made.shown.rows()["n"].to_list() == [1, 1]
+
+
+def got(address: str) -> bytes:
+    with urllib.request.urlopen(address, timeout=10) as answer:  # noqa: S310  our own
+        return bytes(answer.read())
 
 
 def test_error_that_ends_a_job_is_raised_where_it_is_waited_for(spark: SparkSession, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,9 @@ from pyspark.sql import SparkSession
 import slackwater as sw
 from slackwater.errors import RunError
 from slackwater.metrics.report import BatchReport
-from slackwater.spark.backlog import UnreadFilesWarning
+from slackwater.sources.log.reports import UnreadFilesWarning
+from slackwater.spark.job import Job
+from slackwater.spark.start import make_job
 from tests.conftest import ROOT
 from tests.matrix.jobs import crashing
 from tests.spark.jobs import MINUTE, SCHEMA, WRITTEN_S, CrashError, Kept, record, run, stream, write_file
@@ -90,3 +93,26 @@ def test_log_is_read_whole_whatever_the_encodings_of_its_names(tmp_path: Path, l
         check=False,
     )
     assert f"counted {written}, dead 0" in done.stdout, done.stderr[-3_000:]
+
+
+def test_copied_checkpoint_reads_nothing_twice_and_a_moved_one_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    """A job stops after the second of four minutes. A copy of its checkpoint continues; then the checkpoint moves."""
+    log, checkpoint = tmp_path / "log", tmp_path / "here"
+    for minute in range(4):
+        write_file(log, "0", f"{minute}", [record(minute, minute * MINUTE)], written_s=WRITTEN_S + minute)
+    kept = counted(log)
+    jobs: list[Job] = []
+
+    def stop(report: BatchReport) -> None:
+        if report.batch == 1:
+            jobs[0].stop()
+
+    plan = kept.pipeline.plan()
+    jobs.append(make_job(plan, spark=spark, checkpoint=checkpoint, partitions=2, trigger="0s", on_batch=stop))
+    jobs[0].run()
+    shutil.copytree(checkpoint, tmp_path / "copy")
+    run(spark, kept.pipeline, tmp_path / "copy")
+    assert kept.shown.rows()["ids"].to_list() == [[0], [1], [2], [3]]
+    checkpoint.rename(tmp_path / "there")
+    with pytest.raises(RunError, match=rf"CHECKPOINT_MOVED.*there` was created at `{checkpoint}`; move it back"):
+        run(spark, kept.pipeline, tmp_path / "there")

@@ -35,6 +35,7 @@ def test_job_is_recorded_scraped_and_known_after_its_death(spark: SparkSession, 
     events = stream(log)
     kept = Kept(events=events, results=events.key_by("k").window(sw.tumbling("1m")).aggregate(n=sw.count()))
     collector, states, rows = Collector(), [], []
+    begun: list[Live] = []
     with serving(collector, port=0) as port:
 
         def look(live: Live) -> None:
@@ -42,9 +43,10 @@ def test_job_is_recorded_scraped_and_known_after_its_death(spark: SparkSession, 
             states.append(read_status(checkpoint).state)
             rows.append(scraped(port)["slackwater_rows_total"])
 
-        run(spark, kept.pipeline, checkpoint, on_record=look)
+        run(spark, kept.pipeline, checkpoint, on_record=look, on_run=begun.append)
         last = scraped(port)
 
+    assert [(live.run.starts, live.has_batch, live.total.rows) for live in begun] == [(1, False, 0)]
     assert set(states) == {"running"}
     assert rows == sorted(rows)
     assert (last["slackwater_rows_total"], last["slackwater_starts_total"]) == (4, 1)

@@ -14,7 +14,7 @@ import slackwater as sw
 from slackwater.errors import RunError
 from slackwater.ground.times import render_time
 from slackwater.metrics.report import BatchReport
-from slackwater.spark.backlog import StrayFilesWarning
+from slackwater.sources.log.reports import StrayFilesWarning
 from slackwater.spark.start import make_job
 from slackwater.state.key_groups import labels, spark_hash
 from tests.matrix.jobs import crashing

@@ -1,4 +1,4 @@
-"""The command line as a user meets it: another process, its exit code, and what it says where."""
+"""The command line as a user meets it: its exit code, and what it says where."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ import re
 import subprocess
 import sys
 import tomllib
+import warnings
 from collections import Counter as Counts
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,6 +22,7 @@ import polars as pl
 import pytest
 
 import slackwater as sw
+from slackwater.cli.main import main
 from slackwater.cli.progress import Progress, line, places
 from slackwater.clock.batch_stats import BatchStats, StreamStats
 from slackwater.clock.clock import Clock, StreamTime
@@ -45,13 +49,38 @@ if __name__ == "__main__":
 """
 
 
-def slackwater(*arguments: str, cwd: Path, columns: int = 100) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "COLUMNS": str(columns), "NO_COLOR": "1", "TERM": "dumb"}
-    command = [sys.executable, "-m", "slackwater", *arguments]
-    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False, timeout=120)
+@dataclass(frozen=True, kw_only=True)
+class Done:
+    """A command that has ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
 
 
-def assert_one_sentence(done: subprocess.CompletedProcess[str], code: str) -> None:
+def slackwater(*arguments: str, cwd: Path, columns: int = 100) -> Done:
+    """Run a command in this process, as its own would be; `test_version_…` starts one that is."""
+    out, err, code = io.StringIO(), io.StringIO(), 0
+    imported = set(sys.modules)
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings(), redirect_stdout(out), redirect_stderr(err):
+        patch.chdir(cwd)
+        patch.setattr(sys, "argv", ["slackwater", *arguments])
+        patch.setattr(sys, "path", list(sys.path))
+        patch.setattr(warnings, "showwarning", warnings.showwarning)
+        for name, value in {"COLUMNS": str(columns), "NO_COLOR": "1", "TERM": "dumb"}.items():
+            patch.setenv(name, value)
+        patch.setenv("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
+        try:
+            main()
+        except SystemExit as ended:
+            code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    for name in set(sys.modules) - imported:
+        if (getattr(sys.modules[name], "__file__", None) or "").startswith(str(cwd)):
+            del sys.modules[name]  # the next command may have a file of the same name
+    return Done(returncode=code, stdout=out.getvalue(), stderr=err.getvalue())
+
+
+def assert_one_sentence(done: Done, code: str) -> None:
     assert done.returncode == 1
     assert done.stdout == ""
     assert re.fullmatch(rf"\[{code}\] .+\n", done.stderr)
@@ -64,7 +93,8 @@ def test_help_names_every_verb(tmp_path: Path) -> None:
 
 
 def test_version_is_that_of_the_package(tmp_path: Path) -> None:
-    done = slackwater("--version", cwd=tmp_path)
+    command = [sys.executable, "-m", "slackwater", "--version"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)
     assert (done.returncode, done.stdout) == (0, f"slackwater {sw.__version__}\n")
 
 

@@ -16,8 +16,8 @@ from slackwater.checkpoint.damage import damage_of
 from slackwater.errors import RunError
 from slackwater.planning.plan import Plan
 from slackwater.sinks.base import DamagedMarkError, Mark
-from slackwater.sources.kafka.watch import processed_offsets
-from slackwater.spark.intake import Intake
+from slackwater.sources.kafka.intake import processed_offsets
+from slackwater.spark.intake import Intakes
 from slackwater.spark.start import make_job
 from slackwater.testing import SinkHarness
 
@@ -69,9 +69,12 @@ def begun(path: Path) -> Checkpoint:
     checkpoint = opened(path)
     checkpoint.begin_delivery(0, plan().fingerprint, {"sink": 1})
     checkpoint.begin_attempt("sink", 0)
+    share = path / "slackwater/log/0/listings/000000000000/000000000000-0000"
+    share.parent.mkdir(parents=True)
+    share.write_text(f"{json.dumps(LISTED)}\n")
     for name, text in {
         "offsets/0": 'v1\n{"batchTimestampMs":1}\n{"logOffset":0}\n{"a": 1}\n',
-        "sources/0/0": 'v1\n{"path":"file:///listings/000000000000/0000","timestamp":1,"batchId":0}\n',
+        "sources/0/0": f'v1\n{{"path":"file://{share}","timestamp":1,"batchId":0}}\n',
         "slackwater/log/0/files.jsonl": f"{json.dumps(LISTED)}\n",
     }.items():
         (path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -84,7 +87,7 @@ READERS: dict[str, Callable[[Checkpoint], object]] = {
     "clock/0": Checkpoint.next_clock,
     "delivering.json": lambda checkpoint: opened(checkpoint.path),
     "attempts.json": lambda checkpoint: checkpoint.begin_attempt("sink", 1),
-    "log/0/files.jsonl": lambda checkpoint: Intake.open(plan(), checkpoint, slots=1),
+    "log/0/files.jsonl": lambda checkpoint: Intakes.open(plan(), checkpoint, slots=1),
 }
 
 
@@ -115,7 +118,7 @@ def test_damaged_offsets_of_a_batch_are_one_sentence(tmp_path: Path, damage: str
 
     def begin() -> None:
         checkpoint.begun_clock(0)
-        Intake.open(plan(), checkpoint, slots=1)
+        Intakes.open(plan(), checkpoint, slots=1)
 
     with pytest.raises(RunError, match=rf"CHECKPOINT_DAMAGED.*`{path}` is damaged") as caught:
         begin()
@@ -139,7 +142,7 @@ def test_damaged_offsets_say_what_is_wrong_with_them(tmp_path: Path, text: str, 
 
     def begin() -> None:
         checkpoint.begun_clock(0)
-        Intake.open(plan(), checkpoint, slots=1)
+        Intakes.open(plan(), checkpoint, slots=1)
 
     with pytest.raises(RunError) as caught:
         begin()
@@ -167,7 +170,7 @@ def test_damaged_list_of_a_batchs_files_is_one_sentence(tmp_path: Path, damage: 
     checkpoint, path = begun(tmp_path), tmp_path / "sources" / "0" / "0"
     path.write_bytes(DAMAGES[damage](path.read_bytes()))
     with pytest.raises(RunError, match=rf"CHECKPOINT_DAMAGED.*`{path.parent}` is damaged"):
-        Intake.open(plan(), checkpoint, slots=1)
+        Intakes.open(plan(), checkpoint, slots=1)
 
 
 def test_clock_under_the_name_of_another_is_found(tmp_path: Path) -> None:

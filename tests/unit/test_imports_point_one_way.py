@@ -40,6 +40,7 @@ ROOMS = [
     "keyed",
     "checkpoint",
     "metrics",
+    "monitoring",
     "page",
     "state_reading",
     "outputs",
@@ -53,6 +54,7 @@ ROOMS = [
     "lateness",
     "testing",
     "__init__",
+    "simulator",
     "demo",
     "cli __main__",
 ]

@@ -21,12 +21,12 @@ from slackwater.errors import DefinitionError, RunError
 from slackwater.kafka.address import cluster_at, topic_at
 from slackwater.kafka.client import Cluster
 from slackwater.kafka.connection import connection
+from slackwater.kafka.reading import equal_shares
 from slackwater.metrics.report import BatchReport
+from slackwater.sources.intake import StreamPlace
 from slackwater.sources.kafka.offsets import connector_offsets
-from slackwater.sources.kafka.watch import KafkaWatch
 from slackwater.topics.exporting import one_line
 from slackwater.topics.playing import Pace, keys_of
-from slackwater.topics.reading import equal_shares
 
 
 def test_share_that_a_small_partition_leaves_goes_to_the_others() -> None:
@@ -119,13 +119,13 @@ def test_key_of_a_line_is_the_text_of_its_field() -> None:
     assert keys_of(pl.Series(lines), "user") == ["ada", "7", None, None, None, None, '{"id": 1}']
 
 
-def test_topic_that_is_missing_is_offered_the_nearest_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_topic_that_is_missing_is_offered_the_nearest_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Cluster, "topics", lambda *_: {})
     monkeypatch.setattr(Cluster, "names", lambda _: ["orders", "flights"])
     source = sw.sources.kafka("localhost:9", topic="flighst")
-    watch = KafkaWatch(stream="s", source=source, group="g", notes=tmp_path / "notes.json")
+    intake = source.intake(StreamPlace(pipeline="p", stream="s", number=0, progress=None))
     with pytest.raises(RunError, match=r"KAFKA_TOPIC_MISSING.*has no `flighst` \(did you mean `flights`\?\)"):
-        watch.check({})
+        intake.check()
 
 
 def test_address_says_how_to_reach_a_secured_listener(monkeypatch: pytest.MonkeyPatch) -> None:

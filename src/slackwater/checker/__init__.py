@@ -1,7 +1,16 @@
 """The checker: what a pipeline's definition says about how it will run, before it does."""
 
 from slackwater.checker.checking import check_plan, checked_accept
-from slackwater.checker.facts import Facts, facts_of_run, master_cores
+from slackwater.checker.facts import Facts, facts_of_run, facts_of_topics, master_cores
 from slackwater.checker.findings import Finding, Findings
 
-__all__ = ["Facts", "Finding", "Findings", "check_plan", "checked_accept", "facts_of_run", "master_cores"]
+__all__ = [
+    "Facts",
+    "Finding",
+    "Findings",
+    "check_plan",
+    "checked_accept",
+    "facts_of_run",
+    "facts_of_topics",
+    "master_cores",
+]

@@ -10,6 +10,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -17,15 +18,15 @@ from typing import Final, NamedTuple
 from slackwater.checkpoint.checkpoint import Checkpoint, read_manifest
 from slackwater.checkpoint.lock import lock_folder
 from slackwater.errors import SlackwaterError
-from slackwater.metrics.history import history_folder, read_history
+from slackwater.metrics.history import first_record, history_folder, read_history
 from slackwater.metrics.record import BatchRecord
 from slackwater.planning.plan import Plan
-from slackwater.sources.log.definition import LogSource
 
 _BATCHES: Final = 200
 """How many of the last batches are looked at."""
 _ENOUGH_ROWS: Final = 1_000
 """Fewer rows say little about one in a hundred."""
+_ANSWER_S: Final = 2.0
 
 
 class HotKey(NamedTuple):
@@ -54,6 +55,8 @@ class Facts:
     """By step, how many keys it has."""
     starts: int | None = None
     """How often a driver has started on the checkpoint."""
+    age_ms: int | None = None
+    """How much time there is between the first batch on the checkpoint and the last."""
 
 
 def master_cores(master: str | None = None) -> int | None:
@@ -78,7 +81,41 @@ def facts_of_run(plan: Plan, checkpoint: Path | None = None, *, facts: Facts | N
         records = read_history(history_folder(checkpoint), last=_BATCHES)
         p99_ms = {**_lateness(records), **p99_ms}
         hot_keys = {**_hot_keys(records), **hot_keys}
+        known = replace(known, keys={**_keys(records), **known.keys}, age_ms=_age_ms(checkpoint, records))
     return replace(known, partitions=partitions, starts=starts, p99_ms=p99_ms, hot_keys=hot_keys)
+
+
+def facts_of_topics(plan: Plan, *, facts: Facts) -> Facts:
+    """Return `facts` and how long sources keep records, of those that answer within two seconds."""
+    kept_ms = dict(facts.retention_ms)
+    for source in plan.sources:
+        if source.name not in kept_ms:
+            with suppress(Exception):  # whatever it is, a start reports it; the rule does not know then
+                found = source.source.retention_ms(timeout_s=_ANSWER_S)
+                kept_ms |= {} if found is None else {source.name: found}
+    return replace(facts, retention_ms=kept_ms)
+
+
+def _age_ms(checkpoint: Path, records: Sequence[BatchRecord]) -> int | None:
+    first = first_record(history_folder(checkpoint))
+    return records[-1].at_ms - first.at_ms if records and first is not None else None
+
+
+def _keys(records: Sequence[BatchRecord]) -> dict[str, int]:
+    """Return the most keys that each step had in a batch, where all batches with rows tell, and there were enough."""
+    numbers: dict[str, list[int | None]] = {}
+    rows: Counter[str] = Counter()
+    for record in records:
+        for name, step in record.steps.items():
+            if step.largest_share is not None:
+                numbers.setdefault(name, []).append(step.keys)
+                rows[name] += record.rows
+    found = {name: [each for each in known if each is not None] for name, known in numbers.items()}
+    return {
+        name: max(known)
+        for name, known in found.items()
+        if rows[name] >= _ENOUGH_ROWS and len(known) == len(numbers[name])
+    }
 
 
 def _lateness(records: Sequence[BatchRecord]) -> dict[str, int]:
@@ -114,7 +151,7 @@ def _folders(plan: Plan) -> dict[str, int]:
     """Return how many partitions each log has: its sub-folders."""
     found = {}
     for source in plan.sources:
-        if isinstance(source.source, LogSource) and (folder := Path(source.source.path)).is_dir():
+        if (path := source.source.folder) is not None and (folder := Path(path)).is_dir():
             found[source.name] = sum(each.is_dir() and not each.name.startswith(".") for each in folder.iterdir())
     return found
 

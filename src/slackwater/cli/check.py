@@ -70,7 +70,7 @@ def _measured(plan: Plan, logs: list[str], *, measure: bool) -> dict[str, int]:
     timed = {source.name: source for source in plan.sources if source.time is not None}
     chosen: dict[str, SourcePlan] = {}
     if measure:
-        chosen = {name: each for name, each in timed.items() if isinstance(each.source, LogSource)}
+        chosen = {name: each for name, each in timed.items() if each.source.folder is not None}
     for given in logs:
         name, _, folder = given.rpartition("=")
         if not name and len(timed) == 1:

@@ -28,6 +28,9 @@ def demo(
     ] = None,
     page: Annotated[bool, typer.Option("--page/--no-page", help="Show the stream live in a browser.")] = True,
     port: Annotated[int, typer.Option(min=0, max=65_535, help="Port of the page; 0 for any that is free.")] = 0,
+    show_data: Annotated[
+        bool, typer.Option("--show-data", help="Show what was in late rows and dead letters on the page.")
+    ] = False,
 ) -> None:
     """Run a live stream with late, broken and future records, and account for each.
 
@@ -49,5 +52,7 @@ def demo(
     from slackwater.demo.show import run_demo  # noqa: PLC0415  `--help` should not wait for Spark
 
     place = port if page else None
-    account = run_demo(folder=folder, seconds=seconds, rate=rate, seed=seed, sink=sink, page_port=place)
+    account = run_demo(
+        folder=folder, seconds=seconds, rate=rate, seed=seed, sink=sink, page_port=place, show_data=show_data
+    )
     raise typer.Exit(0 if account.is_balanced else 1)

@@ -15,10 +15,12 @@ from slackwater.cli.demo import demo
 from slackwater.cli.explain import explain
 from slackwater.cli.kafka import kafka
 from slackwater.cli.lateness import lateness
+from slackwater.cli.monitor import monitor
 from slackwater.cli.page import page
 from slackwater.cli.produce import log, produce
 from slackwater.cli.run import run
 from slackwater.cli.schema import schema
+from slackwater.cli.simulate import simulate
 from slackwater.cli.state import state
 from slackwater.cli.status import status
 from slackwater.errors import SlackwaterError, SlackwaterWarning
@@ -55,6 +57,7 @@ app.command()(page)
 app.command()(check)
 app.command()(state)
 app.command()(demo)
+app.command()(simulate)
 app.command()(lateness)
 app.command()(produce)
 app.add_typer(kafka, name="kafka")
@@ -62,6 +65,7 @@ app.add_typer(log, name="log")
 app.add_typer(schema, name="schema")
 app.add_typer(dead_letters, name="dead-letters")
 app.add_typer(bridge, name="bridge")
+app.add_typer(monitor, name="monitor")
 
 
 def main() -> None:

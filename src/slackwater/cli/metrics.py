@@ -1,15 +1,47 @@
-"""Where `slackwater run` sends the figures of its batches: the page, Prometheus, a file."""
+"""Where `slackwater run` sends the figures of its batches: the page, Prometheus, OTLP, a file."""
 
 from __future__ import annotations
 
+import os
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
+from slackwater.errors import RunError, render
 from slackwater.metrics.monitor import Live, MetricsFile, OnRecord
+from slackwater.metrics.otlp import OtlpExport, OtlpWarning, endpoint_in
 from slackwater.metrics.prometheus import LOCAL, Collector, exposition, serving
 from slackwater.planning.plan import Plan
+from slackwater.secrets import shown_url
+
+
+@dataclass(kw_only=True)
+class Takers:
+    """Who takes the figures of a run."""
+
+    of_runs: list[OnRecord] = field(default_factory=list)
+    """These are also told that it has begun."""
+    of_records: list[OnRecord] = field(default_factory=list)
+    export: OtlpExport | None = None
+
+    @property
+    def on_run(self) -> OnRecord | None:
+        """What is called when a run has begun; None if nobody wants to know."""
+        return partial(self._hand_on, self.of_runs) if self.of_runs else None
+
+    @property
+    def on_record(self) -> OnRecord | None:
+        """What is called after each batch; None if nobody wants to know."""
+        return partial(self._hand_on, self.of_runs + self.of_records) if self.of_runs or self.of_records else None
+
+    def _hand_on(self, takers: list[OnRecord], live: Live) -> None:
+        if self.export is not None:
+            live = replace(live, export_failures=self.export.failures)
+        for take in takers:
+            take(live)
 
 
 @contextmanager
@@ -20,32 +52,49 @@ def recording(
     port: int | None = None,
     host: str | None = None,
     file: Path | None = None,
+    otlp: str | None = None,
     say: Callable[[str], None],
-) -> Iterator[OnRecord | None]:
-    """Give what takes the records of a run; None if nobody wants them. `page` is the host and the port of the page."""
-    takers: list[OnRecord] = []
+) -> Iterator[Takers]:
+    """Give who takes the records of a run. `page` is the host and the port of the page, `otlp` an endpoint.
+
+    Without `otlp` it is the endpoint of OpenTelemetry's environment variables, if there is one.
+    """
+    takers = Takers()
     with ExitStack() as stack:
         if file is not None:
-            takers.append(stack.enter_context(closing(MetricsFile(path=file))).note)
+            takers.of_records.append(stack.enter_context(closing(MetricsFile(path=file))).note)
         if page is not None:
-            takers += _page(plan, page, stack, say)
+            _page(plan, page, takers, stack, say)
         if port is not None:
             collector, address = Collector(), host or LOCAL
             served = stack.enter_context(serving(collector, port=port, host=address))
-            takers.append(collector.note)
+            takers.of_runs.append(collector.note)
             say(f"metrics at http://{address}:{served}/metrics")
+        takers.export = _export(otlp)
+        if takers.export is not None:
+            takers.of_runs.append(stack.enter_context(takers.export).note)
+            say(f"metrics to {shown_url(takers.export.endpoint)}")
+        yield takers
 
-        def note(live: Live) -> None:
-            for take in takers:
-                take(live)
 
-        yield note if takers else None
-
-
-def _page(plan: Plan, place: tuple[str, int], stack: ExitStack, say: Callable[[str], None]) -> list[OnRecord]:
+def _page(plan: Plan, place: tuple[str, int], takers: Takers, stack: ExitStack, say: Callable[[str], None]) -> None:
     from slackwater.page.live import LivePage  # noqa: PLC0415  most runs have none
 
     collector, (host, port) = Collector(), place
     shown = stack.enter_context(LivePage(plan, host=host, port=port, metrics=partial(exposition, collector)))
     say(f"page: {shown.address}")
-    return [collector.note, shown.note]
+    takers.of_runs.append(collector.note)
+    takers.of_records.append(shown.note)
+
+
+def _export(endpoint: str | None) -> OtlpExport | None:
+    """Return the export to an endpoint. One that only the environment names is no reason not to run."""
+    if endpoint is not None:
+        return OtlpExport(endpoint=endpoint)
+    try:
+        found = endpoint_in(os.environ)
+        return None if found is None else OtlpExport(endpoint=found)
+    except RunError as error:
+        words = render("OTLP_SKIPPED", cause=error.message)
+        warnings.warn(f"[OTLP_SKIPPED] {words}", OtlpWarning, stacklevel=2)
+        return None

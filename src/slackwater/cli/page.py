@@ -9,19 +9,14 @@ from typing import Annotated
 import typer
 
 from slackwater.cli.paths import at_home
-from slackwater.cli.status import job_folders
+from slackwater.cli.status import Checkpoints, Files, job_folders
 from slackwater.ground.stopping import stopped_by_signals
 
 
 def page(
-    files: Annotated[
-        list[Path] | None, typer.Argument(metavar="[FILE]...", help="Python files that define a Pipeline.")
-    ] = None,
+    files: Files = None,
     *,
-    checkpoint: Annotated[
-        list[Path] | None,
-        typer.Option(help="Checkpoint of a job; may be repeated. .slackwater/<pipeline> of each FILE by default."),
-    ] = None,
+    checkpoint: Checkpoints = None,
     out: Annotated[
         Path | None,
         typer.Option(callback=at_home, help="Write the page to this HTML file, which needs no server, and exit."),
@@ -30,14 +25,19 @@ def page(
     host: Annotated[
         str, typer.Option(help="Address to listen on; others than the loopback get a token.")
     ] = "127.0.0.1",
+    show_data: Annotated[
+        bool, typer.Option("--show-data", help="Show what was in late rows and dead letters, if the run has kept it.")
+    ] = False,
 ) -> None:
-    """Show the page of jobs that have ended, as their checkpoints have it, until Ctrl-C.
+    """Show jobs in a browser as their checkpoints have them, those that run and those that have ended, until Ctrl-C.
 
-    Without arguments, all jobs in ./.slackwater are on one page. The last hours are kept in the checkpoint, in full
-    detail for the newest batches. For a running job,
+    Without arguments, all jobs in ./.slackwater are on one page, which lets you choose between them. The last hours are
+    kept in the checkpoint, in full detail for the newest batches. A running job is looked at every two seconds;
     `slackwater run --page` follows it live.
 
     [dim]Examples:[/dim]
+
+      slackwater page
 
       slackwater page orders.py
 
@@ -45,14 +45,15 @@ def page(
     """
     from slackwater.page.export import one_file  # noqa: PLC0415  `--help` should not wait
     from slackwater.page.server import PageServer  # noqa: PLC0415  as above
-    from slackwater.page.stored import stored_feed  # noqa: PLC0415  as above
+    from slackwater.page.stored import Following, StoredJob  # noqa: PLC0415  as above
 
-    feeds = [stored_feed(folder) for folder in job_folders(files or [], checkpoint or [])]
+    jobs = [StoredJob(folder, show_data=show_data) for folder in job_folders(files or [], checkpoint or [])]
+    feeds = [job.feed for job in jobs]
     if out is not None:
         out.write_text(one_file(feeds[0]), encoding="utf-8")
         typer.echo(f"wrote {out}")
         return
     stopped = threading.Event()
-    with PageServer(feeds, port=port, host=host) as server, stopped_by_signals(stopped.set):
+    with PageServer(feeds, port=port, host=host) as server, Following(jobs), stopped_by_signals(stopped.set):
         typer.echo(f"page: {server.address}  (Ctrl-C stops)")
         stopped.wait()

@@ -63,6 +63,10 @@ def run(
     host: Annotated[
         str, typer.Option(help="Address that the page listens on; others than the loopback get a token.")
     ] = "127.0.0.1",
+    show_data: Annotated[
+        bool,
+        typer.Option("--show-data", help="Show what was in late rows and dead letters on the page; keep it with them."),
+    ] = False,
     metrics_port: Annotated[
         int | None,
         typer.Option(min=0, max=65_535, help="Serve metrics for Prometheus at http://127.0.0.1:PORT/metrics."),
@@ -72,6 +76,14 @@ def run(
     ] = None,
     metrics_file: Annotated[
         Path | None, typer.Option(callback=at_home, help="Append the figures of each batch to this file, as JSON.")
+    ] = None,
+    otlp: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Export metrics over OTLP to this endpoint, such as http://host:4318; OTEL_EXPORTER_OTLP_ENDPOINT by "
+            "default.",
+        ),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print no progress lines.")] = False,
     verbose: Annotated[
@@ -99,6 +111,8 @@ def run(
 
       slackwater run orders.py --metrics-port 9108
 
+      slackwater run orders.py --otlp http://localhost:4318
+
       slackwater run orders.py --master spark://host:7077 --trigger 5s
     """
     progress = Progress(quiet=quiet, verbose=verbose)
@@ -121,8 +135,9 @@ def run(
         port=metrics_port,
         host=metrics_host,
         file=metrics_file,
+        otlp=otlp,
         say=progress.note,
-    ) as on_record:
+    ) as takers:
         job = _run(
             plan,
             bounded=bounded,
@@ -131,9 +146,11 @@ def run(
             trigger=trigger,
             accept_changes=accept_changes,
             take_over=take_over,
+            show_data=show_data,
             on_start=start,
             on_batch=progress.batch,
-            on_record=on_record,
+            on_record=takers.on_record,
+            on_run=takers.on_run,
             on_phase=phases.over,
         )
     progress.end(plan.outputs, finished=job.is_finished, owed=job.owed)

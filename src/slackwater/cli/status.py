@@ -22,16 +22,17 @@ _EVERY_S: Final = 2.0
 _WIDTH: Final = 160
 _HOME: Final = Path(".slackwater")
 
+Files = Annotated[list[Path] | None, typer.Argument(metavar="[FILE]...", help="Python files that define a Pipeline.")]
+Checkpoints = Annotated[
+    list[Path] | None,
+    typer.Option(help="Checkpoint of a job; may be repeated. .slackwater/<pipeline> of each FILE by default."),
+]
+
 
 def status(
-    files: Annotated[
-        list[Path] | None, typer.Argument(metavar="[FILE]...", help="Python files that define a Pipeline.")
-    ] = None,
+    files: Files = None,
     *,
-    checkpoint: Annotated[
-        list[Path] | None,
-        typer.Option(help="Checkpoint of a job; may be repeated. .slackwater/<pipeline> of each FILE by default."),
-    ] = None,
+    checkpoint: Checkpoints = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list with an object for each job.")] = False,
     watch: Annotated[bool, typer.Option("--watch", help="Show it again every two seconds, until Ctrl-C.")] = False,
 ) -> None:

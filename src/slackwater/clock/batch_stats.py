@@ -65,6 +65,8 @@ class BatchStats:
     """Per output, how old its rows were when the batch began: since their "event" time and since their "ingestion"."""
     lookups: dict[str, LookupStats] = field(default_factory=dict)
     """Per lookup step; a batch that is run again finds its answers written down, and asks for nothing."""
+    samples: list[Facts] = field(default_factory=list)
+    """Some of the late rows and dead letters: why and where, and what was in them if the plan shows data."""
 
     @classmethod
     def merged(cls, payloads: Iterable[bytes]) -> BatchStats:
@@ -82,9 +84,10 @@ class BatchStats:
                 known.setdefault(name, LatenessSketch.empty()).merge(sketch)
         self.lateness.clear()
 
-    def drop_ages(self) -> None:
-        """Forget the ages, for the same reason."""
+    def drop_details(self) -> None:
+        """Forget the ages and samples, for the same reason."""
         self.ages.clear()
+        self.samples = []
         for stream in self.streams.values():
             stream.ages = None
 
@@ -102,6 +105,7 @@ class BatchStats:
             for since, text in ages.items():
                 known = self.ages.setdefault(name, {})
                 known[since] = _with_ages(known.get(since), text)
+        self.samples += facts.get("samples", ())
         if "stream" in facts:
             self._add_stream(facts)
         else:

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -46,12 +46,14 @@ def run_demo(
     seed: int,
     sink: str | None = None,
     page_port: int | None = None,
+    show_data: bool = False,
     spark: SparkSession | None = None,
     console: Console | None = None,
 ) -> Account:
     """Run the demo in `folder` and print it; returns the account.
 
     `sink` is the kind of place that gets rows, too; `page_port` that of the live page, None for no page.
+    With `show_data`, the page says what was in late rows and dead letters.
     """
     began = time.monotonic()
     console = console or Console(width=None if sys.stdout.isatty() else 100)
@@ -60,15 +62,16 @@ def run_demo(
         place.check_packages()
     prepare_folder(folder)
     feed = Feed(folder=folder / "log", seconds=seconds, rate=rate, seed=seed)
-    pipeline = demo_pipeline(folder, place.sink() if place else None)
-    with (
-        nullcontext() if place is None else _announced(place, console),
-        nullcontext() if page_port is None else _paged(pipeline, page_port, console) as page,
-        _quiet_stderr(folder / "spark.log"),
-        Screen(console=console, feed=feed) as screen,
-    ):
+    with ExitStack() as opened_here:
+        if place is not None:
+            opened_here.enter_context(_announced(place, console))
+        pipeline = demo_pipeline(folder, place.sink() if place else None)  # its address is known by now
+        page = None if page_port is None else opened_here.enter_context(_paged(pipeline, page_port, console))
+        opened_here.enter_context(_quiet_stderr(folder / "spark.log"))
+        screen = opened_here.enter_context(Screen(console=console, feed=feed))
         screen.say("starting Spark")
-        _process(pipeline, folder, feed, screen, spark, on_record=None if page is None else page.note)
+        on_record = None if page is None else page.note
+        _process(pipeline, folder, feed, screen, spark, on_record=on_record, show_data=show_data)
         screen.say("accounting for every record")
         outcome = Outcome(folder=folder)
         read = place.read() if place else None
@@ -121,6 +124,7 @@ def _process(
     spark: SparkSession | None,
     *,
     on_record: OnRecord | None,
+    show_data: bool,
 ) -> None:
     def on_batch(report: BatchReport) -> None:
         screen.batch(report)
@@ -139,6 +143,7 @@ def _process(
         trigger="1s",
         on_batch=on_batch,
         on_record=on_record,
+        show_data=show_data,
     )
     watch = threading.Thread(target=_stop_when_drained, args=(job, feed, screen), daemon=True)
     watch.start()

@@ -26,6 +26,7 @@ from slackwater.errors import SlackwaterError, cause_of, fault
 from slackwater.formats.dead_letters import PLACE
 from slackwater.front.enrichment import Enrichment
 from slackwater.front.rows import RowContext, RowFunctions, guarded
+from slackwater.front.samples import Sampler
 from slackwater.ground.expressions import FAILURES
 from slackwater.ground.times import MIN_MS
 from slackwater.lookups.written import Span
@@ -75,6 +76,10 @@ class Arrivals:
     """The key group that outputs leave by: in KEYED their own; None spreads those of FRONT by their place."""
     has_places: bool = True
     """Whether rows have a place in a log, which is the same when the batch is run again."""
+    samples: Sampler = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.samples = Sampler(shows_data=self.plan.shows_data)
 
     def arrive(self, node: RowNode, frame: pl.DataFrame, context: RowContext) -> None:
         """Take the rows that leave a tree of row functions at `node`."""
@@ -111,6 +116,7 @@ class Arrivals:
     def emit_late(self, step: StepPlan, late: pl.DataFrame, context: RowContext) -> None:
         """Send rows that were counted as late to the late output of `step`."""
         assert step.late is not None, f"step {step.name} takes rows however late they are"
+        self.samples.late(late, step.name, source=context.source, shown_offset=context.shown_offset)
         self.count(step.name, "late", self.emit(step.late, late, context) - late.height)
 
     def flush(self) -> list[Packet]:
@@ -136,6 +142,7 @@ class Arrivals:
         if not dead:
             return 0
         frame = pl.concat(dead)
+        self.samples.dead(frame)
         self.count(name, "rows", frame.height)
         self._out(frame, name)
         return frame.height
@@ -298,6 +305,7 @@ class Front:
             "age": None if self._ages is None else self._ages.to_json(),
             "ahead": self._ahead,
             "lookups": {} if self.enrichment is None else self.enrichment.facts(),
+            "samples": self.arrivals.samples.taken,
         }
         place = f"front/{self.source.name}/{task}"
         return [*packets, stats(facts, place, labels(self.arrivals.plan.key_groups))]

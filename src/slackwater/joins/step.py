@@ -77,6 +77,11 @@ class JoinStep(KeyedStep):
     def check_replaces(self, replaced_by: Sequence[str], **facts: object) -> None:
         """Refuse nothing: which columns tell results apart is for the pipeline's author to know."""
 
+    @property
+    def state_parts(self) -> Mapping[int, str]:
+        """Both sides."""
+        return {self.kept(side).part: side for side in SIDES}
+
     @abstractmethod
     def kept(self, side: SideName) -> Kept:
         """Return what is kept of a side."""

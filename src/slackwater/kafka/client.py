@@ -96,6 +96,19 @@ class Cluster:
         [future] = self.admin.create_topics([topic], request_timeout=_TIMEOUT_S).values()
         future.result()
 
+    def retention_ms(self, topics: Iterable[str], *, timeout_s: float = _TIMEOUT_S) -> int | None:
+        """Return how long the topic that keeps its records for the shortest time does so; None if all keep them."""
+        confluent()
+        from confluent_kafka.admin._config import ConfigResource  # noqa: PLC0415  as above
+        from confluent_kafka.cimpl import RESOURCE_TOPIC  # noqa: PLC0415  as above
+
+        asked = self.admin.describe_configs(
+            [ConfigResource(RESOURCE_TOPIC, name) for name in topics], request_timeout=timeout_s
+        )
+        configs = [future.result() for future in asked.values()]
+        found = [int(each["retention.ms"].value) for each in configs if "delete" in each["cleanup.policy"].value]
+        return min((kept_ms for kept_ms in found if kept_ms >= 0), default=None)
+
     def _offsets(self, places: Iterable[Place], which: str) -> dict[Place, int]:
         module = confluent()
         from confluent_kafka.admin._listoffsets import OffsetSpec  # noqa: PLC0415  as above

@@ -23,7 +23,7 @@ from slackwater.planning.plan import Plan, RowNode, StepPlan
 from slackwater.state.key_groups import labels
 from slackwater.state.packets import OUTPUT, STATS, TICK, Packet, stats, tick
 from slackwater.state.pieces import StepState, Store
-from slackwater.state.step import TIMER_FAILED, Emitted, Failed, StepRows
+from slackwater.state.step import PORT_ROWS, TIMER_FAILED, Emitted, Failed, StepRows
 from slackwater.state.whole_rows import STREAM
 
 INDEX: Final = "index"
@@ -150,9 +150,13 @@ class Stage:
             }
             for name, state in states.items()
         }
+        for name, state in states.items():
+            for part, port in self.plan.by_name[name].spec.state_parts.items():
+                held[name][f"{PORT_ROWS}{port}"] = sum(piece.rows for piece in state.pieces if piece.part == part)
         facts: dict[str, Any] = {"now_ms": arrivals.clock.now, "counts": arrivals.counts, "state": held}
         facts["reasons"] = arrivals.reasons
         facts["ages"] = arrivals.ages_facts()
+        facts["samples"] = arrivals.samples.taken
         facts["skew"] = {name: skew.to_json() for name, skew in arrivals.skew.items()}
         if self.enrichment is not None:
             facts["lookups"] = self.enrichment.facts()

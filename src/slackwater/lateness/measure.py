@@ -1,34 +1,26 @@
 """Measuring what a source holds: its records go through the stream's own row functions, up to its time.
 
 A measurement is a function of a stream and its chunks: `measure_stream(source, chunks)`. Where the chunks
-come from is `chunks_of`'s business alone; a new kind of source needs a case there, and nothing else.
+come from is the source's business (`Source.held`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import groupby
 from pathlib import Path
 
 import polars as pl
 
 from slackwater.errors import counted, fault
-from slackwater.formats.dead_letters import HEADERS
 from slackwater.front.rows import RowContext, RowFunctions
 from slackwater.ground.durations import render_ms
 from slackwater.ground.times import MAX_MS, MIN_MS
-from slackwater.kafka.client import Cluster, kafka_errors, partition_name
 from slackwater.lateness.report import DEFAULT_TARGET, LatenessReport, MeasuredStream, check_target, make_report
 from slackwater.lateness.times import Times
 from slackwater.planning.plan import Plan, RowNode, SourcePlan
 from slackwater.planning.row_functions import TakeTime
 from slackwater.sources.chunk import Chunk
-from slackwater.sources.kafka.definition import KafkaSource
-from slackwater.sources.log.definition import LogSource
-from slackwater.sources.log.listing import file_position, reading_order, shown
-from slackwater.sources.log.reading import LogFile, list_log, read_file
-from slackwater.topics.reading import topic_frames
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +81,7 @@ def measure_stream(source: SourcePlan, chunks: Iterable[Chunk]) -> MeasuredStrea
             times.note(rows, chunk.partition)
             _note_span(spans.setdefault(chunk.partition, {}), chunk.file, rows["__ts"])
     times.tell(measured)
-    if source.time.max_ahead_ms is not None and isinstance(source.source, LogSource):
+    if source.time.max_ahead_ms is not None and source.source.folder is not None:
         measured.doubtful = _doubts(measured, source.time.max_ahead_ms)
     for files in spans.values():
         measured.overtaken += _overtaken(files)
@@ -98,39 +90,10 @@ def measure_stream(source: SourcePlan, chunks: Iterable[Chunk]) -> MeasuredStrea
 
 def chunks_of(source: SourcePlan, *, limit: int | None = None) -> Reading:
     """Return how to read what a source holds now."""
-    match source.source:
-        case LogSource() as log:
-            if not Path(log.path).is_dir():
-                raise fault("LOG_FOLDER_MISSING", path=log.path, stream=source.name)
-            files = list_log(log.path)
-            return Reading(stream=source.name, chunks=_log_chunks(log, files, limit), files=len(files))
-        case KafkaSource() as kafka:
-            return Reading(stream=source.name, chunks=_kafka_chunks(kafka, limit))
-    message = f"{source.source} cannot be measured"
-    raise TypeError(message)
-
-
-def _kafka_chunks(kafka: KafkaSource, limit: int | None) -> Iterator[Chunk]:
-    """Yield the records of some topics, each partition's in order of offset."""
-    topics = kafka.topics
-    if kafka.pattern is not None:
-        with kafka_errors(kafka.connection):
-            topics = tuple(Cluster(connection=kafka.connection).topics((), kafka.pattern))
-    for place, frame in topic_frames(kafka.connection, topics, limit=limit):
-        partition = partition_name(place)
-        yield Chunk(
-            frame=frame.select(
-                pl.col("value").alias("__payload"),
-                pl.lit(None, dtype=pl.Binary).alias("__key"),
-                pl.lit(None, dtype=HEADERS).alias("__headers"),
-            ),
-            partition=partition,
-            file=partition,
-            first_offset=int(frame["offset"][0]),
-            source=partition,
-            ingestion_ms=frame["timestamp_ms"],
-            offsets=frame["offset"],
-        )
+    if (folder := source.source.folder) is not None and not Path(folder).is_dir():
+        raise fault("LOG_FOLDER_MISSING", path=folder, stream=source.name)
+    held = source.source.held(limit=limit)
+    return Reading(stream=source.name, chunks=held.chunks, files=held.files)
 
 
 def _unmeasurable(source: SourcePlan) -> str:
@@ -139,7 +102,7 @@ def _unmeasurable(source: SourcePlan) -> str:
         return "has no time"
     if source.time.clock != "event":
         return f"uses {source.time.clock} time, in which nothing is out of order"
-    if not isinstance(source.source, LogSource | KafkaSource):
+    if not source.source.is_measurable:
         return f"is read from {source.source}, which cannot be measured"
     return ""
 
@@ -195,57 +158,3 @@ def _overtaken(spans: Mapping[str, tuple[int, int]]) -> Iterator[str]:
         if last < begun:
             yield file
         begun = max(begun, first)
-
-
-def _log_chunks(log: LogSource, files: list[LogFile], limit: int | None) -> Iterator[Chunk]:
-    """Yield the records of a log, partition by partition, in the order in which a job reads them."""
-    in_order = sorted(sorted(files, key=reading_order), key=lambda file: file.partition)
-    partitions = {name: list(group) for name, group in groupby(in_order, key=lambda file: file.partition)}
-    for group in partitions.values():
-        skip = 0
-        if limit is not None:
-            group, skip = _newest(log, group, max(1, limit // len(partitions)))  # noqa: PLW2901  its newest files
-        for number, file in enumerate(group):
-            yield from _file_chunks(log, file, number, skip)
-            skip = 0
-
-
-def _newest(log: LogSource, files: list[LogFile], wanted: int) -> tuple[list[LogFile], int]:
-    """Return the files that hold the newest `wanted` records, and how many records of the first to skip."""
-    found = 0
-    for place in range(len(files) - 1, -1, -1):
-        found += sum(frame.height for _, frame in _frames(log, files[place], columns=[]))
-        if found >= wanted:
-            return files[place:], found - wanted
-    return files, 0
-
-
-def _file_chunks(log: LogSource, file: LogFile, number: int, skip: int) -> Iterator[Chunk]:
-    base = file_position(number)
-    columns = None if log.schema is None else log.schema.names()
-    for first_line, frame in _frames(log, file, columns=columns):
-        passed = min(max(skip - first_line, 0), frame.height)
-        rows = frame[passed:] if log.schema is None else _declared_columns(frame[passed:], log.schema, file.path)
-        if rows.height:
-            yield Chunk(
-                frame=rows,
-                partition=file.partition,
-                file=shown(file.path),
-                first_offset=base + first_line + passed,
-                source=shown(file.path),
-                ingestion_ms=file.modified_ms,
-            )
-
-
-def _frames(log: LogSource, file: LogFile, *, columns: list[str] | None) -> Iterator[tuple[int, pl.DataFrame]]:
-    pieces = read_file(file.path, length=file.length, modified_ms=file.modified_ms, kind=log.format, columns=columns)
-    return ((piece.first_line, piece.frame) for piece in pieces)
-
-
-def _declared_columns(frame: pl.DataFrame, schema: pl.Schema, path: str) -> pl.DataFrame:
-    """Return a Parquet file's rows with exactly the declared columns; a missing one is null."""
-    missing = [pl.lit(None, dtype=dtype).alias(name) for name, dtype in schema.items() if name not in frame.columns]
-    try:
-        return frame.with_columns(missing).select(schema.names()).cast(schema)
-    except pl.exceptions.PolarsError as error:
-        raise fault("LOG_FILE_UNREADABLE", path=path, cause=f"it does not fit the declared columns, {error}") from error

@@ -17,6 +17,7 @@ from slackwater.ground.durations import Duration
 from slackwater.ground.expressions import as_expr
 from slackwater.ground.folders import given_path
 from slackwater.kafka.connection import Connection, connection
+from slackwater.kafka.reading import topic_frames
 from slackwater.lateness.measure import Watch, measure_source
 from slackwater.lateness.report import DEFAULT_TARGET, LatenessReport, check_target, make_report
 from slackwater.planning.plan import Plan
@@ -25,7 +26,6 @@ from slackwater.sources.kafka.definition import kafka
 from slackwater.sources.log.definition import LogSource, log
 from slackwater.sources.log.reading import LogFile, LogFormat, list_log, read_file
 from slackwater.streams import Output, Stream, stream
-from slackwater.topics.reading import topic_frames
 
 _NAME: Final = "log"
 _SAMPLE: Final = 200

@@ -13,13 +13,12 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from slackwater.errors import fault
-from slackwater.ground.durations import render_ms
+from slackwater.ground.http_client import explained, http_library
 from slackwater.lookups.base import Answer, Lookup, LookupClient, Question, Refused, RefusedKeysError, Unavailable
 from slackwater.lookups.base import bad_option as _bad_option
 from slackwater.lookups.threads import CONNECT_S, ThreadedClient
 from slackwater.secrets import Secret, shown_url
 from slackwater.sinks.http.definition import check_url, checked_headers, hidden_values, revealed_headers
-from slackwater.sinks.http.sending import http_library
 
 _KEY: Final = "{key}"
 _MOST_KEYS: Final = 10_000
@@ -114,7 +113,7 @@ class _HttpClient(ThreadedClient):
             finally:
                 response.release_conn()
         except errors.HTTPError as error:
-            raise Unavailable(self._words(error)) from error
+            raise Unavailable(explained(error, timeout_ms=self._question.timeout_ms)) from error
         self._judge(response.status, content, response.headers.get("Location", ""))
         return response.status, content
 
@@ -139,16 +138,6 @@ class _HttpClient(ThreadedClient):
         for value in self._hidden:
             text = text.replace(value, "…")
         return text
-
-    def _words(self, error: Exception) -> str:
-        errors = http_library().exceptions
-        if isinstance(error, errors.NameResolutionError):
-            return "unknown host"
-        if isinstance(error, errors.NewConnectionError):
-            return f"cannot connect: {str(error).rpartition(': ')[2]}"
-        if isinstance(error, errors.TimeoutError):
-            return f"no answer within {render_ms(self._question.timeout_ms)}"
-        return f"TLS failed: {error}" if isinstance(error, errors.SSLError) else "the connection was closed"
 
     async def close(self) -> None:
         await super().close()

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from slackwater.metrics.monitor import Live
-from slackwater.metrics.record import PartitionRecord, Quantiles, SinkRecord, StepRecord, StreamRecord
+from slackwater.metrics.record import PartitionRecord, Quantiles, StepRecord, StreamRecord
+from slackwater.sinks.delivery_stats import SinkStats
 
 Sample = tuple[tuple[str, ...], float | None]
 """The values of a family's labels, and the figure; without one there is no sample."""
@@ -53,7 +54,7 @@ def _step_totals(what: str) -> Callable[[Live], Iterable[Sample]]:
     return lambda live: [((name,), each.counts.get(what, 0)) for name, each in live.total.steps.items()]
 
 
-def _sinks(value: Callable[[SinkRecord], float]) -> Callable[[Live], Iterable[Sample]]:
+def _sinks(value: Callable[[SinkStats], float]) -> Callable[[Live], Iterable[Sample]]:
     return lambda live: [((name,), value(each)) for name, each in live.last.sinks.items()]
 
 
@@ -101,7 +102,7 @@ def _seconds(milliseconds: int | None) -> float | None:
     return None if milliseconds is None else milliseconds / 1_000
 
 
-FAMILIES: Final = (
+FAMILIES: Final[tuple[Family, ...]] = (
     Family(name="slackwater_batches_total", said="Batches delivered.", samples=lambda live: [((), live.total.batches)]),
     Family(
         name="slackwater_batch_seconds",
@@ -262,5 +263,10 @@ FAMILIES: Final = (
         name="slackwater_last_batch_timestamp_seconds",
         said="When the last batch was delivered.",
         samples=lambda live: [((), live.last.at_ms / 1_000)],
+    ),
+    Family(
+        name="slackwater_export_failures_total",
+        said="Exports to an OTLP endpoint that failed.",
+        samples=lambda live: [((), live.export_failures)],
     ),
 )

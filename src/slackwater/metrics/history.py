@@ -4,9 +4,10 @@ Lines of JSON in segments `<level>-<first batch>.jsonl`. Level 0 has every batch
 record for ten of the level below, without histograms and partitions:
 
 1. A record is appended to the newest segment of level 0, which ends at 250 lines or a megabyte.
-2. A level with more than seven segments hands its oldest to the level above: ten records of one run become one.
+2. A level with more than seven segments hands its oldest to the level above: ten records of one run become one. Each
+   record that is appended moves ten, so that no batch pays for a whole segment.
 3. The segment is deleted once the level above has its records. A crash in between leaves both; the finer one counts,
-   and the writer deletes it without handing it on again.
+   and the writer hands on only what is missing above.
 4. The oldest segment of the last level is deleted.
 
 So the history never has more than 48 segments, whatever the number of batches. Nothing is flushed to the disk: a power
@@ -20,10 +21,8 @@ import warnings
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import lru_cache
-from itertools import groupby
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 from slackwater.errors import SlackwaterWarning, cause_of, render
 from slackwater.metrics.merging import merged
@@ -34,6 +33,9 @@ MOST_SEGMENTS: Final = 7
 SEGMENT_LINES: Final = 250
 SEGMENT_BYTES: Final = 1_000_000
 TOGETHER: Final = 10
+_MOST_PARSED: Final = 4 * LEVELS * MOST_SEGMENTS
+_parsed: Final[dict[Path, tuple[tuple[int, int], tuple[BatchRecord, ...]]]] = {}
+"""Segments that were read, with their size and time then: those that do not change are read once."""
 
 
 class MetricsWarning(SlackwaterWarning):
@@ -79,11 +81,42 @@ class _Segment:
 
 
 @dataclass(kw_only=True)
+class _Rising:
+    """A segment on its way to the level above."""
+
+    path: Path
+    lines: list[bytes]
+    """What is still to be moved, the oldest last."""
+
+    @classmethod
+    def open(cls, path: Path) -> _Rising:
+        return cls(path=path, lines=_lines(path)[::-1])
+
+    def taken(self, after: int) -> list[BatchRecord]:
+        """Return the next records of one run, ten at most, without batches up to `after`; empty at the end."""
+        found: list[BatchRecord] = []
+        while self.lines:
+            record = _record(self.lines[-1], in_full=False)
+            if record is None or record.batch <= after:
+                self.lines.pop()
+                continue
+            if found and record.batch <= found[-1].batch:  # it was run again
+                found = [each for each in found if each.batch < record.batch]
+            if found and (record.run != found[0].run or len(found) == TOGETHER):
+                break
+            found.append(record)
+            self.lines.pop()
+        return found
+
+
+@dataclass(kw_only=True)
 class History:
     """Writes the history of one checkpoint, whose lock the job holds; trouble is warned of once, and costs records."""
 
     folder: Path
     _open: dict[int, _Segment] = field(default_factory=dict)
+    _rising: dict[int, _Rising] = field(default_factory=dict)
+    """By level, the segment that it hands on."""
     _reached: dict[int, int] = field(default_factory=dict)
     """The last batch that each level above the first has, once it was looked for."""
     _is_warned: bool = False
@@ -109,24 +142,35 @@ class History:
             segment = self._open[level] = _Segment.open(self._path(level, record))
             self._shorten(level)
         segment.append(record.to_line().encode() + b"\n")  # 1
+        if level in self._rising:
+            self._hand_on(level)
 
     def _shorten(self, level: int) -> None:
+        """Begin to hand on the oldest segment of a level, after those that a crash, or large records, have left."""
+        self._finish(level)
         for path in _segments(self.folder, level)[:-MOST_SEGMENTS]:
+            self._finish(level)
             if level + 1 < LEVELS:
-                self._hand_on(level + 1, list(_read(path, in_full=False)))  # 2
-            path.unlink(missing_ok=True)  # 3, 4
+                self._rising[level] = _Rising.open(path)
+            else:
+                path.unlink(missing_ok=True)  # 4
 
-    def _hand_on(self, level: int, records: list[BatchRecord]) -> None:
-        """Put records into a level, unless a crash came after that was done."""
-        if level not in self._reached:
-            above = _segments(self.folder, level)[-2:]
-            self._reached[level] = max((record.batch for path in above for record in _read(path)), default=-1)
-        fresh = _once([record for record in records if record.batch > self._reached[level]])
-        for _, run in groupby(fresh, key=lambda record: record.run):
-            of_run = list(run)
-            for start in range(0, len(of_run), TOGETHER):
-                self._append(level, merged(of_run[start : start + TOGETHER]))
-        self._reached[level] = max([self._reached[level], *(record.batch for record in fresh)])
+    def _finish(self, level: int) -> None:
+        while level in self._rising:
+            self._hand_on(level)
+
+    def _hand_on(self, level: int) -> None:
+        """Put ten records together in the level above, unless a crash came after that; then delete the segment."""
+        rising, above = self._rising[level], level + 1
+        if above not in self._reached:
+            last = _segments(self.folder, above)[-2:]
+            self._reached[above] = max((record.batch for path in last for record in _read(path)), default=-1)
+        if records := rising.taken(after=self._reached[above]):
+            self._append(above, merged(records))  # 2
+            self._reached[above] = records[-1].batch
+        if not rising.lines:
+            rising.path.unlink(missing_ok=True)  # 3
+            del self._rising[level]
 
     def _path(self, level: int, record: BatchRecord) -> Path:
         return self.folder / f"{level}-{record.first_batch:012d}.jsonl"
@@ -137,6 +181,7 @@ class History:
             with suppress(OSError):
                 segment.file.close()
         self._open.clear()
+        self._rising.clear()
 
 
 def read_history(folder: Path, *, last: int | None = None) -> list[BatchRecord]:
@@ -158,6 +203,15 @@ def read_history(folder: Path, *, last: int | None = None) -> list[BatchRecord]:
     return found if last is None else found[-last:]
 
 
+def first_record(folder: Path) -> BatchRecord | None:
+    """Return the oldest record in `folder`, without reading the others; None if there is none."""
+    for level in reversed(range(LEVELS)):
+        for path in _segments(folder, level)[:1]:
+            if (record := next(_read(path), None)) is not None:
+                return record
+    return None
+
+
 def _once(records: list[BatchRecord]) -> list[BatchRecord]:
     """Return each batch once, as it was written last."""
     return [record for _, record in sorted({record.batch: record for record in records}.items())]
@@ -173,24 +227,36 @@ def _known(path: Path) -> tuple[BatchRecord, ...]:
         facts = path.stat()
     except FileNotFoundError:
         return ()
-    return _parsed(path, facts.st_size, facts.st_mtime_ns)
+    version = facts.st_size, facts.st_mtime_ns
+    known = _parsed.pop(path, None)
+    if known is None or known[0] != version:
+        known = version, tuple(_read(path))
+    _parsed[path] = known
+    while len(_parsed) > _MOST_PARSED:
+        _parsed.pop(next(iter(_parsed)), None)
+    return known[1]
 
 
-@lru_cache(maxsize=4 * LEVELS * MOST_SEGMENTS)
-def _parsed(path: Path, _size: int, _changed_ns: int) -> tuple[BatchRecord, ...]:
-    return tuple(_read(path))
+def _read(path: Path) -> Iterator[BatchRecord]:
+    """Yield the records of a segment."""
+    for line in _lines(path):
+        if (record := _record(line)) is not None:
+            yield record
 
 
-def _read(path: Path, *, in_full: bool = True) -> Iterator[BatchRecord]:
-    """Yield the records of a segment; or only what is left of them when they are put together."""
+def _lines(path: Path) -> list[bytes]:
     try:
-        lines = path.read_bytes().split(b"\n")
+        return path.read_bytes().split(b"\n")
     except FileNotFoundError:
-        return  # handed on in this moment
-    for line in lines:
-        with suppress(ValueError, AttributeError):
-            facts = json.loads(line)
-            for stream in () if in_full else facts.get("streams", {}).values():
-                stream.pop("ages", None)
-                stream.pop("partitions", None)
-            yield BatchRecord.from_json(facts)
+        return []  # handed on in this moment
+
+
+def _record(line: bytes, *, in_full: bool = True) -> BatchRecord | None:
+    """Return the record in a line, or what is left of it when several are put together; None if it is damaged."""
+    with suppress(ValueError, AttributeError):
+        facts: Any = json.loads(line)
+        for stream in () if in_full else facts.get("streams", {}).values():
+            stream.pop("ages", None)
+            stream.pop("partitions", None)
+        return BatchRecord.from_json(facts)
+    return None

@@ -12,6 +12,8 @@ from slackwater.clock.lateness import LatenessSketch
 from slackwater.planning.described import describe
 from slackwater.planning.drawing import draw
 from slackwater.planning.plan import Plan
+from slackwater.sinks.base import Drop
+from slackwater.sinks.names import named
 
 _P99: Final = 0.99
 _MOST_POINTS: Final = 400
@@ -33,7 +35,16 @@ def job_facts(plan: Plan) -> Facts:
         "streams": [{"name": name, "slack_ms": slack} for name, slack in slack_ms.items()],
         "steps": steps,
         "outputs": {each.name: " and ".join(map(str, each.sinks)) for each in plan.outputs},
+        "sinks": _sinks(plan),
         "svg": draw(describe(plan)),
+    }
+
+
+def _sinks(plan: Plan) -> Facts:
+    return {
+        name: {"output": output.name, "sink": str(sink), "promise": "" if isinstance(sink, Drop) else sink.promise}
+        for output in plan.outputs
+        for name, sink in named(output.name, output.sinks).items()
     }
 
 

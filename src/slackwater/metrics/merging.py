@@ -15,10 +15,10 @@ from slackwater.metrics.record import (
     LookupRecord,
     OutputRecord,
     Quantiles,
-    SinkRecord,
     StepRecord,
     StreamRecord,
 )
+from slackwater.sinks.delivery_stats import SinkStats
 
 _Part = TypeVar("_Part")
 
@@ -66,7 +66,13 @@ def _step(parts: list[StepRecord]) -> StepRecord:
         dead=_counted(part.dead for part in parts),
         largest_key=worst.largest_key,
         largest_share=worst.largest_share,
+        keys=_most([part.keys for part in parts]),
     )
+
+
+def _most(numbers: list[int | None]) -> int | None:
+    known = [number for number in numbers if number is not None]
+    return max(known) if known and len(known) == len(numbers) else None
 
 
 def _output(parts: list[OutputRecord]) -> OutputRecord:
@@ -77,7 +83,7 @@ def _output(parts: list[OutputRecord]) -> OutputRecord:
     )
 
 
-def _sink(parts: list[SinkRecord]) -> SinkRecord:
+def _sink(parts: list[SinkStats]) -> SinkStats:
     return replace(
         parts[-1],
         rows=sum(part.rows for part in parts),

@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TextIO
 
 from slackwater.errors import cause_of, fault
+from slackwater.front.samples import Sample
 from slackwater.metrics.history import History, history_folder, warn_unwritten
 from slackwater.metrics.job_facts import Lateness, job_facts, lateness_facts, write_facts
 from slackwater.metrics.merging import merged
 from slackwater.metrics.record import BatchRecord
-from slackwater.metrics.recording import Circumstances, record_of
+from slackwater.metrics.recording import Circumstances, nothing_yet, record_of
 from slackwater.metrics.report import BatchReport
 from slackwater.metrics.runs import Run, begin_run
+from slackwater.metrics.samples import KeptSamples, chosen
 from slackwater.planning.plan import Plan
 from slackwater.sinks.delivery_stats import SinkStats
 
 JOB: Final = "job.json"
 LATENESS: Final = "lateness.json"
 """Beside the history: what the job is, and how late the rows of its last run were."""
+_LATENESS_MS: Final = 30_000
+"""So often that is written down, for a job that is looked at from elsewhere, or killed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +39,15 @@ class Live:
     total: BatchRecord
     """All batches of this run as one."""
     lateness: Lateness = field(default_factory=dict)
+    samples: Sequence[Sample] = ()
+    """Some of the last batch's late rows and dead letters."""
+    export_failures: int | None = None
+    """Exports to an OTLP endpoint that failed in this run; None if nothing is exported."""
+
+    @property
+    def has_batch(self) -> bool:
+        """Whether a batch of this run was delivered; until then every count is 0, and there are no other figures."""
+        return self.total.batches > 0
 
 
 OnRecord = Callable[[Live], None]
@@ -47,18 +60,26 @@ class Monitor:
     plan: Plan
     checkpoint: Path
     on_record: OnRecord | None = None
+    on_run: OnRecord | None = None
+    """Called once, before the first batch: a job whose first batch fails again and again shows its starts."""
     lateness: Lateness = field(default_factory=dict)
     """How late the rows of this run were, kept by the job."""
     clock_s: Callable[[], float] = time.time
     run: Run = field(init=False)
     history: History = field(init=False)
+    samples: KeptSamples = field(init=False)
     _total: BatchRecord | None = None
+    _lateness_at_ms: int = 0
 
     def __post_init__(self) -> None:
         folder = history_folder(self.checkpoint)
         self.run = begin_run(folder, self.now_ms())
         self.history = History(folder=folder)
+        self.samples = KeptSamples(folder=folder, shows_data=self.plan.shows_data)
         write_facts(folder / JOB, job_facts(self.plan))
+        if self.on_run is not None:
+            nothing = nothing_yet(self.plan, run=self.run.starts, now_ms=self.now_ms())
+            self.on_run(Live(pipeline=self.plan.name, run=self.run, last=nothing, total=nothing))
 
     def now_ms(self) -> int:
         """Return the time by the driver's clock."""
@@ -83,14 +104,29 @@ class Monitor:
         record = record_of(self.plan, report, known)
         self._total = merged([record] if self._total is None else [self._total, record])
         self.history.append(record)
+        samples = chosen(report.stats.samples, batch=record.batch, at=record.at_ms)
+        self.samples.add(samples)
+        if record.at_ms >= self._lateness_at_ms + _LATENESS_MS:
+            self._lateness_at_ms = record.at_ms
+            self._write_lateness()
         if self.on_record is not None:
-            name, total = self.plan.name, self._total
-            self.on_record(Live(pipeline=name, run=self.run, last=record, total=total, lateness=self.lateness))
+            live = Live(
+                pipeline=self.plan.name,
+                run=self.run,
+                last=record,
+                total=self._total,
+                lateness=self.lateness,
+                samples=samples,
+            )
+            self.on_record(live)
         return record
 
     def close(self) -> None:
         """Close the history, and write down what is known at the end."""
         self.history.close()
+        self._write_lateness()
+
+    def _write_lateness(self) -> None:
         write_facts(self.history.folder / LATENESS, lateness_facts(self.lateness))
 
 

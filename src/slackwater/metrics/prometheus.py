@@ -12,26 +12,24 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from slackwater.errors import cause_of, fault
-from slackwater.ground.version import VERSION
-from slackwater.metrics.families import FAMILIES
+from slackwater.metrics.exposed import shown
 from slackwater.metrics.monitor import Live
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
 LOCAL: Final = "127.0.0.1"
-_INFO: Final = ("pipeline", "version")
 
 
 @dataclass(kw_only=True, eq=False)
 class Collector:
-    """Shows the last record that it was given; nothing before the first."""
+    """Shows the last batch that it was given, or that a run has begun; nothing before that."""
 
     _live: Live | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def note(self, live: Live) -> None:
-        """Take a batch."""
+        """Take a batch, or the beginning of a run."""
         with self._lock:
             self._live = live
 
@@ -43,17 +41,12 @@ class Collector:
             live = self._live
         if live is None:
             return
-        info = GaugeMetricFamily("slackwater_info", "The pipeline and the version it runs on.", labels=_INFO)
-        info.add_metric([live.pipeline, VERSION], 1)
-        yield info
-        for family in FAMILIES:
+        for family in shown(live):
             kind = CounterMetricFamily if family.is_counter else GaugeMetricFamily
-            metric = kind(family.name, family.said, labels=("pipeline", *family.labels))
-            for labels, value in family.samples(live):
-                if value is not None:
-                    metric.add_metric([live.pipeline, *labels], value)
-            if metric.samples:
-                yield metric
+            metric = kind(family.name, family.said, labels=family.labels)
+            for labels, value in family.samples:
+                metric.add_metric(labels, value)
+            yield metric
 
 
 def exposition(collector: Collector) -> bytes:

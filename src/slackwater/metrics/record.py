@@ -12,6 +12,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, Final
 
 from slackwater.ground.stored import DamageError
+from slackwater.sinks.delivery_stats import SinkStats
 
 QUANTILES: Final = (0.5, 0.95, 0.99)
 """Those that are recorded of latencies and lateness; by name "0.5", "0.95", "0.99"."""
@@ -96,6 +97,10 @@ class StepRecord:
     """The key with the most rows of the batch, of a step that takes whole rows."""
     largest_share: float | None = None
     """Its share of them, from 0 to 1."""
+    keys: int | None = None
+    """How many keys the batch had, of a step that takes whole rows; None if they are more than a few."""
+    ports: dict[str, int] = field(default_factory=dict)
+    """Of a join, the rows that it holds of each side."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,22 +112,6 @@ class OutputRecord:
     """From the event time of its rows to their delivery; a window's result has the window's end."""
     ingestion_s: Quantiles = field(default_factory=dict)
     """From when the log received its rows to their delivery; of rows that went through no keyed step."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class SinkRecord:
-    """One sink of an output in the batch."""
-
-    output: str
-    rows: int = 0
-    seconds: float = 0.0
-    """How long it took, waits included."""
-    waited_s: float = 0.0
-    """How long the batch waited for it while it was away."""
-    retries: int = 0
-    """How often it was tried again; executors, which write large outputs, do not report theirs."""
-    last_batch: int | None = None
-    """The last batch that it has rows of."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,7 +154,7 @@ class BatchRecord:
     streams: dict[str, StreamRecord] = field(default_factory=dict)
     steps: dict[str, StepRecord] = field(default_factory=dict)
     outputs: dict[str, OutputRecord] = field(default_factory=dict)
-    sinks: dict[str, SinkRecord] = field(default_factory=dict)
+    sinks: dict[str, SinkStats] = field(default_factory=dict)
     lookups: dict[str, LookupRecord] = field(default_factory=dict)
 
     @property
@@ -223,7 +212,7 @@ class BatchRecord:
 _KINDS: Final[dict[str, Any]] = {
     "steps": StepRecord,
     "outputs": OutputRecord,
-    "sinks": SinkRecord,
+    "sinks": SinkStats,
     "lookups": LookupRecord,
 }
 

@@ -21,15 +21,15 @@ from slackwater.metrics.record import (
     OutputRecord,
     PartitionRecord,
     Quantiles,
-    SinkRecord,
     StepRecord,
     StreamRecord,
 )
 from slackwater.metrics.report import BatchReport
 from slackwater.planning.plan import Plan
 from slackwater.sinks.delivery_stats import SinkStats
-from slackwater.sources.kafka.watch import Lag
+from slackwater.sources.intake import Lag
 from slackwater.state.skew import Skew
+from slackwater.state.step import PORT_ROWS
 
 _MOST_BARS: Final = 64
 _MOST_PARTITIONS: Final = 256
@@ -66,8 +66,22 @@ def record_of(plan: Plan, report: BatchReport, known: Circumstances) -> BatchRec
             output.name: _output(report.rows_out.get(output.name, 0), stats.ages.get(output.name, {}), since_ms)
             for output in plan.outputs
         },
-        sinks={name: SinkRecord(**vars(sink)) for name, sink in known.sinks.items()},
+        sinks=dict(known.sinks),
         lookups={name: _lookup(asked) for name, asked in report.lookups.items()},
+    )
+
+
+def nothing_yet(plan: Plan, *, run: int, now_ms: int) -> BatchRecord:
+    """Return the total of a run that has delivered no batch: every count is 0."""
+    return BatchRecord(
+        batch=-1,
+        batches=0,
+        run=run,
+        at_ms=now_ms,
+        now_ms=now_ms,
+        streams={source.name: StreamRecord() for source in plan.sources},
+        steps={step.name: StepRecord() for step in plan.steps},
+        outputs={output.name: OutputRecord() for output in plan.outputs},
     )
 
 
@@ -123,6 +137,8 @@ def _step(stats: BatchStats, name: str) -> StepRecord:
         open_rows=held["open"],
         largest_key=key,
         largest_share=float(share) if skew.rows else None,
+        keys=len(skew.keys) if skew.rows and skew.is_whole else None,
+        ports={name.removeprefix(PORT_ROWS): rows for name, rows in held.items() if name.startswith(PORT_ROWS)},
     )
 
 

@@ -10,7 +10,7 @@ from slackwater.clock.clock import Clock
 from slackwater.clock.watermark import held_back_ms
 from slackwater.ground.times import MIN_MS
 from slackwater.lookups.stats import LookupStats
-from slackwater.sources.kafka.watch import Lag
+from slackwater.sources.intake import Lag
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,6 +11,7 @@ from slackwater.ground.crash_points import crash_point
 from slackwater.sinks.base import Mark, Sink, SinkBatch, Slot
 from slackwater.sinks.delivery import Expected, Outlet
 from slackwater.sinks.delivery_stats import SinkStats
+from slackwater.sinks.names import named
 
 if TYPE_CHECKING:
     from slackwater.checkpoint.checkpoint import Checkpoint
@@ -171,13 +172,3 @@ def prepare_without_spark(plan: Plan, marks: Marks, *, take_over: bool) -> froze
                 Outlet(sink=sink, slot=plan.slot(output)).prepare(came_before=came_before)
                 found.add(name)
     return frozenset(found)
-
-
-def named(output: str, sinks: tuple[Sink, ...]) -> dict[str, Sink]:
-    """Return the sinks of an output by names that stay the same when another one is added."""
-    found: dict[str, Sink] = {}
-    for sink in sinks:
-        name = f"{output} to {sink.name}"
-        same = sum(known == name or known.startswith(f"{name}, ") for known in found)
-        found[f"{name}, {same + 1}" if same else name] = sink
-    return found

@@ -3,7 +3,7 @@
 | path | what |
 |---|---|
 | `/` | the page |
-| `/api/jobs`, `/api/job`, `/api/history`, `/api/lateness` | what it draws, as JSON |
+| `/api/jobs`, `/api/job`, `/api/history`, `/api/lateness`, `/api/samples` | what it draws, as JSON |
 | `/api/events` | what happens from now on, as server-sent events |
 | `/api/status` | the last record of each job |
 | `/export` | the page with its data in one file, which works without a server |
@@ -29,7 +29,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from slackwater.page.export import one_file
-from slackwater.page.feed import Feed
+from slackwater.page.feed import END, Feed
 
 STATIC: Final = Path(__file__).parent / "static"
 _KINDS: Final = {".css": "text/css", ".html": "text/html", ".js": "text/javascript"}
@@ -58,20 +58,24 @@ class Page:
 
     def application(self, hosts: Sequence[str]) -> Starlette:
         """Return the application; requests for other `hosts` are refused."""
-        routes = [
+        guards = [Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts)), Middleware(_Headers)]
+        return Starlette(routes=self.routes(), middleware=guards)
+
+    def routes(self) -> list[Route]:
+        """Return what is served where."""
+        return [
             Route("/", self._page),
             Route("/static/{name}", self._static),
             Route("/api/jobs", self._jobs),
             Route("/api/job", self._job),
             Route("/api/history", self._history),
             Route("/api/lateness", self._lateness),
+            Route("/api/samples", self._samples),
             Route("/api/events", self._events),
             Route("/api/status", self._status),
             Route("/export", self._export),
             Route("/metrics", self._exposition),
         ]
-        guards = [Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts)), Middleware(_Headers)]
-        return Starlette(routes=routes, middleware=guards)
 
     async def _page(self, request: Request) -> Response:
         self._check(request)
@@ -85,7 +89,7 @@ class Page:
 
     async def _jobs(self, request: Request) -> Response:
         self._check(request)
-        return JSONResponse([feed.name for feed in self._feeds])
+        return JSONResponse([{"name": feed.name, "state": feed.job["state"]} for feed in self._feeds])
 
     async def _job(self, request: Request) -> Response:
         return JSONResponse(self._feed(request).job)
@@ -95,6 +99,9 @@ class Page:
 
     async def _lateness(self, request: Request) -> Response:
         return JSONResponse(self._feed(request).lateness)
+
+    async def _samples(self, request: Request) -> Response:
+        return JSONResponse(self._feed(request).samples)
 
     async def _status(self, request: Request) -> Response:
         self._check(request)
@@ -137,13 +144,16 @@ class Page:
 
 async def _events(feed: Feed, request: Request) -> AsyncIterator[str]:
     with feed.listening() as queue:
-        yield f"data: {json.dumps({'state': feed.job['state']})}\n\n"
+        # What was published before this is in the history; a page that lacks it asks for that again.
+        yield f"data: {json.dumps({'state': feed.job['state'], 'last': feed.last})}\n\n"
         while not await request.is_disconnected():
             try:
                 news: dict[str, Any] = await asyncio.wait_for(queue.get(), _BEAT_S)
             except TimeoutError:
                 yield ": still here\n\n"
                 continue
+            if news is END:
+                return
             yield f"data: {json.dumps(news)}\n\n"
 
 

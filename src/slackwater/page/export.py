@@ -10,13 +10,22 @@ from typing import Final
 from slackwater.page.feed import Feed
 
 _STATIC: Final = Path(__file__).parent / "static"
-MODULES: Final = ("format.js", "canvas.js", "strips.js", "picture.js", "slack.js", "main.js")
+MODULES: Final = (
+    "format.js",
+    "canvas.js",
+    "strips.js",
+    "windows.js",
+    "picture.js",
+    "slack.js",
+    "tables.js",
+    "main.js",
+)
 """The page's modules, each after those that it imports. Their names at the top are distinct, so they can be one."""
 
 
 def one_file(feed: Feed) -> str:
     """Return the page of a job as it is now."""
-    data = {"job": feed.job, "records": feed.records, "lateness": feed.lateness}
+    data = {"job": feed.job, "records": feed.records, "lateness": feed.lateness, "samples": feed.samples}
     # "</script>" in a name would end the block.
     text = json.dumps(data).replace("<", "\\u003c")
     style = (_STATIC / "style.css").read_text(encoding="utf-8")

@@ -9,24 +9,34 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
 Shown = dict[str, Any]
 """What is sent to the browser, as JSON."""
 MOST_RECORDS: Final = 5_000
+MOST_SAMPLES: Final = 100
 _MOST_WAITING: Final = 50
+END: Final[Shown] = {}
+"""What listeners hear last."""
 
 
 class Feed:
     """One job on the page."""
 
-    def __init__(self, job: Shown, records: Iterable[Shown] = (), lateness: Shown | None = None) -> None:
+    def __init__(
+        self,
+        job: Shown,
+        records: Iterable[Shown] = (),
+        lateness: Shown | None = None,
+        samples: Iterable[Shown] = (),
+    ) -> None:
         self._lock = threading.Lock()
         self._job = job
         self._records = deque(records, maxlen=MOST_RECORDS)
         self._lateness = lateness or {}
+        self._samples = deque(samples, maxlen=MOST_SAMPLES)
         self._listeners: dict[asyncio.Queue[Shown], asyncio.AbstractEventLoop] = {}
 
     @property
@@ -47,18 +57,33 @@ class Feed:
             return list(self._records)
 
     @property
+    def last(self) -> list[int] | None:
+        """When the last batch was delivered, and its number; None before there is one."""
+        with self._lock:
+            return [self._records[-1]["at"], self._records[-1]["batch"]] if self._records else None
+
+    @property
     def lateness(self) -> Shown:
         """How late the rows of each stream were."""
         with self._lock:
             return self._lateness
 
-    def publish(self, record: Shown, lateness: Shown | None = None) -> None:
+    @property
+    def samples(self) -> list[Shown]:
+        """The newest late rows and dead letters."""
+        with self._lock:
+            return list(self._samples)
+
+    def publish(self, record: Shown, lateness: Shown | None = None, samples: Sequence[Shown] = ()) -> None:
         """Take the record of a batch, and tell everyone who listens."""
         with self._lock:
             self._records.append(record)
+            self._samples.extend(samples)
             if lateness is not None:
                 self._lateness = lateness
                 record = {**record, "lateness": lateness}
+            if samples:
+                record = {**record, "samples": list(samples)}
             self._tell(record)
 
     def change(self, state: str, **facts: Any) -> None:  # noqa: ANN401  parts of what the job is
@@ -66,6 +91,11 @@ class Feed:
         with self._lock:
             self._job = {**self._job, "state": state, **facts}
             self._tell({"state": state, **facts})
+
+    def dismiss(self) -> None:
+        """Tell everyone who listens that nothing follows: their server is about to stop."""
+        with self._lock:
+            self._tell(END)
 
     @contextmanager
     def listening(self) -> Iterator[asyncio.Queue[Shown]]:

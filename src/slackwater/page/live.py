@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from types import TracebackType
 from typing import Self
 
 from slackwater.errors import SlackwaterWarning, cause_of, render
 from slackwater.metrics.job_facts import job_facts, lateness_facts
 from slackwater.metrics.monitor import Live
+from slackwater.metrics.prometheus import Collector, exposition
 from slackwater.page.feed import Feed
 from slackwater.page.server import PageServer
 from slackwater.page.view import shown_record
 from slackwater.planning.plan import Plan
+
+
+def optional_page(plan: Plan, wanted: bool | int) -> AbstractContextManager[LivePage | None]:  # noqa: FBT001  an option of users
+    """Return the page of a job if it is wanted; a number is its port, True any that is free."""
+    if wanted is False:
+        return nullcontext()
+    return LivePage(plan, port=0 if wanted is True else wanted)
 
 
 class PageWarning(SlackwaterWarning):
@@ -32,7 +42,9 @@ class LivePage:
         metrics: Callable[[], bytes] | None = None,
     ) -> None:
         self._feed = Feed({**job_facts(plan), "state": "starting", "starts": 1})
-        self._server = PageServer([self._feed], host=host, port=port, metrics=metrics)
+        self._collector = Collector()
+        scraped = metrics or partial(exposition, self._collector)
+        self._server = PageServer([self._feed], host=host, port=port, metrics=scraped)
 
     @property
     def address(self) -> str:
@@ -41,6 +53,7 @@ class LivePage:
 
     def note(self, live: Live) -> None:
         """Show a batch. That it cannot be shown is a warning, and no trouble for the job."""
+        self._collector.note(live)
         try:
             shown, lateness = shown_record(live.last), lateness_facts(live.lateness)
         except Exception as error:  # noqa: BLE001  whatever it is, the job matters more than its picture
@@ -48,8 +61,8 @@ class LivePage:
             warnings.warn(f"[PAGE_RECORD] {said}", PageWarning, stacklevel=2)
             return
         if self._feed.job["state"] != "running":
-            self._feed.change("running", starts=live.run.starts)
-        self._feed.publish(shown, lateness)
+            self._feed.change("running", starts=live.run.starts, started=live.run.since_ms)
+        self._feed.publish(shown, lateness, live.samples)
 
     def __enter__(self) -> Self:
         return self

@@ -15,6 +15,8 @@ from slackwater.page.feed import Feed
 if TYPE_CHECKING:
     import uvicorn
 
+    from slackwater.page.app import Page
+
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 _STARTED_S: Final = 10.0
 
@@ -30,17 +32,18 @@ class PageServer:
         port: int = 0,
         metrics: Callable[[], bytes] | None = None,
     ) -> None:
+        is_local = host in _LOOPBACK
+        token = None if is_local else secrets.token_urlsafe(16)
         try:
             import uvicorn  # noqa: PLC0415  only a page needs it
 
-            from slackwater.page.app import Page  # noqa: PLC0415  as above
+            page = self._page(feeds, token, metrics)
         except ModuleNotFoundError as error:
             raise fault("PAGE_PACKAGES", package=error.name) from error
+        self._feeds = feeds
         self._socket = _listening(host, port)
-        is_local = host in _LOOPBACK
-        token = None if is_local else secrets.token_urlsafe(16)
         hosts = [*_LOOPBACK, "[::1]"] if is_local else ["*"]
-        app = Page(feeds, token=token, metrics=metrics).application(hosts)
+        app = page.application(hosts)
         # A page that does not read must not keep the job from ending.
         conf: dict[str, Any] = {"log_level": "error", "timeout_graceful_shutdown": 1, "lifespan": "off"}
         self._server: uvicorn.Server = uvicorn.Server(uvicorn.Config(app, **conf))
@@ -52,6 +55,8 @@ class PageServer:
 
     def close(self) -> None:
         """Stop serving."""
+        for feed in self._feeds:
+            feed.dismiss()
         self._server.should_exit = True
         self._thread.join(_STARTED_S)
         self._socket.close()
@@ -63,6 +68,12 @@ class PageServer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _page(self, feeds: Sequence[Feed], token: str | None, metrics: Callable[[], bytes] | None) -> Page:
+        """Return what is served."""
+        from slackwater.page.app import Page  # noqa: PLC0415  only a page needs its packages
+
+        return Page(feeds, token=token, metrics=metrics)
 
     def _run(self) -> None:
         self._server.run(sockets=[self._socket])

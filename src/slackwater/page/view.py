@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import pairwise
 from typing import Final
 
-from slackwater.metrics.record import BatchRecord, OutputRecord, PartitionRecord, StepRecord, StreamRecord
+from slackwater.metrics.record import (
+    BatchRecord,
+    LookupRecord,
+    OutputRecord,
+    PartitionRecord,
+    StepRecord,
+    StreamRecord,
+)
 from slackwater.page.feed import Shown
+from slackwater.sinks.delivery_stats import SinkStats
 
 AHEAD: Final = "ahead_of_clock"
 """The reason of dead letters whose clocks run ahead."""
@@ -15,11 +22,11 @@ _WIDEST: Final = 1.3
 """Neighbouring bars of a histogram of ages start at most so many times as far from zero."""
 
 
-def shown_record(record: BatchRecord, samples: Mapping[str, str] | None = None) -> Shown:
-    """Return a batch as the page draws it; `samples` are dead letters by reason, for those who may see data."""
-    seconds = {each.output: each.seconds for each in record.sinks.values()}
+def shown_record(record: BatchRecord) -> Shown:
+    """Return a batch as the page draws it."""
     return {
         "batch": record.batch,
+        "run": record.run,
         "at": record.at_ms,
         "now": record.now_ms,
         "seconds": record.seconds,
@@ -28,8 +35,9 @@ def shown_record(record: BatchRecord, samples: Mapping[str, str] | None = None) 
         "late": sum(step.counts.get("late", 0) for step in record.steps.values()),
         "streams": {name: _stream(each) for name, each in record.streams.items()},
         "steps": {name: _step(each) for name, each in record.steps.items()},
-        "outputs": {name: _output(each, seconds.get(name)) for name, each in record.outputs.items()},
-        "samples": dict(samples or {}),
+        "outputs": {name: _output(each) for name, each in record.outputs.items()},
+        "sinks": {name: _sink(each) for name, each in record.sinks.items()},
+        "lookups": {name: _lookup(each) for name, each in record.lookups.items()},
     }
 
 
@@ -60,13 +68,34 @@ def _partition(record: PartitionRecord) -> Shown:
 def _step(record: StepRecord) -> Shown:
     return {
         "late": record.counts.get("late", 0),
+        "refired": record.counts.get("refired", 0),
+        "dead": record.dead,
         "bytes": record.state_bytes,
         "rows": record.state_rows,
         "share": record.largest_share,
+        "ports": record.ports,
     }
 
 
-def _output(record: OutputRecord, seconds: float | None) -> Shown:
+def _output(record: OutputRecord) -> Shown:
     latency = {name: record.event_s.get(q) for name, q in (("p50", "0.5"), ("p99", "0.99"))}
-    in_ms = {name: None if value is None else round(value * 1_000) for name, value in latency.items()}
-    return {"rows": record.rows, **in_ms, "seconds": seconds}
+    return {"rows": record.rows, **{name: _in_ms(seconds) for name, seconds in latency.items()}}
+
+
+def _sink(record: SinkStats) -> Shown:
+    return {
+        "rows": record.rows,
+        "seconds": record.seconds,
+        "waited": record.waited_s,
+        "retries": record.retries,
+        "last": record.last_batch,
+    }
+
+
+def _lookup(record: LookupRecord) -> Shown:
+    counts = {name: getattr(record, name) for name in ("requests", "hits", "misses", "missing", "errors")}
+    return {**counts, "p99": _in_ms(record.request_s.get("0.99"))}
+
+
+def _in_ms(seconds: float | None) -> int | None:
+    return None if seconds is None else round(seconds * 1_000)

@@ -117,6 +117,8 @@ class Plan:
     sources: tuple[SourcePlan, ...]
     steps: tuple[StepPlan, ...]
     outputs: tuple[OutputPlan, ...]
+    shows_data: bool = False
+    """Whether samples of late rows and dead letters say what was in them; it decides nothing else."""
 
     @property
     def stages(self) -> int:

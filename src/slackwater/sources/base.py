@@ -1,11 +1,10 @@
-"""The contract of a source: its columns, how Spark reads it, and how FRONT sees it."""
+"""The contract of a source: its columns, how Spark reads it, how FRONT sees it, and how the driver watches it."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import polars as pl
@@ -13,21 +12,11 @@ import pyarrow as pa
 
 from slackwater.errors import RunError
 from slackwater.sources.chunk import Chunk
+from slackwater.sources.intake import Intake, StreamPlace
+from slackwater.sources.reading import Held, Reading
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-
-@dataclass(frozen=True, kw_only=True)
-class Reading:
-    """How a job reads a source."""
-
-    bounded: bool
-    """Whether the job reads what is there when it starts, and ends."""
-    listings: Path | None = None
-    """Where the listings of a log are."""
-    shares: int = 1
-    """How many listings a batch has."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +41,10 @@ class Source(ABC):
     """What Spark can limit the next batch of it by; None for a source that cannot wait for others."""
     limits_batches: ClassVar[bool] = True
     """Whether the source itself limits how much a batch takes."""
+    is_partitioned: ClassVar[bool] = False
+    """Whether it usually has several partitions."""
+    is_measurable: ClassVar[bool] = False
+    """Whether `held` reads it without Spark."""
 
     @property
     @abstractmethod
@@ -61,6 +54,11 @@ class Source(ABC):
     @property
     def place(self) -> str | None:
         """The folder that is read, which no output may be written to; None if it is no folder."""
+        return None
+
+    @property
+    def folder(self) -> str | None:
+        """The local folder that driver and executors must both see; None if there is none."""
         return None
 
     @property
@@ -81,6 +79,19 @@ class Source(ABC):
         """Yield the records of what Spark hands to one task, in the order of the source."""
         message = f"{self} cannot run on Spark"
         raise TypeError(message)
+
+    def intake(self, place: StreamPlace) -> Intake:  # noqa: ARG002  as above
+        """Return the driver's part in reading this source."""
+        return Intake()
+
+    def held(self, *, limit: int | None = None) -> Held:  # noqa: ARG002  as above
+        """Return what the source holds now; of each partition, its share of the newest `limit` records."""
+        message = f"{self} cannot be read without Spark"
+        raise TypeError(message)
+
+    def retention_ms(self, *, timeout_s: float) -> int | None:  # noqa: ARG002  as above
+        """Return how long records are kept, as far as the source tells within `timeout_s`."""
+        return None
 
     def explained(self, error: Exception) -> RunError | None:  # noqa: ARG002  as above
         """Return what is behind an error that has stopped the query, if this source knows."""

@@ -11,8 +11,9 @@ import pyarrow as pa
 
 from slackwater.errors import refuse
 from slackwater.formats.schemas import as_schema, quoted
-from slackwater.sources.base import Reading, Source, TaskFacts
+from slackwater.sources.base import Source, TaskFacts
 from slackwater.sources.chunk import Chunk
+from slackwater.sources.reading import Reading
 from slackwater.sources.rows import frame_chunks, numbered
 
 if TYPE_CHECKING:

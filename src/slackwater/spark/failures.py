@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import signal
 import subprocess
+from pathlib import Path
 from typing import Final
 
 from py4j.protocol import Py4JError
@@ -16,22 +17,28 @@ from slackwater.checkpoint.lock import Lease
 from slackwater.errors import RunError, SlackwaterError, fault
 from slackwater.errors.catalogue import CATALOGUE
 from slackwater.planning.plan import Plan
-from slackwater.spark.intake import Intake
+from slackwater.spark.intake import Intakes
 
 _NOT_CONNECTED: Final = "failed to connect back"
+_NOTED: Final = re.compile(r"File file:(/.*?)/state/[0-9]+/_stateSchema/.* does not exist")
+"""Where Spark has noted that a file of the checkpoint is."""
 _END_S: Final = 2.0
 """How long a JVM that is being killed may take to be gone."""
 _OURS: Final = re.compile(r"slackwater\.\S+: \[([A-Z0-9_]+)\] (.+)")
 
 
 def reason_of(error: Exception, lease: Lease, checkpoint: Checkpoint, spark: SparkSession) -> SlackwaterError | None:
-    """Return why a run has failed, if the driver was replaced, Spark has ended or the checkpoint is damaged."""
+    """Return why a run failed: the driver was replaced, Spark has ended, the checkpoint was moved or is damaged."""
     # Whatever a driver that was replaced stumbles over, files of Spark's above all, this is the reason.
     if (lost := lease.lost()) is not None:
         return lost
     if isinstance(error, Py4JError | OSError) and (ended := jvm_ended(spark)) is not None:
         return ended
-    return None if isinstance(error, SlackwaterError) else damage_of(checkpoint.path, error)
+    if isinstance(error, SlackwaterError):
+        return None
+    if (noted := _NOTED.search(str(error))) is not None and Path(noted[1]) != checkpoint.path:
+        return fault("CHECKPOINT_MOVED", path=checkpoint.path, found=noted[1])
+    return damage_of(checkpoint.path, error)
 
 
 def jvm_ended(spark: SparkSession) -> SlackwaterError | None:
@@ -47,10 +54,10 @@ def jvm_ended(spark: SparkSession) -> SlackwaterError | None:
     return fault("JVM_ENDED", how=how)
 
 
-def cause_of(error: Exception, plan: Plan, intake: Intake) -> Exception:
+def cause_of(error: Exception, plan: Plan, intakes: Intakes) -> Exception:
     """Return what is known to be behind a failure of the query, else the failure itself."""
     known = (source.source.explained(error) for source in plan.sources)
-    return next(filter(None, known), None) or intake.loss() or error
+    return next(filter(None, known), None) or intakes.loss() or error
 
 
 def is_worker_missing(error: Exception) -> bool:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from slackwater.errors import fault
 from slackwater.planning.enrichments import lookups
 from slackwater.planning.plan import Plan
-from slackwater.sources.log.definition import LogSource
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -37,7 +36,7 @@ def check_logs(plan: Plan) -> None:
 
 
 def _logs(plan: Plan) -> dict[str, str]:
-    return {source.name: source.source.path for source in plan.sources if isinstance(source.source, LogSource)}
+    return {source.name: folder for source in plan.sources if (folder := source.source.folder) is not None}
 
 
 def seen_by_all(context: SparkContext, path: str, *, writable: bool = False) -> bool:

@@ -3,27 +3,48 @@
 from __future__ import annotations
 
 import threading
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
+from html import escape
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 
+from slackwater.errors import counted
 from slackwater.ground.times import LAST_USABLE_MS, MIN_MS
+from slackwater.metrics.monitor import Live
 from slackwater.metrics.report import BatchReport
+from slackwater.metrics.status_text import rough
+from slackwater.page.live import LivePage, optional_page
+from slackwater.planning.plan import Plan
 from slackwater.spark.job import Job
+from slackwater.spark.start import make_job
 
-_EPOCH = datetime.fromtimestamp(0, UTC)
+_EPOCH: Final = datetime.fromtimestamp(0, UTC)
+
+
+def start_job(plan: Plan, *, page: bool | int = False, **options: Any) -> RunningJob:  # noqa: ANN401  as make_job's
+    """Make a job of a plan, with a page if one is wanted, and start it."""
+    with ExitStack() as stack:
+        shown = stack.enter_context(optional_page(plan, page))
+        started = RunningJob(make_job(plan, **options), page=shown)
+        stack.pop_all()  # the job closes its page
+        return started
 
 
 class RunningJob:
     """What `pipeline.start` returns: a job in a thread of its own.
 
     Used in a `with` block, it is stopped at the end of the block. An error that ends the job is raised by `wait`,
-    `stop`, and the end of the block.
+    `stop`, and the end of the block. A notebook shows its figures.
     """
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, *, page: LivePage | None = None) -> None:
         self._job = job
+        self._live_page = page
+        self._live: Live | None = None
         self._error: BaseException | None = None
+        self._noted = job.on_record
+        job.on_record = self._note
         self._thread = threading.Thread(target=self._run, name=f"slackwater-{job.plan.name}", daemon=True)
         self._thread.start()
 
@@ -31,6 +52,11 @@ class RunningJob:
     def is_running(self) -> bool:
         """Whether the job still runs."""
         return self._thread.is_alive()
+
+    @property
+    def page(self) -> str | None:
+        """Where the page of the job is; None without one. It is there while the job runs."""
+        return None if self._live_page is None else self._live_page.address
 
     @property
     def latest(self) -> BatchReport | None:
@@ -47,20 +73,25 @@ class RunningJob:
 
     def status(self) -> dict[str, Any]:
         """Return what the job is doing: its state, its last batch, and what this run has done so far."""
-        reports, error = list(self._job.reports), self._error
+        live, error, watermark = self._live, self._error, self.watermark
         state = "running" if self.is_running else "failed" if error is not None else "finished"
         if state == "finished" and not self._job.is_finished:
             state = "stopped"
+        until = datetime.now(UTC) if live is None or state == "running" else _EPOCH + _ms(live.last.at_ms)
         return {
             "pipeline": self._job.plan.name,
             "checkpoint": str(self._job.checkpoint.path),
             "state": state,
             "error": None if error is None else str(error),
-            "batch": reports[-1].batch if reports else None,
-            "watermark": self.watermark,
-            "rows": sum(report.rows for report in reports),
-            "late": sum(report.total("late") for report in reports),
-            "dead_letters": sum(report.dead_letters for report in reports),
+            "page": self.page,
+            "batch": None if live is None else live.last.batch,
+            "batches": 0 if live is None else live.total.batches,
+            "watermark": watermark,
+            "watermark_lag": None if watermark is None else until - watermark,
+            "rows": 0 if live is None else live.total.rows,
+            "rows_out": 0 if live is None else live.total.rows_out,
+            "late": 0 if live is None else sum(step.counts.get("late", 0) for step in live.total.steps.values()),
+            "dead_letters": 0 if live is None else live.total.dead.total(),
         }
 
     def stop(self) -> None:
@@ -91,8 +122,48 @@ class RunningJob:
         batch = "no batch yet" if known["batch"] is None else f"batch {known['batch']}, watermark {known['watermark']}"
         return f"<{self._job.plan.name}: {known['state']}, {batch}>"
 
+    def _repr_html_(self) -> str:
+        """Return the figures as notebooks show them: as of now, they do not follow the job."""
+        return figures(self.status())
+
+    def _note(self, live: Live) -> None:
+        if self._live_page is not None:
+            self._live_page.note(live)
+        self._live = live
+        if self._noted is not None:
+            self._noted(live)
+
     def _run(self) -> None:
-        try:
-            self._job.run()
-        except BaseException as error:  # noqa: BLE001  raised again where the job is waited for
-            self._error = error
+        with ExitStack() as stack:
+            if self._live_page is not None:
+                stack.push(self._live_page)
+            try:
+                self._job.run()
+            except BaseException as error:  # noqa: BLE001  raised again where the job is waited for
+                self._error = error
+                stack.pop_all().__exit__(type(error), error, error.__traceback__)
+
+
+def figures(known: dict[str, Any]) -> str:
+    """Return what `RunningJob.status` gives as a table in HTML."""
+    lag = known["watermark_lag"]
+    behind = "" if lag is None else f", {rough(max(0, round(lag.total_seconds() * 1_000)))} behind"
+    watermark = "none yet" if known["watermark"] is None else f"{known['watermark']:%Y-%m-%d %H:%M:%S} UTC{behind}"
+    rows = {
+        "state": known["state"] if known["error"] is None else f"{known['state']}: {known['error']}",
+        "batches": f"{known['batches']:,}" + ("" if known["batch"] is None else f", last {known['batch']:,}"),
+        "rows": f"{known['rows']:,} in, {known['rows_out']:,} out",
+        "watermark": watermark,
+        "late": counted(known["late"], "row"),
+        "dead letters": f"{known['dead_letters']:,}",
+        "checkpoint": known["checkpoint"],
+    }
+    lines = [f"<tr><th>{name}</th><td>{escape(text)}</td></tr>" for name, text in rows.items()]
+    if known["page"] is not None and known["state"] == "running":
+        place = escape(known["page"])
+        lines.append(f'<tr><th>page</th><td><a href="{place}" target="_blank">{place}</a></td></tr>')
+    return f"<table><caption>{escape(known['pipeline'])}</caption>{''.join(lines)}</table>"
+
+
+def _ms(milliseconds: int) -> timedelta:
+    return timedelta(milliseconds=milliseconds)

@@ -36,12 +36,11 @@ from slackwater.metrics.report import BatchReport
 from slackwater.outputs.deliveries import Deliveries
 from slackwater.sinks.delivery import StoppedWaitingError
 from slackwater.spark.alerts import report_barren, report_schemas, report_short_slack, report_skew
-from slackwater.spark.backlog import report_left, report_strays
 from slackwater.spark.dead_letter_share import DeadLetterShare
 from slackwater.spark.failures import cause_of, is_worker_missing, reason_of, unwrapped
+from slackwater.spark.feed import Feed
 from slackwater.spark.folders import check_folders
-from slackwater.spark.intake import Intake, Processed
-from slackwater.spark.log_feed import LogFeed
+from slackwater.spark.intake import Intakes
 from slackwater.spark.outside import Outside
 from slackwater.spark.read_limits import ReadLimits
 from slackwater.spark.session import UNPACKING_CONF, hush, unhush
@@ -72,6 +71,8 @@ class Job:
     on_batch: Callable[[BatchReport], None] | None = None
     on_record: OnRecord | None = None
     """Called with the record of each batch, and those of this run as one."""
+    on_run: OnRecord | None = None
+    """Called before the first batch, with every count at 0."""
     take_over: bool = False
     """Whether sinks that hold another run's rows, or whose marks are missing, are to be written to all the same."""
     prepared: frozenset[str] = frozenset()
@@ -95,9 +96,8 @@ class Job:
     _failure: list[BaseException] = field(default_factory=list)
     _clock: Clock | None = None
     _backlog: dict[str, frozenset[str]] = field(default_factory=dict)
-    _strays: set[str] = field(default_factory=set)
     _alerted: set[str] = field(default_factory=set)
-    _intake: Intake = field(init=False)
+    _intakes: Intakes = field(init=False)
     _over: int | None = None
     """The batch that was run under the final watermark."""
     _deliveries: Deliveries = field(init=False)
@@ -118,18 +118,21 @@ class Job:
     def _locked(self, lease: Lease, *, finish: bool) -> None:
         check_folders(self.plan, self.checkpoint.home, self.spark.sparkContext)
         self._monitor = Monitor(
-            plan=self.plan, checkpoint=self.checkpoint.path, on_record=self.on_record, lateness=self.lateness
+            plan=self.plan,
+            checkpoint=self.checkpoint.path,
+            on_record=self.on_record,
+            on_run=self.on_run,
+            lateness=self.lateness,
         )
-        self._intake = Intake.open(self.plan, self.checkpoint, slots=self.spark.sparkContext.defaultParallelism)
+        self._intakes = Intakes.open(self.plan, self.checkpoint, slots=self.spark.sparkContext.defaultParallelism)
         try:
-            self._intake.check()
             self._run(lease, finish=finish)
         except Exception as error:
             if (reason := reason_of(error, lease, self.checkpoint, self.spark)) is not None:
                 raise reason from error
             raise
         finally:
-            self._intake.close()
+            self._intakes.close()
             self._monitor.close()
 
     def _run(self, lease: Lease, *, finish: bool) -> None:
@@ -152,8 +155,8 @@ class Job:
             self._deliveries.open(clock)
             self._phase_over("checkpoint, sources and sinks")
             if not clock.is_final:
-                report_strays(self.plan, self._intake.unread(), self._strays)
-                self._intake.publish(all_of_it=self.bounded)
+                self._intakes.report()
+                self._intakes.publish(all_of_it=self.bounded)
                 self._query(available_now=self.bounded)
             if self._over is None and ((self.bounded and not self._stopping.is_set()) or finish):
                 self._finish()
@@ -190,9 +193,7 @@ class Job:
             self._query(available_now=True)  # a batch that was begun keeps its own clock
         clock = self.checkpoint.next_clock()
         if not clock.is_final:
-            found = self._intake.unread()
-            report_strays(self.plan, found, self._strays)
-            report_left(self.plan, found)
+            self._intakes.report(left=True)
             self.checkpoint.write_clock(final_clock(clock))
         self._query(available_now=True)
 
@@ -206,23 +207,23 @@ class Job:
                     self.spark,
                     self.plan,
                     checkpoint=self.checkpoint,
-                    logs=self._intake.logs,
+                    intakes=self._intakes.streams,
                     trigger_ms=None if available_now else self.trigger_ms,
                     on_batch=self._on_batch,
                 )
                 self._limits = ReadLimits(self.plan, self.query, self.spark.sparkContext._jvm)  # noqa: SLF001  no public way
                 self._phase_over("start of the query")
-                logs = () if available_now else self._intake.logs.values()
-                with LogFeed(logs, is_between=self._between.is_set, on_error=self._fail):
+                listed = () if available_now else self._intakes.listed
+                with Feed(listed, is_between=self._between.is_set, on_error=self._fail):
                     self._await()
                 self._phase_over("end of the query")
             except Py4JJavaError as error:
-                raise cause_of(error, self.plan, self._intake) from error
+                raise cause_of(error, self.plan, self._intakes) from error
             except StreamingQueryException as error:
                 # Nothing was begun, so nothing is lost.
                 unbegun = len(self.reports) == before and is_worker_missing(error)
                 if not unbegun or attempt == _STARTS - 1:
-                    raise cause_of(error, self.plan, self._intake) from error
+                    raise cause_of(error, self.plan, self._intakes) from error
             else:
                 return
 
@@ -269,7 +270,7 @@ class Job:
         assert self._lease is not None, "taken before the query was started"
         self._lease.check()
         clock = self._outside.completed(self.checkpoint.begun_clock(number))
-        self._intake.take(number)
+        self._intakes.take(number)
         # This is the stream's own thread, and the jobs it starts carry its properties to every task.
         self.spark.sparkContext.setLocalProperty(CLOCK_PROPERTY, clock.to_property())  # 1
         batch = self._outside.evaluated(frame, number)  # 2
@@ -280,7 +281,7 @@ class Job:
                 marks = self._deliveries.deliver(batch, clock)  # 3
             delivered, delivered_at_ms = time.monotonic(), self._monitor.now_ms()
             crash_point("delivered", number)
-            found, processed = self._intake.look(clock)
+            found = self._intakes.look(clock)
             self._backlog = found.backlog
             following = next_clock(
                 self.plan,
@@ -294,13 +295,13 @@ class Job:
             if self.clock_hook is not None:
                 following = self.clock_hook(following)
             following = replace(following, marks=marks)
-            is_last = self.bounded and self._intake.is_at_end and not self._stopping.is_set()
+            is_last = self.bounded and self._intakes.is_at_end and not self._stopping.is_set()
             self._lease.check()
             self.checkpoint.write_clock(final_clock(following) if is_last else following)  # 4
             crash_point("clock", number)
             if not clock.is_over:
-                self._intake.commit(processed)
-            waiting = self._align(following, processed)
+                self._intakes.commit()
+            waiting = self._align(following)
         finally:
             batch.release()
         self._clock = following
@@ -328,22 +329,20 @@ class Job:
         del self.reports[:-1000]
         if self.on_batch is not None:
             self.on_batch(report)
-        report_strays(self.plan, found, self._strays)
-        if is_last:
-            report_left(self.plan, found)
+        self._intakes.report(left=is_last)
         self._over = number if clock.is_final else None
         if clock.is_over:
             self._stopping.set()  # what arrived meanwhile could make more batches, with nothing in them for this run
         elif not self.bounded:
-            self._intake.publish()
+            self._intakes.publish()
 
-    def _align(self, following: Clock, processed: Processed) -> dict[str, Ahead]:
+    def _align(self, following: Clock) -> dict[str, Ahead]:
         """Let the next batch read nothing of streams that are too far ahead, and return them."""
         times = [source.time for source in self.plan.sources if source.time is not None]
         if self._limits is None or all(time.max_drift_ms is None for time in times):
             return {}
         # A live stream may always bring more; one that does not is idle after a while, and waited for no longer.
-        may_bring = lambda stream: not self.bounded or self._intake.brings(stream, processed)  # noqa: E731  two words
+        may_bring = lambda stream: not self.bounded or self._intakes.brings(stream)  # noqa: E731  two words
         waiting = ahead(self.plan, following, brings=may_bring)
         self._limits.hold(waiting)
         return waiting
@@ -351,7 +350,7 @@ class Job:
     def _alert(self, stats: BatchStats, following: Clock) -> None:
         """Say what the statistics of a batch call for."""
         stats.move_lateness(self.lateness)
-        stats.drop_ages()
+        stats.drop_details()
         report_short_slack(self.plan, self.lateness, following, now_ms=stats.now_ms, reported=self._alerted)
         report_schemas(stats, self._alerted)
         report_skew(stats, self._alerted)

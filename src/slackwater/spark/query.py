@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  PySpark's own convention
 
-from slackwater.sources.base import Reading
 from slackwater.spark.processor import KeyedProcessor, PlanHandle
 from slackwater.spark.worker import front
 from slackwater.state.key_groups import labels
@@ -17,14 +16,16 @@ from slackwater.state.packets import DDL
 
 if TYPE_CHECKING:
     from slackwater.planning.plan import Plan, SourcePlan
-    from slackwater.spark.log_intake import LogIntake
+    from slackwater.sources.intake import Intake
 
 
 def packets(
-    spark: SparkSession, plan: Plan, handle: PlanHandle, *, bounded: bool, logs: Mapping[str, LogIntake], home: str
+    spark: SparkSession, plan: Plan, handle: PlanHandle, *, bounded: bool, intakes: Mapping[str, Intake], home: str
 ) -> DataFrame:
     """Return the stream of packets that leaves the last stage; `home` is Slackwater's folder in the checkpoint."""
-    fronts = [_front(spark, source, handle, bounded=bounded, logs=logs, home=home) for source in plan.sources]
+    fronts = [
+        _front(spark, source, handle, intakes[source.name], bounded=bounded, home=home) for source in plan.sources
+    ]
     stream = reduce(DataFrame.unionAll, [*fronts, heartbeat(spark, plan)])
     for number in range(plan.stages):
         processor = KeyedProcessor(handle, number, home)
@@ -36,16 +37,14 @@ def _front(
     spark: SparkSession,
     source: SourcePlan,
     handle: PlanHandle,
+    intake: Intake,
     *,
     bounded: bool,
-    logs: Mapping[str, LogIntake],
     home: str,
 ) -> DataFrame:
-    log = logs.get(source.name)
-    reading = Reading(bounded=bounded) if log is None else log.reading(bounded=bounded)
     # Bounded batches have no heartbeat after the first, so FRONT ticks as well.
     run = front(handle, source.name, ticks=bounded, home=home)
-    return source.source.read(spark, reading).mapInArrow(run, DDL)
+    return source.source.read(spark, intake.reading(bounded=bounded)).mapInArrow(run, DDL)
 
 
 def heartbeat(spark: SparkSession, plan: Plan) -> DataFrame:

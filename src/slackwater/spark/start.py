@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,7 +21,7 @@ from slackwater.metrics.monitor import OnRecord
 from slackwater.metrics.report import BatchReport
 from slackwater.outputs.deliveries import prepare_without_spark
 from slackwater.spark.folders import check_logs
-from slackwater.spark.intake import check_intake, check_topics
+from slackwater.spark.intake import check_intake
 from slackwater.spark.session_conf import check_master, start_jvm
 from slackwater.spark.warm_up import warm_up
 
@@ -45,18 +46,23 @@ def make_job(
     partitions: int | None = None,
     accept_changes: bool = False,
     take_over: bool = False,
+    show_data: bool = False,
     on_start: Callable[[], None] | None = None,
     on_batch: Callable[[BatchReport], None] | None = None,
     on_record: OnRecord | None = None,
+    on_run: OnRecord | None = None,
     on_phase: Callable[[str], None] | None = None,
     clock_hook: ClockHook | None = None,
 ) -> Job:
     """Prepare a plan to run on Spark, with all that can be checked before the first batch.
 
-    `on_start` is called after the checks that need no Spark; `on_record` with the figures of each batch; `on_phase`
-    with the name of each phase of the start, and of each batch, when it is over.
+    With `show_data`, samples of late rows and dead letters say what was in them, on the page and in the checkpoint.
+    `on_start` is called after the checks that need no Spark; `on_record` with the figures of each batch; `on_run` with
+    none of them yet, before the first; `on_phase` with the name of each phase of the start, and of each batch, when it
+    is over.
     """
     over = on_phase or _nothing
+    plan = replace(plan, shows_data=show_data)
     trigger_ms = duration_ms(trigger, what="`trigger`", least_ms=0)
     path = given_path(checkpoint or Path(".slackwater") / plan.name).absolute()
     check_master(master)
@@ -69,7 +75,6 @@ def make_job(
     waiting = check_intake(plan, found)
     prepared = frozenset[str]()
     if spark is None:
-        check_topics(plan, found)
         prepared = prepare_without_spark(plan, noted, take_over=take_over)
     over("checks")
     if on_start is not None:
@@ -102,6 +107,7 @@ def make_job(
         bounded=bounded,
         on_batch=on_batch,
         on_record=on_record,
+        on_run=on_run,
         take_over=take_over,
         prepared=prepared,
         clock_hook=clock_hook,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -19,8 +20,10 @@ from slackwater.spark.session import QUERY_CONF
 
 if TYPE_CHECKING:
     from slackwater.planning.plan import Plan
-    from slackwater.spark.log_intake import LogIntake
+    from slackwater.sources.intake import Intake
 
+_STARTING: Final = threading.Lock()
+"""Jobs of one session are started one at a time: each needs its own settings of the session until it has begun."""
 _LISTED_S: Final = 10.0
 _INITIALIZED_MS: Final = 60_000
 
@@ -30,7 +33,7 @@ def start_query(
     plan: Plan,
     *,
     checkpoint: Checkpoint,
-    logs: Mapping[str, LogIntake],
+    intakes: Mapping[str, Intake],
     trigger_ms: int | None,
     on_batch: Callable[[DataFrame, int], None],
 ) -> Any:  # noqa: ANN401  PySpark's StreamingQuery, and its private parts
@@ -41,9 +44,9 @@ def start_query(
         "spark.sql.shuffle.partitions": str(checkpoint.partitions),
         "spark.sql.streaming.minBatchesToRetain": str(RETAIN),
     }
-    with settings(spark, conf):
+    with _STARTING, settings(spark, conf):
         home = str(checkpoint.home)
-        stream = packets(spark, plan, handle, bounded=available_now, logs=logs, home=home)
+        stream = packets(spark, plan, handle, bounded=available_now, intakes=intakes, home=home)
         writer = (
             stream.writeStream.queryName(plan.name)
             .outputMode("append")

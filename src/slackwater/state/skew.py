@@ -23,6 +23,8 @@ class Skew:
 
     rows: int = 0
     keys: dict[str, int] = field(default_factory=dict)
+    is_whole: bool = True
+    """Whether `keys` has every key that was seen."""
 
     def observe(self, rows: pl.DataFrame, keys: list[str]) -> None:
         """Count `rows` by key."""
@@ -32,11 +34,12 @@ class Skew:
         share = rows.height / max(1, sample.height)
         largest = sample.group_by(keys).agg(pl.len().alias("__n")).sort("__n", *keys, descending=True, nulls_last=True)
         found = {_shown(row[:-1]): round(row[-1] * share) for row in largest.head(_KEPT).rows()}
-        self.add(Skew(rows=rows.height, keys=found))
+        self.add(Skew(rows=rows.height, keys=found, is_whole=largest.height <= _KEPT))
 
     def add(self, other: Skew) -> None:
         """Add what another part of the batch counted."""
         self.rows += other.rows
+        self.is_whole = self.is_whole and other.is_whole
         for key, number in other.keys.items():
             self.keys[key] = self.keys.get(key, 0) + number
 
@@ -49,7 +52,7 @@ class Skew:
     def to_json(self) -> dict[str, Any]:
         """Return the counts as a task reports them."""
         most = sorted(self.keys.items(), key=lambda each: (-each[1], each[0]))[:_KEPT]
-        return {"rows": self.rows, "keys": dict(most)}
+        return {"rows": self.rows, "keys": dict(most), "is_whole": self.is_whole and len(self.keys) <= _KEPT}
 
 
 def _shown(key: tuple[object, ...]) -> str:

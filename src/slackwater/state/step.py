@@ -30,6 +30,8 @@ ROWS: Final = "rows"
 """The port of a step that has but one."""
 TIMER_FAILED: Final = "timer_failed"
 """The reason of a dead letter that is a key and the time of its timer."""
+PORT_ROWS: Final = "rows of "
+"""Before the name of a port, in the statistics of state: how many rows are held of it."""
 Guard = Callable[[pl.DataFrame, Callable[[pl.DataFrame], pl.DataFrame]], pl.DataFrame]
 """Applies a function to rows; takes out those on which it fails, each by itself."""
 Change = Literal["append", "update", "retract"]
@@ -195,6 +197,11 @@ class KeyedStep(ABC):
     @property
     def sides(self) -> Mapping[str, pl.Schema]:
         """The step's other outputs by name; their rows have an `event_time`, and stand beside earlier ones."""
+        return {}
+
+    @property
+    def state_parts(self) -> Mapping[int, str]:
+        """The ports whose rows are kept apart, by the part of the state that they are in."""
         return {}
 
     @property

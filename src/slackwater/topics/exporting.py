@@ -10,10 +10,10 @@ from typing import Final
 from slackwater.errors import counted, fault
 from slackwater.kafka.client import partition_name
 from slackwater.kafka.connection import Connection
+from slackwater.kafka.reading import topic_messages
 from slackwater.sources.log.listing import list_log
 from slackwater.sources.log.writing import LogWriter
 from slackwater.topics.playing import Told
-from slackwater.topics.reading import topic_messages
 
 _NAMED: Final = 5
 

@@ -15,9 +15,9 @@ from slackwater.errors import fault
 from slackwater.kafka.client import confluent
 from slackwater.kafka.connection import Connection
 from slackwater.kafka.presence import Presence
+from slackwater.kafka.reading import existing_partitions
 from slackwater.sources.log.listing import LogFile, list_log
 from slackwater.sources.log.reading import read_file
-from slackwater.topics.reading import existing_partitions
 
 _AT_ONCE: Final = 1_000
 _AT_ONCE_S: Final = 0.05

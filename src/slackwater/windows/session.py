@@ -62,6 +62,10 @@ class SessionWindow(Window):
             return {}
         return {"__rows": pl.Int64(), "__in": pl.Int64(), "__until": pl.Int64()}
 
+    def settles_open_rows(self, spec: WindowSpec) -> bool:
+        """Whether the row of an open interval may correct a complete session, by a cut, or come to a finished one."""
+        return spec.can_finish or (self.max_length_ms is not None and spec.lateness_ms > 0)
+
     def front(self, spec: WindowSpec, undecoded: Undecoded | None) -> WindowFront:
         """Return what FRONT does to the rows."""
         return SessionFront(spec, self, undecoded)
@@ -140,7 +144,7 @@ class SessionFront(WindowFront):
         units = self._combined(rows.with_columns(cell.alias("__cell")), [*spec.keys, "__cell"], guard, _HULL)
         units = units.drop("__cell")
         counts = {"late": 0 if late is None else late.height}
-        if not spec.can_finish:
+        if not window.settles_open_rows(spec):
             counts["on_time"] = int(units.filter(pl.col("__end") > watermark_ms)["__new"].sum())
         return Taken(kept=units, whole=whole, late=late, counts=counts)
 

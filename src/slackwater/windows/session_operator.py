@@ -59,7 +59,7 @@ class SessionOperator(WindowOperator):
         suspects = rows.frame(SUSPECT)
         behind = rows.frame(BEHIND)
         # Rows of an open interval may be put aside unseen, unless their session may be finished, or complete by a cut.
-        is_seen = spec.can_finish or (self.window.max_length_ms is not None and spec.lateness_ms > 0)
+        is_seen = self.window.settles_open_rows(spec)
         aside = spec.schedule.is_lazy and not is_seen
         if aside:
             buckets.put_aside(rows.packets(OPEN))
@@ -74,8 +74,8 @@ class SessionOperator(WindowOperator):
             taken = buckets.touched(opened, behind, suspects)
         known = self.panes.known(taken, time)
         fresh = [self.panes.start(frame) for frame in (opened, behind) if frame is not None]
-        # Of an open interval FRONT knows that its rows are on time, if they cannot be ignored.
-        judged = sum(frame.height for frame in (opened if spec.can_finish else None, behind) if frame is not None)
+        # Of an open interval FRONT knows that its rows are on time, if they cannot be ignored, nor correct anything.
+        judged = sum(frame.height for frame in (opened if is_seen else None, behind) if frame is not None)
         if suspects is not None:
             accepted = self._judge(suspects, pl.concat([known, *fresh]), time, out)
             fresh.append(self.panes.start(accepted))

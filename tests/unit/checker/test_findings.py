@@ -5,19 +5,22 @@ from __future__ import annotations
 import json
 import runpy
 from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 import slackwater as sw
-from slackwater.checker import Facts, facts_of_run, master_cores
+from slackwater.checker import Facts, check_plan, facts_of_run, facts_of_topics, master_cores
 from slackwater.checkpoint.checkpoint import open_checkpoint
 from slackwater.checkpoint.lock import held
 from slackwater.demo.definition import demo_pipeline
+from slackwater.kafka.client import Cluster
 from slackwater.metrics.history import History, history_folder
 from slackwater.metrics.record import BatchRecord, StepRecord, StreamRecord
 from tests.docs.pages import ROOT
 from tests.unit.checker.code_samples import restless_map
-from tests.unit.checker.pipelines import dropping, files, kept, mapped, rows, windowed
+from tests.unit.checker.pipelines import dropping, files, kept, mapped, rows, stepped, windowed
 
 EXAMPLES = ["purchases.py", "sessions.py", "fraud/pipeline.py"]
 
@@ -145,3 +148,40 @@ def test_few_rows_say_nothing_about_one_in_a_hundred(tmp_path: Path) -> None:
     history.append(BatchRecord(batch=0, at_ms=0, now_ms=0, streams={"rows": late}))
     history.close()
     assert facts_of_run(plan, tmp_path).p99_ms == {}
+
+
+def test_history_of_the_last_run_tells_few_keys_and_how_long_it_was(tmp_path: Path) -> None:
+    plan = stepped(lambda keyed: keyed.deduplicate(within="1h", name="d")).plan()
+    with held(tmp_path):
+        open_checkpoint(tmp_path, plan, partitions=2)
+    history = History(folder=history_folder(tmp_path))
+    for batch, number in enumerate([3, 2, 3]):
+        steps = {
+            "d": StepRecord(largest_key="ada", largest_share=0.2, keys=number),
+            "e": StepRecord(largest_key="ada", largest_share=0.2, keys=number if batch else None),
+        }
+        streams = {"rows": StreamRecord(rows=400)}
+        history.append(BatchRecord(batch=batch, at_ms=60_000 * batch, now_ms=0, streams=streams, steps=steps))
+    history.close()
+    facts = facts_of_run(plan, tmp_path, facts=Facts(cores=8))
+    assert (facts.keys, facts.age_ms) == ({"d": 3}, 120_000)
+    assert [finding.code for finding in check_plan(plan, facts=facts).all] == ["SW204", "SW502"]
+
+
+def test_topics_tell_how_long_they_keep_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = windowed(rows(source=sw.sources.kafka("localhost:1", topic="t"), idle_after="1m"), lateness="2d").plan()
+
+    def described(_cluster: Cluster) -> Any:  # noqa: ANN401  as the client has it
+        config = {"retention.ms": Mock(value="86400000"), "cleanup.policy": Mock(value="delete")}
+        return Mock(describe_configs=lambda asked, **_: {each: Mock(result=lambda: config) for each in asked})
+
+    monkeypatch.setattr(Cluster, "admin", property(described))
+    facts = facts_of_topics(plan, facts=Facts())
+    assert facts.retention_ms == {"rows": 86_400_000}
+    assert [finding.code for finding in check_plan(plan, facts=facts).all] == ["SW105"]
+
+
+def test_kafka_that_does_not_answer_tells_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = windowed(rows(source=sw.sources.kafka("localhost:1", topic="t"), idle_after="1m"), lateness="2d").plan()
+    monkeypatch.setattr(Cluster, "retention_ms", Mock(side_effect=OSError("nobody there")))
+    assert facts_of_topics(plan, facts=Facts()).retention_ms == {}

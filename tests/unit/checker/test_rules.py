@@ -56,6 +56,10 @@ def monthly(keyed: KeyedStream) -> WindowedStream:
     return keyed.window(sw.tumbling("30d"))
 
 
+def daily(keyed: KeyedStream) -> WindowedStream:
+    return keyed.window(sw.tumbling("1d"))
+
+
 CASES = [
     Case(
         code="SW101",
@@ -166,6 +170,21 @@ CASES = [
         says="pipeline `p`: it has 4 key groups for 8 cores",
         keeps=windowed,
         facts={"cores": 8},
+    ),
+    Case(
+        code="SW206",
+        breaks=lambda: windowed(window=sw.tumbling("7d")),
+        says="step `w`: its windows are 7d long, the job has run for 2h",
+        keeps=windowed,
+        facts={"age_ms": 7_200_000},
+    ),
+    Case(
+        code="SW206",
+        breaks=lambda: joined(lambda left, right: daily(left).join(daily(right), name="j")),
+        says="step `j`: its windows are 1d long, the job has run for 1m",
+        keeps=lambda: joined(lambda left, right: daily(left).join(daily(right), name="j")),
+        facts={"age_ms": 500},
+        quiet_facts={"age_ms": DAY_MS // 10},
     ),
     Case(
         code="SW301",

@@ -18,12 +18,14 @@ import urllib.request
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import get_args, get_type_hints
+from unittest.mock import Mock
 
 import polars as pl
 import pytest
 from rich.console import Console
 
 from slackwater.cli.demo import demo
+from slackwater.demo import show
 from slackwater.demo.comparison import ROWS
 from slackwater.demo.definition import PURCHASES
 from slackwater.demo.places import PLACES, Place, opened
@@ -67,6 +69,7 @@ class Noted(Place):
         self.note("start")
 
     def sink(self) -> Sink:
+        self.note("sink")
         return memory()
 
     @property
@@ -87,6 +90,19 @@ class Noted(Place):
 
     def stop(self) -> None:
         self.note("stop")
+
+
+def test_place_is_asked_for_its_sink_once_it_has_started_and_has_an_address(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = Noted(folder=tmp_path)
+    monkeypatch.setitem(PLACES, "noted", lambda **_: place)
+    monkeypatch.setattr(show, "make_job", Mock(side_effect=RuntimeError("here Spark would start")))
+    with pytest.raises(RuntimeError, match="here Spark would start"):
+        run_demo(
+            folder=tmp_path / "demo", seconds=1, rate=10, seed=1, sink="noted", console=Console(file=io.StringIO())
+        )
+    assert place.calls == ["start", "sink", "stop"]
 
 
 def test_place_is_stopped_at_the_end(tmp_path: Path) -> None:

@@ -7,10 +7,10 @@ from slackwater.metrics.record import (
     LookupRecord,
     OutputRecord,
     PartitionRecord,
-    SinkRecord,
     StepRecord,
     StreamRecord,
 )
+from slackwater.sinks.delivery_stats import SinkStats
 
 START_MS = 1_767_225_600_000
 QUANTILES = {"0.5": 1.5, "0.95": 2.5, "0.99": 4.0}
@@ -65,6 +65,6 @@ def record(batch: int, *, run: int = 1, rows: int = 100, state_bytes: int = 5_00
             "orders.window": OutputRecord(rows=9, event_s=QUANTILES),
             "orders": OutputRecord(rows=rows, event_s=QUANTILES, ingestion_s={"0.5": 0.5, "0.95": 0.75, "0.99": 0.875}),
         },
-        sinks={"orders to files": SinkRecord(output="orders", rows=rows, seconds=0.1, retries=2, last_batch=batch)},
+        sinks={"orders to files": SinkStats(output="orders", rows=rows, seconds=0.1, retries=2, last_batch=batch)},
         lookups={"orders.look_up": LookupRecord(requests=5, errors=1, request_s=QUANTILES)},
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from contextlib import closing
 from pathlib import Path
 
@@ -79,6 +80,19 @@ def test_history_of_any_length_takes_less_than_50_mb() -> None:
     assert segments * history.SEGMENT_BYTES < 50_000_000
 
 
+def test_history_of_very_many_batches_keeps_to_its_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(history, "SEGMENT_LINES", 5)  # a fiftieth, and so are the batches and the bytes
+    monkeypatch.setattr(history, "SEGMENT_BYTES", 20_000)
+    most = 0
+    with closing(History(folder=tmp_path)) as kept:
+        for batch in range(2_000):
+            kept.append(record(batch))
+            if batch % 100 == 0:
+                most = max(most, sum(path.stat().st_size for path in tmp_path.iterdir()))
+    assert most < 1_000_000
+    assert sum(each.batches for each in read_history(tmp_path)) == 2_000
+
+
 def test_segment_ends_at_its_size_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(history, "SEGMENT_BYTES", 5_000)
     written(tmp_path, range(20))
@@ -115,10 +129,20 @@ def test_crash_between_handing_on_and_deleting_doubles_nothing(tmp_path: Path, m
         with pytest.raises(KeyboardInterrupt):
             written(tmp_path, range(200))
     first = len(read_history(tmp_path))
-    assert sum(each.batches for each in read_history(tmp_path)) == first == 60
-    written(tmp_path, range(60, 200), run=2)
+    assert sum(each.batches for each in read_history(tmp_path)) == first == 62
+    written(tmp_path, range(62, 200), run=2)
     found = read_history(tmp_path)
     assert sum(each.batches for each in found) == 200
+    assert [each.first_batch for each in found] == [0, *(each.batch + 1 for each in found[:-1])]
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("stopped_at", [61, 62, 63, 81])
+def test_job_that_stops_amid_handing_on_loses_and_doubles_nothing(tmp_path: Path, stopped_at: int) -> None:
+    written(tmp_path, range(stopped_at))
+    written(tmp_path, range(stopped_at, 300))
+    found = read_history(tmp_path)
+    assert sum(each.rows for each in found) == 30_000
     assert [each.first_batch for each in found] == [0, *(each.batch + 1 for each in found[:-1])]
 
 
@@ -153,3 +177,21 @@ def test_a_batch_costs_well_under_a_millisecond(tmp_path: Path) -> None:
         for each in records:
             kept.append(each)
     assert (time.thread_time() - began) / len(records) < 0.001
+
+
+def test_no_batch_pays_for_a_whole_segment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(history, "MOST_SEGMENTS", 2)
+    read, costs, whole = Counter[str](), list[int](), history._record
+
+    def counted(line: bytes, **how: bool) -> BatchRecord | None:
+        read["lines"] += 1
+        return whole(line, **how)
+
+    monkeypatch.setattr(history, "_record", counted)
+    with closing(History(folder=tmp_path)) as kept:
+        for each in [record(batch) for batch in range(1_200)]:
+            before = read["lines"]
+            kept.append(each)
+            costs.append(read["lines"] - before)
+    assert {each.batches for each in read_history(tmp_path)} == {1, 10}
+    assert 0 < max(costs) <= 2 * history.TOGETHER, "lines that are read again; a segment has 250"

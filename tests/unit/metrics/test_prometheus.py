@@ -27,7 +27,8 @@ def scraped() -> Iterator[dict[str, Samples]]:
         assert parsed(port) == {}
         records = [record(0, rows=60), record(1)]
         run = Run(starts=3, since_ms=START_MS)
-        collector.note(Live(pipeline="shop", run=run, last=records[-1], total=merged(records)))
+        live = Live(pipeline="shop", run=run, last=records[-1], total=merged(records), export_failures=7)
+        collector.note(live)
         yield parsed(port)
 
 
@@ -85,6 +86,7 @@ TRUTH: dict[str, Samples] = {
     "slackwater_lookup_seconds": {(q, "orders.look_up"): value for q, value in QUANTILES.items()},
     "slackwater_lookup_errors_total": {("orders.look_up",): 2},
     "slackwater_last_batch_timestamp_seconds": {(): NOW_S + 0.4},
+    "slackwater_export_failures_total": {(): 7},
 }
 
 

@@ -13,10 +13,10 @@ import slackwater as sw
 from slackwater.clock.alignment import Ahead
 from slackwater.metrics.history import read_history
 from slackwater.metrics.monitor import Live, MetricsFile, Monitor
-from slackwater.metrics.record import BatchRecord, PartitionRecord, SinkRecord
+from slackwater.metrics.record import BatchRecord, PartitionRecord
 from slackwater.metrics.report import BatchReport
 from slackwater.sinks.delivery_stats import SinkStats
-from slackwater.sources.kafka.watch import Lag
+from slackwater.sources.intake import Lag
 from slackwater.spark.spark_times import parsed_times_s
 from slackwater.testing import Harness
 
@@ -81,7 +81,7 @@ def test_record_says_when_and_how_long(run: Recorded) -> None:
     assert (found.batch, found.run, found.now_ms, found.at_ms, found.seconds) == (0, 1, NOW, NOW + 300, 0.5)
     assert found.phases_s == {"evaluate": 0.3, "sinks": 0.15, "clock": 0.05}
     assert found.spark_s == {"queryPlanning": 0.02}
-    sink = SinkRecord(output="orders", rows=2, seconds=0.1, retries=1, last_batch=3)
+    sink = SinkStats(output="orders", rows=2, seconds=0.1, retries=1, last_batch=3)
     assert found.sinks == {"orders to memory": sink}
 
 

@@ -17,12 +17,12 @@ import slackwater as sw
 from slackwater.checkpoint.checkpoint import Checkpoint, open_checkpoint
 from slackwater.errors import RunError
 from slackwater.ground.times import render_time
-from slackwater.planning.plan import Plan
-from slackwater.sources.log.definition import LogSource
+from slackwater.sources.intake import Look, StreamPlace
+from slackwater.sources.log.intake import KEPT, LogIntake
 from slackwater.sources.log.listing import ListedFile
-from slackwater.spark.backlog import StrayFilesWarning, Unread, report_strays, unread
-from slackwater.spark.log_feed import LogFeed
-from slackwater.spark.log_intake import KEPT, LogIntake
+from slackwater.sources.log.reports import StrayFilesWarning, report_strays
+from slackwater.sources.log.spark_files import newest_files
+from slackwater.spark.feed import Feed
 from slackwater.spark.start import make_job
 
 TIME_S = 1_767_000_000
@@ -38,8 +38,10 @@ class Job:
         self.home = home / "checkpoint"
         self.checkpoint = open_checkpoint(self.home, self.plan, partitions=1, accept_changes=accept_changes)
         source = self.plan.sources[0].source
-        assert isinstance(source, LogSource)
-        self.intake = LogIntake(stream="events", source=source, checkpoint=self.checkpoint, number=0, shares=2)
+        place = StreamPlace(pipeline="p", stream="events", number=0, progress=self.checkpoint, slots=2)
+        made = source.intake(place)
+        assert isinstance(made, LogIntake)
+        self.intake = made
         self.intake.open()
 
     def offer(self, most: int | None = None) -> list[Path]:
@@ -81,9 +83,19 @@ class Job:
         listed = [ListedFile(**json.loads(line)) for share in shares for line in share.read_text().splitlines()]
         return [Path(file.place).name for file in sorted(listed, key=lambda file: (file.partition, file.number))]
 
-    def unread(self) -> Unread:
-        """Return what no batch has."""
-        return unread([self.intake])
+    def look(self) -> Look:
+        """Compare the log with what batches have taken."""
+        return self.intake.look(0, ())
+
+    @property
+    def strays(self) -> list[str]:
+        """What is never read."""
+        return self.intake.unread()[0].strays
+
+    @property
+    def left(self) -> list[str]:
+        """What no batch has."""
+        return [file.path for file in self.intake.unread()[0].files]
 
 
 def write(home: Path, name: str, *, time_s: int = TIME_S, text: str = "{}\n") -> Path:
@@ -139,7 +151,7 @@ def test_rule_17_what_comes_during_a_bounded_run_is_not_in_it(tmp_path: Path) ->
     job.intake.publish(all_of_it=True)
     late = write(tmp_path, "0/b.jsonl")
     assert (job.batch(), job.batch()) == (["a.jsonl"], [])
-    assert job.unread().left == {"events": [str(late)]}
+    assert job.left == [str(late)]
 
 
 def test_rule_17_a_restarted_job_lists_again_what_no_batch_has(tmp_path: Path) -> None:
@@ -170,11 +182,11 @@ def test_rule_06_files_that_no_batch_has_are_backlog_whatever_their_times(tmp_pa
     job = Job(tmp_path)
     job.intake.publish()
     job.batch()
-    assert job.unread().backlog == {"events": frozenset()}
+    assert job.look().backlog == frozenset()
     write(tmp_path, "1/b.jsonl")
     write(tmp_path, "2/old.jsonl", time_s=TIME_S - 900_000)
     job.intake.publish()
-    assert job.unread().backlog == {"events": frozenset({"1", "2"})}, "listed, and not taken yet"
+    assert job.look().backlog == frozenset({"1", "2"}), "listed, and not taken yet"
 
 
 def test_rule_06_partition_whose_folder_was_removed_is_missing(tmp_path: Path) -> None:
@@ -184,11 +196,11 @@ def test_rule_06_partition_whose_folder_was_removed_is_missing(tmp_path: Path) -
     job.intake.publish()
     job.batch()
     (tmp_path / "log" / "0" / "a.jsonl").unlink()
-    assert job.unread().missing == {"events": frozenset()}, "an empty partition is one"
+    assert job.look().missing == frozenset(), "an empty partition is one"
     shutil.rmtree(tmp_path / "log" / "1")
-    assert job.unread().missing == {"events": frozenset({"1"})}
+    assert job.look().missing == frozenset({"1"})
     shutil.rmtree(tmp_path / "log")
-    assert job.unread().missing == {"events": frozenset()}, "a log that is away for a while loses nothing"
+    assert job.look().missing == frozenset(), "a log that is away for a while loses nothing"
 
 
 def test_rule_17_file_that_grew_after_it_was_read_is_a_stray_also_when_newer_ones_came(tmp_path: Path) -> None:
@@ -200,8 +212,8 @@ def test_rule_17_file_that_grew_after_it_was_read_is_a_stray_also_when_newer_one
     write(tmp_path, "0/b.jsonl", time_s=TIME_S + 2)
     job.intake.publish()
     assert job.batch() == ["b.jsonl"]
-    assert job.unread().strays == {"events": [str(grown)]}
-    assert Job(tmp_path).unread().strays == {"events": [str(grown)]}, "a restarted job knows it, too"
+    assert job.strays == [str(grown)]
+    assert Job(tmp_path).strays == [str(grown)], "a restarted job knows it, too"
 
 
 def test_rule_17_file_replaced_under_its_time_by_one_of_another_length_is_an_error(tmp_path: Path) -> None:
@@ -212,8 +224,8 @@ def test_rule_17_file_replaced_under_its_time_by_one_of_another_length_is_an_err
     write(tmp_path, "0/a.jsonl", text="{}\n{}\n")
     for started in (job, Job(tmp_path)):
         with pytest.raises(RunError, match=r"LOG_FILE_CHANGED.*a\.jsonl was listed with 3 bytes.*now has 6 bytes"):
-            started.unread()
-    assert Job(tmp_path, accept_changes=True).unread().strays["events"] == [str(tmp_path / "log/0/a.jsonl")]
+            started.look()
+    assert Job(tmp_path, accept_changes=True).strays == [str(tmp_path / "log/0/a.jsonl")]
 
 
 @pytest.mark.parametrize("time_s, text", [(TIME_S, "{}\n{}\n"), (TIME_S + 1, "{}\n")])
@@ -224,7 +236,7 @@ def test_rule_17_batch_that_was_begun_is_not_run_with_another_file(tmp_path: Pat
     batch = job.begin()
     write(tmp_path, "0/a.jsonl", time_s=time_s, text=text)
     again = Job(tmp_path)
-    assert again.unread().strays == {"events": []}, "its batch is not over"
+    assert again.strays == [], "its batch is not over"
     with pytest.raises(
         RunError, match=rf"BATCH_INPUT_CHANGED.*batch 0 .*modified at {render_time(time_s * 1_000)}, and was 3 bytes"
     ):
@@ -233,6 +245,25 @@ def test_rule_17_batch_that_was_begun_is_not_run_with_another_file(tmp_path: Pat
     accepted.intake.take(batch)
     [share] = [share for share in accepted.intake.listings.glob("*/*") if share.stat().st_size]
     assert json.loads(share.read_text())["length"] == len(text)
+
+
+def test_rule_17_a_checkpoint_may_be_moved_amid_a_batch(tmp_path: Path) -> None:
+    write(tmp_path, "0/a.jsonl")
+    job = Job(tmp_path)
+    job.intake.publish()
+    batch = job.begin()
+    (tmp_path / "checkpoint").rename(tmp_path / "else where")
+    place = StreamPlace(
+        pipeline="p", stream="events", number=0, progress=replace(job.checkpoint, path=tmp_path / "else where")
+    )
+    moved = job.plan.sources[0].source.intake(place)
+    assert isinstance(moved, LogIntake)
+    moved.open()
+    [share] = newest_files(tmp_path / "else where" / "sources" / "0")
+    assert Path(share).is_relative_to(tmp_path / "else where")
+    assert Path(share).exists()
+    moved.take(batch)
+    assert moved.look(batch, ()).backlog == frozenset()
 
 
 def test_rule_17_old_listings_are_removed_and_what_they_listed_is_remembered(tmp_path: Path) -> None:
@@ -254,9 +285,9 @@ def test_rule_17_names_that_are_not_utf_8_are_listed_as_they_are(tmp_path: Path)
     with open(name + b"/\xff", "wb") as file:  # noqa: PTH123
         file.write(b"x")
     job.intake.publish()
-    assert job.unread().backlog == {"events": frozenset({"z\\xfcrich"})}
+    assert job.look().backlog == frozenset({"z\\xfcrich"})
     assert job.batch() == ["\udcff"]
-    assert job.unread().left == {"events": []}
+    assert job.left == []
 
 
 def test_checkpoint_that_has_lost_what_it_listed_is_refused(tmp_path: Path) -> None:
@@ -272,23 +303,22 @@ def test_checkpoint_that_has_lost_what_it_listed_is_refused(tmp_path: Path) -> N
 def test_rule_17_names_that_begin_with_an_underscore_are_strays_and_temporary_ones_are_not(tmp_path: Path) -> None:
     strays = [str(write(tmp_path, name)) for name in ("0/_a.jsonl", "_1/b.jsonl")]
     write(tmp_path, "0/.c.jsonl")
-    assert Job(tmp_path).unread().strays == {"events": strays}
+    assert Job(tmp_path).strays == strays
 
 
 def test_rule_17_each_stray_is_reported_once(tmp_path: Path) -> None:
-    plan: Plan = Job(tmp_path).plan
-    reported: set[str] = set()
+    log, reported = str(tmp_path / "log"), set[str]()
     with pytest.warns(
         StrayFilesWarning, match=r"LOG_STRAYS.*2 files of .* will never be read \(changed after it was read\): /a, /b;"
     ):
-        report_strays(plan, Unread(strays={"events": ["/a", "/b"]}), reported)
+        report_strays(log, ["/a", "/b"], reported)
     with pytest.warns(
         StrayFilesWarning, match=r"1 file of .*log` will never be read \(changed after it was read\): /c;"
     ):
-        report_strays(plan, Unread(strays={"events": ["/a", "/b", "/c"]}), reported)
+        report_strays(log, ["/a", "/b", "/c"], reported)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        report_strays(plan, Unread(strays={"events": ["/a", "/b", "/c"]}), reported)
+        report_strays(log, ["/a", "/b", "/c"], reported)
 
 
 @pytest.mark.parametrize(
@@ -308,7 +338,7 @@ def test_rule_17_stray_is_reported_with_the_one_reason_that_it_has(
         file.unlink()
         file.symlink_to(tmp_path / "nothing")
     with pytest.warns(StrayFilesWarning, match="LOG_STRAYS") as told:
-        report_strays(Job(tmp_path).plan, Unread(strays={"events": [str(file)]}), set())
+        report_strays(str(tmp_path / "log"), [str(file)], set())
     reasons = ("begins with", "broken link", "changed after")
     assert [reason for reason in reasons if reason in str(told[0].message)] == [r for r in reasons if r in why]
     assert remedy in str(told[0].message)
@@ -321,7 +351,7 @@ def test_files_that_come_between_batches_are_listed_by_the_feed_and_its_errors_e
         errors.append(error)
         failed.set()
 
-    with LogFeed([job.intake], is_between=lambda: True, on_error=on_error):
+    with Feed([job.intake], is_between=lambda: True, on_error=on_error):
         write(tmp_path, ".a").rename(tmp_path / "log" / "a")
         while not job.offer():
             assert not failed.wait(0.01), errors
@@ -349,7 +379,7 @@ def test_sparks_own_list_of_listings_keeps_those_of_the_last_batches(tmp_path: P
     version, *left = compaction.read_text().splitlines()
     assert (version, left) == ("v1", lines[-KEPT + 1 :])
     assert not (log / f".{compaction.name}.crc").exists()
-    assert Job(tmp_path).intake.look()[0].files == [], "nothing is read again"
+    assert Job(tmp_path).left == [], "nothing is read again"
 
 
 def refused_before_spark(job: Job, checkpoint: Path) -> str:

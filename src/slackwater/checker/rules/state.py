@@ -29,6 +29,8 @@ from slackwater.windows.spec import WindowSpec
 _DAY_MS: Final = 86_400_000
 _LONG_JOIN_MS: Final = 7 * _DAY_MS
 _LONG_WINDOW_MS: Final = 2 * _DAY_MS
+_MUCH: Final = 10
+"""So many times as long as the job has run is far longer."""
 _HOT: Final = 0.25
 """The share of one key at which its key group is the bottleneck of most jobs."""
 _GROWING: Final = (CollectList, CollectSet, CountDistinct, Median)
@@ -145,4 +147,22 @@ def key_groups(plan: Plan, facts: Facts) -> Iterator[Found]:
         )
 
 
-RULES: Final[tuple[Rule, ...]] = (without_end, loose_join, long_window, hot_key, key_groups)
+@rule(
+    "SW206",
+    "note",
+    title="A window far longer than the job has run",
+    why="Its first results lack what came before the job began, unless the source still had it.",
+    fix="start from a log that reaches back to the start of the window, or do not use the first results",
+)
+def young_job(plan: Plan, facts: Facts) -> Iterator[Found]:
+    """Compare windows of a day and more with how long the checkpoint has been in use."""
+    for step in plan.steps:
+        window = getattr(step.spec, "window", None)
+        length_ms = (_length_ms(window) or 0) if isinstance(window, Window) else 0
+        if facts.age_ms is not None and _DAY_MS <= length_ms < MAX_MS and length_ms > _MUCH * facts.age_ms:
+            age = render_ms(max(1, facts.age_ms // 60_000) * 60_000)
+            what = f"its windows are {render_ms(length_ms)} long, the job has run for {age}"
+            yield Found(f"step `{step.name}`", what)
+
+
+RULES: Final[tuple[Rule, ...]] = (without_end, loose_join, long_window, hot_key, key_groups, young_job)

@@ -9,7 +9,6 @@ from slackwater.checker.facts import Facts
 from slackwater.checker.rule import Found, Rule, rule
 from slackwater.ground.durations import render_ms
 from slackwater.planning.plan import Plan, SourcePlan
-from slackwater.sources.kafka.definition import KafkaSource
 
 _DAY_MS: Final = 86_400_000
 
@@ -63,7 +62,7 @@ def idle_after(plan: Plan, facts: Facts) -> Iterator[Found]:
         if source.time is None or source.time.clock == "processing" or source.time.idle_after_ms is not None:
             continue
         number = facts.partitions.get(source.name)
-        if number is None and isinstance(source.source, KafkaSource):
+        if number is None and source.source.is_partitioned:
             yield Found(
                 f"stream `{source.name}`", "it reads Kafka, where topics have several partitions, without idle_after"
             )

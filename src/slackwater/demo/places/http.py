@@ -13,8 +13,8 @@ import slackwater as sw
 from slackwater.demo.definition import PURCHASES
 from slackwater.demo.places.base import PATIENCE_S, Place, from_json_lines
 from slackwater.demo.receiver import Receiver
+from slackwater.ground.http_client import http_library
 from slackwater.sinks.base import Sink
-from slackwater.sinks.http.sending import http_library
 
 
 @dataclass(kw_only=True)

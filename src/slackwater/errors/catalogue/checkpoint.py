@@ -35,6 +35,10 @@ MESSAGES: Final[dict[str, str]] = {
         "a driver delivers only while it holds the lock on its checkpoint; this driver lost `{path}`: {how}; keep "
         "the other driver, or stop it and restart this one; no row was delivered twice"
     ),
+    "CHECKPOINT_MOVED": (
+        "a checkpoint must stay where it was created, because Spark notes absolute paths in it; `{path}` was created "
+        "at `{found}`; move it back, or make `{found}` a link to it"
+    ),
     "CHECKPOINT_OF_ANOTHER": (
         "a checkpoint belongs to one pipeline; `{path}` belongs to `{found}`, this is `{mine}`; choose another folder"
     ),

@@ -23,6 +23,22 @@ MESSAGES: Final[dict[str, str]] = {
         "the figures of batches cannot be written to `{path}`: {cause}; the job continues, and those of the batches "
         "until it can are missing"
     ),
+    "MONITOR_OUT": ("`--out` is a folder that can be written to; `{path}` cannot: {cause}; choose another folder"),
+    "OTLP_CLIENT_MISSING": (
+        "metrics over OTLP require the packages opentelemetry-sdk and opentelemetry-exporter-otlp-proto-http; "
+        "`{package}` is missing; run `pip install 'slackwater[otlp]'`"
+    ),
+    "OTLP_ENDPOINT": ("an OTLP endpoint is an address of HTTP; got `{got}`; write it as http://host:4318"),
+    "OTLP_PROTOCOL": (
+        "metrics are exported as http/protobuf; OTEL_EXPORTER_OTLP_PROTOCOL is `{got}`; unset it and name the "
+        "endpoint's port for HTTP, most often 4318"
+    ),
+    "OTLP_SKIPPED": (
+        "`OTEL_EXPORTER_OTLP_ENDPOINT` is set and cannot be used: {cause}; the job runs without exporting over OTLP"
+    ),
+    "OTLP_UNSENT": (
+        "metrics cannot be sent to {endpoint}: {cause}; the job continues, and they are sent again every {interval}"
+    ),
     "STATUS_NOWHERE": (
         "status is read from the checkpoint of a job; `{path}` is none; run the pipeline first, or give its folder "
         "with --checkpoint"

@@ -1,16 +1,18 @@
 // The page: hears from the job, keeps a bounded number of records, and draws what is in view.
 
-import { bytes, count, duration, moment, share } from "./format.js";
+import { bytes, count, duration, moment } from "./format.js";
 import { Picture } from "./picture.js";
 import { Slack } from "./slack.js";
 import { Strip } from "./strips.js";
+import { element, tables } from "./tables.js";
 
 const MOST_RECORDS = 20000;
+const MOST_SAMPLES = 100;
 const byId = (id) => document.getElementById(id);
 const query = new URLSearchParams(location.search);
 const carried = ["token"].filter((name) => query.has(name)).map((name) => [name, query.get(name)]);
 
-const state = { job: null, records: [], lateness: {}, live: true, selected: query.get("job"), heard: 0 };
+const state = { job: null, records: [], view: [], samples: [], lateness: {}, live: true, selected: query.get("job"), heard: 0 };
 const picture = new Picture(byId("picture"));
 const slack = new Slack(byId("curve"), byId("slider"), byId("price"));
 const named = (names, value) => names.map((name) => ({ name, values: state.view.map((record) => value(record, name)) }));
@@ -39,7 +41,7 @@ async function begin() {
   const kept = byId("data");
   if (kept) { // one file, without a server
     const all = JSON.parse(kept.textContent);
-    Object.assign(state, { job: all.job, records: all.records, lateness: all.lateness, live: false });
+    Object.assign(state, { job: all.job, records: all.records, samples: all.samples ?? [], lateness: all.lateness, live: false });
     introduce();
     draw();
     return;
@@ -47,9 +49,7 @@ async function begin() {
   try {
     const jobs = await fetched("api/jobs");
     choose(jobs);
-    state.job = await fetched("api/job");
-    state.records = await fetched("api/history");
-    state.lateness = await fetched("api/lateness");
+    await loaded();
   } catch (error) {
     badge("lost", "not reachable; trying again");
     setTimeout(begin, 2000);
@@ -63,7 +63,10 @@ async function begin() {
 function choose(jobs) {
   const box = byId("jobs");
   box.hidden = jobs.length < 2;
-  fill(box.querySelector("select"), jobs.map((name) => [name, name]), state.selected || jobs[0]);
+  const order = (job) => (job.state === "running" ? 0 : 1);
+  const sorted = jobs.map((job, at) => ({ ...job, at })).sort((one, other) => order(one) - order(other) || one.at - other.at);
+  state.selected = state.selected || sorted[0].name;
+  fill(box.querySelector("select"), sorted.map((job) => [job.name, `${job.name} (${job.state})`]), state.selected);
   box.querySelector("select").onchange = (event) => {
     query.set("job", event.target.value);
     location.search = query.toString();
@@ -94,15 +97,35 @@ function introduce() {
   }
 }
 
+async function loaded() {
+  state.job = await fetched("api/job");
+  state.records = await fetched("api/history");
+  state.lateness = await fetched("api/lateness");
+  state.samples = await fetched("api/samples");
+}
+
+async function caughtUp({ state: now, last: [at, batch] }) {
+  // Batches may have come while nobody listened: before the first event, or after the connection was lost.
+  state.job.state = now;
+  const mine = state.records.at(-1);
+  if (!mine || mine.at < at || mine.batch !== batch) await loaded().catch(() => {});
+  later();
+}
+
 function listen() {
   const events = new EventSource(address("api/events"));
   events.onmessage = (event) => {
     const record = JSON.parse(event.data);
     state.heard = Date.now();
+    if (record.last) { caughtUp(record); return; }
     if (record.lateness) state.lateness = record.lateness;
-    if (record.state) Object.assign(state.job, { state: record.state, starts: record.starts ?? state.job.starts });
+    if (record.samples) state.samples = [...state.samples, ...record.samples].slice(-MOST_SAMPLES);
+    if (record.state) Object.assign(state.job, record);
+    if (record.streams && record.batch === undefined) introduce(); // started again, maybe with other steps
     if (record.batch === undefined) { later(); return; }
     if (state.records.length && record.batch <= state.records.at(-1).batch && record.at <= state.records.at(-1).at) return;
+    delete record.samples;
+    delete record.lateness;
     state.records.push(record);
     if (state.records.length > MOST_RECORDS) state.records.splice(0, state.records.length - MOST_RECORDS);
     later();
@@ -145,7 +168,7 @@ function draw() {
   const measured = state.lateness[stream];
   slack.draw({ points: measured?.points ?? [], p99_ms: measured?.p99_ms ?? 0, rows: measured?.rows ?? 0, slack_ms: setting?.slack_ms ?? 0 });
   header(records.at(-1), stream);
-  tables(records.at(-1), stream);
+  tables({ ...state, last: records.at(-1), stream });
 }
 
 function badge(kind, text) {
@@ -161,76 +184,18 @@ function header(last, stream) {
   const rows = recent.reduce((sum, record) => sum + record.rows, 0);
   const took = Math.max(1, (last.at - recent[0].at) / 1000 + recent[0].seconds);
   const figures = [
-    ["batch", String(last.batch)],
-    ["rows/s", count(rows / took)],
-    ["watermark", own ? moment(own.watermark) : "–"],
-    ["lag", own && own.watermark !== null ? duration(last.at - own.watermark) : "–"],
-    ["starts", String(state.job.starts ?? 1)],
+    ["batch", String(last.batch), "The number of the last batch."],
+    ["rows/s", count(rows / took), "Rows read a second, over the last minute."],
+    ["watermark", own ? moment(own.watermark) : "–", "Up to this event time, in UTC, all events of the stream are believed to have come."],
+    ["lag", own && own.watermark !== null ? duration(last.at - own.watermark) : "–", "How far the watermark was behind the clock at the last batch."],
+    ["starts", String(state.job.starts ?? 1), "How often a driver has started on this checkpoint."],
   ];
-  byId("figures").replaceChildren(...figures.map(([term, value]) => {
+  byId("figures").replaceChildren(...figures.map(([term, value, title]) => {
     const pair = document.createElement("div");
+    pair.title = title;
     pair.append(element("dt", term), element("dd", value));
     return pair;
   }));
-}
-
-function element(kind, text, className = "") {
-  const made = document.createElement(kind);
-  made.textContent = text;
-  if (className) made.className = className;
-  return made;
-}
-
-function table(place, heads, rows, empty) {
-  if (!rows.length) { place.replaceChildren(element("p", empty, "caption")); return; }
-  const made = document.createElement("table");
-  const head = made.createTHead().insertRow();
-  heads.forEach((text, at) => head.append(element("th", text, at ? "n" : "")));
-  const body = made.createTBody();
-  for (const cells of rows) {
-    const row = body.insertRow();
-    cells.forEach((cell, at) => {
-      const [text, className, title] = Array.isArray(cell) ? cell : [cell, ""];
-      const made = element("td", text, `${at ? "n" : ""} ${className}`.trim());
-      if (title) made.title = title;
-      row.append(made);
-    });
-  }
-  place.replaceChildren(made);
-}
-
-function tables(last, stream) {
-  if (!last) return;
-  const own = last.streams[stream];
-  const parts = own ? Object.entries(own.partitions) : [];
-  table(byId("partitions"), ["partition", "newest event", "behind", "unread", ""], parts.slice(0, 200).map(([name, part]) => {
-    const holds = own.held_by === name;
-    return [
-      name,
-      part.max_ts === null ? "none" : moment(part.max_ts).slice(11),
-      part.max_ts === null ? "–" : duration(last.at - part.max_ts),
-      part.lag === null || part.lag === undefined ? "–" : count(part.lag),
-      holds ? ["holds", "holds", "The slowest partition that is not idle: the watermark waits for it."] : part.idle ? ["idle", "idle", "Without a usable row for idle_after: the watermark does not wait for it."] : ["live", ""],
-    ];
-  }), "No partition yet.");
-  const sum = (value) => state.view.reduce((total, record) => total + value(record), 0);
-  const late = keys((record) => record.steps).map((name) => [`late for ${name}`, count(sum((r) => r.steps[name]?.late || 0)), ""]).filter((row) => row[1] !== "0");
-  const reasons = [...new Set(state.view.flatMap((record) => Object.values(record.streams).flatMap((each) => Object.keys(each.dead))))];
-  const dead = reasons.map((reason) => [`dead: ${reason}`, count(sum((r) => Object.values(r.streams).reduce((n, each) => n + (each.dead[reason] || 0), 0))), state.view.findLast((r) => r.samples?.[reason])?.samples[reason] || ""]);
-  table(byId("losses"), ["what", "rows", "example"], [...late, ...dead], "Nothing late, no dead letter in this time.");
-  const outputs = Object.entries(last.outputs).map(([name, output]) => [
-    [name, "", state.job.outputs?.[name] || ""],
-    count(state.records.reduce((total, record) => total + (record.outputs[name]?.rows || 0), 0)),
-    output.p50 == null ? "–" : duration(output.p50),
-    output.p99 == null ? "–" : duration(output.p99),
-    output.seconds == null ? "–" : `${output.seconds.toFixed(2)} s`,
-  ]);
-  table(byId("sinks"), ["output", "rows", "p50", "p99", "writing"], outputs, "No output yet.");
-  const text = (id, words) => { byId(`${id}-text`).textContent = words; };
-  text("phases", Object.entries(last.phases).map(([name, s]) => `${name} ${s.toFixed(2)} s`).join(" · "));
-  text("throughput", `${count(last.rows)} rows in the last batch`);
-  text("latency", Object.entries(last.outputs).filter(([, o]) => o.p99 != null).map(([name, o]) => `${name} p99 ${duration(o.p99)}`).join(" · ") || "No rows in the last batch.");
-  text("memory", Object.entries(last.steps).map(([name, step]) => `${name} ${bytes(step.bytes)}${step.share > 0.2 ? `, one key has ${share(step.share)}` : ""}`).join(" · "));
 }
 
 function themed(name) {

@@ -2,9 +2,9 @@
 
 import { clock, count, duration, moment } from "./format.js";
 import { colour, hinted, paper } from "./canvas.js";
+import { Windows } from "./windows.js";
 
 const MARGIN = { left: 64, right: 10, top: 14, bottom: 30 };
-const MOST_BANDS = 60;
 const colourOf = {};
 
 export class Picture {
@@ -37,12 +37,13 @@ export class Picture {
     ink.beginPath();
     ink.rect(MARGIN.left, MARGIN.top, width - MARGIN.left - MARGIN.right, height - MARGIN.top - MARGIN.bottom);
     ink.clip();
-    this.bands();
-    this.correctable();
+    const windows = new Windows(this);
+    windows.bands();
     this.cloud();
     this.diagonal();
     if (this.cursor !== null) this.partitions();
     this.watermark();
+    windows.panes();
     ink.restore();
     this.marks();
     this.axes();
@@ -75,26 +76,6 @@ export class Picture {
     [this.low, this.high] = [low - room, high + room];
   }
 
-  bands() {
-    if (!this.step || !this.step.size_ms) return;
-    const { size_ms: size, offset_ms: offset = 0 } = this.step;
-    const first = Math.floor((this.low - offset) / size) * size + offset;
-    if ((this.high - this.low) / size > MOST_BANDS) return;
-    const ink = this.ink;
-    for (let start = first, number = 0; start < this.high; start += size, number += 1) {
-      if (Math.round(start / size) % 2) {
-        ink.fillStyle = colour("grid");
-        ink.fillRect(MARGIN.left, this.y(start + size), this.width, this.y(start) - this.y(start + size));
-      }
-      const closed = this.columns.find((record) => (record.streams[this.stream].watermark ?? -Infinity) >= start + size);
-      if (!closed || closed === this.columns[0]) continue;
-      ink.fillStyle = colour("mark");
-      ink.beginPath();
-      ink.arc(this.x(closed.at), this.y(start + size), 3.2, 0, 7);
-      ink.fill();
-    }
-  }
-
   line(value) {
     // A line that moves when a batch ends: [x, y] from one corner to the next.
     const points = [];
@@ -113,18 +94,6 @@ export class Picture {
   trace(points) {
     this.ink.beginPath();
     points.forEach(([x, y], at) => (at ? this.ink.lineTo(x, y) : this.ink.moveTo(x, y)));
-  }
-
-  correctable() {
-    if (!this.step || !this.step.lateness_ms) return;
-    const upper = this.line((record) => record.streams[this.stream].watermark);
-    const lower = this.line((record) => {
-      const mark = record.streams[this.stream].watermark;
-      return mark === null ? null : mark - this.step.lateness_ms;
-    });
-    this.trace([...upper, ...lower.reverse()]);
-    this.ink.fillStyle = colour("correctable", 0.22);
-    this.ink.fill();
   }
 
   cloud() {
@@ -157,7 +126,8 @@ export class Picture {
   lit(batch, rows, left, right, top, bottom) {
     // A sample of the rows that came after the watermark had passed them; where in their bin is not known.
     const { ink } = this;
-    const dots = Math.min(rows, 2 + Math.round(Math.log2(rows + 1)));
+    const room = Math.max(1, Math.round((right - left) / 3));
+    const dots = Math.min(rows, room, 2 + Math.round(Math.log2(rows + 1)));
     for (let dot = 0; dot < dots; dot += 1) {
       const [across, up] = [scatter(batch, dot, top), scatter(batch, dot + 50, bottom)];
       const [x, y] = [left + across * (right - left), top + up * (bottom - top)];
@@ -277,6 +247,9 @@ export class Picture {
     const parts = Object.entries(own.partitions).slice(0, 6);
     for (const [name, part] of parts) said.push(`${name}: ${part.idle ? "idle, " : ""}newest event ${part.max_ts === null ? "none" : clock(part.max_ts)}`);
     for (const [reason, rows] of Object.entries(own.dead)) said.push(`${count(rows)} dead: ${reason}`);
+    const step = this.step && record.steps?.[this.step.name];
+    if (step?.refired) said.push(`${count(step.refired)} rows corrected windows of ${this.step.name}`);
+    if (step?.late) said.push(`${count(step.late)} rows too late for ${this.step.name}`);
     return said.join("\n");
   }
 
@@ -296,7 +269,7 @@ export class Picture {
     const last = this.columns.at(-1);
     const own = last.streams[this.stream];
     const late = this.columns.reduce((sum, record) => sum + record.late, 0);
-    const lag = own.watermark === null ? "" : ` The watermark is ${duration(last.at - own.watermark)} behind the clock.`;
+    const lag = own.watermark === null ? "" : ` The watermark is ${duration(Math.abs(last.at - own.watermark))} ${own.watermark > last.at ? "ahead of" : "behind"} the clock.`;
     const far = this.follows ? "" : ` These events are ${duration(last.at - this.high)} old: the clock is not in the picture.`;
     this.caption.textContent = `${count(late)} rows in this picture were too late for their step.${lag}${far}`;
   }

@@ -27,6 +27,7 @@ from slackwater.formats.row_json import check_json
 from slackwater.ground.crash_points import crash_point
 from slackwater.ground.durations import Duration, duration_ms, render_ms
 from slackwater.ground.folders import given_path
+from slackwater.ground.http_client import http_library
 from slackwater.secrets import Secret, holds_credentials, is_confidential, shown_url
 from slackwater.sinks.base import (
     EVERYTHING,
@@ -42,7 +43,7 @@ from slackwater.sinks.base import (
 )
 from slackwater.sinks.delivery import Expected, Outlet, SinkWarning
 from slackwater.sinks.http.requests import LANES, Requests
-from slackwater.sinks.http.sending import Outcome, Rejection, Sender, http_library
+from slackwater.sinks.http.sending import Outcome, Rejection, Sender
 from slackwater.sinks.options import bad_option, check_delivery, column_names
 
 _SINK: Final = "the HTTP sink"

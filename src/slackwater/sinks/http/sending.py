@@ -11,11 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from types import ModuleType
 from typing import Any, Final
 
 from slackwater.errors import fault
-from slackwater.ground.durations import render_ms
+from slackwater.ground.http_client import explained, http_library
 from slackwater.secrets import shown_url
 from slackwater.sinks.base import Unavailable
 from slackwater.sinks.delivery import SinkWarning, StoppedWaitingError
@@ -33,15 +32,6 @@ _PASSING: Final = frozenset({408, 425, 429})
 _DENIED: Final = frozenset({401, 407})
 _READ_BYTES: Final = 1 << 16
 _SHOWN: Final = 500
-
-
-def http_library() -> ModuleType:
-    """Return the module `urllib3`, or say how to get it."""
-    try:
-        import urllib3  # noqa: PLC0415  only who sends by HTTP needs it
-    except ModuleNotFoundError as error:
-        raise fault("HTTP_CLIENT_MISSING") from error
-    return urllib3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,7 +141,7 @@ class Sender:
             try:
                 answer = self._ask(request)
             except errors.HTTPError as error:
-                why, had_no_answer = self._words(error), True
+                why, had_no_answer = explained(error, timeout_ms=self.timeout_ms), True
             else:
                 may_be_in_work = answer.status == _CONFLICT and had_no_answer and waited_s < IN_WORK_S
                 if not may_be_in_work and not _is_passing(answer.status):
@@ -213,18 +203,6 @@ class Sender:
         for value in self.hidden:
             text = text.replace(value, "…")
         return text[:_SHOWN]
-
-    def _words(self, error: Exception) -> str:
-        errors = http_library().exceptions
-        if isinstance(error, errors.NameResolutionError):
-            return "unknown host"
-        if isinstance(error, errors.NewConnectionError):
-            return f"cannot connect: {str(error).rpartition(': ')[2]}"
-        if isinstance(error, errors.TimeoutError):
-            return f"no response within {render_ms(self.timeout_ms)}"
-        if isinstance(error, errors.SSLError):
-            return f"TLS failed: {error}"
-        return "the connection was closed"
 
 
 def _is_passing(status: int) -> bool:

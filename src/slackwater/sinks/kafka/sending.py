@@ -156,13 +156,13 @@ class Sender:
 
     def _stalled(self) -> Unavailable:
         """Return that the queue stands still, unless it is for a topic that is gone, which is raised."""
-        self._check_topic()
+        self._check_topic(timeout_s=_ABORT_S)
         return Unavailable(f"accepted no record for {CALL_S:.0f} s{self._said}")
 
-    def _check_topic(self) -> None:
+    def _check_topic(self, *, timeout_s: float = CALL_S) -> None:
         topic = self.target.topic
         with self._troubles():
-            found = self._producer.list_topics(topic, timeout=CALL_S).topics[topic]
+            found = self._producer.list_topics(topic, timeout=timeout_s).topics[topic]
         if found.error is not None:
             raise self._meaning(found.error)
 

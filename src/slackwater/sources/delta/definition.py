@@ -14,10 +14,11 @@ import pyarrow as pa
 from slackwater.delta.connector import delta_path, delta_session_conf
 from slackwater.errors import RunError, refuse
 from slackwater.formats.schemas import SchemaSpec, as_schema
-from slackwater.sources.base import Reading, Source, TaskFacts
+from slackwater.sources.base import Source, TaskFacts
 from slackwater.sources.chunk import Chunk
 from slackwater.sources.delta.log_schema import logged_schema
 from slackwater.sources.delta.stream import changed_source, delta_stream
+from slackwater.sources.reading import Reading
 from slackwater.sources.rows import frame_chunks, numbered
 
 if TYPE_CHECKING:

@@ -15,13 +15,18 @@ from slackwater.errors import refuse
 from slackwater.formats.ddl import TIMESTAMP
 from slackwater.formats.dead_letters import HEADERS
 from slackwater.ground.times import EPOCH, render_time
+from slackwater.kafka.client import Cluster
 from slackwater.kafka.connection import Connection, Sasl, Tls, connection
-from slackwater.sources.base import Reading, Source, TaskFacts
+from slackwater.sources.base import Source, TaskFacts
 from slackwater.sources.chunk import Chunk
+from slackwater.sources.intake import StreamPlace
 from slackwater.sources.kafka.chunks import kafka_chunks
 from slackwater.sources.kafka.connector import connector_jars
+from slackwater.sources.kafka.held import held_topics
+from slackwater.sources.kafka.intake import KafkaIntake
 from slackwater.sources.kafka.offsets import Offsets, check_offsets
 from slackwater.sources.kafka.stream import kafka_stream
+from slackwater.sources.reading import Held, Reading
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -48,6 +53,8 @@ class KafkaSource(Source):
     """Records of one or more topics; a partition is named `topic/number`."""
 
     read_limit = "rows"
+    is_partitioned = True
+    is_measurable = True
 
     connection: Connection
     topics: tuple[str, ...] = ()
@@ -83,6 +90,20 @@ class KafkaSource(Source):
     def chunks(self, batches: Iterator[pa.RecordBatch], task: TaskFacts) -> Iterator[Chunk]:  # noqa: ARG002  as above
         """Yield the records of one partition."""
         return kafka_chunks(self, batches)
+
+    def intake(self, place: StreamPlace) -> KafkaIntake:
+        """Return the driver's watch over the topics."""
+        return KafkaIntake(self, place)
+
+    def held(self, *, limit: int | None = None) -> Held:
+        """Return the committed records of the topics, each partition's in order of offset."""
+        return held_topics(self, limit=limit)
+
+    def retention_ms(self, *, timeout_s: float) -> int | None:
+        """Return how long the topics keep records, the shortest of them; None if all keep them for good."""
+        return (
+            Cluster(connection=self.connection).retention_ms(self.topics, timeout_s=timeout_s) if self.topics else None
+        )
 
     def __str__(self) -> str:
         topics = f"topics like {self.pattern}" if self.pattern else ", ".join(self.topics)

@@ -14,10 +14,14 @@ import pyarrow as pa
 from slackwater.errors import refuse
 from slackwater.formats.schemas import SchemaSpec, as_schema
 from slackwater.ground.folders import local_folder
-from slackwater.sources.base import Reading, Source, TaskFacts
+from slackwater.sources.base import Source, TaskFacts
 from slackwater.sources.chunk import Chunk
+from slackwater.sources.intake import Intake, StreamPlace
 from slackwater.sources.log.chunks import log_chunks
+from slackwater.sources.log.held import held_log
+from slackwater.sources.log.intake import LogIntake, NewLogIntake
 from slackwater.sources.log.reading import LogFormat, avro_columns, list_log
+from slackwater.sources.reading import Held, Reading
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -34,6 +38,7 @@ class LogSource(Source):
     """
 
     read_limit = "files"
+    is_measurable = True
 
     path: str
     format: LogFormat
@@ -58,6 +63,8 @@ class LogSource(Source):
             .option("recursiveFileLookup", "true")
             # Listings get later and later times; Spark need not remember those of yesterday.
             .option("maxFileAge", _A_DAY)
+            # A copy of a checkpoint has its listings in another folder.
+            .option("fileNameOnly", "true")
         )
         if reading.bounded:
             # All listings are there, and a batch takes one. Those of a live job are made as batches take them.
@@ -67,6 +74,19 @@ class LogSource(Source):
     def chunks(self, batches: Iterator[pa.RecordBatch], task: TaskFacts) -> Iterator[Chunk]:  # noqa: ARG002  files have places
         """Yield the records of the files that a listing names."""
         return log_chunks(self, batches)
+
+    @property
+    def folder(self) -> str:
+        """The log."""
+        return self.path
+
+    def intake(self, place: StreamPlace) -> Intake:
+        """Return what lists the log for Spark."""
+        return NewLogIntake(self) if place.progress is None else LogIntake(self, place)
+
+    def held(self, *, limit: int | None = None) -> Held:
+        """Return the records of all files, in the order in which a job reads each partition."""
+        return held_log(self, limit=limit)
 
     def __str__(self) -> str:
         return f"log {self.path} ({_NAMES[self.format]})"

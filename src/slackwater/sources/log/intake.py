@@ -3,8 +3,9 @@
 For a log at place `i` among the sources, in `<checkpoint>/slackwater/log/<i>`:
 
 - `files.jsonl` has a line for every file that was ever listed;
-- `listings/<number>/<share>` are the files of one listing, dealt out to as many tasks as run at once. Spark streams
-  this folder: it keeps which listings a batch has, and its workers read the files that they name.
+- `listings/<number>/<number>-<share>` are the files of one listing, dealt out to as many tasks as run at once. Spark
+  streams this folder: it keeps which listings a batch has, and its workers read the files that they name. It knows a
+  share by its name alone, which no other has, so that a copy of a checkpoint reads nothing twice.
 
 A listing comes about like this, and a crash between any two steps leaves the log right:
 
@@ -14,8 +15,8 @@ A listing comes about like this, and a crash between any two steps leaves the lo
 
 What no batch has taken when a job starts is listed again.
 
-The last listing of a bounded run has no files. Its only share is called `end`, and makes Spark run one more batch: the
-one for the final watermark.
+The last listing of a bounded run has no files. Its only share is called `<number>-end`, and makes Spark run one more
+batch: the one for the final watermark.
 """
 
 from __future__ import annotations
@@ -26,17 +27,16 @@ import shutil
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from slackwater.checkpoint.checkpoint import Checkpoint
 from slackwater.errors import fault
 from slackwater.ground.durable import write_durably
 from slackwater.ground.stored import DamageError, shaped
-from slackwater.sources.base import Reading
-from slackwater.sources.log.definition import LogSource
+from slackwater.sources.intake import Intake, Look, StreamPlace
 from slackwater.sources.log.listing import (
     ListedFile,
     Listing,
@@ -47,24 +47,43 @@ from slackwater.sources.log.listing import (
     reading_order,
     shown,
 )
-from slackwater.spark.batch_files import entry_of, listed_files, newest_files
+from slackwater.sources.log.reports import report_left, report_strays
+from slackwater.sources.log.spark_files import adopt, entry_of, listed_files, newest_files, trim
+from slackwater.sources.reading import Reading
+
+if TYPE_CHECKING:
+    from slackwater.sources.log.definition import LogSource
 
 _END: Final = "end"
 KEPT: Final = 10
 """Batches whose listings are kept; Spark runs only the last one again, and looks through all of them every time."""
 
 
-class LogIntake:
+class NewLogIntake(Intake):
+    """A log of a job that was never started."""
+
+    def __init__(self, source: LogSource) -> None:
+        self._source = source
+
+    def check(self) -> int:
+        """Refuse a log that cannot be read; return how many bytes wait."""
+        return sum(file.length for file in list_folder(self._source.path).files)
+
+
+class LogIntake(Intake):
     """One log of a job: lists its files, and knows which of them batches have taken."""
 
-    def __init__(self, *, stream: str, source: LogSource, checkpoint: Checkpoint, number: int, shares: int) -> None:
-        self.stream = stream
+    is_listed = True
+
+    def __init__(self, source: LogSource, place: StreamPlace) -> None:
         self.source = source
-        self.shares = shares
-        self._checkpoint, self._number = checkpoint, number
-        self._home = checkpoint.home / "log" / str(number)
+        self.stream = place.stream
+        self.shares = max(1, place.slots)
+        assert place.progress is not None, "a log is listed for a job that has a checkpoint"
+        self._progress, self._number = place.progress, place.number
+        self._home = self._progress.home / "log" / str(self._number)
         self._record = self._home / "files.jsonl"
-        self._taken_by_spark = checkpoint.path / "sources" / str(number)
+        self._taken_by_spark = self._progress.path / "sources" / str(self._number)
         self._lock = threading.RLock()
         self._files: dict[str, ListedFile] = {}
         self._by_listing: dict[int, list[ListedFile]] = {}
@@ -76,20 +95,24 @@ class LogIntake:
         self._end: int | None = None
         self._last_ms = 0
         self._history: deque[int] = deque()
+        self._seen: Listing | None = None
+        self._reported: set[str] = set()
 
     @property
     def listings(self) -> Path:
         """The folder that Spark streams."""
         return self._home / "listings"
 
-    def check(self) -> list[LogFile]:
-        """Refuse a log that cannot be read on from where batches have come to; return what waits, change nothing."""
+    def check(self) -> int:
+        """Refuse a log that cannot be read on from where batches have come to; return how many bytes wait."""
         self._read()
-        return self.look()[0].files
+        return sum(file.length for file in self.unread()[0].files)
 
     def open(self) -> None:
         """Read what was listed before; forget what no batch has taken."""
         taken, is_all = self._read()
+        with self._progress.readable(self._taken_by_spark):
+            adopt(self._taken_by_spark, self.listings)
         self.listings.mkdir(parents=True, exist_ok=True)
         if not is_all or not self._record.exists():
             write_durably(self._record, "".join(map(_line, taken)))
@@ -101,13 +124,13 @@ class LogIntake:
     def _read(self) -> tuple[list[ListedFile], bool]:
         """Return the files that batches have taken, and whether nothing else was listed."""
         record = self._record
-        with self._checkpoint.readable(self._taken_by_spark):
+        with self._progress.readable(self._taken_by_spark):
             newest = newest_files(self._taken_by_spark)
             self._taken = max(map(_listing_of, newest), default=-1)
         self._next = self._taken + 1
-        if self._checkpoint.is_amid_batch():
-            self._begun = self._listings_of(self._checkpoint.next_batch())
-        with self._checkpoint.readable(record):
+        is_amid = self._progress.is_amid_batch()
+        self._begun = self._listings_of(self._progress.next_batch()) if is_amid else frozenset()
+        with self._progress.readable(record):
             lines = record.read_text(encoding="ascii").splitlines(keepends=True) if record.exists() else []
             # The last line may have been cut short by a crash, before anything came of it.
             listed = [shaped(json.loads(line), ListedFile) for line in lines if line.endswith("\n")]
@@ -143,7 +166,7 @@ class LogIntake:
             self._by_listing[self._end] = []
             temporary = self.listings / f".{self._end}"
             temporary.mkdir()
-            _write_share(temporary / _END, "\n", self._later_ms())
+            _write_share(temporary / _share(self._end, _END), "\n", self._later_ms())
             temporary.rename(self.listings / f"{self._end:012d}")
 
     @property
@@ -165,14 +188,34 @@ class LogIntake:
             for listing in sorted(listings):
                 files = self._by_listing.get(listing, ())
                 changed = [(file, found) for file in files if (found := _found(file)) is not None]
-                if changed and self._checkpoint.accepts_changes:
+                if changed and self._progress.accepts_changes:
                     self._relist(listing)
                 elif changed:
                     facts = {"batch": batch, "stream": self.stream, "path": shown(changed[0][0].place)}
                     raise fault("BATCH_INPUT_CHANGED", **facts, found=changed[0][1])
             self._forget_listings()
 
-    def look(self) -> tuple[Listing, set[str]]:
+    def look(self, batch: int, partitions: Collection[str]) -> Look:  # noqa: ARG002  it knows what batches have taken
+        """Compare the folder with what batches have taken from it.
+
+        A partition with files that were not read holds the watermark: files are read by modification time, so that a
+        backlog is read one partition after the other.
+        """
+        self._seen, waiting = self.unread()
+        return Look(backlog=frozenset(waiting), missing=self._missing())
+
+    def brings(self) -> bool:
+        """Return whether files wait for the next batch."""
+        return self.waiting > 0 and not self.is_at_end
+
+    def report(self, *, left: bool = False) -> None:
+        """Warn, once per file, of what will never be read; with `left`, also of files that no batch has read."""
+        seen, self._seen = self._seen or self.unread()[0], None
+        report_strays(self.source.path, seen.strays, self._reported)
+        if left:
+            report_left(self.source.path, [shown(file.path) for file in seen.files])
+
+    def unread(self) -> tuple[Listing, set[str]]:
         """Return what the folder holds that was not read, or was read as another file, and partitions that wait.
 
         A file under the time it was read with and another length cannot be told from the one that was read.
@@ -186,13 +229,13 @@ class LogIntake:
                     waiting.add(file.partition)
                     unread.append(file)
                 elif (known.length, known.modified_ms) != (file.length, file.modified_ms):
-                    if known.modified_ms == file.modified_ms and not self._checkpoint.accepts_changes:
+                    if known.modified_ms == file.modified_ms and not self._progress.accepts_changes:
                         listed, now = _facts(known), _facts(file)
                         raise fault("LOG_FILE_CHANGED", path=shown(file.path), listed=listed, found=now)
                     found.strays.append(file.path)
             return Listing(files=unread, strays=[shown(path) for path in found.strays]), waiting
 
-    def missing(self) -> frozenset[str]:
+    def _missing(self) -> frozenset[str]:
         """Return the partitions of which files were listed and whose folders are gone."""
         if not Path(self.source.path).is_dir():
             return frozenset()
@@ -200,12 +243,14 @@ class LogIntake:
             return frozenset(name for name, folder in self._folders.items() if not folder.is_dir())
 
     def _listings_of(self, batch: int) -> frozenset[int]:
-        before, after = (self._checkpoint.source_offsets(each) for each in (batch - 1, batch))
-        with self._checkpoint.readable(self._checkpoint.path / "offsets" / str(batch)):
+        return frozenset(map(_listing_of, self._shares_of(batch)))
+
+    def _shares_of(self, batch: int) -> list[str]:
+        before, after = (self._progress.source_offsets(each) for each in (batch - 1, batch))
+        with self._progress.readable(self._progress.path / "offsets" / str(batch)):
             entry_of(after, self._number)
-        with self._checkpoint.readable(self._taken_by_spark):
-            files = listed_files(self._taken_by_spark, before, after, self._number)
-            return frozenset(_listing_of(path) for path, _ in files)
+        with self._progress.readable(self._taken_by_spark):
+            return [path for path, _ in listed_files(self._taken_by_spark, before, after, self._number)]
 
     def _batches(self, files: list[LogFile]) -> Iterator[list[LogFile]]:
         while files:
@@ -236,7 +281,7 @@ class LogIntake:
         self._note(listed)
         temporary = self.listings / f".{listing}"
         temporary.mkdir()
-        self._write(temporary, listed, shares)
+        self._write([temporary / _share(listing, f"{share:04d}") for share in range(shares)], listed)
         temporary.rename(self.listings / f"{listing:012d}")  # 3
 
     def _listed(self, file: LogFile, listing: int) -> ListedFile:
@@ -257,17 +302,17 @@ class LogIntake:
             self._folders.setdefault(file.partition, Path(file.place).parent)
             self._counts[file.partition] = max(self._counts.get(file.partition, -1), file.number)
 
-    def _write(self, folder: Path, files: Iterable[ListedFile], shares: int) -> None:
+    def _write(self, shares: Sequence[Path], files: Iterable[ListedFile]) -> None:
         """Deal files out to shares of about the same size, under one time that is later than the listing before."""
-        dealt: list[list[ListedFile]] = [[] for _ in range(shares)]
-        sizes = [0] * shares
+        dealt: list[list[ListedFile]] = [[] for _ in shares]
+        sizes = [0] * len(shares)
         for file in sorted(files, key=lambda file: -file.length):
             smallest = sizes.index(min(sizes))
             dealt[smallest].append(file)
             sizes[smallest] += file.length + 1
         later_ms = self._later_ms()
-        for place, share in enumerate(dealt):
-            _write_share(folder / f"{place:04d}", "".join(map(_line, share)), later_ms)
+        for path, share in zip(shares, dealt, strict=True):
+            _write_share(path, "".join(map(_line, share)), later_ms)
 
     def _later_ms(self) -> int:
         self._last_ms = max(time.time_ns() // 1_000_000, self._last_ms + 1)
@@ -283,7 +328,7 @@ class LogIntake:
                 files.append(ListedFile(**{**asdict(file), **now}))
         self._note(files)
         folder = self.listings / f"{listing:012d}"
-        self._write(folder, files, len(list(folder.iterdir())))  # Spark knows these shares by name
+        self._write(sorted(folder.iterdir()), files)  # Spark knows these shares by name
 
     def _forget_listings(self) -> None:
         """Remove the listings of batches that Spark cannot run again."""
@@ -291,26 +336,11 @@ class LogIntake:
         while len(self._history) > KEPT:
             before, oldest = self._history.popleft(), self._history[0]
             if before < oldest:
-                self._trim(before)
+                trim(self._taken_by_spark, partial(_is_after, before))
                 for folder in self.listings.iterdir():
                     if not folder.name.startswith(".") and int(folder.name) <= before:
                         shutil.rmtree(folder)
                         self._by_listing.pop(int(folder.name), None)
-
-    def _trim(self, forgotten: int) -> None:
-        """Drop listings that are gone from Spark's own list: it has each there ever was, and writes all of them again.
-
-        Between two batches nothing reads it, and the next compaction begins with what is left.
-        """
-        path = max(self._taken_by_spark.glob("*.compact"), key=lambda path: int(path.stem), default=None)
-        if path is None:
-            return
-        version, *lines = path.read_text().splitlines()
-        kept = [line for line in lines if _listing_of(json.loads(line)["path"]) > forgotten]
-        if len(kept) < len(lines):
-            # Hadoop's sum over what the file was; without one, nothing is compared.
-            path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
-            write_durably(path, "\n".join([version, *kept]))
 
 
 def _listing_of(path: str | None) -> int:
@@ -318,8 +348,16 @@ def _listing_of(path: str | None) -> int:
     return -1 if path is None else int(Path(path).parent.name)
 
 
+def _is_after(listing: int, path: str) -> bool:
+    return _listing_of(path) > listing
+
+
+def _share(listing: int, name: str) -> str:
+    return f"{listing:012d}-{name}"
+
+
 def _is_end(path: str) -> bool:
-    return Path(path).name == _END
+    return Path(path).name.endswith(_END)
 
 
 def _write_share(path: Path, lines: str, time_ms: int) -> None:

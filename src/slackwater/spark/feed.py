@@ -1,4 +1,4 @@
-"""Listing what comes into the logs of a live job while it waits for its next batch."""
+"""Listing what comes into the sources of a live job while it waits for its next batch."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Final, Self
 
-from slackwater.spark.log_intake import LogIntake
+from slackwater.sources.intake import Intake
 
 _PAUSE_S: Final = 0.1
 _SHARE: Final = 20
-"""A log so large that listing it takes long is listed more rarely: this takes a twentieth of the time at most."""
+"""A source so large that listing it takes long is listed more rarely: this takes a twentieth of the time at most."""
 
 
-class LogFeed:
-    """A thread that lists new files of the logs between batches, from when it is entered until it is left."""
+class Feed:
+    """A thread that lists what is new between batches, from when it is entered until it is left."""
 
     def __init__(
-        self, logs: Iterable[LogIntake], *, is_between: Callable[[], bool], on_error: Callable[[Exception], None]
+        self, intakes: Iterable[Intake], *, is_between: Callable[[], bool], on_error: Callable[[Exception], None]
     ) -> None:
-        self._logs = list(logs)
+        self._intakes = list(intakes)
         self._is_between = is_between
         self._on_error = on_error
         self._left = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="slackwater-logs", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="slackwater-feed", daemon=True)
 
     def __enter__(self) -> Self:
-        if self._logs:
+        if self._intakes:
             self._thread.start()
         return self
 
@@ -36,7 +36,7 @@ class LogFeed:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._left.set()
-        if self._logs:
+        if self._intakes:
             self._thread.join()
 
     def _run(self) -> None:
@@ -46,8 +46,8 @@ class LogFeed:
                 continue  # the batch lists what is new when it is over
             began = time.monotonic()
             try:
-                for log in self._logs:
-                    log.publish()
+                for intake in self._intakes:
+                    intake.publish()
             except Exception as error:  # noqa: BLE001  it ends the job, and is raised where that is waited for
                 self._on_error(error)
                 return

@@ -2,70 +2,57 @@
 
 Spark's connector reads the records and keeps the offsets. What it does not say is asked here once a batch:
 which partitions hold records that no batch has read (they are not idle), how far behind the job is, and
-whether a topic was deleted and made anew, whose offsets would only look like a continuation.
+whether a topic was deleted and created again, whose offsets would only look like a continuation.
 """
 
 from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
 
-from slackwater.errors import counted, fault, near_miss, render
+from slackwater.errors import RunError, counted, fault, near_miss, render
 from slackwater.ground.durable import write_durably
 from slackwater.ground.stored import damaged, read_stored, shaped
 from slackwater.kafka.client import Cluster, Place, confluent, partition_name
 from slackwater.kafka.presence import warn_of
-from slackwater.sources.kafka.definition import KafkaSource
+from slackwater.sources.intake import Intake, Lag, Look, StreamPlace
 from slackwater.sources.kafka.offsets import check_offsets_exist
 
-
-@dataclass(frozen=True, kw_only=True)
-class Lag:
-    """How far a partition is behind: committed records that no batch has read yet."""
-
-    records: int
-    per_second: float = 0.0
-    """How fast that grows; below zero while the job catches up."""
+if TYPE_CHECKING:
+    from slackwater.sources.kafka.definition import KafkaSource
 
 
-@dataclass(frozen=True, kw_only=True)
-class KafkaLook:
-    """What one look at a source gave."""
-
-    known: frozenset[str]
-    backlog: frozenset[str]
-    lag: dict[str, Lag]
-
-
-@dataclass(kw_only=True)
-class KafkaWatch:
+class KafkaIntake(Intake):
     """Watches the topics of one stream, and commits the job's progress to its consumer group."""
 
-    stream: str
-    source: KafkaSource
-    group: str
-    notes: Path
-    """Where the ids of the topics are kept."""
-    cluster: Cluster = field(init=False)
-    _consumer: Any = None
-    _places: set[Place] = field(default_factory=set)
-    _last: dict[str, Lag] = field(default_factory=dict)
-    _looked: float = 0.0
-    _said_lost: dict[Place, int] = field(default_factory=dict)
-    _is_away: bool = False
+    def __init__(self, source: KafkaSource, place: StreamPlace) -> None:
+        self.source = source
+        self.stream = place.stream
+        self.group = source.group or place.pipeline
+        self.cluster = Cluster(connection=source.connection)
+        self._progress, self._number = place.progress, place.number
+        self._notes = None if place.progress is None else place.progress.home / f"kafka-{place.stream}.json"
+        """Where the ids of the topics are kept."""
+        self._processed: dict[Place, int] = {}
+        """Up to where batches have read, as of the last look."""
+        self._ends: dict[Place, int] = {}
+        """Where the partitions ended when a bounded run started; its query, which starts later, reads no less."""
+        self._consumer: Any = None
+        self._places: set[Place] = set()
+        self._last: dict[str, Lag] = {}
+        self._looked = 0.0
+        self._said_lost: dict[Place, int] = {}
+        self._is_away = False
 
-    def __post_init__(self) -> None:
-        self.cluster = Cluster(connection=self.source.connection)
+    def check(self) -> None:
+        """Refuse to read without the cluster or the topics, from topics that were created again, or past lost records.
 
-    def check(self, processed: dict[Place, int]) -> None:
-        """Refuse to go on without the cluster, without the topics, on topics made anew, or with records gone.
-
-        A stream of which no batch has read anything yet may also have been told to start at offsets that are
-        not there; the connector would look for them for ever.
+        A stream of which no batch has read anything yet may also have been given offsets to start at that are not
+        there; the connector would look for them forever.
         """
+        processed = {} if self._progress is None else self._read_up_to(self._progress.committed_batch())
         try:
             self._check_topics()
             if self.source.offsets is not None and not processed:
@@ -76,8 +63,30 @@ class KafkaWatch:
             words = error.args[0].str()
             raise fault("KAFKA_UNREACHABLE", servers=self.source.connection, cause=words) from error
 
-    def look(self, processed: dict[Place, int]) -> KafkaLook:
+    def open(self) -> None:
+        """Refuse what `check` does, as of now."""
+        self.check()
+
+    def loss(self) -> RunError | None:
+        """Return what `check` finds, if anything."""
+        try:
+            self.check()
+        except RunError as reason:
+            return reason
+        return None
+
+    def publish(self, *, all_of_it: bool = False) -> None:
+        """Note where a bounded run will end."""
+        if all_of_it:
+            self._ends = self.cluster.ends(self._places)
+
+    def brings(self) -> bool:
+        """Return whether a partition has records before the end of a bounded run that no batch has read."""
+        return any(self._processed.get(place, 0) < end for place, end in self._ends.items())
+
+    def look(self, batch: int, partitions: Collection[str]) -> Look:
         """Compare what was read with what is there; a cluster that does not answer has a backlog everywhere."""
+        processed = self._processed = self._read_up_to(batch)
         try:
             self._check_topics()
             places = set(self.cluster.partitions(self._ids())) | set(processed)
@@ -91,29 +100,27 @@ class KafkaWatch:
                 self._is_away = True
                 warn_of("KAFKA_AWAY", render("KAFKA_AWAY", servers=self.source.connection, cause=error.args[0].str()))
             names = frozenset(map(partition_name, {*self._places, *processed}))
-            return KafkaLook(known=names, backlog=names, lag=self._last)
+            return Look(known=names, backlog=names, missing=frozenset(partitions) - names, lag=self._last)
         if fresh := sorted(map(partition_name, places - self._places)):
             words = render("KAFKA_NEW_PARTITIONS", stream=self.stream, partitions=", ".join(fresh))
             warn_of("KAFKA_NEW_PARTITIONS", words)
         self._places = places
         behind = {partition_name(place): end - processed.get(place, 0) for place, end in ends.items()}
-        return KafkaLook(
-            known=frozenset(map(partition_name, places)),
+        known = frozenset(map(partition_name, places))
+        return Look(
+            known=known,
             backlog=frozenset(name for name, records in behind.items() if records > 0),
+            missing=frozenset(partitions) - known,
             lag=self._lag(behind),
         )
 
-    def ends(self) -> dict[Place, int]:
-        """Return where each partition ends now."""
-        return self.cluster.ends(self._places)
-
-    def commit(self, processed: dict[Place, int]) -> None:
+    def commit(self) -> None:
         """Tell the consumer group where the job is, for Kafka's own tools; nothing depends on it."""
         module = confluent()
         if self._consumer is None:
             conf = {"group.id": self.group, "enable.auto.commit": False, "log_level": "2"}
             self._consumer = module.Consumer({**self.source.connection.for_librdkafka(), **conf})
-        offsets = [module.TopicPartition(*place, offset) for place, offset in processed.items()]
+        offsets = [module.TopicPartition(*place, offset) for place, offset in self._processed.items()]
         if offsets:
             self._consumer.commit(offsets=offsets, asynchronous=True)
             self._consumer.poll(0)
@@ -137,11 +144,19 @@ class KafkaWatch:
         self._looked = now
         return self._last
 
-    def _ids(self) -> dict[str, str]:
-        if not self.notes.exists():
+    def _read_up_to(self, batch: int) -> dict[Place, int]:
+        """Return the offsets up to which a batch has read; Spark's log has a line per source."""
+        if self._progress is None or batch < 0:
             return {}
-        checkpoint = self.notes.parent.parent
-        known: dict[str, str] = read_stored(self.notes, dict[str, str], damaged(checkpoint))
+        lines = self._progress.source_offsets(batch)
+        with self._progress.readable(self._progress.path / "offsets" / str(batch)):
+            return processed_offsets(lines[self._number]) if self._number < len(lines) else {}
+
+    def _ids(self) -> dict[str, str]:
+        if self._notes is None or not self._notes.exists():
+            return {}
+        checkpoint = self._notes.parent.parent
+        known: dict[str, str] = read_stored(self._notes, dict[str, str], damaged(checkpoint))
         return known
 
     def _check_loss(self, processed: dict[Place, int]) -> None:
@@ -171,9 +186,9 @@ class KafkaWatch:
             raise fault("KAFKA_TOPIC_MISSING", topics=named, servers=self.source.connection.servers)
         for name, topic_id in known.items():
             if found[name] != topic_id:
-                raise fault("KAFKA_TOPIC_RECREATED", topic=name, stream=self.stream, notes=self.notes)
-        if found != known:
-            write_durably(self.notes, json.dumps(found))
+                raise fault("KAFKA_TOPIC_RECREATED", topic=name, stream=self.stream, notes=self._notes)
+        if self._notes is not None and found != known:
+            write_durably(self._notes, json.dumps(found))
 
 
 def processed_offsets(line: str) -> dict[Place, int]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypedDict
 from urllib.parse import unquote, urlsplit
 
+from slackwater.ground.durable import write_durably
 from slackwater.ground.stored import DamageError, shaped
 
 
@@ -55,6 +56,40 @@ def entry_of(offsets: Sequence[str], number: int) -> int:
         return -1
     found: _LogOffset = shaped(json.loads(offsets[number]), _LogOffset)
     return found["logOffset"]
+
+
+def trim(folder: Path, is_kept: Callable[[str], bool]) -> None:
+    """Drop files that are gone from a source's log: it has each there ever was, and writes all of them again.
+
+    Between two batches nothing reads it, and the next compaction begins with what is left.
+    """
+    path = max(folder.glob("*.compact"), key=lambda path: int(path.stem), default=None)
+    if path is None:
+        return
+    version, *lines = path.read_text().splitlines()
+    kept = [line for line in lines if is_kept(json.loads(line)["path"])]
+    if len(kept) < len(lines):
+        _rewrite(path, [version, *kept])
+
+
+def adopt(folder: Path, listings: Path) -> None:
+    """Point a source's log to `listings`, if the checkpoint was somewhere else when they were made."""
+    newest = newest_files(folder)
+    if not newest or Path(newest[0]).parents[1] == listings:
+        return
+    for path in [path for path in folder.iterdir() if path.stem.isdigit()]:
+        version, *lines = path.read_text().splitlines()
+        entries = [json.loads(line) for line in lines]
+        shares = [Path(unquote(urlsplit(entry["path"]).path)) for entry in entries]
+        here = [(listings / share.parent.name / share.name).as_uri() for share in shares]
+        moved = [json.dumps({**entry, "path": uri}) for entry, uri in zip(entries, here, strict=True)]
+        _rewrite(path, [version, *moved])
+
+
+def _rewrite(path: Path, lines: Sequence[str]) -> None:
+    """Write a file of a source's log again, without Hadoop's sum over what it was: then nothing is compared."""
+    path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+    write_durably(path, "\n".join(lines))
 
 
 def _lines(folder: Path, entry: int) -> list[str]:

@@ -1,0 +1,44 @@
+"""What exporters show of a job at one moment: every family with its samples, the same for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from slackwater.ground.version import VERSION
+from slackwater.metrics.families import FAMILIES
+from slackwater.metrics.monitor import Live
+
+INFO: Final = "slackwater_info"
+"""1, with the version: there from the start of a job to its end."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """A family with the samples of one moment; their labels begin with the pipeline."""
+
+    name: str
+    said: str
+    labels: tuple[str, ...]
+    is_counter: bool
+    samples: Sequence[tuple[tuple[str, ...], float]]
+
+
+def shown(live: Live) -> Iterator[Shown]:
+    """Yield every metric that has samples, as all exporters show it; before the first batch only counters do."""
+    info = [((live.pipeline, VERSION), 1.0)]
+    said = "The pipeline and the version it runs on."
+    yield Shown(name=INFO, said=said, labels=("pipeline", "version"), is_counter=False, samples=info)
+    for family in FAMILIES:
+        if not family.is_counter and not live.has_batch:
+            continue
+        found = [((live.pipeline, *labels), value) for labels, value in family.samples(live) if value is not None]
+        if found:
+            yield Shown(
+                name=family.name,
+                said=family.said,
+                labels=("pipeline", *family.labels),
+                is_counter=family.is_counter,
+                samples=found,
+            )

@@ -1,0 +1,213 @@
+"""The panels of the dashboard, in the order in which a person on call asks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from slackwater.metrics.exposed import INFO
+from slackwater.monitoring.selectors import Selectors
+
+Kind = Literal["stat", "timeseries"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Panel:
+    """One panel: its question, and what it draws."""
+
+    title: str
+    said: str
+    """What the figure means, and what to do when it moves."""
+    lines: tuple[tuple[str, str], ...]
+    """Expressions with their legends."""
+    unit: str = "short"
+    kind: Kind = "timeseries"
+    least: float | None = None
+    """Where the axis begins."""
+
+
+_M: Final = Selectors(pipeline='pipeline=~"$pipeline"')
+_HOLDS: Final = f"{_M('slackwater_partition_holds_watermark')} == 1"
+_STARTS: Final = f"last_over_time({_M('slackwater_starts_total')}[1h])"
+_STARTS_BEFORE: Final = f"min_over_time({_M('slackwater_starts_total')}[1h])"
+
+
+def _rate(name: str, *matchers: str) -> str:
+    return f"rate({_M(name, *matchers)}[$__rate_interval])"
+
+
+ROWS: Final[dict[str, tuple[Panel, ...]]] = {
+    "Is it running?": (
+        Panel(
+            title="Version",
+            said="There is one series for each job that serves metrics.",
+            lines=((_M(INFO), "{{pipeline}} {{version}}"),),
+            kind="stat",
+        ),
+        Panel(
+            title="Since the last batch",
+            said="More than a few triggers: the job hangs, or waits for a sink.",
+            lines=((f"time() - {_M('slackwater_last_batch_timestamp_seconds')}", "{{pipeline}}"),),
+            unit="s",
+            kind="stat",
+        ),
+        Panel(
+            title="Starts in the last hour",
+            said="More than one: something restarts the job; read its log.",
+            lines=((f"max by (pipeline) ({_STARTS}) - min by (pipeline) ({_STARTS_BEFORE})", "{{pipeline}}"),),
+            kind="stat",
+        ),
+        Panel(
+            title="Time of a batch, by phase",
+            said="Above the trigger, the job falls behind. evaluate: more cores; sinks: look at the store.",
+            lines=((_M("slackwater_batch_seconds"), "{{pipeline}} {{phase}}"),),
+            unit="s",
+            least=0,
+        ),
+        Panel(
+            title="Batches per minute",
+            said="",
+            lines=((f"60 * {_rate('slackwater_batches_total')}", "{{pipeline}}"),),
+            least=0,
+        ),
+        Panel(
+            title="Spark's share of a batch",
+            said="walCommit and commitOffsets are the checkpoint's disk; latestOffset is the source.",
+            lines=((_M("slackwater_spark_seconds"), "{{pipeline}} {{part}}"),),
+            unit="s",
+            least=0,
+        ),
+    ),
+    "Is it on time?": (
+        Panel(
+            title="Latency, event to delivery (p99)",
+            said="Event grows and ingestion does not: events arrive late. Both grow: the job is behind.",
+            lines=(
+                (_M("slackwater_latency_seconds", 'quantile="0.99"', 'since="event"'), "{{output}} event"),
+                (_M("slackwater_latency_seconds", 'quantile="0.99"', 'since="ingestion"'), "{{output}} ingestion"),
+            ),
+            unit="s",
+        ),
+        Panel(
+            title="Watermark behind the clock",
+            said="A steady value is the out-of-orderness and the delay of events. Growth: see who holds it.",
+            lines=((_M("slackwater_watermark_lag_seconds"), "{{stream}}"),),
+            unit="s",
+        ),
+        Panel(
+            title="Who holds the watermark",
+            said="The partition that decides. One for long: its producer is slow or gone; set idle_after.",
+            lines=((f"{_M('slackwater_partition_watermark_lag_seconds')} and {_HOLDS}", "{{stream}} {{partition}}"),),
+            unit="s",
+        ),
+        Panel(
+            title="Idle partitions, waiting streams",
+            said="Idle while it should send: look at the producer. Waiting for long: the other stream is stuck.",
+            lines=(
+                (f"sum by (pipeline, stream) ({_M('slackwater_partition_idle')})", "{{stream}} idle"),
+                (_M("slackwater_stream_waits"), "{{stream}} waits"),
+            ),
+            least=0,
+        ),
+        Panel(
+            title="Records that wait in Kafka",
+            said="The largest partition, not the sum: one that is stuck is hidden in a sum.",
+            lines=((f"max by (pipeline, stream) ({_M('slackwater_consumer_lag_records')})", "{{stream}}"),),
+            least=0,
+        ),
+        Panel(
+            title="Growth of what waits, records per second",
+            said="Above 0 for long: the job is too slow.",
+            lines=((f"max by (pipeline, stream) ({_M('slackwater_consumer_lag_growth')})", "{{stream}}"),),
+        ),
+    ),
+    "Are the rows good?": (
+        Panel(
+            title="Rows per second",
+            said="",
+            lines=(
+                (_rate("slackwater_rows_total"), "{{stream}} in"),
+                (_rate("slackwater_rows_out_total"), "{{output}} out"),
+            ),
+            least=0,
+        ),
+        Panel(
+            title="Dead letters per second, by reason",
+            said="`slackwater dead-letters` shows, repairs and retries them.",
+            lines=((_rate("slackwater_dead_letters_total"), "{{stream}} {{reason}}"),),
+            least=0,
+        ),
+        Panel(
+            title="Late and correcting rows per second",
+            said="Late rows went to the late output; correcting ones fired a complete window again.",
+            lines=(
+                (_rate("slackwater_late_rows_total"), "{{step}} late"),
+                (_rate("slackwater_refired_rows_total"), "{{step}} correcting"),
+            ),
+            least=0,
+        ),
+        Panel(
+            title="Lateness (p99) and what is allowed for",
+            said="Above the allowance, `slackwater lateness` says what each setting costs.",
+            lines=(
+                (_M("slackwater_lateness_seconds", 'quantile="0.99"'), "{{stream}} p99"),
+                (_M("slackwater_out_of_orderness_seconds"), "{{stream}} allowed"),
+            ),
+            unit="s",
+            least=0,
+        ),
+        Panel(
+            title="Rows ahead of the clock, per second",
+            said="A producer's clock is fast; max_ahead keeps it from making others late.",
+            lines=((_rate("slackwater_rows_ahead_of_clock_total"), "{{stream}}"),),
+            least=0,
+        ),
+        Panel(
+            title="Failed lookups per second",
+            said="",
+            lines=((_rate("slackwater_lookup_errors_total"), "{{step}}"),),
+            least=0,
+        ),
+    ),
+    "Does it fit?": (
+        Panel(
+            title="State",
+            said="Steady growth: keys that never end, or a lateness that is too long. `slackwater state` names them.",
+            lines=((_M("slackwater_state_bytes"), "{{step}}"),),
+            unit="bytes",
+            least=0,
+        ),
+        Panel(
+            title="Rows of state",
+            said="",
+            lines=((_M("slackwater_state_rows"), "{{step}}"),),
+            least=0,
+        ),
+        Panel(
+            title="Time of each sink",
+            said="Waits included. Slow: look at the store.",
+            lines=((_M("slackwater_sink_seconds"), "{{sink}}"),),
+            unit="s",
+            least=0,
+        ),
+        Panel(
+            title="Retries of sinks per minute",
+            said="The store is away or overloaded. The batch waits; nothing is lost.",
+            lines=((f"60 * {_rate('slackwater_sink_retries_total')}", "{{sink}}"),),
+            least=0,
+        ),
+        Panel(
+            title="Time of lookups (p99)",
+            said="Slow: look at the store, or cache for longer.",
+            lines=((_M("slackwater_lookup_seconds", 'quantile="0.99"'), "{{step}}"),),
+            unit="s",
+            least=0,
+        ),
+        Panel(
+            title="Failed OTLP exports per minute",
+            said="Only with --otlp. The job does not wait for them.",
+            lines=((f"60 * {_rate('slackwater_export_failures_total')}", "{{pipeline}}"),),
+            least=0,
+        ),
+    ),
+}

@@ -1,0 +1,40 @@
+"""The alerts of a job that does nothing at all: it hangs, or it is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from slackwater.ground.durations import render_ms
+from slackwater.metrics.exposed import INFO
+from slackwater.monitoring.alerts import Alert
+from slackwater.monitoring.selectors import Selectors
+from slackwater.monitoring.thresholds import MINUTE_MS, Thresholds
+
+
+def is_it_running(metric: Selectors, limits: Thresholds, *, pipeline: str | None, status: str) -> Iterator[Alert]:
+    """Yield the alerts; that a job is gone is only known of a `pipeline` with a name."""
+    over = render_ms(limits.batch_within_ms)
+    yield Alert(
+        name="SlackwaterNoBatch",
+        lines=(f"time() - {metric('slackwater_last_batch_timestamp_seconds')} > {limits.batch_within_ms / 1_000:g}",),
+        severity="critical",
+        summary="The job runs, and has delivered no batch for {{ $value | humanizeDuration }}",
+        description=(
+            f"A batch takes longer than {over}. Most often it waits for a sink or a lookup that is away, and continues "
+            "by itself once that is back. Nothing is lost."
+        ),
+        action=(
+            f"Run `{status}`, and read the job's log: it names what it waits for. If batches may take that long, "
+            "regenerate the rules with a longer `--batch-within`."
+        ),
+    )
+    if pipeline is not None:
+        yield Alert(
+            name="SlackwaterJobGone",
+            lines=(f"absent({metric(INFO)})",),
+            wait_ms=5 * MINUTE_MS,
+            severity="critical",
+            summary=f"The job {pipeline} is gone: nothing serves its metrics",
+            description="It has ended, cannot be reached, or died and is not started again. Nothing is lost.",
+            action=f"Run `{status}` to see whether it was stopped, finished or died, and start it again.",
+        )

@@ -1,0 +1,48 @@
+"""Metrics as PromQL names them. A name or a label that no metric has is refused, so that no alert waits for nothing."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from slackwater.ground.durations import render_ms
+from slackwater.metrics.exposed import INFO
+from slackwater.metrics.families import FAMILIES
+
+LABELS: Final = {INFO: ("version",), **{family.name: family.labels for family in FAMILIES}}
+"""The labels of every metric besides the pipeline."""
+_MATCHER: Final = re.compile(r'(\w+)(=|!=|=~|!~)"[^"]*"')
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selectors:
+    """Names metrics of one pipeline, or of all."""
+
+    pipeline: str = ""
+    """The matcher of the label `pipeline`; "" for all pipelines."""
+
+    def __call__(self, name: str, *matchers: str) -> str:
+        """Return the metric `name`, as far as `matchers` such as `phase="total"` match."""
+        for matcher in matchers:
+            found = _MATCHER.fullmatch(matcher)
+            assert found is not None, f"{matcher} is not a matcher"
+            assert found[1] in LABELS[name], f"{name} has no label {found[1]}"
+        assert name in LABELS, f"there is no metric {name}"
+        chosen = ",".join(filter(None, [self.pipeline, *matchers]))
+        return f"{name}{{{chosen}}}" if chosen else name
+
+    def grown(self, name: str, over_ms: int, *matchers: str) -> str:
+        """Return by how much a counter grew lately.
+
+        Counters begin at 0 with each run, and a reason's with its first dead letter: one that is new has grown by all
+        that it shows, while `increase` would see nothing.
+        """
+        counter, over = self(name, *matchers), render_ms(over_ms)
+        return f"({counter} unless {counter} offset {over}) or increase({counter}[{over}])"
+
+
+def of_pipeline(name: str | None) -> Selectors:
+    """Return selectors of one pipeline; of all without a name."""
+    return Selectors() if name is None else Selectors(pipeline=f"pipeline={json.dumps(name, ensure_ascii=False)}")

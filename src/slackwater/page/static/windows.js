@@ -1,0 +1,127 @@
+// The windows of a step in the picture: bands of event time that open, fill, close, are corrected and are forgotten.
+
+import { clock } from "./format.js";
+import { colour } from "./canvas.js";
+
+const MOST_BANDS = 60;
+const APART = 14;
+let hatch = null;
+
+function hatched(ink) {
+  // Drawn once for each colour.
+  const style = colour("gone", 0.4);
+  if (hatch?.style !== style) {
+    const tile = document.createElement("canvas");
+    tile.width = tile.height = 7;
+    const pen = tile.getContext("2d");
+    pen.strokeStyle = style;
+    for (const shift of [-7, 0, 7]) { pen.moveTo(shift - 1, 8); pen.lineTo(shift + 8, -1); }
+    pen.stroke();
+    hatch = { style, pattern: ink.createPattern(tile, "repeat") };
+  }
+  return hatch.pattern;
+}
+
+export class Windows {
+  // `picture` has the columns, the scales and the chosen step.
+  constructor(picture) {
+    this.picture = picture;
+    this.all = [];
+    const { step, stream, columns, low, high } = picture;
+    if (!step || !step.size_ms || (high - low) / step.size_ms > MOST_BANDS) return;
+    const { size_ms: size, offset_ms: offset = 0, lateness_ms: lateness = 0 } = step;
+    const when = (reached) => columns.find(reached)?.at ?? Infinity;
+    const newest = (record) => Math.max(...Object.values(record.streams[stream].partitions).map((part) => part.max_ts ?? -Infinity));
+    const mark = (record) => record.streams[stream].watermark ?? -Infinity;
+    for (let start = Math.floor((low - offset) / size) * size + offset; start < high; start += size) {
+      const end = start + size;
+      this.all.push({
+        start,
+        end,
+        opened: when((record) => newest(record) >= start),
+        closed: when((record) => mark(record) >= end),
+        gone: when((record) => mark(record) >= end + lateness),
+      });
+    }
+  }
+
+  bands() {
+    for (const window of this.all) this.band(window);
+  }
+
+  band({ start, end, opened, closed, gone }) {
+    const { ink, from, to, width } = this.picture;
+    const [top, bottom] = [this.picture.y(end), this.picture.y(start)];
+    const across = (first, last, style) => {
+      const [left, right] = [this.picture.x(Math.max(first, from)), this.picture.x(Math.min(last, to))];
+      if (!(right > left)) return;
+      ink.fillStyle = style;
+      ink.fillRect(left, top + 0.5, right - left, bottom - top - 1);
+    };
+    across(opened, Math.min(closed, gone), colour("band", 0.2));
+    across(closed, gone, colour("correctable", 0.28));
+    across(gone, to, hatched(ink));
+    ink.strokeStyle = colour("line");
+    ink.beginPath();
+    ink.moveTo(this.picture.x(from), top);
+    ink.lineTo(width, top);
+    ink.stroke();
+    if (opened > from && opened < to) {
+      ink.fillStyle = colour("band", 1);
+      ink.fillRect(this.picture.x(opened) - 1, top + 0.5, 3, bottom - top - 1);
+    }
+  }
+
+  name({ start, end, opened }) {
+    // Where it opens or at the left edge, readable on whatever is there.
+    const { ink, from, width } = this.picture;
+    const [top, bottom] = [this.picture.y(end), this.picture.y(start)];
+    const at = this.picture.x(Math.max(opened, from)) + 7;
+    if (bottom - top < 18 || !(at + 110 < width)) return;
+    const text = `${clock(start)}–${clock(end)}`;
+    ink.textAlign = "left";
+    ink.strokeStyle = colour("card");
+    ink.lineWidth = 3;
+    ink.strokeText(text, at, top + 14);
+    ink.lineWidth = 1;
+    ink.fillStyle = colour("ink");
+    ink.fillText(text, at, top + 14);
+  }
+
+  panes() {
+    // A dot for the on-time pane; a ring for a late one, where rows came for a window that was complete.
+    const { ink, columns, step, stream } = this.picture;
+    for (const window of this.all) this.name(window);
+    for (const { end, closed } of this.all) {
+      if (closed === Infinity || closed === columns[0].at) continue;
+      ink.fillStyle = colour("mark");
+      ink.beginPath();
+      ink.arc(this.picture.x(closed), this.picture.y(end), 4.2, 0, 7);
+      ink.fill();
+    }
+    const last = new Map(); // rings stay apart, so that they can be told from each other
+    for (const record of columns) {
+      if (!this.all.length || !record.steps?.[step.name]?.refired) continue;
+      const times = record.streams[stream].ages.map(([low, high]) => record.now - (low + high) / 2);
+      for (const { start, end, closed, gone } of this.all) {
+        const x = this.picture.x(record.at);
+        if (record.at <= closed || record.at > gone || x - (last.get(start) ?? -Infinity) < APART) continue;
+        if (!times.some((ms) => ms >= start && ms < end)) continue;
+        last.set(start, x);
+        this.ring(x, this.picture.y(end));
+      }
+    }
+  }
+
+  ring(x, y) {
+    const { ink } = this.picture;
+    ink.fillStyle = colour("card");
+    ink.strokeStyle = colour("late");
+    ink.lineWidth = 2;
+    ink.beginPath();
+    ink.arc(x, y, 3.6, 0, 7);
+    ink.fill();
+    ink.stroke();
+    ink.lineWidth = 1;
+  }
+}

@@ -1,0 +1,288 @@
+"""Every setting of a simulation, for people. The command line, addresses and the page all read text by `read`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from slackwater.errors import fault, near_miss
+from slackwater.ground.durations import duration_ms
+from slackwater.simulator.control import NONE, Control
+from slackwater.simulator.settings import Settings
+
+_LONGEST_NAME: Final = 40
+
+
+def _duration(name: str, label: str, help: str, steps: str, **more: Any) -> Control:  # noqa: A002, ANN401  its fields
+    places = tuple(steps.split())
+    ends = [duration_ms(text, what=name, least_ms=0) for text in places if text != NONE]
+    bounds = {"least": ends[0], "most": ends[-1], "is_optional": places[0] == NONE} | more
+    return Control(name=name, label=label, help=help, kind="duration", steps=places, **bounds)
+
+
+def _number(name: str, label: str, help: str, steps: str, **more: Any) -> Control:  # noqa: A002, ANN401  as above
+    places = tuple(steps.split())
+    bounds = {"least": int(places[0]), "most": int(places[-1])} | more
+    return Control(name=name, label=label, help=help, kind="whole", steps=places, **bounds)
+
+
+def _choice(name: str, label: str, help: str, steps: str, **more: Any) -> Control:  # noqa: A002, ANN401  as above
+    return Control(name=name, label=label, help=help, kind="choice", steps=tuple(steps.split()), **more)
+
+
+_LENGTHS: Final = "0s 1s 2s 5s 10s 15s 20s 30s 45s 1m 1m30s 2m 3m 4m 5m 10m"
+_PIPELINE: Final = (
+    _duration(
+        "out_of_orderness",
+        "out-of-orderness",
+        "The slack: how far the watermark trails the newest event. More of it means fewer late events, and later "
+        "results.",
+        _LENGTHS,
+        most=3_600_000,
+        group="pipeline",
+    ),
+    _duration(
+        "allowed_lateness",
+        "allowed lateness",
+        "How long a window is remembered after its result, so that an event that comes later corrects it.",
+        _LENGTHS,
+        most=3_600_000,
+        group="pipeline",
+    ),
+    _choice(
+        "window",
+        "window",
+        "Tumbling windows follow each other, hopping windows overlap, and a session lasts while events keep coming.",
+        "tumbling hopping session",
+        group="pipeline",
+    ),
+    _duration(
+        "window_size",
+        "window size",
+        "How long a window is; of sessions, the gap without events that ends one.",
+        "10s 15s 20s 30s 1m 2m 5m",
+        least=1_000,
+        most=3_600_000,
+        group="pipeline",
+    ),
+    _duration(
+        "hop",
+        "hop",
+        "How often a hopping window starts.",
+        "5s 10s 15s 20s 30s 1m",
+        least=1_000,
+        most=3_600_000,
+        group="pipeline",
+        only=("window", ("hopping",)),
+    ),
+    _duration(
+        "max_length",
+        "max length",
+        "The longest that a session can be: then it is cut, and the next one begins.",
+        "none 1m 2m 3m 5m",
+        least=1_000,
+        most=3_600_000,
+        group="pipeline",
+        only=("window", ("session",)),
+    ),
+    _choice(
+        "trigger",
+        "trigger",
+        "When a window shows a result: when it is complete (on_time), before that as well (early), corrections only as "
+        "it closes (late_at_close), or no corrections at all (final).",
+        "on_time early late_at_close final",
+        group="pipeline",
+    ),
+    _duration(
+        "early_every",
+        "early results every",
+        "How often an open window shows what it has so far.",
+        "5s 10s 15s 30s",
+        least=1_000,
+        most=3_600_000,
+        group="pipeline",
+        only=("trigger", ("early",)),
+    ),
+    _choice(
+        "accumulation",
+        "accumulation",
+        "What a further result of a window holds: everything so far (accumulating), only what is new (discarding), or "
+        "everything, with the result before it withdrawn (retracting).",
+        "accumulating discarding retracting",
+        group="pipeline",
+    ),
+    _duration(
+        "idle_after",
+        "idle after",
+        "After so long without an event, a partition no longer holds the watermark back.",
+        "none 10s 20s 30s 1m 2m",
+        least=1_000,
+        most=3_600_000,
+        group="pipeline",
+    ),
+    _duration(
+        "max_ahead",
+        "max ahead",
+        "An event further ahead of the clock than this is a dead letter, and does not move the watermark.",
+        "none 0s 5s 10s 30s 1m 5m",
+        most=3_600_000,
+        group="pipeline",
+    ),
+)
+_EVENTS: Final = (
+    _number(
+        "rate",
+        "events a second",
+        "How many events happen in a second, on all devices together.",
+        "1 2 4 10 20 40",
+        most=1_000,
+        group="events",
+    ),
+    _duration(
+        "duration",
+        "duration",
+        "How long the simulated stream runs.",
+        "1m 2m 5m 10m 15m",
+        least=1_000,
+        most=86_400_000,
+        group="events",
+    ),
+    _duration(
+        "batch_every",
+        "a batch every",
+        "How often the engine reads what has arrived; the watermark moves between batches.",
+        "2s 3s 5s 10s 20s",
+        least=100,
+        most=600_000,
+        group="events",
+    ),
+    _number(
+        "keys",
+        "devices",
+        "How many devices send events; results are counted by device.",
+        "1 10 50 100 500 1000",
+        most=10_000,
+        group="events",
+    ),
+    _number(
+        "partitions",
+        "partitions",
+        "How many partitions the log has; the slowest one decides the watermark.",
+        "1 2 3 4 8",
+        most=64,
+        group="events",
+    ),
+    _choice(
+        "delay",
+        "delay",
+        "How the time that an event is on its way is distributed: a lognormal one has a longer tail.",
+        "lognormal exponential",
+        group="events",
+    ),
+    _duration(
+        "delay_p50",
+        "median delay",
+        "Half of the events are on their way for less than this.",
+        "50ms 100ms 200ms 500ms 1s 2s 5s 10s 20s",
+        least=1,
+        most=3_600_000,
+        group="events",
+    ),
+    _duration(
+        "delay_p99",
+        "p99 delay",
+        "One event in a hundred is on its way for longer than this.",
+        "500ms 1s 2s 5s 10s 20s 30s 45s 1m 2m 5m",
+        least=1,
+        most=3_600_000,
+        group="events",
+        only=("delay", ("lognormal",)),
+    ),
+    _number(
+        "seed",
+        "seed",
+        "Another seed gives other events of the same kind.",
+        "1 2 3 5 7 11 13 17 19 23",
+        least=0,
+        most=999_999_999,
+        group="events",
+    ),
+)
+_TROUBLE: Final = (
+    _number(
+        "offline_share",
+        "offline",
+        "Percent of the time that a device is offline; if they go offline together, percent of the devices that do.",
+        "0 1 2 5 10 20 30 50",
+        most=90,
+        unit="%",
+        group="trouble",
+    ),
+    _duration(
+        "offline_for",
+        "offline for",
+        "How long a device is offline; what it recorded meanwhile arrives when it is back.",
+        "20s 30s 1m 1m30s 2m 3m",
+        least=1_000,
+        most=3_600_000,
+        group="trouble",
+    ),
+    _choice(
+        "offline",
+        "they go offline",
+        "Each device on its own, or together, as in a train that enters a tunnel.",
+        "each together",
+        group="trouble",
+    ),
+    _duration(
+        "stall",
+        "partition stalls",
+        "From a third of the time on, nothing of partition 0 arrives for so long; then everything does.",
+        "none 30s 1m 1m30s 2m 3m",
+        least=1_000,
+        most=3_600_000,
+        group="trouble",
+    ),
+    _duration(
+        "bot_every",
+        "bot sends every",
+        "One more device sends an event so often and never pauses.",
+        "none 1s 2s 5s 10s",
+        least=1_000,
+        most=600_000,
+        group="trouble",
+    ),
+    _duration(
+        "ahead_by",
+        "clock ahead by",
+        "From a third of the time on, the clock of the first device runs ahead by so much.",
+        "none 10s 30s 1m 1m30s 2m 3m",
+        least=1_000,
+        most=86_400_000,
+        group="trouble",
+    ),
+)
+CONTROLS: Final[dict[str, Control]] = {each.name: each for each in (*_PIPELINE, *_EVENTS, *_TROUBLE)}
+
+
+def read(texts: Mapping[str, str], base: Settings) -> Settings:
+    """Return `base` with the settings that `texts` names; refuses unknown names and impossible values."""
+    changes = {}
+    for name, text in texts.items():
+        if name not in CONTROLS:
+            short = name[:_LONGEST_NAME]
+            raise fault(
+                "SIMULATE_SETTING_UNKNOWN", name=short, hint=near_miss(short, CONTROLS), known=", ".join(CONTROLS)
+            )
+        changes[CONTROLS[name].field] = CONTROLS[name].value(text)
+    return replace(base, **changes)  # type: ignore[arg-type]  # each control gives what its setting takes
+
+
+def written(settings: Settings, base: Settings) -> dict[str, str]:
+    """Return the settings in which `settings` differs from `base`, as text."""
+    return {
+        name: control.shown(settings)
+        for name, control in CONTROLS.items()
+        if getattr(settings, control.field) != getattr(base, control.field)
+    }

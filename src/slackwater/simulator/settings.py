@@ -1,0 +1,107 @@
+"""What a simulation is made of: the events, what goes wrong with them, and the pipeline that counts them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from slackwater.errors import fault
+from slackwater.ground.durations import render_ms
+
+_SECOND: Final = 1_000
+_MINUTE: Final = 60 * _SECOND
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """One simulation. The same settings give the same events, batches and results.
+
+    `controls.py` describes each setting for people, and reads it from text.
+    """
+
+    rate: int = 20
+    """Events a second, of all devices together."""
+    duration_ms: int = 5 * _MINUTE
+    batch_every_ms: int = 3 * _SECOND
+    keys: int = 50
+    """Devices; results are counted by device."""
+    partitions: int = 1
+    delay: Literal["lognormal", "exponential"] = "lognormal"
+    """How the time that events are on their way is distributed."""
+    delay_p50_ms: int = 5 * _SECOND
+    delay_p99_ms: int = 45 * _SECOND
+    """Only of the lognormal distribution: an exponential one follows from its median."""
+    seed: int = 17
+
+    offline_share: int = 0
+    """Percent: of the time that a device is offline, or of the devices that go offline together."""
+    offline_for_ms: int = 1 * _MINUTE
+    offline: Literal["each", "together"] = "each"
+    stall_ms: int | None = None
+    """How long partition 0 is silent, from a third of the simulation on."""
+    bot_every_ms: int | None = None
+    """How often a bot sends an event, without ever pausing."""
+    ahead_by_ms: int | None = None
+    """How far the clock of the first device runs ahead, from a third of the simulation on."""
+
+    window: Literal["tumbling", "hopping", "session"] = "tumbling"
+    window_size_ms: int = 30 * _SECOND
+    """Of sessions, the gap."""
+    hop_ms: int = 15 * _SECOND
+    max_length_ms: int | None = None
+    out_of_orderness_ms: int = 10 * _SECOND
+    allowed_lateness_ms: int = 0
+    trigger: Literal["on_time", "early", "late_at_close", "final"] = "on_time"
+    early_every_ms: int = 15 * _SECOND
+    accumulation: Literal["accumulating", "discarding", "retracting"] = "accumulating"
+    idle_after_ms: int | None = None
+    max_ahead_ms: int | None = None
+
+    @property
+    def events(self) -> int:
+        """How many events happen."""
+        bot = 0 if self.bot_every_ms is None else self.duration_ms // self.bot_every_ms
+        return self.rate * self.duration_ms // _SECOND + bot
+
+    @property
+    def batches(self) -> int:
+        """How many batches the engine runs."""
+        return self.duration_ms // self.batch_every_ms
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """How large a simulation may be."""
+
+    events: int
+    batches: int
+    chunks: int
+    """Batches times partitions: the engine's work is in these, more than in rows."""
+    windows_per_event: int = 60
+
+
+OWN: Final = Limits(events=500_000, batches=5_000, chunks=20_000)
+"""On the command line, where users wait for themselves."""
+SERVED: Final = Limits(events=20_000, batches=300, chunks=1_500)
+"""For a browser: anyone who can reach the page can ask for it."""
+
+
+def check_limits(settings: Settings, limits: Limits) -> None:
+    """Refuse a simulation that is too large."""
+    overlap = -(-settings.window_size_ms // settings.hop_ms) if settings.window == "hopping" else 1
+    asked = {
+        "events": (settings.events, limits.events, "lower `rate` or `duration`"),
+        "batches": (settings.batches, limits.batches, "raise `batch_every`, or lower `duration`"),
+        "batches times partitions": (
+            settings.batches * settings.partitions,
+            limits.chunks,
+            "lower `partitions`, or raise `batch_every`",
+        ),
+        "windows for each event": (overlap, limits.windows_per_event, "raise `hop`, or lower `window_size`"),
+    }
+    for what, (got, most, remedy) in asked.items():
+        if got > most:
+            raise fault("SIMULATE_TOO_LARGE", what=what, most=f"{most:,}", got=f"{got:,}", remedy=remedy)
+    if not settings.batches:
+        length, every = render_ms(settings.duration_ms), render_ms(settings.batch_every_ms)
+        raise fault("SIMULATE_TOO_SHORT", got=length, every=every)
