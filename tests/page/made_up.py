@@ -73,7 +73,7 @@ class MadeUp:
             "at": self.now + 600,
             "now": self.now,
             "seconds": 0.5 + self.dice.random() / 3,
-            "phases": {"evaluate": 0.4 + self.dice.random() / 5, "sinks": 0.1, "clock": 0.02},
+            "phases": {"front": 0.3 + self.dice.random() / 5, "keyed": 0.1, "sinks": 0.1, "clock": 0.02},
             "rows": rows,
             "late": late,
             "streams": {

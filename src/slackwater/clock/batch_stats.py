@@ -65,6 +65,8 @@ class BatchStats:
     """Per output, how old its rows were when the batch began: since their "event" time and since their "ingestion"."""
     lookups: dict[str, LookupStats] = field(default_factory=dict)
     """Per lookup step; a batch that is run again finds its answers written down, and asks for nothing."""
+    front_ended_ms: int = MIN_MS
+    """When the last task of FRONT was done, by the clock of its machine."""
     samples: list[Facts] = field(default_factory=list)
     """Some of the late rows and dead letters: why and where, and what was in them if the plan shows data."""
 
@@ -120,6 +122,7 @@ class BatchStats:
         stream.added += facts["added"]
         stream.dead += facts["dead"]
         stream.ahead += facts.get("ahead", 0)
+        self.front_ended_ms = max(self.front_ended_ms, facts.get("ended_ms", MIN_MS))
         if facts.get("age") is not None:
             stream.ages = _with_ages(stream.ages, facts["age"])
         for name, seen in facts["partitions"].items():

@@ -7,6 +7,7 @@ must not depend on which task read which file.
 
 from __future__ import annotations
 
+import time
 import zlib
 from collections import Counter
 from collections.abc import Iterator
@@ -294,6 +295,7 @@ class Front:
         facts: dict[str, Any] = {
             "stream": self.source.name,
             "now_ms": self.now_ms,
+            "ended_ms": round(1_000 * time.time()),
             **self._totals,
             "partitions": self._partitions,
             "counts": self.arrivals.counts,

@@ -11,7 +11,7 @@ from polars.exceptions import DuplicateError, PanicException, PolarsError
 from slackwater.errors import DefinitionError, near_miss, refuse
 from slackwater.ground.row_wise import is_row_wise
 from slackwater.ground.sql_errors import sql_cause
-from slackwater.ground.sql_types import with_known_types
+from slackwater.ground.sql_names import with_known_names
 
 Expression = str | pl.Expr
 FAILURES: Final = (Exception, SystemExit, PanicException)
@@ -38,7 +38,7 @@ def as_expr(expression: Expression) -> pl.Expr:
     if _NAME.fullmatch(expression) and expression.lower() not in ("true", "false", "null"):
         return pl.col(expression)
     try:
-        parsed = pl.sql_expr(with_known_types(expression))
+        parsed = pl.sql_expr(with_known_names(expression))
     except (PolarsError, ValueError) as error:
         raise refuse("EXPRESSION_SQL", got=expression, cause=sql_cause(expression, error)) from error
     if not isinstance(parsed, pl.Expr):

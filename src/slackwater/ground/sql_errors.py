@@ -19,6 +19,7 @@ _PLACE: Final = re.compile(r"\.? at Line: (?P<line>\d+), Column: (?P<column>\d+)
 _TREE: Final = re.compile(r"^expression (?P<name>[A-Z]\w*)(?: \{|\()")
 _LOCATION: Final = re.compile(r"Location\((?P<line>[1-9]\d*),(?P<column>\d+)\)")
 _WORD: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_CLAUSE: Final = re.compile(r"found '(?P<word>\w+)' clause")
 _AROUND: Final = 20
 
 
@@ -27,6 +28,8 @@ def sql_cause(text: str, error: Exception) -> str:
     said = str(error).partition("\n")[0]
     if said.startswith(_UNPARSED):
         return _parsed(text)
+    if (clause := _CLAUSE.search(said)) is not None:
+        return f'`{clause["word"]}` is a keyword; a column of that name is written "{clause["word"]}"'
     if (tree := _TREE.match(said)) is not None:
         name = _WORD.sub(" ", tree["name"]).upper()
         place = _LOCATION.search(said)

@@ -46,7 +46,7 @@ def _partitions(value: Callable[[PartitionRecord], float | None]) -> Callable[[L
     return samples
 
 
-def _steps(value: Callable[[StepRecord], float]) -> Callable[[Live], Iterable[Sample]]:
+def _steps(value: Callable[[StepRecord], float | None]) -> Callable[[Live], Iterable[Sample]]:
     return lambda live: [((name,), value(each)) for name, each in live.last.steps.items()]
 
 
@@ -94,6 +94,19 @@ def _latencies(live: Live) -> Iterator[Sample]:
                 yield (name, q, since), seconds
 
 
+def _filtered(live: Live) -> Iterator[Sample]:
+    for name, stream in live.total.streams.items():
+        yield (name,), stream.filtered
+    for name, step in live.total.steps.items():
+        yield (name,), step.counts.get("filtered", 0)
+
+
+def _lookup_keys(live: Live) -> Iterator[Sample]:
+    for name, asked in live.total.lookups.items():
+        yield (name, "hit"), asked.hits
+        yield (name, "miss"), asked.misses
+
+
 def _labelled(figures: Mapping[str, float]) -> list[Sample]:
     return [((name,), value) for name, value in figures.items()]
 
@@ -106,7 +119,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
     Family(name="slackwater_batches_total", said="Batches delivered.", samples=lambda live: [((), live.total.batches)]),
     Family(
         name="slackwater_batch_seconds",
-        said="How long the last batch took, by phase: evaluate, sinks, clock, and all of it as total.",
+        said="How long the last batch took, by phase: front, keyed, sinks, clock, and all of it as total.",
         labels=("phase",),
         samples=lambda live: _labelled({**live.last.phases_s, "total": live.last.seconds}),
     ),
@@ -139,6 +152,18 @@ FAMILIES: Final[tuple[Family, ...]] = (
         said="Rows that came after their window was complete, within the allowed lateness, and corrected it.",
         labels=("step",),
         samples=_step_totals("refired"),
+    ),
+    Family(
+        name="slackwater_ignored_rows_total",
+        said="Rows of windows that their trigger had finished, and that changed nothing.",
+        labels=("step",),
+        samples=_step_totals("ignored"),
+    ),
+    Family(
+        name="slackwater_filtered_rows_total",
+        said="Rows that `where`, `map` or a join with a table left out, of a stream or of a step's results.",
+        labels=("stream",),
+        samples=_filtered,
     ),
     Family(
         name="slackwater_dead_letters_total",
@@ -177,6 +202,12 @@ FAMILIES: Final[tuple[Family, ...]] = (
         samples=_holders,
     ),
     Family(
+        name="slackwater_watermark_held_since_timestamp_seconds",
+        said="Since when that partition decides.",
+        labels=("stream",),
+        samples=_streams(lambda each: _seconds(each.held_since_ms)),
+    ),
+    Family(
         name="slackwater_consumer_lag_records",
         said="Records of a Kafka partition that no batch has read.",
         labels=("stream", "partition"),
@@ -207,6 +238,18 @@ FAMILIES: Final[tuple[Family, ...]] = (
         samples=_steps(lambda each: each.state_rows),
     ),
     Family(
+        name="slackwater_state_open_rows",
+        said="Those of them that the watermark has not passed: open windows, and what waits for its time.",
+        labels=("step",),
+        samples=_steps(lambda each: each.open_rows),
+    ),
+    Family(
+        name="slackwater_largest_key_share",
+        said="The share of the last batch's rows that the largest key has, in a step that takes whole rows.",
+        labels=("step",),
+        samples=_steps(lambda each: each.largest_share),
+    ),
+    Family(
         name="slackwater_sink_seconds",
         said="How long a sink took for the last batch, waits included.",
         labels=("sink",),
@@ -217,6 +260,12 @@ FAMILIES: Final[tuple[Family, ...]] = (
         said="How often a sink was tried again.",
         labels=("sink",),
         samples=lambda live: [((name,), each.retries) for name, each in live.total.sinks.items()],
+    ),
+    Family(
+        name="slackwater_sink_wait_seconds_total",
+        said="How long batches waited for a sink that was away.",
+        labels=("sink",),
+        samples=lambda live: [((name,), each.waited_s) for name, each in live.total.sinks.items()],
     ),
     Family(
         name="slackwater_starts_total",
@@ -252,6 +301,18 @@ FAMILIES: Final[tuple[Family, ...]] = (
         said="How long requests of a lookup step took in the last batch.",
         labels=("step", "quantile"),
         samples=lambda live: _quantiles([((name,), each.request_s) for name, each in live.last.lookups.items()]),
+    ),
+    Family(
+        name="slackwater_lookup_requests_total",
+        said="Requests of a lookup step to its store.",
+        labels=("step",),
+        samples=lambda live: [((name,), each.requests) for name, each in live.total.lookups.items()],
+    ),
+    Family(
+        name="slackwater_lookup_keys_total",
+        said="Keys of a lookup step that its cache answered (hit), or that it asked the store for (miss).",
+        labels=("step", "result"),
+        samples=_lookup_keys,
     ),
     Family(
         name="slackwater_lookup_errors_total",

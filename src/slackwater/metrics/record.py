@@ -148,7 +148,7 @@ class BatchRecord:
     seconds: float = 0.0
     """How long it took, Spark's planning excluded."""
     phases_s: dict[str, float] = field(default_factory=dict)
-    """What that is made of: "evaluate" (FRONT and KEYED), "sinks", "clock"."""
+    """What that is made of: "front", "keyed" (with the shuffle between them), "sinks", "clock"."""
     spark_s: dict[str, float] = field(default_factory=dict)
     """What Spark says of the batch before: "queryPlanning", "latestOffset", "addBatch", "walCommit" and others."""
     streams: dict[str, StreamRecord] = field(default_factory=dict)

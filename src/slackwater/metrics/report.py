@@ -46,7 +46,7 @@ class BatchReport:
     ahead: dict[str, Ahead] = field(default_factory=dict)
     """The streams that the next batch does not read, because they are too far ahead of others."""
     timings_s: dict[str, float] = field(default_factory=dict)
-    """What `seconds` is made of: "evaluate", "sinks", "clock"."""
+    """What `seconds` is made of: "front", "keyed", "sinks", "clock"."""
 
     @property
     def rows(self) -> int:

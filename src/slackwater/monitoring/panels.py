@@ -59,7 +59,7 @@ ROWS: Final[dict[str, tuple[Panel, ...]]] = {
         ),
         Panel(
             title="Time of a batch, by phase",
-            said="Above the trigger, the job falls behind. evaluate: more cores; sinks: look at the store.",
+            said="Above the trigger, the job falls behind. front: more cores; keyed: see the state; sinks: the store.",
             lines=((_M("slackwater_batch_seconds"), "{{pipeline}} {{phase}}"),),
             unit="s",
             least=0,
@@ -101,6 +101,13 @@ ROWS: Final[dict[str, tuple[Panel, ...]]] = {
             unit="s",
         ),
         Panel(
+            title="For how long the same partition has held it",
+            said="Long, and the lag grows as well: that partition is stuck.",
+            lines=((f"time() - {_M('slackwater_watermark_held_since_timestamp_seconds')}", "{{stream}}"),),
+            unit="s",
+            least=0,
+        ),
+        Panel(
             title="Idle partitions, waiting streams",
             said="Idle while it should send: look at the producer. Waiting for long: the other stream is stuck.",
             lines=(
@@ -128,6 +135,7 @@ ROWS: Final[dict[str, tuple[Panel, ...]]] = {
             lines=(
                 (_rate("slackwater_rows_total"), "{{stream}} in"),
                 (_rate("slackwater_rows_out_total"), "{{output}} out"),
+                (_rate("slackwater_filtered_rows_total"), "{{stream}} filtered"),
             ),
             least=0,
         ),
@@ -143,6 +151,7 @@ ROWS: Final[dict[str, tuple[Panel, ...]]] = {
             lines=(
                 (_rate("slackwater_late_rows_total"), "{{step}} late"),
                 (_rate("slackwater_refired_rows_total"), "{{step}} correcting"),
+                (_rate("slackwater_ignored_rows_total"), "{{step}} ignored"),
             ),
             least=0,
         ),
@@ -163,9 +172,13 @@ ROWS: Final[dict[str, tuple[Panel, ...]]] = {
             least=0,
         ),
         Panel(
-            title="Failed lookups per second",
-            said="",
-            lines=((_rate("slackwater_lookup_errors_total"), "{{step}}"),),
+            title="Lookups per second",
+            said="Few hits: cache for longer. Errors: look at the store.",
+            lines=(
+                (_rate("slackwater_lookup_keys_total"), "{{step}} {{result}}"),
+                (_rate("slackwater_lookup_requests_total"), "{{step}} requests"),
+                (_rate("slackwater_lookup_errors_total"), "{{step}} errors"),
+            ),
             least=0,
         ),
     ),
@@ -179,8 +192,18 @@ ROWS: Final[dict[str, tuple[Panel, ...]]] = {
         ),
         Panel(
             title="Rows of state",
-            said="",
-            lines=((_M("slackwater_state_rows"), "{{step}}"),),
+            said="Open ones belong to windows that are not complete, or wait for their time.",
+            lines=(
+                (_M("slackwater_state_rows"), "{{step}}"),
+                (_M("slackwater_state_open_rows"), "{{step}} open"),
+            ),
+            least=0,
+        ),
+        Panel(
+            title="Share of the largest key",
+            said="Above a fifth, one task does most of the work: key by more columns.",
+            lines=((_M("slackwater_largest_key_share"), "{{step}}"),),
+            unit="percentunit",
             least=0,
         ),
         Panel(
@@ -191,9 +214,12 @@ ROWS: Final[dict[str, tuple[Panel, ...]]] = {
             least=0,
         ),
         Panel(
-            title="Retries of sinks per minute",
+            title="Retries of sinks, and seconds waited, per minute",
             said="The store is away or overloaded. The batch waits; nothing is lost.",
-            lines=((f"60 * {_rate('slackwater_sink_retries_total')}", "{{sink}}"),),
+            lines=(
+                (f"60 * {_rate('slackwater_sink_retries_total')}", "{{sink}} retries"),
+                (f"60 * {_rate('slackwater_sink_wait_seconds_total')}", "{{sink}} waited"),
+            ),
             least=0,
         ),
         Panel(

@@ -266,7 +266,7 @@ class Job:
             self._between.set()
 
     def _batch(self, frame: DataFrame, number: int) -> None:
-        began = time.monotonic()
+        began, began_at_ms = time.monotonic(), self._monitor.now_ms()
         assert self._lease is not None, "taken before the query was started"
         self._lease.check()
         clock = self._outside.completed(self.checkpoint.begun_clock(number))
@@ -275,6 +275,8 @@ class Job:
         self.spark.sparkContext.setLocalProperty(CLOCK_PROPERTY, clock.to_property())  # 1
         batch = self._outside.evaluated(frame, number)  # 2
         evaluated = time.monotonic()
+        # Clocks of other machines may be off; a phase is part of the whole all the same.
+        front_s = min(max(0.0, (batch.stats.front_ended_ms - began_at_ms) / 1_000), evaluated - began)
         try:
             crash_point("evaluated", number)
             with settings(frame.sparkSession, UNPACKING_CONF if batch.large else {}):
@@ -316,7 +318,12 @@ class Job:
             lag=found.lag,
             ahead=waiting,
             idle_after_ms={each.name: each.time.idle_after_ms for each in self.plan.sources if each.time is not None},
-            timings_s={"evaluate": evaluated - began, "sinks": delivered - evaluated, "clock": ended - delivered},
+            timings_s={
+                "front": front_s,
+                "keyed": evaluated - began - front_s,
+                "sinks": delivered - evaluated,
+                "clock": ended - delivered,
+            },
         )
         self._monitor.note(
             report,

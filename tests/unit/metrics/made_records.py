@@ -25,7 +25,7 @@ def record(batch: int, *, run: int = 1, rows: int = 100, state_bytes: int = 5_00
         at_ms=now_ms + 400,
         now_ms=now_ms,
         seconds=0.4,
-        phases_s={"evaluate": 0.25, "sinks": 0.125, "clock": 0.025},
+        phases_s={"front": 0.15, "keyed": 0.1, "sinks": 0.125, "clock": 0.025},
         spark_s={"queryPlanning": 0.05, "addBatch": 0.4},
         streams={
             "orders": StreamRecord(
@@ -51,7 +51,7 @@ def record(batch: int, *, run: int = 1, rows: int = 100, state_bytes: int = 5_00
         },
         steps={
             "orders.window": StepRecord(
-                counts={"on_time": rows - 4, "refired": 3, "late": 1, "panes": 9},
+                counts={"on_time": rows - 4, "refired": 3, "late": 1, "ignored": 2, "filtered": 5, "panes": 9},
                 dead={"failed": 1},
                 state_bytes=state_bytes,
                 state_rows=50,
@@ -65,6 +65,10 @@ def record(batch: int, *, run: int = 1, rows: int = 100, state_bytes: int = 5_00
             "orders.window": OutputRecord(rows=9, event_s=QUANTILES),
             "orders": OutputRecord(rows=rows, event_s=QUANTILES, ingestion_s={"0.5": 0.5, "0.95": 0.75, "0.99": 0.875}),
         },
-        sinks={"orders to files": SinkStats(output="orders", rows=rows, seconds=0.1, retries=2, last_batch=batch)},
-        lookups={"orders.look_up": LookupRecord(requests=5, errors=1, request_s=QUANTILES)},
+        sinks={
+            "orders to files": SinkStats(
+                output="orders", rows=rows, seconds=0.1, waited_s=0.03, retries=2, last_batch=batch
+            )
+        },
+        lookups={"orders.look_up": LookupRecord(requests=5, hits=7, misses=5, errors=1, request_s=QUANTILES)},
     )

@@ -61,7 +61,7 @@ class Recorded:
             rows_out={name: rows.height for name, rows in shown.items()},
             lag={"orders": {"0": Lag(records=7, per_second=1.5)}},
             ahead={"orders": Ahead(of="payments", by_ms=60_000)},
-            timings_s={"evaluate": 0.3, "sinks": 0.15, "clock": 0.05},
+            timings_s={"front": 0.2, "keyed": 0.1, "sinks": 0.15, "clock": 0.05},
         )
         sinks = {"orders to memory": SinkStats(output="orders", rows=2, seconds=0.1, retries=1, last_batch=3)}
         return self.monitor.note(
@@ -79,7 +79,7 @@ def run(tmp_path: Path) -> Iterator[Recorded]:
 def test_record_says_when_and_how_long(run: Recorded) -> None:
     found = run.batch(("ada", 30))
     assert (found.batch, found.run, found.now_ms, found.at_ms, found.seconds) == (0, 1, NOW, NOW + 300, 0.5)
-    assert found.phases_s == {"evaluate": 0.3, "sinks": 0.15, "clock": 0.05}
+    assert found.phases_s == {"front": 0.2, "keyed": 0.1, "sinks": 0.15, "clock": 0.05}
     assert found.spark_s == {"queryPlanning": 0.02}
     sink = SinkStats(output="orders", rows=2, seconds=0.1, retries=1, last_batch=3)
     assert found.sinks == {"orders to memory": sink}

@@ -116,7 +116,7 @@ def test_totals_are_of_the_last_run_and_rates_of_the_last_minute() -> None:
     # Batches 41 to 100 were delivered in the last minute, in the 60.6 s since batch 40.
     assert status.rows_per_s == pytest.approx(60 * 100 / 60.6)
     assert status.batch_s == pytest.approx(0.4)
-    assert status.phases_s == pytest.approx({"evaluate": 0.25, "sinks": 0.125, "clock": 0.025})
+    assert status.phases_s == pytest.approx({"front": 0.15, "keyed": 0.1, "sinks": 0.125, "clock": 0.025})
     stream = status.streams["orders"]
     assert (stream.rows, stream.ahead_of_clock, stream.lag, stream.lag_per_s) == (10_000, 100, 42, 2.0)
     assert (stream.watermark_ms, stream.watermark_lag_ms) == (START_MS + 70_000, 31_000)
@@ -124,7 +124,7 @@ def test_totals_are_of_the_last_run_and_rates_of_the_last_minute() -> None:
     assert (stream.idle, stream.waits_for, stream.waits_ms) == (["orders-2"], "payments", 700)
     assert (stream.lateness_s, stream.out_of_orderness_ms) == (QUANTILES, 5_000)
     step = status.steps["orders.window"]
-    assert step.counts == {"on_time": 9_600, "refired": 300, "late": 100, "panes": 900}
+    assert step.counts == {"on_time": 9_600, "refired": 300, "late": 100, "panes": 900, "ignored": 200, "filtered": 500}
     assert (step.state_bytes, step.state_rows, step.open_rows) == (6_000, 50, 40)
     assert step.bytes_per_hour == pytest.approx(36_000)
     assert (status.outputs["orders"].rows, status.outputs["orders"].event_s) == (10_000, QUANTILES)

@@ -107,7 +107,7 @@ class Caused:
             clock=clock,
             next_clock=self.harness.clock,
             rows_out={name: rows.height for name, rows in shown.items()},
-            timings_s={"evaluate": 0.4, "sinks": self.sink_s, "clock": 0.1},
+            timings_s={"front": 0.3, "keyed": 0.1, "sinks": self.sink_s, "clock": 0.1},
         )
         rows_out = sum(report.rows_out.values())
         sinks = {"per_minute to memory": SinkStats(output="per_minute", rows=rows_out, seconds=self.sink_s)}

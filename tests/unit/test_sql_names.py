@@ -1,4 +1,4 @@
-"""Casts in SQL take the names of types that schemas have."""
+"""Casts in SQL take the names of types that schemas have, and `user` is a column."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from slackwater.ground.expressions import as_expr
-from slackwater.ground.sql_types import with_known_types
+from slackwater.ground.sql_names import with_known_names
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,16 @@ def test_casts_take_the_names_of_types_in_schemas(text: str, name: str, dtype: p
         "x -- ::long\n + 1",
         "x::longs",
         "long + short",
+        "x = 'user'",
+        '"user" = 1',
+        "users = user_id",
     ],
 )
 def test_what_is_no_type_stays_as_it_is(text: str) -> None:
-    assert with_known_types(text) == text
+    assert with_known_names(text) == text
+
+
+@pytest.mark.parametrize("text", ["user = 'ada'", "USER = 'ada'", "lower(user) = 'ada'", "user IN ('ada', 'user')"])
+def test_user_is_a_column_like_any_other(text: str) -> None:
+    column = "USER" if "USER" in text else "user"
+    assert pl.DataFrame({column: ["ada", "bob"]}).filter(as_expr(text)).height == 1

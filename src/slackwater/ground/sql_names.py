@@ -1,4 +1,4 @@
-"""The names of types in SQL: schemas and Spark know some that Polars does not."""
+"""Names in SQL that Polars does not take as users mean them: some types, and a column called `user`."""
 
 from __future__ import annotations
 
@@ -11,14 +11,18 @@ _QUOTED: Final = r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`|--[^\n]*|/\*.*?\*/"""
 _NAMES: Final = "|".join(_KNOWN)
 # In cast(x as long) the type is the last word; in `x as long` it is the name of a column.
 _TYPE: Final = rf"(?P<before>\bas\s+)(?P<last>{_NAMES})(?=\s*\))|(?P<colons>::\s*)(?P<type>{_NAMES})\b"
-_PIECE: Final = re.compile(f"{_QUOTED}|{_TYPE}", re.IGNORECASE | re.DOTALL)
+# In SQL `user` is whoever runs the query, which means nothing here; a stream with a column of that name is common.
+_USER: Final = r"(?P<user>\buser\b)(?!\s*\()"
+_PIECE: Final = re.compile(f"{_QUOTED}|{_TYPE}|{_USER}", re.IGNORECASE | re.DOTALL)
 
 
-def with_known_types(text: str) -> str:
-    """Return SQL with the types of its casts by names that Polars knows; what is quoted stays as it is."""
+def with_known_names(text: str) -> str:
+    """Return SQL with the names that Polars knows; what is quoted stays as it is."""
     return _PIECE.sub(_known, text)
 
 
 def _known(piece: re.Match[str]) -> str:
+    if piece["user"] is not None:
+        return f'"{piece["user"]}"'
     name = piece["last"] or piece["type"]
     return piece[0] if name is None else (piece["before"] or piece["colons"]) + _KNOWN[name.lower()]
