@@ -57,7 +57,7 @@ def test_options_are_what_the_bridge_is_told(monkeypatch: pytest.MonkeyPatch, tm
         is_raw=True,
     )
     assert done.stdout == (
-        f"wrote 3 messages, acknowledged 2, 1 came with QoS 0, which a broker does not send again, to {tmp_path}\n"
+        f"wrote 3 messages, acknowledged 2, 1 arrived with QoS 0, which a broker does not send again, to {tmp_path}\n"
     )
 
 
@@ -69,7 +69,9 @@ def test_a_mistake_is_refused_before_anything_is_connected_to(tmp_path: Path) ->
 
 def test_payloads_that_had_to_be_wrapped_are_in_the_summary() -> None:
     words = command.summary(Tally(written=2_000, acknowledged=2_000, wrapped=5))
-    assert words == "wrote 2,000 messages, acknowledged 2,000, 5 payloads do not fit a line and are JSON objects"
+    assert (
+        words == "wrote 2,000 messages, acknowledged 2,000, 5 payloads did not fit on one line and became JSON objects"
+    )
 
 
 def test_progress_is_said_now_and_then_and_notices_always() -> None:

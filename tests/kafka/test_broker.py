@@ -37,7 +37,7 @@ def test_records_survive_a_restart_of_the_broker(folder: Path) -> None:
     made = CliRunner().invoke(app, ["kafka", "topic", "events", "--partitions", "1", "--servers", first.servers])
     assert made.stdout == f"created events with 1 partition at {first.servers}\n"
     again = CliRunner().invoke(app, ["kafka", "topic", "events", "--partitions", "1", "--servers", first.servers])
-    assert (again.exit_code, again.stdout) == (0, f"there is already events with 1 partition at {first.servers}\n")
+    assert (again.exit_code, again.stdout) == (0, f"already exists: events with 1 partition at {first.servers}\n")
     with pytest.raises(RunError, match=r"KAFKA_TOPIC_EXISTS.*already has `events`, with 1 partition and not 4"):
         CliRunner().invoke(app, ["kafka", "topic", "events", "--servers", first.servers], catch_exceptions=False)
     producer = Producer({"bootstrap.servers": first.servers})
@@ -64,7 +64,7 @@ def test_command_says_where_the_broker_is_and_that_it_is_stopped(folder: Path) -
     running = broker.up(folder, port=broker.free_port())
     up = CliRunner().invoke(app, ["kafka", "up", "--folder", str(folder)])
     assert (up.exit_code, up.stderr) == (0, ""), "nothing is started"
-    assert f"Kafka is up already at {running.servers}; stop it with" in up.stdout
+    assert f"Kafka is already up at {running.servers}; stop it with" in up.stdout
     elsewhere = ["kafka", "up", "--folder", str(folder), "--port", str(broker.free_port())]
     with pytest.raises(
         RunError, match=rf"BROKER_RUNNING.*is already running at {running.servers}, so port \d+ was not used"
@@ -73,4 +73,4 @@ def test_command_says_where_the_broker_is_and_that_it_is_stopped(folder: Path) -
     down = CliRunner().invoke(app, ["kafka", "down", "--folder", str(folder)])
     assert "the broker is stopped" in down.stdout
     again = CliRunner().invoke(app, ["kafka", "down", "--folder", str(folder)])
-    assert "no broker runs in" in again.stdout
+    assert "no broker is running in" in again.stdout

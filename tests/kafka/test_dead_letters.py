@@ -88,7 +88,7 @@ def test_letters_of_a_topic_are_listed_shown_and_sent(topics: Topics) -> None:
     assert "  00000000  ff" in run("show", url(topics, dead), first)
     assert "sent 3 records" in run("retry", url(topics, dead), "--to", url(topics, target), "--yes")
     assert Path(f".slackwater/retried-{dead}.jsonl").exists()
-    assert "3 sent before" in run("retry", url(topics, dead), "--to", url(topics, target), "--yes")
+    assert "3 already sent" in run("retry", url(topics, dead), "--to", url(topics, target), "--yes")
     by_value = {message.value(): message for message in held(topics, target)}
     assert set(by_value) == {b"\xff", b"{}", None}
     back = by_value[b"\xff"]
@@ -102,14 +102,14 @@ def test_letters_of_a_topic_go_to_a_log(topics: Topics) -> None:
     dead = topics.make()
     topics.produce(dead, [value.encode() for value in encode_letters(letters([b"a", b"b"]))])
     Path("log").mkdir()
-    for words in ("sent 2 records", "2 sent before"):
+    for words in ("sent 2 records", "2 already sent"):
         assert words in run("retry", url(topics, dead), "--to", "log", "--ledger", "mine.jsonl", "--yes")
     assert Path("log/phones/00000000000000000000.jsonl").read_bytes() == b"a\nb\n"
 
 
 def test_record_that_is_no_letter_is_named_by_its_offset_and_one_without_a_value_is_passed_over(topics: Topics) -> None:
     dead = topics.make()
-    assert "no such dead letters" in run("list", url(topics, dead))
+    assert "no matching dead letters" in run("list", url(topics, dead))
     producer = Producer({"bootstrap.servers": topics.servers})
     producer.produce(dead, None, b"key")
     producer.flush(30)
@@ -189,7 +189,7 @@ def test_batch_behind_an_open_transaction_of_somebody_else_is_not_sent_again(
         with pytest.raises(SlackwaterError, match=words):
             run("retry", "dead", "--to", target, "--yes")
     other.commit_transaction(30)
-    assert "3 sent before" in run("retry", "dead", "--to", target, "--yes")
+    assert "3 already sent" in run("retry", "dead", "--to", target, "--yes")
     assert sorted(values(topics, topic)) == [b"a", b"b", b"c", b"good", b"theirs"]
 
 
@@ -208,4 +208,4 @@ def test_topic_that_has_forgotten_its_tail_is_unsure(topics: Topics, monkeypatch
     advice = re.search(r"add the line `(.*)` to ", str(caught.value))
     assert advice is not None
     ledger.write_text(ledger.read_text() + advice[1] + "\n")
-    assert "3 sent before" in run("retry", "dead", "--to", target, "--yes")
+    assert "3 already sent" in run("retry", "dead", "--to", target, "--yes")

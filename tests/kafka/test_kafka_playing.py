@@ -51,7 +51,7 @@ def test_log_that_went_through_a_topic_is_the_log_it_was(topics: Topics, tmp_pat
     out = ["log", "export", str(tmp_path / "back"), "--topic", topic, "--servers", topics.servers]
     exported = CliRunner().invoke(app, out)
     assert exported.exit_code == 0, exported.output
-    assert f"wrote 1,502 records of {topic} to {tmp_path / 'back'}; 1 had no value and are left out" in exported.stdout
+    assert f"wrote 1,502 records of {topic} to {tmp_path / 'back'}; 1 had no value and were skipped" in exported.stdout
     assert lines(tmp_path / "back", "0") == list(range(1_500))
     assert lines(tmp_path / "back", "1") == [5_000, 5_001]
 
@@ -138,7 +138,10 @@ def test_record_that_is_no_line_is_put_on_one_or_named(topics: Topics, tmp_path:
         CliRunner().invoke(app, command, catch_exceptions=False)
     more = CliRunner().invoke(app, [*command, "--append", "--skip"])
     assert more.exit_code == 0, more.output
-    assert f"wrote 2 records of {topic} to {back}; 2 fit no line and are left out: {topic}/0 offset 1" in more.stdout
+    assert (
+        f"wrote 2 records of {topic} to {back}; 2 did not fit on one line and were skipped: {topic}/0 offset 1"
+        in more.stdout
+    )
     assert len(list_log(back)) == 2
 
 

@@ -96,7 +96,7 @@ def test_slider_says_what_the_sketch_says(tab: Tab) -> None:
         shown(tab, server)
         later = made.sketch.share_later_than(SLACK_MS)
         assert f'out_of_orderness="10s": {later * 100:.1f} % of the rows' in tab.text("#price")
-        assert "as now" in tab.text("#price")
+        assert "as they do now" in tab.text("#price")
         tab.value(
             "{ const slider = document.getElementById('slider'); slider.value = 1000; "
             "slider.dispatchEvent(new Event('input')); }"
@@ -109,7 +109,7 @@ def test_page_hears_from_a_job_that_was_started_again(tab: Tab) -> None:
     with PageServer([feed]) as server:
         shown(tab, server)
         port = urlsplit(server.address).port or 0
-    tab.until("document.querySelector('#state').innerText.includes('trying again')")
+    tab.until("document.querySelector('#state').innerText.includes('retrying')")
     for _ in range(3):
         feed.publish(made.record())
     with PageServer([feed], port=port):

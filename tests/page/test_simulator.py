@@ -144,5 +144,5 @@ def test_slider_changes_the_picture_the_figures_and_the_address(tab: Tab, server
     tab.until(f"document.querySelector('[data-account=late]') !== null && {late} === 0")
     tab.open(shared.replace("out_of_orderness=1m", "out_of_orderness=never"))
     tab.until("!document.getElementById('error').hidden")
-    assert tab.text("#error").startswith("[SIMULATE_SETTING] `out_of_orderness` is a duration from 0s to 1h;")
+    assert tab.text("#error").startswith("[SIMULATE_SETTING] `out_of_orderness` must be a duration from 0s to 1h;")
     tab.forget()  # the browser logs that it was refused

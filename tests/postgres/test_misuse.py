@@ -219,7 +219,7 @@ def test_row_that_the_table_refuses_stops_the_job_and_nothing_of_the_batch_is_wr
 ) -> None:
     database.sql(f"CREATE TABLE totals ({table})")
     job = database.job(create=False, **options)
-    with pytest.raises(RunError, match=f"POSTGRES_REFUSED.*rejected batch 0: .*{words}.*nothing of it was written"):
+    with pytest.raises(RunError, match=f"POSTGRES_REFUSED.*rejected batch 0: .*{words}.*none of it was written"):
         job.deliver(totals(*rows))
     assert database.sql("SELECT total FROM totals") == []
     assert database.sql("SELECT batch FROM slackwater_ledger") == [(None,)]

@@ -124,7 +124,7 @@ def test_broken_record_that_is_no_dead_letter_is_found(shown: Shown, tampered: P
     [part, *_] = [part for part in parts if pl.read_parquet(part).filter(broken).height]
     lost = pl.read_parquet(part).filter(broken).height
     pl.read_parquet(part).filter(~broken).write_parquet(part)
-    assert f"unreadable and no dead letter: {counted(lost, 'record')}" in settle_again(shown, tampered).complaints
+    assert f"unreadable but not a dead letter: {counted(lost, 'record')}" in settle_again(shown, tampered).complaints
 
 
 def test_window_that_is_there_twice_too_often_is_found(shown: Shown, tampered: Path) -> None:

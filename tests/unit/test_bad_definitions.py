@@ -318,7 +318,7 @@ ROWS = [
     Bad("a source that is nothing", "NOT_A_SOURCE", "got None for stream `a`; use sw.sources.log(...)", lambda: sw.stream("a", None)),
     Bad("a source that is a path", "NOT_A_SOURCE", "got 'data/x'", lambda: sw.stream("a", "data/x")),
     Bad("a condition on all rows", "EXPRESSION_NOT_A_ROW_VALUE", 'got [(col("amount")) > (col("amount").mean())] in `purchases.where`, which may read other rows', lambda: built(purchases().where(pl.col("amount") > pl.col("amount").mean()))),
-    Bad("a condition on all rows in SQL", "EXPRESSION_NOT_A_ROW_VALUE", "use an aggregate of a keyed step, or a `map` that treats each row by itself", lambda: built(purchases().where("amount > AVG(amount)"))),
+    Bad("a condition on all rows in SQL", "EXPRESSION_NOT_A_ROW_VALUE", "use an aggregate of a keyed step, or a `map` that handles each row on its own", lambda: built(purchases().where("amount > AVG(amount)"))),
     Bad("a column from all rows", "EXPRESSION_NOT_A_ROW_VALUE", 'col("amount").min())] in `purchases.with_columns`', lambda: built(purchases().with_columns(z=pl.col("amount") - pl.col("amount").min()))),
     Bad("a selected sum", "EXPRESSION_NOT_A_ROW_VALUE", 'got col("amount").sum() in `purchases.select`', lambda: built(purchases().select(total=pl.col("amount").sum()))),
     Bad("an event time from all rows", "EXPRESSION_NOT_A_ROW_VALUE", "in `purchases.event_time`", lambda: built(sw.stream("purchases", sw.testing.rows_source(DDL)).event_time(pl.col("placed_at").max()))),
@@ -454,7 +454,7 @@ OUTPUTS = [
 ]  # fmt: skip
 
 JOINS = [
-    Bad("no bounds", "JOIN_BETWEEN", "`between` takes two bounds, the least and the most that the other row may be later; got None", lambda: joined(between=None)),
+    Bad("no bounds", "JOIN_BETWEEN", "`between` takes a lower and an upper bound on how much later the other row may be; got None", lambda: joined(between=None)),
     Bad("no word of bounds", "JOIN_BETWEEN", "got None; write, for example", lambda: purchases().key_by("user_id").join(refunds().key_by("user_id"))),
     *(Bad(f"{method} of a stream without a key", "KEY_MISSING", f"`{method}` works on the rows of each key; got stream `purchases`, which has no key; add .key_by(...) before it", partial(unkeyed, method)) for method in ("window", "match", "deduplicate", "join", "join_as_of", "process")),
     Bad("aggregates of a stream without a key", "KEY_MISSING", "add .key_by(...).window(...) before it", lambda: purchases().aggregate(n=sw.count())),

@@ -93,7 +93,7 @@ LOOKUPS = [
     Bad("a name with a slash", "BAD_NAME", "a step name", lambda: looked(name="a/b")),
     Bad("two lookups of one name", "ENRICHMENT_NAME_TWICE", 'got `purchases.lookup` twice; add name="…"', two_lookups),
     Bad("a lookup of bytes", "DECODE_MISSING", "got stream `raw` without", lambda: built(sw.stream("raw", sw.sources.log("data/x")).lookup(STORE, key="user_id", output="name string"))),
-    Bad("a lookup of rows without places", "LOOKUP_WITHOUT_PLACES", "delta /data/orders from earliest gives rows no lasting places, in `orders.lookup`; read from a log or from Kafka", placeless),
+    Bad("a lookup of rows without places", "LOOKUP_WITHOUT_PLACES", "delta /data/orders from earliest gives rows no stable positions, in `orders.lookup`; read from a log or from Kafka", placeless),
     Bad("a lookup of retractions", "ENRICHED_RETRACTIONS", "got `purchases.window.lookup` on the results of `purchases.window`", lambda: retracted(lambda results: results.lookup(STORE, key="user_id", output="name string"))),
     Bad("a function that is not asynchronous", "LOOKUP_FUNCTION", "write `async def fetch(key): ...`", lambda: sw.lookups.function(len)),
     Bad("a function that is none", "LOOKUP_FUNCTION", "got None", lambda: sw.lookups.function(None)),

@@ -227,7 +227,7 @@ PROCESS = [
     Bad("a method that is none", "PROCESS_PARAMETERS", "got on_event = 5 in class Other", lambda: processed(type("Other", (Last,), {"on_event": 5})())),
     Bad("an order that there is not", "PROCESS_ORDER", "got 'random'", lambda: processed(Last(), order="random")),
     Bad("a process without columns", "PROCESS_OUTPUT", "got no `output`", lambda: processed(Last(), output=None)),
-    Bad("a result column of its own", "PROCESS_OUTPUT_COLUMN", "a column `event_time` of themselves", lambda: processed(Last(), output="event_time timestamp")),
+    Bad("a result column of its own", "PROCESS_OUTPUT_COLUMN", "a column `event_time` of their own", lambda: processed(Last(), output="event_time timestamp")),
     Bad("an output with a step's own name", "PROCESS_SIDE_NAME", "got `late` in class Loud", lambda: processed(Loud())),
     Bad("state that an object hides", "STATE_OVERWRITTEN", "has its own attribute `last`", lambda: processed(Overwritten())),
     Bad("state without an end", "STATE_TTL", 'add ttl="24h", or ttl=sw.FOREVER', lambda: sw.value_state("double")),

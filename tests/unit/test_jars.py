@@ -87,7 +87,7 @@ def test_another_minor_release_of_spark_is_named_with_the_one_that_has_a_connect
     jars_of: Callable[[], list[str]], name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pyspark, "__version__", "4.3.1")
-    sentence = rf"{name} connector.*installed pyspark 4\.3\.1, connector found for 4\.2\.0; run `pip install"
+    sentence = rf"{name} connector.*pyspark 4\.3\.1 is installed, and the connector is for 4\.2\.0; run `pip install"
     with pytest.raises(RunError, match=sentence):
         jars_of()
 

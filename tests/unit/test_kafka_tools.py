@@ -90,7 +90,7 @@ def test_missing_certificate_is_said_before_anybody_is_called(tmp_path: Path) ->
         way.for_librdkafka()
 
 
-@pytest.mark.parametrize("idle_after_ms, words", [(None, "(set idle_after?)"), (10_000, "(set aside after 10s)")])
+@pytest.mark.parametrize("idle_after_ms, words", [(None, "(set idle_after?)"), (10_000, "(idle after 10s)")])
 def test_partition_that_holds_the_watermark_is_named_with_what_ends_that(idle_after_ms: int | None, words: str) -> None:
     partitions = {"orders/3": PartitionTime(max_ts_ms=5_000), "orders/4": PartitionTime()}
     clock = Clock(batch=1, streams={"orders": StreamTime(partitions=partitions, held_by="orders/4")}, now_ms=0)

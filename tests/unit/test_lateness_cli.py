@@ -55,14 +55,14 @@ def test_pipeline_is_measured_by_its_own_decoding_and_time() -> None:
     words = " ".join(run("orders.py", "--target", "0.999").split())
     assert "orders: 2,000 events in 1 partition, 2026-03-01 12:00:00 to 2026-03-01 12:33:19" in words
     assert "not measured, of 2,001 records: 1 malformed" in words
-    assert 'Recommended: out_of_orderness="5s" for a target of 99.9 %: no event comes behind the watermark.' in words
-    assert "Now it is 2s: 1.0 % of the events (20) come behind the watermark." in words
+    assert 'Recommended: out_of_orderness="5s" for a target of 99.9 %: no event falls behind the watermark.' in words
+    assert "Currently, it is 2s: 1.0 % of the events (20) fall behind the watermark." in words
 
 
 def test_log_is_measured_by_its_time_alone() -> None:
     words = " ".join(run("--log", "log", "--time", "at").split())
-    assert 'out_of_orderness="0s" for a target of 99 %: 1.0 % of the events (20) come behind the watermark.' in words
-    assert "Now it is" not in words
+    assert 'out_of_orderness="0s" for a target of 99 %: 1.0 % of the events (20) fall behind the watermark.' in words
+    assert "Currently" not in words
 
 
 def test_log_may_be_told_its_columns_format_and_guard() -> None:

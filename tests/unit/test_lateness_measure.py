@@ -69,8 +69,8 @@ def test_files_that_came_out_of_order_are_named(tmp_path: Path) -> None:
     found = measure(decoded(tmp_path).event_time("t"))
     assert found.overtaken == [str(tmp_path / "0" / f"{offset:020d}.jsonl") for offset in (2, 6)]
     [stream] = measure_plan(plan_of(decoded(tmp_path).event_time("t"))).streams
-    assert stream.remarks[0].startswith("2 files come out of order: all their events lie before those of a file ")
-    assert f"as in {found.overtaken[0]}. A job reads files by modification time" in stream.remarks[0]
+    assert stream.remarks[0].startswith("2 files are out of order: all their events are older than those of a file ")
+    assert f"for example {found.overtaken[0]}. A job reads files by modification time" in stream.remarks[0]
 
 
 def test_files_of_one_time_are_measured_in_the_order_of_their_names(tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_clock_that_runs_ahead_is_seen_without_max_ahead_and_does_not_decide(tmp
     [remark, *_] = report.remarks
     assert remark.startswith("A clock runs ahead: 1 event, in partition 1, was up to 36")
     assert "max_ahead" in remark
-    assert not any("comes far later" in words for words in report.remarks)
+    assert not any("is far later" in words for words in report.remarks)
 
 
 def test_log_that_is_ahead_as_a_whole_is_measured_as_it_is(tmp_path: Path) -> None:

@@ -143,8 +143,8 @@ def test_partition_that_is_far_worse_is_named_with_what_would_do_without_it() ->
     stream = stream_of(measured({"a": [900] * 2_000, "b": [1_000] * 2_000, "c": [400_000] * 2_000}))
     assert [part.name for part in stream.partitions if part.is_far_worse] == ["c"]
     [remark] = stream.remarks
-    assert remark.startswith("Partition c comes far later than the others: 99 % of its events are within 6m40s, ")
-    assert remark.endswith("Without it 1s would do.")
+    assert remark.startswith("Partition c is far later than the others: 99 % of its events are within 6m40s, ")
+    assert remark.endswith("Without it, 1s would be enough.")
 
 
 def test_partitions_that_are_about_alike_are_not_remarked_on() -> None:
@@ -156,7 +156,7 @@ def test_only_the_worst_partitions_are_told_one_by_one() -> None:
     many = {f"{place}": [0] * 200 for place in range(20)} | {f"bad{place}": [60_000] * 200 for place in range(5)}
     said = stream_of(measured(many)).remarks
     assert [words.split()[0] for words in said] == ["Partition"] * 3 + ["So"]
-    assert said[-1] == "So do 2 more partitions."
+    assert said[-1] == "So are 2 more partitions."
 
 
 def test_few_events_are_said_to_be_few() -> None:
@@ -166,7 +166,7 @@ def test_few_events_are_said_to_be_few() -> None:
 
 def test_clock_that_runs_ahead_is_suspected() -> None:
     said = stream_of(measured([0, *[10**10] * 2_000])).remarks
-    assert any("a clock that runs ahead does that. Keep it out with max_ahead" in words for words in said)
+    assert any("a clock that runs ahead causes this. Exclude its events with max_ahead" in words for words in said)
 
 
 def test_lateness_beyond_the_longest_duration_is_said_to_be_out_of_reach() -> None:
@@ -178,7 +178,7 @@ def test_lateness_beyond_the_longest_duration_is_said_to_be_out_of_reach() -> No
 
 def test_times_in_seconds_are_suspected() -> None:
     said = stream_of(measured([0] * 2_000, first_ms=1_767_225_600, last_ms=1_767_225_700)).remarks
-    assert said == ("All event times lie close to 1970: are they seconds? Whole numbers are taken as milliseconds.",)
+    assert said == ("All event times are close to 1970: are they in seconds? Whole numbers are read as milliseconds.",)
 
 
 @pytest.mark.parametrize("target", [0, -0.1, 1.01, 99, True, float("nan")])
@@ -239,9 +239,9 @@ def test_text_says_all_that_matters_in_a_hundred_columns() -> None:
         "not measured, of 2,003 records: 3 malformed",
         "p50 0s",
         "max 5m",
-        'Recommended: out_of_orderness="5m" for a target of 99 %: no event comes behind the watermark.',
-        "Now it is 5s: 25.0 % of the events (500) come behind the watermark.",
-        "! Partition 1 comes far later",
+        'Recommended: out_of_orderness="5m" for a target of 99 %: no event falls behind the watermark.',
+        "Currently, it is 5s: 25.0 % of the events (500) fall behind the watermark.",
+        "! Partition 1 is far later",
     ):
         assert words in " ".join(text.split())
 

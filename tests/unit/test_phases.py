@@ -29,7 +29,7 @@ def test_phase_begins_where_the_one_before_has_ended() -> None:
     stopwatch.over("python imports")
     stopwatch.over("jvm and session")
     stopwatch.end()
-    assert said == ["python imports 1.2 s", "jvm and session 2.8 s", "shutdown 0.5 s", "in all 4.5 s"]
+    assert said == ["python imports 1.2 s", "jvm and session 2.8 s", "shutdown 0.5 s", "total 4.5 s"]
 
 
 def test_first_phase_begins_with_the_process() -> None:
@@ -49,7 +49,7 @@ def test_verbose_run_prints_each_phase_as_it_ends(tmp_path: Path) -> None:
     first, error, *rest = run_missing_file(tmp_path, "--verbose")
     assert re.fullmatch(r"python imports \d+\.\d s", first)
     assert error.startswith("[PIPELINE_FILE_MISSING]")
-    assert [re.sub(r"\d+\.\d", "_", line) for line in rest] == ["shutdown _ s", "in all _ s"]
+    assert [re.sub(r"\d+\.\d", "_", line) for line in rest] == ["shutdown _ s", "total _ s"]
 
 
 def test_run_that_is_not_verbose_prints_no_phases(tmp_path: Path) -> None:

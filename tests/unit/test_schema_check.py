@@ -105,7 +105,7 @@ def test_a_change_of_an_avro_schema_is_judged_and_explained_by_field(
 def test_what_neither_side_can_read_stands_under_its_side(tmp_path: Path) -> None:
     done = check(tmp_path, order(("id", "int"), ("x", "int")), order(("id", "long"), ("y", "int")))
     assert done.stdout.splitlines() == [
-        "none: neither version reads the records of the other",
+        "none: neither version can read records of the other",
         "the new version cannot read records of the old:",
         "  field `y`: the writer has no such field, and the reader has no default for it",
         "the old version cannot read records of the new:",

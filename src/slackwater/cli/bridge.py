@@ -91,9 +91,9 @@ def summary(tally: Tally) -> str:
     """Return what a bridge did, in a sentence."""
     facts = [f"wrote {counted(tally.written, 'message')}", f"acknowledged {tally.acknowledged:,}"]
     if tally.without_ack:
-        facts.append(f"{tally.without_ack:,} came with QoS 0, which a broker does not send again")
+        facts.append(f"{tally.without_ack:,} arrived with QoS 0, which a broker does not send again")
     if tally.wrapped:
-        facts.append(f"{tally.wrapped:,} payloads do not fit a line and are JSON objects")
+        facts.append(f"{tally.wrapped:,} payloads did not fit on one line and became JSON objects")
     return ", ".join(facts)
 
 

@@ -26,7 +26,7 @@ def check(
     log: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="[STREAM=]DIR", help="Measure the lateness of a stream in this log, instead of in its source."
+            metavar="[STREAM=]DIR", help="Measure the lateness of a stream in this log instead of its source."
         ),
     ] = None,
     measure: Annotated[
@@ -34,17 +34,17 @@ def check(
     ] = False,
     checkpoint: Annotated[
         Path | None,
-        typer.Option(callback=at_home, help="Where the pipeline runs; .slackwater/<pipeline> by default."),
+        typer.Option(callback=at_home, help="Checkpoint of the job; .slackwater/<pipeline> by default."),
     ] = None,
     master: Annotated[
         str | None, typer.Option(help="Spark master that the pipeline will run on; all local cores by default.")
     ] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit with code 1 on warnings and notes, too.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Also exit with code 1 on warnings and notes.")] = False,
 ) -> None:
-    """Look for what will go wrong in production: unbounded state, blocking calls, dropped rows, and more.
+    """Find what will go wrong in production: unbounded state, blocking calls, dropped rows, and more.
 
     Each finding has a code, what was found, why it matters and what to do. The exit code is 1 if there is an
-    error. A finding that is meant is accepted in the definition, with a reason:
+    error. If a finding is intended, accept it in the definition, with a reason:
     sw.Pipeline(..., accept={"SW402": "late clicks do not matter"}). The command starts nothing and writes nothing.
 
     [dim]Examples:[/dim]

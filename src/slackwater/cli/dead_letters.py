@@ -52,7 +52,7 @@ def list_letters(
     step: Step = None,
     source: Source = None,
     since: Since = None,
-    limit: Annotated[int, typer.Option(min=1, help="Number of letters to list; the newest are kept.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, help="Number of letters to list, the newest ones.")] = 20,
     ledger: LedgerFile = None,
 ) -> None:
     """List dead letters, newest last, with abbreviated ids and whether they were retried.
@@ -71,7 +71,7 @@ def list_letters(
     wanted = scan_letters(place).filter(filters.expression()).select(columns)
     found = wanted.select(pl.len()).collect().item()
     if not found:
-        typer.echo(f"no such dead letters in {place}")
+        typer.echo(f"no matching dead letters in {place}")
         return
     shown = wanted.sort("processed_at", "partition", "offset", maintain_order=True).tail(limit).collect()
     print_letters(_with_retries(shown, book), _console())
@@ -102,7 +102,7 @@ def show(
 def count_letters(
     where: Place,
     *,
-    by: Annotated[By, typer.Option(help="Group by.")] = "reason",
+    by: Annotated[By, typer.Option(help="What to group by.")] = "reason",
     reason: Reason = None,
     step: Step = None,
     source: Source = None,
@@ -119,7 +119,7 @@ def count_letters(
     place, filters = _asked(where, reason=reason, step=step, source=source, since=since)
     counts = count_by(scan_letters(place).filter(filters.expression()), by)
     if not counts.height:
-        typer.echo(f"no such dead letters in {place}")
+        typer.echo(f"no matching dead letters in {place}")
         return
     print_stats(counts, by, _console())
     typer.echo(f"{counted(int(counts['letters'].sum()), 'dead letter')} in {place}")
@@ -166,7 +166,7 @@ def retry(
         sender.check()
         plan = plan_retry(place, sender, path, filters, mend)
         _tell(plan)
-        typer.echo(f"would send {counted(plan.letters.height, 'record')} to {target}; nothing is sent")
+        typer.echo(f"would send {counted(plan.letters.height, 'record')} to {target}; nothing was sent")
     else:
         with open_retry(place, target, path) as opened:
             plan = opened.plan(filters, mend)
@@ -176,7 +176,7 @@ def retry(
                     typer.confirm(f"send {counted(plan.letters.height, 'record')} to {target}?", abort=True)
                 counter = Counter("sent")
                 sent = opened.send(plan, told=counter.told)
-                counter.end(f"sent {counted(sent, 'record')} to {target}; noted in {path}")
+                counter.end(f"sent {counted(sent, 'record')} to {target}; recorded in {path}")
             else:
                 typer.echo("nothing to send")
     if plan.left:
@@ -185,9 +185,9 @@ def retry(
 
 def _tell(plan: RetryPlan) -> None:
     for count, words in (
-        (plan.before, "sent before"),
-        (plan.siblings, "about a record of which another letter is sent"),
-        (plan.declined, "left by the repair"),
+        (plan.before, "already sent"),
+        (plan.siblings, "skipped: another letter of the same record is sent"),
+        (plan.declined, "skipped by the repair function"),
         (len(plan.left), "cannot be sent:"),
     ):
         if count:
@@ -212,7 +212,7 @@ def _with_retries(letters: pl.DataFrame, book: Book) -> pl.DataFrame:
 
 def _fate(letter: str, book: Book) -> str:
     if letter in book.unsettled:
-        return "unsettled: a retry was cut off; the next one finds out"
+        return "unsettled: a retry was interrupted; the next one finds out"
     times = book.retried.filter(pl.col("id") == letter)["retried"]
     return time_text(times[0]) if len(times) else "no"
 

@@ -27,9 +27,9 @@ def demo(
         ),
     ] = None,
     page: Annotated[bool, typer.Option("--page/--no-page", help="Show the stream live in a browser.")] = True,
-    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port of the page; 0 for any that is free.")] = 0,
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port of the page; 0 for any free port.")] = 0,
     show_data: Annotated[
-        bool, typer.Option("--show-data", help="Show what was in late rows and dead letters on the page.")
+        bool, typer.Option("--show-data", help="Show the contents of late rows and dead letters on the page.")
     ] = False,
 ) -> None:
     """Run a live stream with late, broken and future records, and account for each.
@@ -39,7 +39,7 @@ def demo(
     The pipeline computes purchases per user per minute and active users, live.
     Then the demo accounts for every record and recomputes every window from the
     raw log. The exit code is 0 only if nothing is missing and nothing differs.
-    Open the page that it prints in a browser, and watch the watermark move.
+    Open the address that it prints in a browser, and watch the watermark move.
 
     With --sink, results also go to a local Kafka, Postgres or Redis server, which
     the demo starts, to a Delta table, or over HTTP. The demo reads them back with

@@ -16,7 +16,7 @@ def explain(
     file: Annotated[Path, typer.Argument(callback=at_home, help="A Python file that defines a Pipeline.")],
     *,
     svg: Annotated[
-        Path | None, typer.Option(callback=at_home, help="Draw the plan into this file, such as plan.svg.")
+        Path | None, typer.Option(callback=at_home, help="Write the plan as SVG to this file, such as plan.svg.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
 ) -> None:

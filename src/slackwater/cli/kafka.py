@@ -37,9 +37,9 @@ def up(
     if running is not None and running.is_alive:
         if port not in (None, running.port):
             raise fault("BROKER_RUNNING", folder=folder, servers=running.servers, port=port)
-        typer.echo(f"Kafka is up already at {running.servers}; {_down(folder)}")
+        typer.echo(f"Kafka is already up at {running.servers}; {_down(folder)}")
         return
-    typer.echo("starting a broker (fetching its jars the first time) …", err=True)
+    typer.echo("starting a broker (the first start downloads its jars) …", err=True)
     started = broker.up(folder, port=_PORT if port is None else port, heap_mb=heap_mb)
     typer.echo(f"Kafka is up at {started.servers}; {_down(folder)}")
 
@@ -68,14 +68,16 @@ def topic(
             "KAFKA_TOPIC_EXISTS", topic=name, servers=servers, has=counted(there, "partition"), wanted=partitions
         )
     with_partitions = f"{name} with {counted(partitions, 'partition')} at {servers}"
-    typer.echo(f"there is already {with_partitions}" if there else f"created {with_partitions}")
+    typer.echo(f"already exists: {with_partitions}" if there else f"created {with_partitions}")
 
 
 @kafka.command()
 def down(*, folder: Folder = Path(".slackwater/kafka")) -> None:
     """Stop the broker; its data is kept."""
     stopped = broker.down(folder)
-    typer.echo("the broker is stopped; its data stays in its folder" if stopped else f"no broker runs in {folder}")
+    typer.echo(
+        "the broker is stopped; its data stays in its folder" if stopped else f"no broker is running in {folder}"
+    )
 
 
 def _down(folder: Path) -> str:

@@ -71,8 +71,8 @@ def lateness(
 
     The lateness of an event is how far its time lies behind the newest earlier event in its partition.
     For each candidate out-of-orderness, the report shows how many events would fall behind the
-    watermark; results are delayed by that much. The command writes nothing and does not affect a
-    running job.
+    watermark; results are delayed by the same amount. The command writes nothing and does not
+    affect a running job.
 
     [dim]Examples:[/dim]
 

@@ -25,7 +25,7 @@ def _group() -> None:
 @monitor.command()
 def generate(
     *,
-    out: Annotated[Path, typer.Option(callback=at_home, help="Folder for the two files; it is made if missing.")],
+    out: Annotated[Path, typer.Option(callback=at_home, help="Folder for the two files; created if missing.")],
     pipeline: Annotated[
         str | None, typer.Option(metavar="NAME", help="Only this pipeline; also alert when it is gone.")
     ] = None,
@@ -33,14 +33,14 @@ def generate(
         str, typer.Option(metavar="DIR", help="Folder that holds the checkpoints, for the commands in the alerts.")
     ] = ".slackwater",
     stalled_after: Annotated[
-        str, typer.Option(help="Alert when rows arrive and the watermark stands still for this long.")
+        str, typer.Option(help="Alert when rows arrive but the watermark has stalled for this long.")
     ] = "10m",
-    batch_within: Annotated[str, typer.Option(help="Alert when no batch was delivered for this long.")] = "10m",
+    batch_within: Annotated[str, typer.Option(help="Alert when no batch has been delivered for this long.")] = "10m",
     slow_sink: Annotated[str, typer.Option(help="Alert when a sink takes longer than this for a batch.")] = "30s",
     state_growth: Annotated[
-        float, typer.Option(min=0, help="Alert when state grows by more than this share, without a pause …")
+        float, typer.Option(min=0, help="Alert when state grows steadily, by more than this share …")
     ] = 0.2,
-    state_over: Annotated[str, typer.Option(help="… in this time; longer than the longest window.")] = "6h",
+    state_over: Annotated[str, typer.Option(help="… within this time; set it above the longest window.")] = "6h",
     state_mb: Annotated[float, typer.Option(min=0, help="Ignore the growth of state below this size, in MB.")] = 100,
     ahead: Annotated[
         str, typer.Option(help="Alert when event times are further ahead of the clock than this.")
@@ -48,14 +48,14 @@ def generate(
     dead_share: Annotated[
         float, typer.Option(min=0, max=1, help="Alert when a larger share of the rows are dead letters.")
     ] = 0.01,
-    restarts: Annotated[int, typer.Option(min=1, help="Alert when the job is started again this often …")] = 3,
-    restarts_within: Annotated[str, typer.Option(help="… in this time.")] = "30m",
+    restarts: Annotated[int, typer.Option(min=1, help="Alert when the job restarts this many times …")] = 3,
+    restarts_within: Annotated[str, typer.Option(help="… within this time.")] = "30m",
 ) -> None:
-    """Write slackwater.rules.yml and slackwater.dashboard.json; files of these names are replaced.
+    """Write slackwater.rules.yml and slackwater.dashboard.json; existing files are replaced.
 
-    The rules alert on seven incidents: a watermark that stands still, a slow sink, state that leaks, a clock that runs
-    ahead, a burst of dead letters, a crash loop, and an out-of-orderness below the measured lateness; and on a job that
-    hangs or is gone. Each alert says what happens and which command to run.
+    The rules alert on seven incidents: a stalled watermark, a slow sink, state that leaks, a clock that runs ahead, a
+    burst of dead letters, a crash loop, and an out-of-orderness below the measured lateness; and on a job that hangs or
+    is gone. Each alert states what is happening and which command to run.
 
     [dim]Examples:[/dim]
 
@@ -85,5 +85,5 @@ def generate(
             (out / name).write_text(text, encoding="utf-8")
     except OSError as error:
         raise fault("MONITOR_OUT", path=out, cause=cause_of(error)) from error
-    typer.echo(f"wrote {out / RULES}: name it under rule_files in prometheus.yml")
+    typer.echo(f"wrote {out / RULES}: list it under rule_files in prometheus.yml")
     typer.echo(f"wrote {out / DASHBOARD}: import it in Grafana (Dashboards, New, Import)")

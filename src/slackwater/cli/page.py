@@ -21,18 +21,18 @@ def page(
         Path | None,
         typer.Option(callback=at_home, help="Write the page to this HTML file, which needs no server, and exit."),
     ] = None,
-    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port of the page; 0 for any that is free.")] = 0,
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port of the page; 0 for any free port.")] = 0,
     host: Annotated[
-        str, typer.Option(help="Address to listen on; others than the loopback get a token.")
+        str, typer.Option(help="Address to listen on; any other than loopback requires a token.")
     ] = "127.0.0.1",
     show_data: Annotated[
-        bool, typer.Option("--show-data", help="Show what was in late rows and dead letters, if the run has kept it.")
+        bool, typer.Option("--show-data", help="Show the contents of late rows and dead letters, if the run kept them.")
     ] = False,
 ) -> None:
-    """Show jobs in a browser as their checkpoints have them, those that run and those that have ended, until Ctrl-C.
+    """Show jobs in a browser from their checkpoints, running or ended, until Ctrl-C.
 
-    Without arguments, all jobs in ./.slackwater are on one page, which lets you choose between them. The last hours are
-    kept in the checkpoint, in full detail for the newest batches. A running job is looked at every two seconds;
+    Without arguments, one page covers all jobs in ./.slackwater and lets you choose between them. The checkpoint keeps
+    the last hours, with full detail for the newest batches. A running job is polled every two seconds;
     `slackwater run --page` follows it live.
 
     [dim]Examples:[/dim]

@@ -31,7 +31,7 @@ class Phases:
     def end(self) -> None:
         """Say how long all of it took, and leaving the process since the last phase."""
         self.over("shutdown")
-        self.say(f"in all {self._last - self.began:.1f} s")
+        self.say(f"total {self._last - self.began:.1f} s")
 
 
 def process_age_s() -> float:

@@ -59,7 +59,7 @@ def produce(
             told=counter.told,
             is_stopping=lambda: stops[-1],
         )
-    unsure = f"; {played.unsure:,} more were on their way and may not have arrived" if played.unsure else ""
+    unsure = f"; {played.unsure:,} more were in flight and may not have arrived" if played.unsure else ""
     stopped = "stopped: " if played.is_stopped else ""
     counter.end(f"{stopped}delivered {counted(played.delivered, 'record')} of {folder} to {topic} at {cluster}{unsure}")
     if played.is_stopped:
@@ -87,8 +87,12 @@ def export_topic(
     """
     counter = Counter("written")
     done = export(cluster_at(servers), topic, folder, append=append, told=counter.told)
-    tombstones = f"; {done.empty:,} had no value and are left out" if done.empty else ""
-    skipped = f"; {done.not_lines:,} fit no line and are left out: {done.named}" if done.not_lines and skip else ""
+    tombstones = f"; {done.empty:,} had no value and were skipped" if done.empty else ""
+    skipped = (
+        f"; {done.not_lines:,} did not fit on one line and were skipped: {done.named}"
+        if done.not_lines and skip
+        else ""
+    )
     counter.end(f"wrote {counted(done.written, 'record')} of {topic} to {folder}{tombstones}{skipped}")
     if done.not_lines and not skip:
         raise fault("EXPORT_NOT_LINES", count=counted(done.not_lines, "record"), topic=topic, places=done.named)

@@ -48,7 +48,7 @@ class Progress:
 
     def begin(self, name: str) -> None:
         """Say that the job starts; the first batch takes a while to come."""
-        self._say(f"{name}: starting Spark (the first batch takes some seconds) …", always=True)
+        self._say(f"{name}: starting Spark (the first batch takes a few seconds) …", always=True)
 
     def note(self, text: str) -> None:
         """Say something in a line of its own."""
@@ -159,7 +159,7 @@ def _held(report: BatchReport) -> str:
     for holder in report.holders[:1]:
         if not holder.has_records:
             idle = holder.idle_after_ms
-            remedy = "set idle_after?" if idle is None else f"set aside after {render_ms(idle)}"
+            remedy = "set idle_after?" if idle is None else f"idle after {render_ms(idle)}"
             return f"  held back by {holder.partition}, which has no record yet ({remedy})"
         if holder.behind_ms >= _WORTH_SAYING_MS:
             since = render_time(holder.since_ms)
@@ -168,7 +168,7 @@ def _held(report: BatchReport) -> str:
 
 
 def _ahead(report: BatchReport) -> str:
-    found = (f"  {name} waits, {_roughly(each.by_ms)} ahead of {each.of}" for name, each in report.ahead.items())
+    found = (f"  {name} is waiting, {_roughly(each.by_ms)} ahead of {each.of}" for name, each in report.ahead.items())
     return "".join(found)
 
 

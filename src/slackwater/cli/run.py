@@ -57,22 +57,22 @@ def run(
         ),
     ] = None,
     page: Annotated[
-        bool, typer.Option("--page", help="Show the job live in a browser, at an address that is printed.")
+        bool, typer.Option("--page", help="Show the job live in a browser, and print the address.")
     ] = False,
-    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port of the page; 0 for any that is free.")] = 0,
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port of the page; 0 for any free port.")] = 0,
     host: Annotated[
-        str, typer.Option(help="Address that the page listens on; others than the loopback get a token.")
+        str, typer.Option(help="Address that the page listens on; any other than loopback requires a token.")
     ] = "127.0.0.1",
     show_data: Annotated[
         bool,
-        typer.Option("--show-data", help="Show what was in late rows and dead letters on the page; keep it with them."),
+        typer.Option("--show-data", help="Keep the contents of late rows and dead letters, and show them on the page."),
     ] = False,
     metrics_port: Annotated[
         int | None,
         typer.Option(min=0, max=65_535, help="Serve metrics for Prometheus at http://127.0.0.1:PORT/metrics."),
     ] = None,
     metrics_host: Annotated[
-        str | None, typer.Option(help="Serve them on this address instead, such as 0.0.0.0 for all.")
+        str | None, typer.Option(help="Serve metrics on this address instead, such as 0.0.0.0 for all interfaces.")
     ] = None,
     metrics_file: Annotated[
         Path | None, typer.Option(callback=at_home, help="Append the figures of each batch to this file, as JSON.")
@@ -90,14 +90,14 @@ def run(
         bool,
         typer.Option(
             "--verbose",
-            help="Print how long each phase of the start took, and a progress line per batch even when idle.",
+            help="Print how long each phase of the startup took, and a progress line per batch even when idle.",
         ),
     ] = False,
 ) -> None:
     """Run a pipeline until Ctrl-C or SIGTERM (a clean stop), or to the end of its input with --bounded.
 
-    Restart with the same checkpoint to resume: no row is lost or duplicated. What `slackwater check` finds in the
-    definition is printed before Spark starts, one line each; notes are left out.
+    Restart with the same checkpoint to resume: no row is lost or duplicated. The errors and warnings of
+    `slackwater check` are printed before Spark starts, one line each.
 
     [dim]Examples:[/dim]
 

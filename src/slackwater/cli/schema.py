@@ -21,10 +21,10 @@ from slackwater.formats.schemas import as_schema
 schema = typer.Typer(help="Check schema changes.", no_args_is_help=True)
 
 _WORDS: Final[dict[Level, str]] = {
-    "full": "each version reads the records of the other",
-    "backward": "the new version reads records of the old, but not the old one those of the new: update readers first",
-    "forward": "the old version reads records of the new, but not the new one those of the old: update writers first",
-    "none": "neither version reads the records of the other",
+    "full": "each version can read records of the other",
+    "backward": "the new version can read records of the old, but not the other way round: update readers first",
+    "forward": "the old version can read records of the new, but not the other way round: update writers first",
+    "none": "neither version can read records of the other",
 }
 
 

@@ -33,7 +33,7 @@ _PANELS = {"pipeline": "The pipeline", "events": "The events", "trouble": "What 
 
 
 def simulate(
-    preset: Annotated[str, typer.Argument(help="The story to start from; --list shows them.")] = DEFAULT,
+    preset: Annotated[str, typer.Argument(help="Preset to start from; --list shows them.")] = DEFAULT,
     *,
     out_of_orderness: Annotated[str | None, _setting("out_of_orderness")] = None,
     allowed_lateness: Annotated[str | None, _setting("allowed_lateness")] = None,
@@ -65,7 +65,7 @@ def simulate(
         str | None,
         typer.Option(
             metavar="NAME=FROM..TO[,STEP]",
-            help="Run with one value after the other of a duration; after a comma, a step such as 10s or a number of "
+            help="Run once for each of several values of a duration; after a comma, a step such as 10s or a number of "
             "values.",
         ),
     ] = None,
@@ -76,19 +76,19 @@ def simulate(
     page: Annotated[
         bool, typer.Option("--page", help="Serve the simulator to a browser, and print its address.")
     ] = False,
-    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port of the page; 0 for any that is free.")] = 0,
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port of the page; 0 for any free port.")] = 0,
     host: Annotated[
-        str, typer.Option(help="Address to listen on; others than the loopback get a token.")
+        str, typer.Option(help="Address to listen on; any other than loopback requires a token.")
     ] = "127.0.0.1",
     list_: Annotated[bool, typer.Option("--list", help="List the presets and exit.")] = False,
 ) -> None:
-    """Run the engine on made-up events, and show what is on time, corrected or late, and how long results take.
+    """Run the engine on generated events, and show what is on time, corrected or late, and how long results take.
 
     A preset is a story: phones on a mobile network, a train in a tunnel, a bot, a stalled partition, a clock that runs
-    ahead. Without options, its remedy is shown beside it. Every setting has an option; a duration that
-    can be switched off also takes `none`. The same settings give the same figures.
+    ahead. Without options, the preset runs with and without its remedy, side by side. Every setting has an option; a
+    duration that can be switched off also takes `none`. The same settings give the same figures.
 
-    With --page, the live page's picture has sliders above it, and its address holds the settings, so that a
+    With --page, the live page's picture has sliders above it, and its address contains the settings, so that a
     simulation can be shared.
 
     [dim]Examples:[/dim]

@@ -40,23 +40,23 @@ def state(
     step: Annotated[str | None, typer.Option(help="Only this step; `explain` lists them.")] = None,
     key: Annotated[
         str | None,
-        typer.Option(help="Show what is held of this key: ada, or for several columns ada,3 or user=ada,shop=3."),
+        typer.Option(help="Show what is held for this key: ada, or for several columns ada,3 or user=ada,shop=3."),
     ] = None,
     batch: Annotated[
         int | None, typer.Option(min=0, help="State after this batch; after the last committed one by default.")
     ] = None,
-    top: Annotated[int, typer.Option(min=0, help="Number of largest keys to name for each step.")] = MOST_KEYS,
-    form: Annotated[Format, typer.Option("--format", help="How to print or write it.")] = "table",
-    out: Annotated[Path | None, typer.Option(callback=at_home, help="Write to this file instead.")] = None,
+    top: Annotated[int, typer.Option(min=0, help="Number of largest keys to list for each step.")] = MOST_KEYS,
+    form: Annotated[Format, typer.Option("--format", help="Output format.")] = "table",
+    out: Annotated[Path | None, typer.Option(callback=at_home, help="Write to this file instead of printing.")] = None,
 ) -> None:
     """Show what the keyed steps of a job remember, from its checkpoint.
 
     Without --key: size, rows, keys, pieces and oldest event time of each step, and its largest keys. With --key: what
-    the steps hold of that key, such as its open windows with their results so far, the rows that a join keeps of it,
+    the steps hold for that key, such as its open windows with their results so far, the rows that a join keeps for it,
     or the state and timers of a process.
 
-    The job may be running. The command reads one committed batch, takes no lock, and writes nothing into the
-    checkpoint. It starts a local Spark of its own, which takes some seconds. It exits with code 1 if nothing is held of
+    The job may be running. The command reads one committed batch, takes no lock, and writes nothing to the
+    checkpoint. It starts its own local Spark, which takes a few seconds. It exits with code 1 if nothing is held for
     the key.
 
     [dim]Examples:[/dim]

@@ -25,7 +25,7 @@ _HOME: Final = Path(".slackwater")
 Files = Annotated[list[Path] | None, typer.Argument(metavar="[FILE]...", help="Python files that define a Pipeline.")]
 Checkpoints = Annotated[
     list[Path] | None,
-    typer.Option(help="Checkpoint of a job; may be repeated. .slackwater/<pipeline> of each FILE by default."),
+    typer.Option(help="Checkpoint of a job; repeatable. .slackwater/<pipeline> of each FILE by default."),
 ]
 
 
@@ -33,13 +33,13 @@ def status(
     files: Files = None,
     *,
     checkpoint: Checkpoints = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list with an object for each job.")] = False,
-    watch: Annotated[bool, typer.Option("--watch", help="Show it again every two seconds, until Ctrl-C.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list with one object per job.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Refresh every two seconds until Ctrl-C.")] = False,
 ) -> None:
     """Show the state of jobs from their checkpoints: running, stopped, finished or dead, and since when.
 
-    Then rows in and out, watermarks and what holds them, lag, latency from event time to delivery, state and its
-    growth, dead letters by reason, and sinks. Without arguments, all jobs in ./.slackwater.
+    Also shows rows in and out, watermarks and what holds them back, lag, latency from event time to delivery, state
+    and its growth, dead letters by reason, and sinks. Without arguments, all jobs in ./.slackwater.
 
     The jobs may be running, on this machine or another that shares the folder, or dead. The command takes no lock and
     writes nothing.

@@ -197,7 +197,7 @@ def _check_records(outcome: Outcome, written: int, damaged: Counter[str]) -> lis
     if outcome.dead.height != damaged.total():
         complaints.append(f"damaged: {counted(damaged.total(), 'record')}, dead letters: {outcome.dead.height:,}")
     if outcome.unreadable:
-        complaints.append(f"unreadable and no dead letter: {counted(outcome.unreadable, 'record')}")
+        complaints.append(f"unreadable but not a dead letter: {counted(outcome.unreadable, 'record')}")
     same_bytes = outcome.dead.join(outcome.log, on=["partition", "offset", "payload"], how="semi", nulls_equal=True)
     if same_bytes.height != outcome.dead.height or same_bytes.select("partition", "offset").is_duplicated().any():
         complaints.append("a dead letter does not match the record at its position, or is duplicated")
@@ -208,7 +208,7 @@ def _check_step(outcome: Outcome, account: StepAccount, shown: pl.DataFrame, *, 
     complaints = []
     step = account.step
     if account.total != records:
-        complaints.append(f"{step}: {counted(records, 'record')} came in, {account.total:,} accounted for")
+        complaints.append(f"{step}: {counted(records, 'record')} read, {account.total:,} accounted for")
     if account.differences:
         differ = f"{account.differences:,} of {account.windows:,} windows differ"
         complaints.append(f"{step}: {differ} from the recomputation")

@@ -58,9 +58,9 @@ class PlaceAccount:
         if not self.is_right:
             faults = {
                 "missing": self.missing,
-                "there twice": self.doubled,
+                "duplicated": self.doubled,
                 "wrong": self.wrong,
-                "of no window of the log": self.foreign,
+                "for no window in the log": self.foreign,
             }
             said = ", ".join(f"{number:,} {fault}" for fault, number in faults.items() if number)
             return f"{self.title}: of {counted(self.rows, 'row')} for {counted(self.windows, 'window')}, {said}"

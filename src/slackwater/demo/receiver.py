@@ -68,7 +68,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             self.receiver.take(key, body)
         except ValueError as error:
-            self._answer(HTTPStatus.BAD_REQUEST, f"the body is no JSON: {error}\n".encode())
+            self._answer(HTTPStatus.BAD_REQUEST, f"the body is not JSON: {error}\n".encode())
             return
         self._answer(HTTPStatus.OK, b"{}\n")
 

@@ -157,13 +157,13 @@ def _stop_when_drained(job: Job, feed: Feed, screen: Screen) -> None:
     try:
         while not feed.is_done:
             time.sleep(0.1)
-        screen.say("draining what is left")
+        screen.say("draining the rest")
         batches, seen_at = len(screen.reports), time.monotonic()
         while screen.records < feed.written and time.monotonic() - seen_at < _PATIENCE_S:
             time.sleep(0.1)
             if len(screen.reports) > batches:
                 batches, seen_at = len(screen.reports), time.monotonic()
-        screen.say("the last windows fire")
+        screen.say("firing the last windows")
     finally:
         job.stop()
 

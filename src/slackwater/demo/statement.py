@@ -51,12 +51,12 @@ def _account(account: Account) -> Table:
     table.add_column("records")
     for step in account.steps:
         table.add_column(_TITLES[step.step], justify="right")
-    table.add_row("in, read from the log", *[f"{account.records:,}"] * len(account.steps), end_section=True)
+    table.add_row("read from the log", *[f"{account.records:,}"] * len(account.steps), end_section=True)
     for label, name in _ROWS:
         table.add_row(label, *(f"{getattr(step, name):,}" for step in account.steps))
     left = [account.records - step.total for step in account.steps]
     table.add_row("unaccounted for", *(_verdict(number) for number in left), end_section=True)
-    table.add_row("windows computed again", *(f"{step.windows:,}" for step in account.steps))
+    table.add_row("windows recomputed", *(f"{step.windows:,}" for step in account.steps))
     table.add_row("differences", *(_verdict(step.differences) for step in account.steps))
     return table
 
@@ -80,7 +80,7 @@ def _print_samples(console: Console, outcome: Outcome) -> None:
         behind = (pl.col("late_by_ms") // 60_000).cast(pl.String) + " min"
         seen = late.sort("late_by_ms")[[0, late.height // 2, late.height - 1]]
         columns = ("event_id", "user_id", "cents", _time("event_time"), behind.alias("behind the watermark by"))
-        _print_sample(console, "Late rows, as they came", seen.select(columns))
+        _print_sample(console, "Late rows, as they arrived", seen.select(columns))
     if not outcome.dead.is_empty():
         each = outcome.dead.unique("reason", keep="first", maintain_order=True).sort("reason")
         place = pl.col("partition") + "/" + pl.col("offset").cast(pl.String)
@@ -129,9 +129,9 @@ def _print_places(console: Console, folder: Path, place: Place | None) -> None:
         ("Spark's log", folder / "spark.log"),
     ):
         grid.add_row(f"  {what}", str(path))
-    console.print(Text("Where it all is", style="bold"))
+    console.print(Text("Where everything is", style="bold"))
     console.print(grid)
     if place is not None and place.again:
-        console.print(Text(f"\nLook into {place.title.partition(' ')[0]} again", style="bold"))
+        console.print(Text(f"\nTo look into {place.title.partition(' ')[0]} again", style="bold"))
         for command in place.again:
             console.print(Text(f"  {command}", style="cyan"), soft_wrap=True)

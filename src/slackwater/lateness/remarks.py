@@ -47,8 +47,8 @@ def clock_ahead(events: int, furthest_ms: int, partitions: Sequence[str]) -> str
     number = f"{counted(events, 'event')}, in partition{'s' * (len(partitions) != 1)} {places},"
     return (
         f"A clock runs ahead: {number} {'was' if events == 1 else 'were'} up to {render_ms(shorten_ms(furthest_ms))} "
-        "ahead of the time of arrival, and left out here. In a job the watermark would jump there and every correct "
-        'event become late: set max_ahead, such as max_ahead="1m", and they are dead letters.'
+        "ahead of the arrival time, and left out here. In a job, the watermark would jump there and every correct "
+        'event would be late: set max_ahead, such as max_ahead="1m", to make them dead letters.'
     )
 
 
@@ -65,24 +65,23 @@ def remarks(
     """Yield what should be said of one stream, in whole sentences."""
     if overtaken:
         one = len(overtaken) == 1
-        files = (
-            "1 file comes out of order: all its" if one else f"{len(overtaken):,} files come out of order: all their"
-        )
+        files = "1 file is out of order: all its" if one else f"{len(overtaken):,} files are out of order: all their"
         yield (
-            f"{files} events lie before those of a file of the partition that was modified earlier, as in "
-            f"{overtaken[0]}. A job reads files by modification time, those of one time by name: give them times, or "
-            "names, in the order of their events, and measure again."
+            f"{files} events are older than those of a file in the same partition that was modified earlier, for "
+            f"example {overtaken[0]}. A job reads files by modification time, then by name: give them times, or names, "
+            "in the order of their events, and measure again."
         )
     for name in worse[:_SHOWN]:
         others = LatenessSketch.merged(sketch for other, sketch in sketches.items() if other != name)
         its, theirs = (render_ms(shorten_ms(sketch.covering(target))) for sketch in (sketches[name], others))
         without = render_ms(round_up_ms(others.covering(target)))
         yield (
-            f"Partition {name or '(the folder itself)'} comes far later than the others: {100 * target:.12g} % of its "
-            f"events are within {its}, of all others within {theirs}. Without it {without} would do."
+            f"Partition {name or '(the folder itself)'} is far later than the others: {100 * target:.12g} % of its "
+            f"events are within {its}, {100 * target:.12g} % of all others within {theirs}. Without it, {without} "
+            "would be enough."
         )
     if len(worse) > _SHOWN:
-        yield f"So do {len(worse) - _SHOWN} more partitions."
+        yield f"So are {len(worse) - _SHOWN} more partitions."
     if target < 1 and whole.count * (1 - target) < _LEAST_BEYOND:
         yield (
             f"{counted(whole.count, 'event')} {'is' if whole.count == 1 else 'are'} few for a target of "
@@ -91,10 +90,10 @@ def remarks(
         )
     if whole.max_ms >= _HOUR_MS and whole.share_later_than(whole.max_ms // 2) > _HALF:
         yield (
-            f"Most events lie far behind the newest, which is of {render_time(last_ms)[:19]}: a clock that runs ahead "
-            "does that. Keep it out with max_ahead, and measure again."
+            f"Most events are far behind the newest, which is from {render_time(last_ms)[:19]}: a clock that runs "
+            "ahead causes this. Exclude its events with max_ahead, and measure again."
         )
     if whole.covering(target) > recommended_ms:
         yield f"The target is out of reach: no out-of-orderness may be longer than {render_ms(recommended_ms)}."
     if 0 <= last_ms < _EARLY_1973_MS:
-        yield "All event times lie close to 1970: are they seconds? Whole numbers are taken as milliseconds."
+        yield "All event times are close to 1970: are they in seconds? Whole numbers are read as milliseconds."

@@ -75,14 +75,14 @@ def _head(stream: StreamReport) -> Text:
     text.append(f": {counted(stream.events, 'event')} in {counted(number, 'partition')}, ")
     text.append(f"{render_time(stream.first_ms)[:19]} to {render_time(stream.last_ms)[:19]}")
     lost = [f"{count:,} {reason}" for reason, count in stream.left_out.items()]
-    lost += [f"{stream.filtered:,} filtered before their time was taken"] * bool(stream.filtered)
+    lost += [f"{stream.filtered:,} filtered before event_time"] * bool(stream.filtered)
     if lost:
         text.append(f"\nnot measured, of {counted(stream.records, 'record')}: {', '.join(lost)}", style="yellow")
     return text
 
 
 def _histogram(stream: StreamReport) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, title="How late events come", title_justify="left", title_style="bold")
+    table = Table(box=box.SIMPLE_HEAD, title="How late events arrive", title_justify="left", title_style="bold")
     table.add_column("late by")
     table.add_column("events", justify="right")
     table.add_column("", justify="right")
@@ -97,7 +97,9 @@ def _histogram(stream: StreamReport) -> Table:
 
 
 def _candidates(stream: StreamReport) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, title="What an out-of-orderness does", title_justify="left", title_style="bold")
+    table = Table(
+        box=box.SIMPLE_HEAD, title="What each out-of-orderness costs", title_justify="left", title_style="bold"
+    )
     table.add_column("out-of-orderness,\nthe delay of results", justify="right")
     table.add_column("events behind\nthe watermark", justify="right")
     table.add_column("", justify="right", vertical="bottom")
@@ -130,7 +132,7 @@ def _advice(stream: StreamReport, target: float) -> Text:
     text.append(f" for a target of {100 * target:.12g} %: {_left(stream.recommended)}.")
     now = stream.configured
     if now is not None and now is not stream.recommended:
-        text.append(f" Now it is {render_ms(now.out_of_orderness_ms)}: {_left(now)}.")
+        text.append(f" Currently, it is {render_ms(now.out_of_orderness_ms)}: {_left(now)}.")
     elif now is not None:
         text.append(" The pipeline uses this value.")
     return text
@@ -138,8 +140,8 @@ def _advice(stream: StreamReport, target: float) -> Text:
 
 def _left(row: Candidate) -> str:
     if not row.rows_behind:
-        return "no event comes behind the watermark"
-    return f"{percent(row.share_behind)} of the events ({row.rows_behind:,}) come behind the watermark"
+        return "no event falls behind the watermark"
+    return f"{percent(row.share_behind)} of the events ({row.rows_behind:,}) fall behind the watermark"
 
 
 def _short(milliseconds: int) -> str:

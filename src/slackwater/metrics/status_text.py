@@ -114,7 +114,7 @@ def _remarks(status: JobStatus) -> list[Text]:
             since = render_time(each.held_since_ms)[:19]
             said.append(f"{name}: held back by {each.held_by}, {rough(each.held_back_ms)} behind, since {since}")
         if each.waits_for:
-            said.append(f"{name}: waits, {rough(each.waits_ms)} ahead of {each.waits_for}")
+            said.append(f"{name}: waiting, {rough(each.waits_ms)} ahead of {each.waits_for}")
         if each.idle:
             more = ", …" if len(each.idle) > _SHOWN else ""
             said.append(f"{name}: {len(each.idle):,} idle: {', '.join(each.idle[:_SHOWN])}{more}")

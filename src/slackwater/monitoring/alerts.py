@@ -68,14 +68,14 @@ def _stalled(metric: Selectors, limits: Thresholds, status: str) -> Alert:
         ),
         wait_ms=2 * MINUTE_MS,
         severity="critical",
-        summary="The watermark of {{ $labels.stream }} stands still: partition {{ $labels.partition }} holds it",
+        summary="The watermark of {{ $labels.stream }} has stalled: partition {{ $labels.partition }} holds it back",
         description=(
             f"Rows arrive, but the watermark has not moved for {over}, because partition {{{{ $labels.partition }}}} "
-            "sends nothing newer. No window fires, and their state grows. No row is lost."
+            "sends nothing newer. No window fires, and state grows. No row is lost."
         ),
         action=(
-            f"Run `{status}` to see since when, and look at the producer of that partition. If silence is normal, "
-            'set `event_time(..., idle_after="5m")` and restart: an idle partition does not hold the watermark.'
+            f"Run `{status}` to see since when, and check the producer of that partition. If silence is normal, set "
+            '`event_time(..., idle_after="5m")` and restart: an idle partition does not hold back the watermark.'
         ),
     )
 
@@ -94,13 +94,13 @@ def _slow_sink(metric: Selectors, limits: Thresholds, status: str) -> Alert:
         ),
         wait_ms=5 * MINUTE_MS,
         severity="warning",
-        summary="The sink {{ $labels.sink }} is slow: {{ $value | humanizeDuration }} for a batch",
+        summary="The sink {{ $labels.sink }} is slow: {{ $value | humanizeDuration }} per batch",
         description=(
-            f"A batch takes longer than {render_ms(limits.slow_sink_ms)} in this sink, or more than half of its time "
+            f"A batch spends more than {render_ms(limits.slow_sink_ms)} in this sink, or more than half of its time "
             "while records pile up in Kafka. The job falls behind and latency grows. No row is lost."
         ),
         action=(
-            f"Run `{status}` for the time, waits and retries of each sink, and look at the store: locks, load, disk, "
+            f"Run `{status}` for the time, waits and retries of each sink, and check the store: locks, load, disk, "
             "network. A longer `--trigger` writes fewer, larger batches."
         ),
     )
@@ -124,14 +124,14 @@ def _leak(metric: Selectors, limits: Thresholds, status: str) -> Alert:
         severity="warning",
         summary="The state of {{ $labels.step }} keeps growing: {{ $value | humanize1024 }}B",
         description=(
-            f"The step has grown by more than {100 * limits.state_growth:g} % in {render_ms(over_ms)}, without a "
-            "pause, and the watermark is not the reason. It remembers keys that never end, or for too long."
+            f"The step has grown steadily, by more than {100 * limits.state_growth:g} % in {render_ms(over_ms)}, and "
+            "the watermark is not the reason. It keeps keys that never expire, or keeps them for too long."
         ),
         action=(
-            f"Run `{status}` for the growth by the hour, then "
+            f"Run `{status}` for the growth per hour, then "
             "`slackwater state PIPELINE.py --step {{ $labels.step }}`, which names the largest keys, and "
-            "`slackwater check PIPELINE.py`, which finds state without an end. Give the step a TTL, a window or "
-            "a shorter lateness."
+            "`slackwater check PIPELINE.py`, which finds unbounded state. Give the step a TTL, a window or a shorter "
+            "lateness."
         ),
     )
 
@@ -153,9 +153,9 @@ def _ahead(metric: Selectors, limits: Thresholds, status: str) -> Alert:
         severity="critical",
         summary="Events of {{ $labels.stream }} come from the future: a producer's clock runs ahead",
         description=(
-            f"Event times are more than {render_ms(limits.ahead_ms)} ahead of the clock, or so many are beyond "
-            "`max_ahead` that the rows become dead letters. Without `max_ahead` they push the watermark, and the rows "
-            "of all other producers are late until the clock has caught up."
+            f"Event times are more than {render_ms(limits.ahead_ms)} ahead of the clock, or many rows are beyond "
+            "`max_ahead` and become dead letters. Without `max_ahead`, they push the watermark ahead, and the rows of "
+            "all other producers are late until the clock has caught up."
         ),
         action=(
             f"Run `{status}` for the number of rows ahead of the clock, correct the clock (NTP) of the producer"
@@ -181,9 +181,9 @@ def _dead_letters(metric: Selectors, limits: Thresholds, status: str) -> Alert:
         severity="warning",
         summary="{{ $value | humanizePercentage }} of the rows of {{ $labels.stream }} are dead letters",
         description=(
-            f"More than {100 * limits.dead_share:g} % of the rows of the last 10 minutes could not be processed: most "
-            "often a producer has changed its format. They are kept, with their bytes and the reason, where the "
-            "pipeline sends them."
+            f"More than {100 * limits.dead_share:g} % of the rows of the last 10 minutes could not be processed. Most "
+            "often, a producer has changed its format. The rows are kept, with their bytes and the reason, where the "
+            "pipeline sends its dead letters."
         ),
         action=(
             f"Run `{status}` for the reasons, then `slackwater dead-letters stats WHERE --since 1h` and "
@@ -202,10 +202,10 @@ def _crash_loop(metric: Selectors, limits: Thresholds, status: str) -> Alert:
             f"- min by (pipeline) (min_over_time({starts}[{over}])) >= {limits.restarts}",
         ),
         severity="critical",
-        summary="The job was started again {{ $value }} times in " + over,
+        summary="The job restarted {{ $value }} times in " + over,
         description=(
-            "Something ends the job and something else starts it again. A batch that failed is run again with the same "
-            "rows, so it fails again until the cause is gone. Nothing is lost, and nothing is delivered."
+            "Something ends the job, and something else restarts it. A failed batch is run again with the same rows, "
+            "so it keeps failing until the cause is fixed. Nothing is lost, and nothing is delivered."
         ),
         action=(
             f"Run `{status}`, and read the end of the job's log: the last line is an error with a code, which "
@@ -230,7 +230,7 @@ def _lateness(metric: Selectors, status: str) -> Alert:
         description=(
             f"In most batches of the last {over}, one row in a hundred was {{{{ $value | humanizeDuration }}}} or more "
             "behind the newest of its partition, which is more than `out_of_orderness`. Such rows correct windows that "
-            "were complete, or go to the late output."
+            "were already complete, or go to the late output."
         ),
         action=(
             f"Run `{status}` for the lateness and the allowance, and `slackwater lateness PIPELINE.py` for what "

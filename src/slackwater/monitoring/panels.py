@@ -40,13 +40,13 @@ ROWS: Final[dict[str, tuple[Panel, ...]]] = {
     "Is it running?": (
         Panel(
             title="Version",
-            said="There is one series for each job that serves metrics.",
+            said="One series for each job that serves metrics.",
             lines=((_M(INFO), "{{pipeline}} {{version}}"),),
             kind="stat",
         ),
         Panel(
             title="Since the last batch",
-            said="More than a few triggers: the job hangs, or waits for a sink.",
+            said="More than a few trigger intervals: the job hangs, or waits for a sink.",
             lines=((f"time() - {_M('slackwater_last_batch_timestamp_seconds')}", "{{pipeline}}"),),
             unit="s",
             kind="stat",
@@ -58,8 +58,8 @@ ROWS: Final[dict[str, tuple[Panel, ...]]] = {
             kind="stat",
         ),
         Panel(
-            title="Time of a batch, by phase",
-            said="Above the trigger, the job falls behind. front: more cores; keyed: see the state; sinks: the store.",
+            title="Batch time, by phase",
+            said="Above the trigger, the job falls behind. front: add cores; keyed: see state; sinks: check the store.",
             lines=((_M("slackwater_batch_seconds"), "{{pipeline}} {{phase}}"),),
             unit="s",
             least=0,
@@ -81,7 +81,7 @@ ROWS: Final[dict[str, tuple[Panel, ...]]] = {
     "Is it on time?": (
         Panel(
             title="Latency, event to delivery (p99)",
-            said="Event grows and ingestion does not: events arrive late. Both grow: the job is behind.",
+            said="If only event grows, events arrive late. If both grow, the job is behind.",
             lines=(
                 (_M("slackwater_latency_seconds", 'quantile="0.99"', 'since="event"'), "{{output}} event"),
                 (_M("slackwater_latency_seconds", 'quantile="0.99"', 'since="ingestion"'), "{{output}} ingestion"),
@@ -90,26 +90,26 @@ ROWS: Final[dict[str, tuple[Panel, ...]]] = {
         ),
         Panel(
             title="Watermark behind the clock",
-            said="A steady value is the out-of-orderness and the delay of events. Growth: see who holds it.",
+            said="A steady value is the out-of-orderness plus the delay of events. If it grows, see who holds it.",
             lines=((_M("slackwater_watermark_lag_seconds"), "{{stream}}"),),
             unit="s",
         ),
         Panel(
             title="Who holds the watermark",
-            said="The partition that decides. One for long: its producer is slow or gone; set idle_after.",
+            said="The slowest partition. If the same one holds for long, its producer is slow or gone: set idle_after.",
             lines=((f"{_M('slackwater_partition_watermark_lag_seconds')} and {_HOLDS}", "{{stream}} {{partition}}"),),
             unit="s",
         ),
         Panel(
-            title="For how long the same partition has held it",
-            said="Long, and the lag grows as well: that partition is stuck.",
+            title="How long the same partition has held it",
+            said="If this is long and the lag grows too, that partition is stuck.",
             lines=((f"time() - {_M('slackwater_watermark_held_since_timestamp_seconds')}", "{{stream}}"),),
             unit="s",
             least=0,
         ),
         Panel(
             title="Idle partitions, waiting streams",
-            said="Idle while it should send: look at the producer. Waiting for long: the other stream is stuck.",
+            said="Idle when it should send: check the producer. Waiting for long: the other stream is stuck.",
             lines=(
                 (f"sum by (pipeline, stream) ({_M('slackwater_partition_idle')})", "{{stream}} idle"),
                 (_M("slackwater_stream_waits"), "{{stream}} waits"),
@@ -117,13 +117,13 @@ ROWS: Final[dict[str, tuple[Panel, ...]]] = {
             least=0,
         ),
         Panel(
-            title="Records that wait in Kafka",
-            said="The largest partition, not the sum: one that is stuck is hidden in a sum.",
+            title="Records waiting in Kafka",
+            said="The largest partition, not the sum: a sum hides one that is stuck.",
             lines=((f"max by (pipeline, stream) ({_M('slackwater_consumer_lag_records')})", "{{stream}}"),),
             least=0,
         ),
         Panel(
-            title="Growth of what waits, records per second",
+            title="Growth of waiting records, per second",
             said="Above 0 for long: the job is too slow.",
             lines=((f"max by (pipeline, stream) ({_M('slackwater_consumer_lag_growth')})", "{{stream}}"),),
         ),
@@ -147,7 +147,7 @@ ROWS: Final[dict[str, tuple[Panel, ...]]] = {
         ),
         Panel(
             title="Late and correcting rows per second",
-            said="Late rows went to the late output; correcting ones fired a complete window again.",
+            said="Late rows went to the late output; correcting rows made a complete window fire again.",
             lines=(
                 (_rate("slackwater_late_rows_total"), "{{step}} late"),
                 (_rate("slackwater_refired_rows_total"), "{{step}} correcting"),
@@ -156,8 +156,8 @@ ROWS: Final[dict[str, tuple[Panel, ...]]] = {
             least=0,
         ),
         Panel(
-            title="Lateness (p99) and what is allowed for",
-            said="Above the allowance, `slackwater lateness` says what each setting costs.",
+            title="Lateness (p99) and allowance",
+            said="Above the allowance, `slackwater lateness` shows what each setting costs.",
             lines=(
                 (_M("slackwater_lateness_seconds", 'quantile="0.99"'), "{{stream}} p99"),
                 (_M("slackwater_out_of_orderness_seconds"), "{{stream}} allowed"),
@@ -173,7 +173,7 @@ ROWS: Final[dict[str, tuple[Panel, ...]]] = {
         ),
         Panel(
             title="Lookups per second",
-            said="Few hits: cache for longer. Errors: look at the store.",
+            said="Few hits: cache for longer. Errors: check the store.",
             lines=(
                 (_rate("slackwater_lookup_keys_total"), "{{step}} {{result}}"),
                 (_rate("slackwater_lookup_requests_total"), "{{step}} requests"),
@@ -185,14 +185,14 @@ ROWS: Final[dict[str, tuple[Panel, ...]]] = {
     "Does it fit?": (
         Panel(
             title="State",
-            said="Steady growth: keys that never end, or a lateness that is too long. `slackwater state` names them.",
+            said="Steady growth: keys that never expire, or too long a lateness. `slackwater state` names the keys.",
             lines=((_M("slackwater_state_bytes"), "{{step}}"),),
             unit="bytes",
             least=0,
         ),
         Panel(
-            title="Rows of state",
-            said="Open ones belong to windows that are not complete, or wait for their time.",
+            title="State rows",
+            said="Open rows belong to windows that are not complete, or wait for their time.",
             lines=(
                 (_M("slackwater_state_rows"), "{{step}}"),
                 (_M("slackwater_state_open_rows"), "{{step}} open"),
@@ -207,15 +207,15 @@ ROWS: Final[dict[str, tuple[Panel, ...]]] = {
             least=0,
         ),
         Panel(
-            title="Time of each sink",
-            said="Waits included. Slow: look at the store.",
+            title="Time per sink",
+            said="Includes waits. If slow, check the store.",
             lines=((_M("slackwater_sink_seconds"), "{{sink}}"),),
             unit="s",
             least=0,
         ),
         Panel(
-            title="Retries of sinks, and seconds waited, per minute",
-            said="The store is away or overloaded. The batch waits; nothing is lost.",
+            title="Sink retries and seconds waited, per minute",
+            said="The store is unavailable or overloaded. The batch waits; nothing is lost.",
             lines=(
                 (f"60 * {_rate('slackwater_sink_retries_total')}", "{{sink}} retries"),
                 (f"60 * {_rate('slackwater_sink_wait_seconds_total')}", "{{sink}} waited"),
@@ -223,8 +223,8 @@ ROWS: Final[dict[str, tuple[Panel, ...]]] = {
             least=0,
         ),
         Panel(
-            title="Time of lookups (p99)",
-            said="Slow: look at the store, or cache for longer.",
+            title="Lookup time (p99)",
+            said="If slow, check the store, or cache for longer.",
             lines=((_M("slackwater_lookup_seconds", 'quantile="0.99"'), "{{step}}"),),
             unit="s",
             least=0,

@@ -18,14 +18,14 @@ def is_it_running(metric: Selectors, limits: Thresholds, *, pipeline: str | None
         name="SlackwaterNoBatch",
         lines=(f"time() - {metric('slackwater_last_batch_timestamp_seconds')} > {limits.batch_within_ms / 1_000:g}",),
         severity="critical",
-        summary="The job runs, and has delivered no batch for {{ $value | humanizeDuration }}",
+        summary="The job is running but has delivered no batch for {{ $value | humanizeDuration }}",
         description=(
-            f"A batch takes longer than {over}. Most often it waits for a sink or a lookup that is away, and continues "
-            "by itself once that is back. Nothing is lost."
+            f"A batch takes longer than {over}. Most often, it is waiting for an unavailable sink or lookup, and "
+            "continues by itself once that is back. Nothing is lost."
         ),
         action=(
-            f"Run `{status}`, and read the job's log: it names what it waits for. If batches may take that long, "
-            "regenerate the rules with a longer `--batch-within`."
+            f"Run `{status}`, and read the job's log: it names what the job is waiting for. If batches may take that "
+            "long, regenerate the rules with a longer `--batch-within`."
         ),
     )
     if pipeline is not None:
@@ -35,6 +35,6 @@ def is_it_running(metric: Selectors, limits: Thresholds, *, pipeline: str | None
             wait_ms=5 * MINUTE_MS,
             severity="critical",
             summary=f"The job {pipeline} is gone: nothing serves its metrics",
-            description="It has ended, cannot be reached, or died and is not started again. Nothing is lost.",
-            action=f"Run `{status}` to see whether it was stopped, finished or died, and start it again.",
+            description="It has ended, cannot be reached, or died and was not restarted. Nothing is lost.",
+            action=f"Run `{status}` to see whether it was stopped, finished or died, and restart it.",
         )

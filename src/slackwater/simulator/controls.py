@@ -36,7 +36,7 @@ _PIPELINE: Final = (
     _duration(
         "out_of_orderness",
         "out-of-orderness",
-        "The slack: how far the watermark trails the newest event. More of it means fewer late events, and later "
+        "The slack: how far the watermark trails the newest event. More slack means fewer late events and later "
         "results.",
         _LENGTHS,
         most=3_600_000,
@@ -45,7 +45,7 @@ _PIPELINE: Final = (
     _duration(
         "allowed_lateness",
         "allowed lateness",
-        "How long a window is remembered after its result, so that an event that comes later corrects it.",
+        "How long a window is kept after its result, so that an event that arrives later corrects it.",
         _LENGTHS,
         most=3_600_000,
         group="pipeline",
@@ -53,14 +53,14 @@ _PIPELINE: Final = (
     _choice(
         "window",
         "window",
-        "Tumbling windows follow each other, hopping windows overlap, and a session lasts while events keep coming.",
+        "Tumbling windows follow each other, hopping windows overlap, and a session lasts while events keep arriving.",
         "tumbling hopping session",
         group="pipeline",
     ),
     _duration(
         "window_size",
         "window size",
-        "How long a window is; of sessions, the gap without events that ends one.",
+        "How long a window is; for sessions, the gap without events that ends one.",
         "10s 15s 20s 30s 1m 2m 5m",
         least=1_000,
         most=3_600_000,
@@ -79,7 +79,7 @@ _PIPELINE: Final = (
     _duration(
         "max_length",
         "max length",
-        "The longest that a session can be: then it is cut, and the next one begins.",
+        "The maximum length of a session: after that it is cut, and the next one begins.",
         "none 1m 2m 3m 5m",
         least=1_000,
         most=3_600_000,
@@ -89,15 +89,15 @@ _PIPELINE: Final = (
     _choice(
         "trigger",
         "trigger",
-        "When a window shows a result: when it is complete (on_time), before that as well (early), corrections only as "
-        "it closes (late_at_close), or no corrections at all (final).",
+        "When a window emits results: once it is complete (on_time), also before that (early), with corrections only "
+        "as it closes (late_at_close), or without corrections (final).",
         "on_time early late_at_close final",
         group="pipeline",
     ),
     _duration(
         "early_every",
         "early results every",
-        "How often an open window shows what it has so far.",
+        "How often an open window emits its result so far.",
         "5s 10s 15s 30s",
         least=1_000,
         most=3_600_000,
@@ -107,15 +107,15 @@ _PIPELINE: Final = (
     _choice(
         "accumulation",
         "accumulation",
-        "What a further result of a window holds: everything so far (accumulating), only what is new (discarding), or "
-        "everything, with the result before it withdrawn (retracting).",
+        "What each further result of a window contains: everything so far (accumulating), only what is new "
+        "(discarding), or everything, after retracting the previous result (retracting).",
         "accumulating discarding retracting",
         group="pipeline",
     ),
     _duration(
         "idle_after",
         "idle after",
-        "After so long without an event, a partition no longer holds the watermark back.",
+        "After this long without an event, a partition no longer holds back the watermark.",
         "none 10s 20s 30s 1m 2m",
         least=1_000,
         most=3_600_000,
@@ -133,8 +133,8 @@ _PIPELINE: Final = (
 _EVENTS: Final = (
     _number(
         "rate",
-        "events a second",
-        "How many events happen in a second, on all devices together.",
+        "events per second",
+        "How many events happen per second, across all devices.",
         "1 2 4 10 20 40",
         most=1_000,
         group="events",
@@ -160,7 +160,7 @@ _EVENTS: Final = (
     _number(
         "keys",
         "devices",
-        "How many devices send events; results are counted by device.",
+        "How many devices send events; each device has its own results.",
         "1 10 50 100 500 1000",
         most=10_000,
         group="events",
@@ -168,7 +168,7 @@ _EVENTS: Final = (
     _number(
         "partitions",
         "partitions",
-        "How many partitions the log has; the slowest one decides the watermark.",
+        "How many partitions the log has; the slowest one determines the watermark.",
         "1 2 3 4 8",
         most=64,
         group="events",
@@ -176,14 +176,14 @@ _EVENTS: Final = (
     _choice(
         "delay",
         "delay",
-        "How the time that an event is on its way is distributed: a lognormal one has a longer tail.",
+        "The distribution of delays between event and arrival; lognormal has a longer tail.",
         "lognormal exponential",
         group="events",
     ),
     _duration(
         "delay_p50",
         "median delay",
-        "Half of the events are on their way for less than this.",
+        "Half of the events take less than this to arrive.",
         "50ms 100ms 200ms 500ms 1s 2s 5s 10s 20s",
         least=1,
         most=3_600_000,
@@ -192,7 +192,7 @@ _EVENTS: Final = (
     _duration(
         "delay_p99",
         "p99 delay",
-        "One event in a hundred is on its way for longer than this.",
+        "One event in a hundred takes longer than this to arrive.",
         "500ms 1s 2s 5s 10s 20s 30s 45s 1m 2m 5m",
         least=1,
         most=3_600_000,
@@ -202,7 +202,7 @@ _EVENTS: Final = (
     _number(
         "seed",
         "seed",
-        "Another seed gives other events of the same kind.",
+        "A different seed gives different events of the same kind.",
         "1 2 3 5 7 11 13 17 19 23",
         least=0,
         most=999_999_999,
@@ -213,7 +213,7 @@ _TROUBLE: Final = (
     _number(
         "offline_share",
         "offline",
-        "Percent of the time that a device is offline; if they go offline together, percent of the devices that do.",
+        "Percentage of time that a device is offline; if they go offline together, percentage of devices that do.",
         "0 1 2 5 10 20 30 50",
         most=90,
         unit="%",
@@ -222,7 +222,7 @@ _TROUBLE: Final = (
     _duration(
         "offline_for",
         "offline for",
-        "How long a device is offline; what it recorded meanwhile arrives when it is back.",
+        "How long a device is offline; what it recorded meanwhile arrives once it is back.",
         "20s 30s 1m 1m30s 2m 3m",
         least=1_000,
         most=3_600_000,
@@ -238,7 +238,7 @@ _TROUBLE: Final = (
     _duration(
         "stall",
         "partition stalls",
-        "From a third of the time on, nothing of partition 0 arrives for so long; then everything does.",
+        "A third of the way in, nothing from partition 0 arrives for this long; then everything arrives at once.",
         "none 30s 1m 1m30s 2m 3m",
         least=1_000,
         most=3_600_000,
@@ -247,7 +247,7 @@ _TROUBLE: Final = (
     _duration(
         "bot_every",
         "bot sends every",
-        "One more device sends an event so often and never pauses.",
+        "One more device sends an event this often and never pauses.",
         "none 1s 2s 5s 10s",
         least=1_000,
         most=600_000,
@@ -256,7 +256,7 @@ _TROUBLE: Final = (
     _duration(
         "ahead_by",
         "clock ahead by",
-        "From a third of the time on, the clock of the first device runs ahead by so much.",
+        "From a third of the way in, the clock of the first device runs ahead by this much.",
         "none 10s 30s 1m 1m30s 2m 3m",
         least=1_000,
         most=86_400_000,

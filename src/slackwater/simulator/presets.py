@@ -37,12 +37,12 @@ _ALL: Final = (
         name="phones",
         about="Phones on a mobile network: half of the events arrive within 5 seconds, one in a hundred takes over 45.",
         look=(
-            "The blue cloud is the events, below the dashed line (now) by as long as they were on their way; the black "
-            "line is the watermark, which trails the newest event, and orange dots came after it had passed."
+            "The blue cloud is the events, as far below the dashed line (now) as they took to arrive; the black line "
+            "is the watermark, which trails the newest event, and orange dots arrived after it had passed them."
         ),
         then=(
-            "Raise out-of-orderness until hardly an orange dot is left, and see what that costs: every result comes "
-            "later by as much."
+            "Raise out-of-orderness until hardly any orange dots are left, and see what that costs: every result is "
+            "delayed by the same amount."
         ),
         settings=Settings(),
         remedy={"out_of_orderness": "30s"},
@@ -51,12 +51,12 @@ _ALL: Final = (
         name="tunnel",
         about="A train takes three phones in ten through a tunnel; what they record there arrives afterwards.",
         look=(
-            "Twice the cloud thins out for a minute, and then everything from the tunnel arrives at once, in "
+            "Twice, the cloud thins out for a minute, and then everything from the tunnel arrives at once, in "
             "orange: the watermark did not wait, the windows were closed, and these events are late."
         ),
         then=(
-            "With an allowed lateness of two minutes the results come just as soon, and are corrected when the "
-            "train is back."
+            "With an allowed lateness of two minutes, results arrive just as soon, and are corrected once the train "
+            "is back."
         ),
         settings=Settings(keys=60, offline_share=30, offline="together", delay_p50_ms=3_000, delay_p99_ms=15_000),
         remedy={"allowed_lateness": "2m"},
@@ -68,7 +68,7 @@ _ALL: Final = (
             "The bot's session cannot end, because its events never pause for 20 seconds: the oldest open window is as "
             "old as the stream, and the bot has no result at all."
         ),
-        then=("With a maximum length of one minute its session is cut, and its results come like everyone else's."),
+        then=("With a maximum length of one minute, its session is cut, and it gets results like everyone else."),
         settings=Settings(
             rate=4,
             keys=200,
@@ -84,12 +84,12 @@ _ALL: Final = (
         name="stalled",
         about="One of two partitions stalls for a minute and a half, then sends everything at once.",
         look=(
-            "While partition 0 is silent the watermark stands still, because the slowest partition decides it: nothing "
-            "is late, and no result comes; hover over the picture, and each partition has a line."
+            "While partition 0 is silent, the watermark stalls, because the slowest partition determines it: nothing "
+            "is late, and there are no results; hover over the picture to see a line for each partition."
         ),
         then=(
-            "With idle_after the watermark moves on after 20 seconds, and what was stuck corrects the results that "
-            "were shown without it."
+            "With idle_after, the watermark moves on after 20 seconds, and the events that were stuck correct the "
+            "results that were emitted without them."
         ),
         settings=Settings(
             partitions=2, stall_ms=90_000, allowed_lateness_ms=120_000, delay_p50_ms=3_000, delay_p99_ms=15_000

@@ -32,7 +32,7 @@ class Sweep:
         """Read "out_of_orderness=0s..60s", with a step (",10s") or a number of values (",13") after a comma."""
         match = _FORM.fullmatch(text)
         if match is None:
-            raise _refused(text, "it has another form")
+            raise _refused(text, "it does not have this form")
         name = match[1].replace("-", "_")
         durations = [each.name for each in CONTROLS.values() if each.kind == "duration"]
         if name not in durations:
@@ -40,7 +40,7 @@ class Sweep:
         control = CONTROLS[name]
         first, last = _value(control, match[2]), _value(control, match[3])
         if first >= last:
-            raise _refused(text, "it ends where it begins, or before")
+            raise _refused(text, "its end is not after its start")
         return cls(control=control, values_ms=tuple(_between(text, first, last, match[4])))
 
 
@@ -71,15 +71,15 @@ def _between(text: str, first: int, last: int, how: str | None) -> list[int]:
     if how is None or how.isdecimal():
         count = _DEFAULT if how is None else int(how)
         if not 2 <= count <= _MOST:  # noqa: PLR2004  a sweep has two ends
-            raise _refused(text, f"it has from 2 to {_MOST} values, not {count}")
+            raise _refused(text, f"it must have 2 to {_MOST} values, not {count}")
         return sorted({first + round((last - first) * number / (count - 1)) for number in range(count)})
     try:
         step = duration_ms(how, what="step")
     except SlackwaterError as error:
-        raise _refused(text, f"`{how}` is no duration longer than zero, and no number") from error
+        raise _refused(text, f"`{how}` is neither a duration above zero nor a number") from error
     values = [*range(first, last, step), last]
     if len(values) > _MOST:
-        raise _refused(text, f"it has at most {_MOST} values; a step of {render_ms(step)} gives {len(values):,}")
+        raise _refused(text, f"it must have at most {_MOST} values; a step of {render_ms(step)} gives {len(values):,}")
     return values
 
 

@@ -34,7 +34,7 @@ _FIGURES: Final[tuple[tuple[str, Callable[[Account], str]], ...]] = (
     ("delay of results p50", lambda account: shown_ms(account.delay_ms[0])),
     ("delay of results p95", lambda account: shown_ms(account.delay_ms[1])),
     ("delay of results p99", lambda account: shown_ms(account.delay_ms[2])),
-    ("oldest window without one", lambda account: shown_ms(account.oldest_open_ms)),
+    ("age of oldest open window", lambda account: shown_ms(account.oldest_open_ms)),
     ("largest state", lambda account: f"{account.state_rows:,} rows"),
 )
 _SWEPT: Final[tuple[tuple[str, Callable[[Account], str]], ...]] = (

@@ -15,13 +15,13 @@ from slackwater.simulator.settings import Settings
 Shown = dict[str, Any]
 """What is sent to the browser, as JSON."""
 _ACCOUNTS: Final = {
-    "on_time": ("on time", "Counted in a window before its result was shown."),
-    "corrected": ("corrected", "Came after the result of a window that was still remembered: it was corrected."),
-    "ignored": ("ignored", "Came after the result of a window that the trigger had finished."),
+    "on_time": ("on time", "Counted in a window before its result was emitted."),
+    "corrected": ("corrected", "Arrived after the result of a window that was still kept, and corrected it."),
+    "ignored": ("ignored", "Arrived after the result of a window that its trigger had finished."),
     "no_window": ("in no window", "Fell into the gap between two windows: the hop is longer than the window."),
-    "late": ("late", "Came when all their windows were forgotten: they go to the late output, unchanged."),
+    "late": ("late", "Arrived after all their windows were forgotten: they go to the late output, unchanged."),
     "dead": ("dead letters", "Could not be used; here, because they are too far ahead of the clock."),
-    "on_the_way": ("on the way", "Had happened, but not arrived, when the simulation ended."),
+    "on_the_way": ("on the way", "Had happened but not yet arrived when the simulation ended."),
 }
 
 

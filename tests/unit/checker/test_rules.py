@@ -237,7 +237,7 @@ CASES = [
     Case(
         code="SW502",
         breaks=windowed,
-        says="pipeline `p`: it has run, and was never restarted from its checkpoint",
+        says="pipeline `p`: it has run but was never restarted from its checkpoint",
         keeps=windowed,
         facts={"starts": 1},
         quiet_facts={"starts": 2},

@@ -102,7 +102,7 @@ def test_files_come_back_with_all_their_bytes(folder: Path) -> None:
 def test_filters_choose_letters(folder: Path, arguments: list[str], offsets: list[str]) -> None:
     said = run("list", folder, *arguments)
     assert re.findall(r"(?:phones|web) +(\d+) ", said) == offsets
-    assert ("no such dead letters" in said) == (not offsets)
+    assert ("no matching dead letters" in said) == (not offsets)
     assert ("the newest 2 of 5" in said) == ("--limit" in arguments)
 
 
@@ -169,7 +169,7 @@ def test_stats_say_share_times_and_an_example(folder: Path) -> None:
 
 def test_output_without_letters_so_far_is_no_mistake(tmp_path: Path) -> None:
     folder = deliver(tmp_path / "dead")
-    assert run("list", folder) == run("stats", folder) == f"no such dead letters in {folder}\n"
+    assert run("list", folder) == run("stats", folder) == f"no matching dead letters in {folder}\n"
 
 
 def test_batch_that_is_still_being_written_is_not_seen(folder: Path) -> None:

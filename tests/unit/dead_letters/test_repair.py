@@ -64,7 +64,7 @@ def ids() -> list[str]:
 def test_letter_that_cannot_be_repaired_is_left_and_the_others_go_on() -> None:
     done = retry("--repair", "mend.py:mend")
     assert done.exit_code == 1
-    assert "1 left by the repair\n2 cannot be sent:\n" in done.stdout
+    assert "1 skipped by the repair function\n2 cannot be sent:\n" in done.stdout
     assert f"  {ids()[1]}: the repair raised ValueError: beyond repair\n" in done.stdout
     words = "the repair returned str; it must return bytes, or None to skip the letter"
     assert f"  {ids()[2]}: {words}\n" in done.stdout
@@ -74,7 +74,7 @@ def test_letter_that_cannot_be_repaired_is_left_and_the_others_go_on() -> None:
 def test_letters_that_were_left_can_be_sent_later() -> None:
     retry("--repair", "mend.py:mend")
     done = retry("--repair", "mend.py:marked")
-    assert (done.exit_code, "2 sent before\n" in done.stdout) == (0, True)
+    assert (done.exit_code, "2 already sent\n" in done.stdout) == (0, True)
     assert lines()[2:] == [b'{"id": 1!', b'{"id": 2!', b'{"id": 3!']
 
 

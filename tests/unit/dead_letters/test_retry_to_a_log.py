@@ -67,10 +67,10 @@ ALL = {"phones": [b"good", b"better", *PAYLOADS[:4]], "web": PAYLOADS[4:]}
 def test_records_go_back_to_their_partitions_once() -> None:
     done = retry()
     assert done.exit_code == 0
-    assert f"sent 7 records to {Path('log').absolute()}; noted in" in done.stdout
+    assert f"sent 7 records to {Path('log').absolute()}; recorded in" in done.stdout
     assert records() == ALL
     again = retry()
-    assert (again.exit_code, again.stdout) == (0, "7 sent before\nnothing to send\n")
+    assert (again.exit_code, again.stdout) == (0, "7 already sent\nnothing to send\n")
     assert records() == ALL
     assert list(Path("log").rglob(".*")) == [], "nothing is left besides the records"
 
@@ -94,7 +94,7 @@ def test_list_and_show_say_when_a_letter_was_retried() -> None:
 def test_filters_choose_what_is_sent() -> None:
     assert retry("--reason", "wrong_type").exit_code == 0
     assert records() == {"phones": [b"good", b"better"], "web": PAYLOADS[4:]}
-    assert retry("--since", "2026-03-01T12:30").stdout == "3 sent before\nnothing to send\n"
+    assert retry("--since", "2026-03-01T12:30").stdout == "3 already sent\nnothing to send\n"
     retry("--source", "*")
     assert records() == ALL
 
@@ -141,11 +141,11 @@ def test_record_with_several_letters_is_sent_once() -> None:
     twice = pl.concat([letters([b"a", b"b"], step="x.one"), letters([b"a", b"b"], step="x.two")])
     deliver(Path("twice"), pl.concat([twice, letters([b"a"], step="x.two")]))
     done = CliRunner().invoke(dead_letters, ["retry", "twice", "--to", "log", "--step", "x.two", "--yes"])
-    assert "1 about a record of which another letter is sent\n" in done.stdout
+    assert "1 skipped: another letter of the same record is sent\n" in done.stdout
     assert records()["phones"] == [b"good", b"better", b"a", b"b"]
-    assert "4 sent before" not in done.stdout
+    assert "4 already sent" not in done.stdout
     again = CliRunner().invoke(dead_letters, ["retry", "twice", "--to", "log", "--yes"])
-    assert again.stdout == "5 sent before\nnothing to send\n"
+    assert again.stdout == "5 already sent\nnothing to send\n"
 
 
 def then_crash(call: Callable[..., Any]) -> Callable[..., Any]:
@@ -203,14 +203,14 @@ def test_crash_neither_loses_nor_doubles_a_record(monkeypatch: pytest.MonkeyPatc
     book = read_ledger(Path("dead/_retried.jsonl"))
     assert sorted(book.retried["id"]) == sorted(ids())
     assert book.open == ()
-    assert retry().stdout == "7 sent before\nnothing to send\n"
+    assert retry().stdout == "7 already sent\nnothing to send\n"
 
 
 def test_letter_of_a_retry_that_was_cut_off_is_unsettled_until_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     crash(monkeypatch, "after 4", "--reason", "wrong_type")
     assert CliRunner().invoke(dead_letters, ["list", "dead"]).stdout.count("unsettled") == 3
-    assert "unsettled: a retry was cut off" in CliRunner().invoke(dead_letters, ["show", "dead", ids()[4]]).stdout
-    assert "3 sent before\nwould send 4 records" in retry("--dry-run").stdout
+    assert "unsettled: a retry was interrupted" in CliRunner().invoke(dead_letters, ["show", "dead", ids()[4]]).stdout
+    assert "3 already sent\nwould send 4 records" in retry("--dry-run").stdout
     retry("--reason", "nothing of the kind")
     assert CliRunner().invoke(dead_letters, ["list", "dead"]).stdout.count("unsettled") == 0
 
@@ -268,7 +268,7 @@ def test_ledger_that_was_not_written_here_is_a_fault(line: str) -> None:
 def test_ledger_may_be_elsewhere() -> None:
     retry("--ledger", "notes/mine.jsonl")
     assert not Path("dead/_retried.jsonl").exists()
-    assert retry("--ledger", "notes/mine.jsonl").stdout == "7 sent before\nnothing to send\n"
+    assert retry("--ledger", "notes/mine.jsonl").stdout == "7 already sent\nnothing to send\n"
 
 
 @pytest.mark.parametrize(

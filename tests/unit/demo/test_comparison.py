@@ -61,7 +61,7 @@ def test_empty_place_misses_every_window() -> None:
 def test_doubled_row_is_seen() -> None:
     account = compared(*RIGHT, RIGHT[2])
     assert faults(account) == {"doubled": 1}
-    assert str(account) == "table t: of 4 rows for 3 windows, 1 there twice"
+    assert str(account) == "table t: of 4 rows for 3 windows, 1 duplicated"
 
 
 def test_earlier_pane_beside_the_newest_is_a_double_where_rows_are_replaced() -> None:
@@ -87,13 +87,13 @@ def test_earlier_pane_in_place_of_the_newest_is_wrong() -> None:
 def test_row_of_no_window_is_seen() -> None:
     account = compared(*RIGHT, row("eve", 1))
     assert faults(account) == {"foreign": 1}
-    assert str(account) == "table t: of 4 rows for 3 windows, 1 of no window of the log"
+    assert str(account) == "table t: of 4 rows for 3 windows, 1 for no window in the log"
 
 
 def test_several_faults_are_all_named() -> None:
     account = compared(RIGHT[0], RIGHT[0], {**RIGHT[1], "cents": 7})
     assert faults(account) == {"missing": 1, "doubled": 1, "wrong": 1}
-    assert str(account) == "table t: of 3 rows for 3 windows, 1 missing, 1 there twice, 1 wrong"
+    assert str(account) == "table t: of 3 rows for 3 windows, 1 missing, 1 duplicated, 1 wrong"
 
 
 def test_panes_that_are_kept_are_right_if_the_newest_is() -> None:

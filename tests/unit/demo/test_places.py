@@ -191,7 +191,7 @@ def test_program_is_called_by_its_name_only_if_that_leads_to_it(
 def test_end_of_the_demo_says_how_to_look_again(tmp_path: Path) -> None:
     out = io.StringIO()
     _print_places(Console(file=out, width=60), tmp_path, Noted(folder=tmp_path))
-    assert out.getvalue().endswith("\nLook into Noted again\n  show it\n")
+    assert out.getvalue().endswith("\nTo look into Noted again\n  show it\n")
 
 
 def test_redis_without_a_program_says_what_to_install(

@@ -157,7 +157,7 @@ def test_metrics_file_has_a_line_a_batch(run: Recorded, tmp_path: Path) -> None:
 
 
 def test_metrics_file_in_no_folder_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(sw.RunError, match="folder that exists") as raised:
+    with pytest.raises(sw.RunError, match="existing folder") as raised:
         MetricsFile(path=tmp_path / "none" / "metrics.jsonl")
     assert raised.value.code == "METRICS_FILE"
 

@@ -156,7 +156,7 @@ def test_text_names_what_an_operator_looks_for() -> None:
         "shop  running since 2026-01-01 00:00:00 UTC, 2 starts",
         "this run 20 batches, 2,000 rows in, 2,180 out",
         "orders: held back by orders-1, 12s behind, since 2026-01-01 00:00:00",
-        "orders: waits, 700ms ahead of payments",
+        "orders: waiting, 700ms ahead of payments",
         "orders: 1 idle: orders-2",
         "42 (+2/s)",
         "ada (25%)",

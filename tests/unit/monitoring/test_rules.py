@@ -64,5 +64,5 @@ def test_alert_names_the_place_and_the_command(folder: Path) -> None:
     stalled = RUNS["a partition that sends nothing"]
     said = rendered(written(folder, LIMITS), stalled, "SlackwaterWatermarkStalled", minute=120)
     assert 'severity="critical"' in said
-    assert "The watermark of orders stands still: partition 1 holds it" in said
+    assert "The watermark of orders has stalled: partition 1 holds it back" in said
     assert "Run `slackwater status --checkpoint /jobs/shop`" in said

@@ -88,7 +88,7 @@ def test_rule_12_refusal_says_what_was_changed_as_users_write_it(
     with pytest.raises(RunError) as caught:
         open_checkpoint(tmp_path, changed, partitions=2)
     assert caught.value.code == "CHECKPOINT_STEP_CHANGED"
-    assert f"step `w` is not as it was saved in `{tmp_path}`: {shown}; revert the change" in str(caught.value)
+    assert f"step `w` differs from what was saved in `{tmp_path}`: {shown}; revert the change" in str(caught.value)
 
 
 def test_rule_12_refusal_compares_with_the_trigger_that_ran_last(tmp_path: Path) -> None:

@@ -59,7 +59,8 @@ def test_presets_come_back_from_what_an_address_says_of_them(name: str) -> None:
     ],
 )
 def test_impossible_value_is_refused_with_the_rule(name: str, text: str) -> None:
-    with pytest.raises(RunError, match=rf"^\[SIMULATE_SETTING\] `{name}` is (a|one of) .*; got .*; try ") as caught:
+    words = rf"^\[SIMULATE_SETTING\] `{name}` must be (a|one of) .*; got .*; try "
+    with pytest.raises(RunError, match=words) as caught:
         read({name: text}, Settings())
     assert len(str(caught.value)) < 400
 
@@ -138,14 +139,14 @@ def test_sweep_has_a_step_or_a_number_of_values(text: str, values: list[int]) ->
 @pytest.mark.parametrize(
     "text, said",
     [
-        ("", "another form"),
-        ("out_of_orderness", "another form"),
+        ("", "does not have this form"),
+        ("out_of_orderness", "does not have this form"),
         ("rate=1..5", "`rate` is not a duration"),
         ("out_of_ordernes=0s..5s", "did you mean `out_of_orderness`"),
-        ("out_of_orderness=5s..5s", "ends where it begins"),
-        ("out_of_orderness=0s..60s,1", "from 2 to 60 values"),
+        ("out_of_orderness=5s..5s", "its end is not after its start"),
+        ("out_of_orderness=0s..60s,1", "must have 2 to 60 values"),
         ("out_of_orderness=0s..60s,1ms", "gives 60,001"),
-        ("out_of_orderness=0s..60s,0s", "no duration longer than zero"),
+        ("out_of_orderness=0s..60s,0s", "neither a duration above zero nor a number"),
     ],
 )
 def test_malformed_sweep_is_refused_with_the_cause(text: str, said: str) -> None:

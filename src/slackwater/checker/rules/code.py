@@ -36,9 +36,9 @@ _MOST_NAMED: Final = 3
 @rule(
     "SW301",
     "error",
-    title="A function that gives another result when it runs again",
-    why="After a crash a batch runs again. Rows that differ the second time are lost or doubled.",
-    fix="take times from the event or from ctx, ids from the event's own columns, settings when the pipeline is built",
+    title="A function that gives a different result when it runs again",
+    why="After a crash, a batch runs again. Rows that differ the second time are lost or duplicated.",
+    fix="take times from the event or ctx, ids from the event's columns, and settings when the pipeline is built",
 )
 def changing(plan: Plan, _facts: Facts) -> Iterator[Found]:
     """Look for dice, clocks, identifiers and the environment in the user's code."""
@@ -48,9 +48,9 @@ def changing(plan: Plan, _facts: Facts) -> Iterator[Found]:
 @rule(
     "SW302",
     "warning",
-    title="A call that blocks",
-    why="Every event waits for it, one after the other, while the task's core is idle; a slow server stops the job.",
-    fix="use stream.lookup(...), which asks for many keys at once and keeps the answers, or a sink for writing",
+    title="A blocking call",
+    why="Every event waits for it, one after the other, while the task's core is idle; a slow server stalls the job.",
+    fix="use stream.lookup(...), which requests many keys at once and keeps the answers, or a sink for writing",
 )
 def blocking(plan: Plan, _facts: Facts) -> Iterator[Found]:
     """Look for waiting, networks, databases, other programs, and files opened for every event."""

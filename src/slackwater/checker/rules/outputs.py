@@ -17,8 +17,8 @@ from slackwater.sinks.console import ConsoleSink
     "SW401",
     "warning",
     title="A sink that may repeat or lose rows",
-    why="After a crash a batch is delivered again: at least once repeats its rows, at most once may lose them.",
-    fix='use delivery="exactly_once", or a sink that can; accept it where readers tell repeated rows apart',
+    why="After a crash, a batch is delivered again: at least once repeats its rows, at most once may lose them.",
+    fix='use delivery="exactly_once", or a sink that can; accept it where readers recognize repeated rows',
 )
 def weak_delivery(plan: Plan, _facts: Facts) -> Iterator[Found]:
     """Look for sinks that are not exactly once; a console, which is for the eyes, need not be."""
@@ -38,7 +38,7 @@ def _can_once(sink: Sink) -> bool:
     "SW402",
     "warning",
     title="Late rows are discarded",
-    why="They are counted, but which events are missing from the results cannot be told or repaired afterwards.",
+    why="They are counted, but you cannot tell which events are missing from the results, or repair them afterwards.",
     fix='write them to a sink, such as results.late.to(sw.sinks.files("out/late"))',
 )
 def late_dropped(plan: Plan, _facts: Facts) -> Iterator[Found]:
@@ -51,7 +51,7 @@ def late_dropped(plan: Plan, _facts: Facts) -> Iterator[Found]:
     "SW403",
     "warning",
     title="Dead letters are discarded",
-    why="Records that cannot be used are counted, but neither inspected nor sent again once the cause is fixed.",
+    why="Unusable records are counted, but cannot be inspected, or sent again once the cause is fixed.",
     fix='write them to a sink, such as stream.dead_letters.to(sw.sinks.files("out/dead_letters"))',
 )
 def dead_letters_dropped(plan: Plan, _facts: Facts) -> Iterator[Found]:

@@ -14,8 +14,8 @@ from slackwater.planning.plan import Plan
     "SW501",
     "warning",
     title="A batch without a limit",
-    why="After an outage one batch takes the whole backlog, and may be too large for the executors' memory.",
-    fix="limit what the DataFrame's reader takes, such as maxFilesPerTrigger, or use a source of Slackwater's own",
+    why="After an outage, one batch takes the whole backlog and may be too large for the executors' memory.",
+    fix="limit what the DataFrame's reader takes, such as maxFilesPerTrigger, or use one of Slackwater's own sources",
 )
 def rate_limit(plan: Plan, _facts: Facts) -> Iterator[Found]:
     """Look for sources that do not limit a batch themselves."""
@@ -30,13 +30,13 @@ def rate_limit(plan: Plan, _facts: Facts) -> Iterator[Found]:
     "SW502",
     "note",
     title="A restart that was never tried",
-    why="What a restart needs, such as paths, credentials and sinks that are still there, is first tried in an outage.",
-    fix="kill the job once (kill -9) and start it again on its checkpoint; harness.restart() does so in a test",
+    why="What a restart needs (paths, credentials, sinks that still exist) is then first tested in an outage.",
+    fix="kill the job once (kill -9) and restart it on its checkpoint; harness.restart() does the same in a test",
 )
 def recovery(plan: Plan, facts: Facts) -> Iterator[Found]:
     """Look whether a driver has ever continued from the checkpoint; a job that never ran is not judged."""
     if facts.starts == 1:
-        yield Found(f"pipeline `{plan.name}`", "it has run, and was never restarted from its checkpoint")
+        yield Found(f"pipeline `{plan.name}`", "it has run but was never restarted from its checkpoint")
 
 
 RULES: Final[tuple[Rule, ...]] = (rate_limit, recovery)

@@ -40,9 +40,9 @@ _GROWING: Final = (CollectList, CollectSet, CountDistinct, Median)
 @rule(
     "SW201",
     "error",
-    title="State without an end",
-    why="Every key that was ever seen stays in the state: it grows until the job runs out of memory or disk.",
-    fix="give it a duration instead of sw.FOREVER, or a window with an end; accept it if keys are few for good",
+    title="Unbounded state",
+    why="Every key ever seen stays in the state: it grows until the job runs out of memory or disk.",
+    fix="give it a duration instead of sw.FOREVER, or a window with an end; accept it if keys will always be few",
 )
 def without_end(plan: Plan, _facts: Facts) -> Iterator[Found]:
     """Look for state that nothing ever removes."""
@@ -67,7 +67,7 @@ def _endless(spec: KeyedStep) -> Iterator[str]:
     "SW202",
     "warning",
     title="A join without a tight bound",
-    why="Rows are kept until no partner can come, so the state holds everything within the bound.",
+    why="Rows are kept until no partner can arrive, so the state holds everything within the bound.",
     fix="narrow between=..., give versions_ttl a duration, or look the rows up in a store",
 )
 def loose_join(plan: Plan, _facts: Facts) -> Iterator[Found]:
@@ -86,7 +86,7 @@ def loose_join(plan: Plan, _facts: Facts) -> Iterator[Found]:
     "SW203",
     "warning",
     title="A long window that keeps values",
-    why="The state of these aggregates grows with every row of the window, and is written again as it grows.",
+    why="The state of these aggregates grows with every row of the window, and is rewritten as it grows.",
     fix="use approx_distinct, quantile or top, or aggregate by the hour or day and chain a second window",
 )
 def long_window(plan: Plan, _facts: Facts) -> Iterator[Found]:
@@ -116,7 +116,7 @@ def _length_ms(window: Window) -> int | None:
     "SW204",
     "warning",
     title="Few keys, or one hot key",
-    why="All rows of a key are the work of one task; the others wait for it, and more cores do not help.",
+    why="One task processes all rows of a key; the others wait for it, and more cores do not help.",
     fix="key by a finer column, or merge in two stages with key_by(..., spread=16) where a window allows it",
 )
 def hot_key(plan: Plan, facts: Facts) -> Iterator[Found]:
@@ -151,8 +151,8 @@ def key_groups(plan: Plan, facts: Facts) -> Iterator[Found]:
     "SW206",
     "note",
     title="A window far longer than the job has run",
-    why="Its first results lack what came before the job began, unless the source still had it.",
-    fix="start from a log that reaches back to the start of the window, or do not use the first results",
+    why="Its first results lack events from before the job started, unless the source still had them.",
+    fix="start from a log that reaches back to the start of the window, or discard the first results",
 )
 def young_job(plan: Plan, facts: Facts) -> Iterator[Found]:
     """Compare windows of a day and more with how long the checkpoint has been in use."""

@@ -24,7 +24,7 @@ def _keyed(plan: Plan) -> Iterator[SourcePlan]:
     "SW101",
     "warning",
     title="Results follow processing time",
-    why="The same events give other results when they are processed later: after an outage, or in a backfill.",
+    why="The same events give different results when they are processed later: after an outage, or in a backfill.",
     fix="use event_time(...), or ingestion_time() where events have no time of their own",
 )
 def processing_time(plan: Plan, _facts: Facts) -> Iterator[Found]:
@@ -92,7 +92,7 @@ def out_of_orderness(plan: Plan, facts: Facts) -> Iterator[Found]:
     "SW105",
     "warning",
     title="Allowed lateness beyond the retention",
-    why="Windows are kept open for events that the log or topic no longer has when a backfill asks for them.",
+    why="Windows are kept for events that the log or topic no longer has when a backfill needs them.",
     fix="lower allowed_lateness, or keep records for longer",
 )
 def retention(plan: Plan, facts: Facts) -> Iterator[Found]:
@@ -110,7 +110,7 @@ def retention(plan: Plan, facts: Facts) -> Iterator[Found]:
     "SW106",
     "warning",
     title="A chained step waits for more than a day",
-    why="A step works by the watermark less what the steps before it may still emit: its results come that much later.",
+    why="A step uses the watermark minus the time its input may still take: results are delayed by the same amount.",
     fix="lower allowed_lateness, the bounds of outer joins, or `within` of patterns in the steps before it",
 )
 def delay(plan: Plan, _facts: Facts) -> Iterator[Found]:

@@ -47,7 +47,7 @@ class Http(Place):
     @property
     def left(self) -> tuple[str, str]:
         """The file."""
-        return "received by HTTP", str(self._received)
+        return "received over HTTP", str(self._received)
 
     @property
     def again(self) -> list[str]:

@@ -62,7 +62,7 @@ class Postgres(Place):
     @property
     def left(self) -> tuple[str, str]:
         """The data folder, unless it was closed to the server's user."""
-        return "Postgres, stopped", "gone with its folder" if self._temporary else str(self.folder)
+        return "Postgres, stopped", "deleted with its folder" if self._temporary else str(self.folder)
 
     @property
     def again(self) -> list[str]:

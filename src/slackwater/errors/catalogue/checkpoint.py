@@ -36,7 +36,7 @@ MESSAGES: Final[dict[str, str]] = {
         "the other driver, or stop it and restart this one; no row was delivered twice"
     ),
     "CHECKPOINT_MOVED": (
-        "a checkpoint must stay where it was created, because Spark notes absolute paths in it; `{path}` was created "
+        "a checkpoint must stay where it was created, because Spark stores absolute paths in it; `{path}` was created "
         "at `{found}`; move it back, or make `{found}` a link to it"
     ),
     "CHECKPOINT_OF_ANOTHER": (
@@ -47,8 +47,8 @@ MESSAGES: Final[dict[str, str]] = {
         "checkpoint"
     ),
     "CHECKPOINT_STEP_CHANGED": (
-        "a step must match its saved state; step `{step}` is not as it was saved in `{path}`: {changes}; revert the "
-        "change, or start with a new checkpoint"
+        "a step must match its saved state; step `{step}` differs from what was saved in `{path}`: {changes}; revert "
+        "the change, or start with a new checkpoint"
     ),
     "CHECKPOINT_STEP_GONE": (
         "a step with saved state cannot be removed; `{path}` has state of step `{step}`, which is not in the "

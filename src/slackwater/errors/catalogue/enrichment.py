@@ -10,8 +10,8 @@ MESSAGES: Final[dict[str, str]] = {
         "grant their user write access to the folder"
     ),
     "ENRICHED_BEFORE_TIME": (
-        "lateness is measured from the log alone, without stores and tables; got `{step}` before the event time; take "
-        "the event time before .lookup and .join_table"
+        "lateness is measured from the log alone, without stores and tables; got `{step}` before the event time; call "
+        ".event_time before .lookup and .join_table"
     ),
     "ENRICHED_RETRACTIONS": (
         "a retraction must repeat the row that it withdraws, and a store or table may have changed since; got `{step}` "
@@ -22,16 +22,16 @@ MESSAGES: Final[dict[str, str]] = {
         'every lookup and every join with a table needs a unique name; got `{step}` twice; add name="…" to one of them'
     ),
     "LOOKUP_COLUMN_TAKEN": (
-        "a lookup must not replace columns; got the output column `{column}` in `{step}`, which the rows have already; "
-        "rename or drop it before with .select"
+        "a lookup must not replace columns; got the output column `{column}` in `{step}`, which the rows already have; "
+        "rename or drop it first with .select"
     ),
     "LOOKUP_FUNCTION": (
-        "a function lookup needs an asynchronous function; got {got}; write `async def fetch(key): ...`, and run what "
-        "blocks with asyncio.to_thread"
+        "a function lookup needs an asynchronous function; got {got}; write `async def fetch(key): ...`, and run "
+        "blocking calls with asyncio.to_thread"
     ),
     "LOOKUP_KEY_TYPE": (
         "the key of a lookup must be text, a whole number or a date; got `{key}` of type {dtype} in `{step}`; convert "
-        "it before with .with_columns"
+        "it first with .with_columns"
     ),
     "LOOKUP_OPTION": "`{what}` of {lookup} must be {rule}; got {got}; {remedy}",
     "LOOKUP_REDIS_NESTED": (
@@ -48,12 +48,12 @@ MESSAGES: Final[dict[str, str]] = {
     ),
     "LOOKUP_UNAVAILABLE": (
         "a batch waits until every lookup is answered; {lookup} of `{step}` did not answer for {count}, last error: "
-        '{why}; start the store again, or use on_error="dead_letter" or on_error="null"'
+        '{why}; restart the store, or use on_error="dead_letter" or on_error="null"'
     ),
-    "LOOKUP_WAITING": "batch {batch} waits for a lookup: {why}; retrying (Ctrl-C stops)",
+    "LOOKUP_WAITING": "batch {batch} is waiting for a lookup: {why}; retrying (Ctrl-C stops)",
     "LOOKUP_WITHOUT_PLACES": (
-        "a lookup writes answers down by the place of the row, so that a batch that is run again gets the same; "
-        "{source} gives rows no lasting places, in `{step}`; read from a log or from Kafka, join a table with "
+        "a lookup stores each answer by the position of its row, so that a replayed batch gets the same answers; "
+        "{source} gives rows no stable positions, in `{step}`; read from a log or from Kafka, join a table with "
         ".join_table, or look up the results of a window"
     ),
     "NOT_A_LOOKUP": (
@@ -64,33 +64,33 @@ MESSAGES: Final[dict[str, str]] = {
         "`.join_table` takes a table; got {got} in stream `{stream}`; use, for example, "
         'sw.table("rates.parquet", refresh="5m")'
     ),
-    "STORE_BACK": "what batch {batch} waited for is back after {waited}; the batch continues",
+    "STORE_BACK": "what batch {batch} waited for is available again after {waited}; the batch continues",
     "TABLE_CHANGED": (
         "a table must keep the columns that it had when the pipeline was built; {place} now has {got}; restore it, or "
-        "restart with the pipeline built again"
+        "rebuild the pipeline and restart"
     ),
     "TABLE_COLUMN": (
-        "a join names columns that its table has; {place} has no column `{name}`{hint}; its columns are {known}"
+        "a join must name columns of its table; {place} has no column `{name}`{hint}; its columns are {known}"
     ),
     "TABLE_COLUMNS": (
         "`columns` must be a list of distinct columns of the table; got {got} in stream `{stream}`; omit it to add all "
         "of them"
     ),
     "TABLE_COLUMN_TAKEN": (
-        "a join must not replace columns; got `{column}` of {table} in `{step}`, which the rows have already; choose "
+        "a join must not replace columns; got `{column}` of {table} in `{step}`, which the rows already have; choose "
         'others with `columns`, or add suffix="_table"'
     ),
     "TABLE_COLUMN_TYPE": (
         "`schema` must agree with the table; {place} has {got}, declared {declared}; correct the schema, or omit it"
     ),
     "TABLE_DELTA_FEATURE": (
-        "a Delta table is joined by reading its files; `{place}` uses {feature}, which needs Spark; write it without, "
-        "or export it as Parquet"
+        "a Delta table is joined by reading its files; `{place}` uses {feature}, which needs Spark; write it without "
+        "that feature, or export it as Parquet"
     ),
     "TABLE_HOW": '`how` must be "left" or "inner"; got {got} in stream `{stream}`; omit it to use "left"',
     "TABLE_KEY_TWICE": (
-        "a table that rows are joined with has one row for each key; {table} has more than one for {key}, in `{step}`; "
-        "remove the others, or aggregate them in the table, and restart"
+        "a joined table must have one row per key; {table} has more than one for {key}, in `{step}`; remove the "
+        "others, or aggregate them in the table, and restart"
     ),
     "TABLE_KEY_TYPE": (
         "the columns of a join must have one type, and be neither floating-point nor nested; got `{left}` of type "
@@ -105,7 +105,7 @@ MESSAGES: Final[dict[str, str]] = {
         "correct its address"
     ),
     "TABLE_NO_COLUMNS": (
-        "a join adds at least one column; {table} has only the key in `{step}`; choose a table with more columns"
+        "a join must add at least one column; {table} has only the key in `{step}`; choose a table with more columns"
     ),
     "TABLE_ON": (
         "`on` must name key columns: one, a list, or a mapping of the stream's to the table's; got {got} in stream "
@@ -120,8 +120,8 @@ MESSAGES: Final[dict[str, str]] = {
         'sw.table("postgresql://host/db", query="SELECT code, rate FROM rates")'
     ),
     "TABLE_SCHEMA": (
-        "a CSV table needs its types; got no `schema` for {place}; write, for example, "
-        'schema="code string, rate double"'
+        'a CSV table needs declared types; got no `schema` for {place}; write, for example, schema="code string, rate '
+        'double"'
     ),
     "TABLE_SUFFIX": (
         '`suffix` must be a string; got {got} in stream `{stream}`; write, for example, suffix="_table", or omit it'
@@ -143,6 +143,6 @@ MESSAGES: Final[dict[str, str]] = {
         "of the checkpoint, or start with a new checkpoint"
     ),
     "TABLE_WAITING": (
-        "batch {batch} waits for {table} of `{step}`, which cannot be read: {why}; retrying (Ctrl-C stops)"
+        "batch {batch} is waiting for {table} of `{step}`, which cannot be read: {why}; retrying (Ctrl-C stops)"
     ),
 }

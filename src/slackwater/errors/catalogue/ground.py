@@ -14,8 +14,8 @@ MESSAGES: Final[dict[str, str]] = {
         "Polars expands to several columns; got {got}{place}; rename the column"
     ),
     "CONNECTOR_RELEASE": (
-        "Spark's {name} connector must be of Spark's own minor release; installed pyspark {installed}, connector found "
-        "for {spark}; run `pip install 'pyspark~={minor}.0'`"
+        "Spark's {name} connector must match Spark's minor version; pyspark {installed} is installed, and the "
+        "connector is for {spark}; run `pip install 'pyspark~={minor}.0'`"
     ),
     "DURATION_TOO_FINE": "{what} must be a whole number of milliseconds; got {got}; round it",
     "DURATION_TOO_LONG": "{what} must be shorter than a hundred years; got {got}; check its unit",
@@ -39,15 +39,15 @@ MESSAGES: Final[dict[str, str]] = {
     "EXPRESSION_NOT_A_ROW_VALUE": (
         "an expression on rows must compute one value per row, from that row alone; got {got} in `{step}`, which may "
         "read other rows, and rows arrive in chunks of any size; use an aggregate of a keyed step, or a `map` that "
-        "treats each row by itself"
+        "handles each row on its own"
     ),
     "EXPRESSION_NOT_ONE_COLUMN": (
         "an expression must produce exactly one column here; got {got} in `{step}`, which produces {count}; name a "
         "single column"
     ),
     "EXPRESSION_NOT_PORTABLE": (
-        "an expression must be picklable, with the Python functions in it, for Spark's workers to get it; got {got} in "
-        "`{step}`: {cause}; create locks, connections and clients inside the function"
+        "an expression and the Python functions in it must be picklable, so that Spark's workers can load them; got "
+        "{got} in `{step}`: {cause}; create locks, connections and clients inside the function"
     ),
     "EXPRESSION_SQL": (
         "a SQL expression must be valid; got `{got}`: {cause}; check quotes (text in single quotes) and parentheses, "

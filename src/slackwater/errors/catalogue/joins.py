@@ -6,7 +6,7 @@ from typing import Final
 
 MESSAGES: Final[dict[str, str]] = {
     "JOIN_BETWEEN": (
-        "`between` takes two bounds, the least and the most that the other row may be later; got {got}; write, for "
+        "`between` takes a lower and an upper bound on how much later the other row may be; got {got}; write, for "
         'example, between=("-5m", "1h"), or between=("0s", "1h") if it is never earlier'
     ),
     "JOIN_BETWEEN_ORDER": (
@@ -19,8 +19,8 @@ MESSAGES: Final[dict[str, str]] = {
     ),
     "JOIN_HOW": '`how` of this join must be one of {known}; got {got}; omit it to use "inner"',
     "JOIN_KEYS_NUMBER": (
-        "both sides of a join must be keyed by equally many columns; step `{step}` has {left} on the left and {right} "
-        "on the right; key both by what makes rows belong together"
+        "both sides of a join must be keyed by the same number of columns; step `{step}` has {left} on the left and "
+        "{right} on the right; key both by the columns that make rows match"
     ),
     "JOIN_KEY_TYPES": (
         "keys of a join must have the same type on both sides; step `{step}` has {left} on the left and {right} on "
@@ -40,11 +40,11 @@ MESSAGES: Final[dict[str, str]] = {
         ".window(...) on both sides for a join of windows"
     ),
     "JOIN_SUFFIXES": (
-        "`suffixes` takes two texts, for the left and the right column where both have one name; got {got}; omit it "
-        'to use ("", "_right")'
+        '`suffixes` takes two strings, for left and right columns that share a name; got {got}; omit it to use ("", '
+        '"_right")'
     ),
     "JOIN_VERSIONS_TTL": (
-        "`versions_ttl` must say how long a version lasts that is not replaced; got none; write, for example, "
+        "`versions_ttl` must state how long a version lasts if it is not replaced; got none; write, for example, "
         'versions_ttl="30d", or versions_ttl=sw.FOREVER to keep the last version of every key'
     ),
     "JOIN_WINDOWS_DIFFER": (
@@ -52,21 +52,21 @@ MESSAGES: Final[dict[str, str]] = {
         "and {right} on the right; give both the same"
     ),
     "JOIN_WINDOW_KIND": (
-        "a window join needs windows that follow from a row's time alone, so that both sides have the same ones; got "
-        "{got}; use tumbling, hopping, cumulative or calendar windows, or .join(other, between=...) for rows near "
-        "each other"
+        "a window join needs windows that depend on a row's time alone, so that both sides have the same ones; got "
+        "{got}; use tumbling, hopping, cumulative or calendar windows, or .join(other, between=...) for rows near each "
+        "other"
     ),
     "JOIN_WINDOW_LATENESS": (
-        "an outer window join shows rows that met none when their window is complete, and cannot take them back; got "
+        "an outer window join emits unmatched rows when their window is complete, and cannot retract them; got "
         'how="{how}" with allowed lateness {got}; use how="inner", or no allowed lateness and a larger '
         "`out_of_orderness`"
     ),
     "JOIN_WINDOW_OPTIONS": (
-        "a window join shows its pairs when a window is complete; got a trigger, an accumulation or semantics for the "
+        "a window join emits its pairs when a window is complete; got a trigger, an accumulation or semantics for the "
         "windows of `{stream}`; remove them"
     ),
     "VERSIONS_FORMAT": (
         "`versions` takes a stream that is decoded with sw.formats.debezium; got {got} in `{stream}`; key other "
-        "streams with .key_by(...), and say in join_as_of(..., deleted=...) what ends a version"
+        "streams with .key_by(...), and define what ends a version with join_as_of(..., deleted=...)"
     ),
 }

@@ -18,8 +18,8 @@ MESSAGES: Final[dict[str, str]] = {
         "append to this one with `--append`"
     ),
     "KAFKA_ADDRESS": (
-        "an address of Kafka may have tls, ca, certificate, key, key_password, user, password and mechanism after `?`, "
-        "where passwords are names of secrets; got {got}; write for example "
+        "a Kafka address may have tls, ca, certificate, key, key_password, user, password and mechanism after `?`, "
+        "with passwords given as names of secrets; got {got}; write, for example, "
         "'localhost:9093?ca=ca.pem&user=orders&password=KAFKA_PASSWORD', with the password in that variable"
     ),
     "KAFKA_CLIENT_MISSING": (

@@ -67,9 +67,9 @@ MESSAGES: Final[dict[str, str]] = {
         "{limit}; raise {remedy}, or make the row smaller"
     ),
     "KAFKA_SINK_TOO_SLOW": (
-        "a batch must be written before its transaction times out; output `{output}` took {taken} for topic "
-        "`{topic}`, and the broker aborted the transaction after {limit}, so nothing of the batch is visible; use "
-        "smaller batches, or raise transaction.timeout.ms in `options`"
+        "a batch must be written before its transaction times out; output `{output}` took {taken} for topic `{topic}`, "
+        "and the broker aborted the transaction after {limit}, so no record of the batch is visible; use smaller "
+        "batches, or raise transaction.timeout.ms in `options`"
     ),
     "KAFKA_SINK_TOPIC": (
         "`{what}` of a Kafka sink must consist of at most 249 letters, digits, `.`, `_` and `-`; got {got}; name one "

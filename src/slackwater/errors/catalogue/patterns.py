@@ -27,12 +27,12 @@ MESSAGES: Final[dict[str, str]] = {
         "a condition that no row can meet makes a pattern pointless; got `{got}` in `{step}`; correct the condition"
     ),
     "PATTERN_QUANTIFIER": (
-        "a step takes from 0 up to {top} whole rows, at most at least one and no fewer than at least; got at least "
-        "{least}, at most {most} in {what}; swap or correct the numbers"
+        "the bounds of a step must be whole numbers from 0 to {top}, the upper one at least 1 and not below the lower "
+        "one; got at least {least}, at most {most} in {what}; swap or correct the numbers"
     ),
     "PATTERN_QUANTIFIER_TWICE": (
-        "the number of rows of a step is written once; got {got} with a sw.step(...) that has one too; remove it from "
-        "the name or from sw.step"
+        "the number of rows of a step must be written only once; got {got} with a sw.step(...) that has one too; "
+        "remove it from the name or from sw.step"
     ),
     "PATTERN_QUANTIFIER_UNREADABLE": (
         "the number of rows of a step is written {signs} after its name; got {got}; correct it"
@@ -58,17 +58,18 @@ MESSAGES: Final[dict[str, str]] = {
         "dictionary of names and conditions"
     ),
     "PATTERN_STEP_NAME": (
-        "a step's name must consist of letters, digits and `_`, start with no digit and no `__`, and may end with a "
-        "number of rows, {signs}; got {got}; choose another name, because results show it"
+        "a step's name must consist of letters, digits and `_`, must not start with a digit or `__`, and may end with "
+        "a number of rows, {signs}; got {got}; choose another name, because results show it"
     ),
-    "PATTERN_STEP_TWICE": "every step of a pattern needs a name of its own; got `{name}` twice; rename one",
+    "PATTERN_STEP_TWICE": "every step of a pattern needs a unique name; got `{name}` twice; rename one",
     "PATTERN_TIMES": "`n` of times must be a whole number from 1 to {most}; got {got}; n=3 looks for three rows",
     "PATTERN_TIMES_STEPS": (
         '`times` takes one condition; got {got}; write, for example, sw.times(failed="not ok", n=3, within="10m")'
     ),
-    "PATTERN_TOO_LONG": "a pattern has at most {most} steps; got {got}; make rows of one kind one repeated step",
+    "PATTERN_TOO_LONG": (
+        "a pattern has at most {most} steps; got {got}; turn rows of the same kind into one repeated step"
+    ),
     "PATTERN_WITHIN": (
-        "a pattern needs a time in which it must be complete, or its state would grow forever; got no `within`; add, "
-        'for example, within="10m"'
+        'a pattern needs a time limit, or its state would grow forever; got no `within`; add, for example, within="10m"'
     ),
 }

@@ -42,12 +42,12 @@ MESSAGES: Final[dict[str, str]] = {
     ),
     "POSTGRES_NULL_KEY": (
         "a key of an upsert must not be null; {sink} got null in key column `{column}` in {doing}: {why}; filter out "
-        "these rows or fill the column before it becomes a key, or choose other columns for `upsert_on`; nothing of "
-        "the batch was written"
+        "these rows or fill the column before it becomes a key, or choose other columns for `upsert_on`; no row of the "
+        "batch was written"
     ),
     "POSTGRES_REFUSED": (
-        "Postgres must accept what the sink writes; {sink} rejected {doing}: {why}; {remedy}, and restart: nothing "
-        "of it was written, and it will be written once"
+        "Postgres must accept what the sink writes; {sink} rejected {doing}: {why}; {remedy}, and restart: none of it "
+        "was written, and it will be written once"
     ),
     "POSTGRES_REPLACE_NUL": (
         '`replace_nul` must be the text to write for the character NUL; got {got}; write replace_nul="?", or omit it '

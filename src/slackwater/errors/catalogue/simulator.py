@@ -10,14 +10,14 @@ MESSAGES: Final[dict[str, str]] = {
     ),
     "SIMULATE_OUT": "`--out` is for the plot of a sweep; got no `--sweep`; try --sweep out_of_orderness=0s..60s",
     "SIMULATE_PRESET": "a simulation starts from a preset; got {got}{hint}; the presets are {known}",
-    "SIMULATE_SETTING": "`{name}` is {rule}; got {got}; try {example}",
-    "SIMULATE_SETTING_UNKNOWN": "a simulation has settings; `{name}` is not one of them{hint}; they are {known}",
+    "SIMULATE_SETTING": "`{name}` must be {rule}; got {got}; try {example}",
+    "SIMULATE_SETTING_UNKNOWN": "a simulation takes known settings only; got `{name}`{hint}; the settings are {known}",
     "SIMULATE_SWEEP": (
-        "a sweep is NAME=FROM..TO with a step or a number of values after a comma; got {got}: {cause}; try "
+        "a sweep is NAME=FROM..TO, optionally with a step or a number of values after a comma; got {got}: {cause}; try "
         "out_of_orderness=0s..60s,10s"
     ),
     "SIMULATE_TOO_LARGE": "a simulation has at most {most} {what}; got {got}; {remedy}",
     "SIMULATE_TOO_SHORT": (
-        "a simulation lasts for at least one batch; got {got}, with a batch every {every}; raise `duration`"
+        "a simulation must last for at least one batch; got {got}, with a batch every {every}; raise `duration`"
     ),
 }

@@ -33,9 +33,9 @@ MESSAGES: Final[dict[str, str]] = {
         "includes them; investigate only if this repeats"
     ),
     "DELTA_NO_PERMISSION": (
-        "the job needs permission to write to the table's folder and its log; {sink} was denied access during "
-        "{doing}: {why}; grant the job's user access or choose another path, and restart: nothing of it is visible, "
-        "and it will be written once"
+        "the job needs permission to write to the table's folder and its log; {sink} was denied access during {doing}: "
+        "{why}; grant the job's user access or choose another path, and restart: none of it is visible, and it will be "
+        "written once"
     ),
     "DELTA_PARTITIONS": (
         "the partitioning of a table is fixed when it is created; `{path}` is partitioned by {found}, `partition_by` "
@@ -43,7 +43,7 @@ MESSAGES: Final[dict[str, str]] = {
     ),
     "DELTA_REFUSED": (
         "a table must accept what the sink writes; {sink} rejected {doing}: {why}; fix the table or the rows, and "
-        "restart: nothing of it is visible, and it will be written once"
+        "restart: none of it is visible, and it will be written once"
     ),
     "DELTA_TABLE_GONE": (
         "the table of a sink must not be deleted while its checkpoint is in use; the Delta table at `{path}` no "
@@ -102,7 +102,7 @@ MESSAGES: Final[dict[str, str]] = {
     ),
     "HTTP_DENIED": (
         "the HTTP sink must be authorized; {sink} responded with status {status}: {said}; correct the credentials in "
-        "`headers` and restart: the batch is delivered then"
+        "`headers` and restart: the batch will then be delivered"
     ),
     "HTTP_HEADER_VALUE": (
         "a header value must be one line of Latin-1 text; got other characters for `{name}` in {secret}, which is "
@@ -161,8 +161,8 @@ MESSAGES: Final[dict[str, str]] = {
         "restart it if this was the right one; no row was written twice"
     ),
     "SINK_GAVE_UP": (
-        "a batch waits only so long for an unavailable sink; {sink} of output `{output}` did not accept batch "
-        "{batch} for {waited}, last error: {why}; fix the sink and restart: the batch is delivered then, once"
+        "a batch waits only so long for an unavailable sink; {sink} of output `{output}` did not accept batch {batch} "
+        "for {waited}, last error: {why}; fix the sink and restart: the batch will then be delivered, once"
     ),
     "SINK_KEYS_OVERWRITE": (
         "the key of a table of window results must distinguish windows; {option}={got} omits {missing}, so results "

@@ -83,20 +83,20 @@ MESSAGES: Final[dict[str, str]] = {
         "not a valid {declared}; declare the column's actual type, or write it as declared"
     ),
     "SPARK_MASTER": (
-        "a Spark master is local[*], local[N], spark://HOST:PORT, yarn or k8s://URL; got `{got}`; correct --master, or "
-        "leave it out for all local cores"
+        "a Spark master must be local[*], local[N], spark://HOST:PORT, yarn or k8s://URL; got `{got}`; correct "
+        "--master, or omit it to use all local cores"
     ),
     "SPARK_START": (
         "Spark must start; it did not on master {master}: {cause}; check the master's address, that Java is 17 or "
         "newer, and the settings in SPARK_CONF_DIR"
     ),
     "SPARK_CONNECT": (
-        "a job runs beside its Spark driver; got a session of Spark Connect; pass a session of "
-        "SparkSession.builder.master(...), or none and `master`"
+        "a job must run alongside its Spark driver; got a Spark Connect session; pass a session from "
+        "SparkSession.builder.master(...), or pass `master` and no session"
     ),
     "SPECULATION": (
-        "a batch must not be computed twice at a time; the Spark session has spark.speculation enabled; start it "
-        "with spark.speculation=false"
+        "a batch must not be computed twice at the same time; the Spark session has spark.speculation enabled; start "
+        "it with spark.speculation=false"
     ),
     "STATE_OF_ANOTHER_STEP": (
         "state must belong to the step that reads it; step `{step}` found state of `{got}`; start from this "

@@ -18,8 +18,8 @@ MESSAGES: Final[dict[str, str]] = {
         "to the late output"
     ),
     "DEDUPLICATE_WITHIN": (
-        "`deduplicate` must know how long to remember a key; got no `within` in step `{step}`; add "
-        'within="24h", or within=sw.FOREVER if a duplicate may come at any time'
+        '`deduplicate` must know how long to remember a key; got no `within` in step `{step}`; add within="24h", or '
+        "within=sw.FOREVER if a duplicate may arrive at any time"
     ),
     "NOT_A_PROCESS": (
         "`process` takes an object of a class that derives from sw.Process or sw.FrameProcess; got {got} in step "
@@ -27,7 +27,7 @@ MESSAGES: Final[dict[str, str]] = {
     ),
     "PROCESS_ASYNC": (
         "the methods of a process are plain functions, which nothing awaits; got async def {name} in class {cls}; "
-        "write {wanted}, and ask other systems by a lookup"
+        "write {wanted}, and query other systems with a lookup"
     ),
     "PROCESS_CLASS": (
         "`process` takes an object, not its class; got the class {cls} in step `{step}`; write .process({cls}(), ...)"
@@ -37,12 +37,12 @@ MESSAGES: Final[dict[str, str]] = {
         "`{name}`; remove it, or derive the class from sw.Process"
     ),
     "PROCESS_ON_EVENT": (
-        "a process must say what it does with an event; class {cls} has no method on_event; add "
-        "def on_event(self, event, ctx)"
+        "a process must define how it handles an event; class {cls} has no method on_event; add def on_event(self, "
+        "event, ctx)"
     ),
     "PROCESS_ON_ROWS": (
-        "a process of frames must say what it does with rows; class {cls} has no method on_rows; add "
-        "def on_rows(self, rows, state, ctx)"
+        "a process of frames must define how it handles rows; class {cls} has no method on_rows; add def on_rows(self, "
+        "rows, state, ctx)"
     ),
     "PROCESS_ORDER": (
         '`order` must be "arrival" or "event_time"; got {got} in step `{step}`; omit it to process events as they '
@@ -53,14 +53,14 @@ MESSAGES: Final[dict[str, str]] = {
         'output="card string, reason string"'
     ),
     "PROCESS_OUTPUT_COLUMN": (
-        "rows that a process emits have a column `{column}` of themselves; got one in the output or the key of step "
+        "rows that a process emits have a column `{column}` of their own; got one in the output or the key of step "
         "`{step}`; rename it"
     ),
     "PROCESS_PARAMETERS": (
         "a method of a process must take what it is called with; got {got} in class {cls}; write {wanted}"
     ),
     "PROCESS_ROWS_COLUMN": (
-        "the rows of a process of frames have a column `event_time` of themselves; got one in the rows of step "
+        "the rows of a process of frames have a column `event_time` of their own; got one in the rows of step "
         "`{step}`; rename it with .select or .with_columns before key_by"
     ),
     "PROCESS_SIDE_NAME": (
@@ -72,8 +72,8 @@ MESSAGES: Final[dict[str, str]] = {
         'state = "total double, seen long"'
     ),
     "PROCESS_STATE_COLUMN": (
-        "state has the columns of the key besides its own; got `{column}` in both in step `{step}`; choose another "
-        "name for the column of the state"
+        "state has the columns of the key in addition to its own; got `{column}` in both, in step `{step}`; choose "
+        "another name for the column of the state"
     ),
     "RETRACTION_COLUMN_TAKEN": (
         "results that may be withdrawn have a column is_retraction; got one in the rows of step `{step}`; rename it "
@@ -89,15 +89,15 @@ MESSAGES: Final[dict[str, str]] = {
         "string or a time"
     ),
     "STATE_OVERWRITTEN": (
-        "declared state belongs to the class; object of {cls} has its own attribute `{name}`; do not assign it, call "
-        "self.{name}.set(...) in on_event"
+        "declared state belongs to the class; an object of {cls} has its own attribute `{name}`; do not assign it, "
+        "call self.{name}.set(...) in on_event"
     ),
     "STATE_TTL": (
-        "state must know how long it lives after its last write; got no `ttl` in {call}; add "
-        'ttl="24h", or ttl=sw.FOREVER to keep it for every key that ever comes'
+        'state needs a time to live after its last write; got no `ttl` in {call}; add ttl="24h", or ttl=sw.FOREVER to '
+        "keep it for every key that ever appears"
     ),
     "STATE_TYPE": (
-        "state must have a type that can be stored; got {got} in {call}; use a Polars type such as pl.Float64, or "
-        'Spark\'s name of one such as "double"'
+        "state must have a type that can be stored; got {got} in {call}; use a Polars type such as pl.Float64, or a "
+        'Spark type name such as "double"'
     ),
 }

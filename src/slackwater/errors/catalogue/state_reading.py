@@ -19,10 +19,10 @@ MESSAGES: Final[dict[str, str]] = {
     ),
     "STATE_READ_KEY_COLUMNS": (
         "a key has one value for each of its columns; step `{step}` has the key columns {columns}, got `{got}`; "
-        "separate the values by commas in this order, or name them as in --key name=value,name=value"
+        "separate the values with commas, in this order, or name them as in --key name=value,name=value"
     ),
     "STATE_READ_KEY_MISSING": (
-        "a key has state as long as a step remembers something of it; {steps} held nothing of `{key}` after batch "
+        "a key has state as long as a step remembers something about it; {steps} held nothing for `{key}` after batch "
         "{batch}; check the value, or try an earlier batch with --batch"
     ),
     "STATE_READ_KEY_TYPE": (

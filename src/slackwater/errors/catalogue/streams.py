@@ -7,15 +7,15 @@ from typing import Final
 MESSAGES: Final[dict[str, str]] = {
     "ACCEPT_CODE": (
         "`accept` names findings of `slackwater check` by their code; pipeline `{pipeline}` accepts {got}{hint}, which "
-        "is none; take the code from the output of `slackwater check`"
+        "is not a code; take the code from the output of `slackwater check`"
     ),
     "ACCEPT_KIND": (
         "`accept` maps codes to reasons; got {got} for pipeline `{pipeline}`; write, for example, "
         'accept=dict(SW402="late clicks do not matter")'
     ),
     "ACCEPT_REASON": (
-        "a finding is accepted for a reason, as text; got {got} for {rule} in pipeline `{pipeline}`; say why it is "
-        "all right here"
+        "an accepted finding needs a reason, as text; got {got} for {rule} in pipeline `{pipeline}`; state why it is "
+        "acceptable here"
     ),
     "ACCUMULATION": (
         '`accumulation` must be "discarding", "accumulating" or "retracting"; got {got}; omit it to use "accumulating"'
@@ -29,8 +29,8 @@ MESSAGES: Final[dict[str, str]] = {
         "another name"
     ),
     "BAD_NAME": (
-        "a {what} name must consist of letters, digits, `.`, `-` and `_`, and start with a letter or digit; got "
-        "{got}; choose a lasting name, because it identifies files and state"
+        "a {what} name must consist of letters, digits, `.`, `-` and `_`, and start with a letter or digit; got {got}; "
+        "choose a stable name, because it identifies files and state"
     ),
     "CHAIN_GLOBAL": (
         "a chained step needs results with an event time; got `{before}`, a global window, before step `{step}`; use "
@@ -83,8 +83,8 @@ MESSAGES: Final[dict[str, str]] = {
     ),
     "KEY_SPREAD": "`spread` must be a whole number of 1 or more; got {got} on stream `{stream}`; omit it for no spread",
     "KEY_SPREAD_STEP": (
-        "only what can be merged in parts can be spread; got a key with `spread` for step `{step}`, {what}; remove "
-        "`spread`"
+        "`spread` needs a step whose partial results can be merged; got a key with `spread` for step `{step}`, {what}; "
+        "remove `spread`"
     ),
     "KEY_COLUMNS": (
         "`key_by` takes one or more distinct column names; got {got} on stream `{stream}`; compute a key first with "
@@ -105,7 +105,9 @@ MESSAGES: Final[dict[str, str]] = {
         "late rows have the columns {added} in addition to the original row; got a column `{column}` at step `{step}`; "
         "rename it with .select or .with_columns before key_by"
     ),
-    "LATE_NEVER": ("step `{step}` takes rows however late they are, so it has no late output; got `.late`; remove it"),
+    "LATE_NEVER": (
+        "step `{step}` takes rows no matter how late they are, so it has no late output; got `.late`; remove it"
+    ),
     "LATE_UNHANDLED": (
         "late rows must have a destination; got none for those of step `{step}`; add results.late.to(sink), or "
         "discard them with results.late.drop(): they are still counted"

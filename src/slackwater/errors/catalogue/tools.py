@@ -123,7 +123,7 @@ MESSAGES: Final[dict[str, str]] = {
         "restart when the broker is up"
     ),
     "PAGE_PACKAGES": (
-        "the page needs packages that Slackwater does not; `{package}` is missing; pip install 'slackwater[monitor]'"
+        "the page requires optional packages; `{package}` is missing; run `pip install 'slackwater[monitor]'`"
     ),
     "PAGE_PORT": (
         "the page needs a free port; {host}:{port} cannot be used: {cause}; choose another with --port, or 0 for any"

@@ -33,11 +33,11 @@ MESSAGES: Final[dict[str, str]] = {
         "1.6 %"
     ),
     "CALENDAR_OPTION": (
-        "`{what}` of a calendar window must be one of {known}; got {got}; write for example "
-        'sw.calendar("month", zone="Europe/Berlin")'
+        '`{what}` of a calendar window must be one of {known}; got {got}; write, for example, sw.calendar("month", '
+        'zone="Europe/Berlin")'
     ),
     "CALENDAR_ZONE": (
-        "a calendar window needs a time zone of the IANA database; got {got}{hint}; write for example "
+        "a calendar window needs a time zone of the IANA database; got {got}{hint}; write, for example, "
         'zone="Europe/Berlin" or zone="UTC"'
     ),
     "COUNT_WINDOW_NAME": (

@@ -19,7 +19,7 @@ const named = (names, value) => names.map((name) => ({ name, values: state.view.
 const keys = (value) => [...new Set(state.view.flatMap((record) => Object.keys(value(record))))];
 const strips = {
   phases: new Strip(byId("phases"), { stacked: true, show: (s) => `${s.toFixed(s < 1 ? 2 : 1)} s`, series: () => named(keys((r) => r.phases), (r, name) => r.phases[name] || 0) }),
-  throughput: new Strip(byId("throughput"), { show: count, series: () => named(["rows a second"], (r) => r.rows / Math.max(0.001, r.seconds)) }),
+  throughput: new Strip(byId("throughput"), { show: count, series: () => named(["rows per second"], (r) => r.rows / Math.max(0.001, r.seconds)) }),
   latency: new Strip(byId("latency"), { show: duration, series: () => named(keys((r) => r.outputs).filter((name) => state.view.some((r) => r.outputs[name]?.p99 != null)), (r, name) => r.outputs[name]?.p99 ?? null) }),
   memory: new Strip(byId("memory"), { stacked: false, show: bytes, series: () => named(keys((r) => r.steps), (r, name) => r.steps[name]?.bytes ?? null) }),
 };
@@ -51,7 +51,7 @@ async function begin() {
     choose(jobs);
     await loaded();
   } catch (error) {
-    badge("lost", "not reachable; trying again");
+    badge("lost", "not reachable; retrying");
     setTimeout(begin, 2000);
     return;
   }
@@ -132,7 +132,7 @@ function listen() {
   };
   events.onopen = () => { state.live = true; later(); };
   events.onerror = () => {
-    if (state.job.state === "running") badge("lost", "connection lost; trying again");
+    if (state.job.state === "running") badge("lost", "connection lost; retrying");
     if (events.readyState === EventSource.CLOSED) setTimeout(begin, 2000);
   };
 }
@@ -185,8 +185,8 @@ function header(last, stream) {
   const took = Math.max(1, (last.at - recent[0].at) / 1000 + recent[0].seconds);
   const figures = [
     ["batch", String(last.batch), "The number of the last batch."],
-    ["rows/s", count(rows / took), "Rows read a second, over the last minute."],
-    ["watermark", own ? moment(own.watermark) : "–", "Up to this event time, in UTC, all events of the stream are believed to have come."],
+    ["rows/s", count(rows / took), "Rows read per second, over the last minute."],
+    ["watermark", own ? moment(own.watermark) : "–", "Up to this event time, in UTC, all events of the stream are assumed to have arrived."],
     ["lag", own && own.watermark !== null ? duration(last.at - own.watermark) : "–", "How far the watermark was behind the clock at the last batch."],
     ["starts", String(state.job.starts ?? 1), "How often a driver has started on this checkpoint."],
   ];

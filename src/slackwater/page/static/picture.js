@@ -30,7 +30,7 @@ export class Picture {
     this.range();
     if (this.low === undefined) {
       ink.fillStyle = colour("soft");
-      ink.fillText("No event yet. The first batch takes some seconds.", MARGIN.left, height / 2);
+      ink.fillText("No events yet. The first batch takes a few seconds.", MARGIN.left, height / 2);
       return;
     }
     ink.save();
@@ -243,7 +243,7 @@ export class Picture {
     const said = [`batch ${record.batch}, ${clock(record.at)} UTC: ${count(own.rows)} rows`];
     said.push(own.watermark === null ? "no watermark yet" : `watermark ${moment(own.watermark)}, ${duration(record.at - own.watermark)} behind the clock`);
     if (own.held_by) said.push(`held back by partition ${own.held_by}`);
-    if (own.waits) said.push(`waits: ${duration(own.waits.by_ms)} ahead of ${own.waits.of}`);
+    if (own.waits) said.push(`waiting: ${duration(own.waits.by_ms)} ahead of ${own.waits.of}`);
     const parts = Object.entries(own.partitions).slice(0, 6);
     for (const [name, part] of parts) said.push(`${name}: ${part.idle ? "idle, " : ""}newest event ${part.max_ts === null ? "none" : clock(part.max_ts)}`);
     for (const [reason, rows] of Object.entries(own.dead)) said.push(`${count(rows)} dead: ${reason}`);

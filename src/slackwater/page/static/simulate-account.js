@@ -26,12 +26,12 @@ export function drawAccount({ bar, parts, figures }, account, before) {
     return item;
   }));
   const rows = [
-    ["delay of results p50", (each) => duration(each.delay_ms[0]), "From the end of a window until its result: half of the results are sooner."],
-    ["p95", (each) => duration(each.delay_ms[1]), "Nineteen results in twenty are sooner."],
-    ["p99", (each) => duration(each.delay_ms[2]), "Ninety-nine results in a hundred are sooner."],
+    ["delay of results p50", (each) => duration(each.delay_ms[0]), "From the end of a window to its result: half of the results are faster."],
+    ["p95", (each) => duration(each.delay_ms[1]), "95 % of the results are faster."],
+    ["p99", (each) => duration(each.delay_ms[2]), "99 % of the results are faster."],
     ["results per window", (each) => each.panes_per_window.toFixed(2), "More than one: early results and corrections."],
-    ["oldest open window", (each) => duration(each.oldest_open_ms), "How long ago the oldest window began that has no result yet."],
-    ["largest state", (each) => bytes(each.state_bytes), "The most that the windows had to remember at once."],
+    ["oldest open window", (each) => duration(each.oldest_open_ms), "How long ago the oldest window without a result began."],
+    ["largest state", (each) => bytes(each.state_bytes), "The most state that the windows held at once."],
   ];
   figures.replaceChildren(...rows.map(([term, value, help]) => {
     const pair = document.createElement("div");

@@ -36,7 +36,7 @@ async function begin() {
     if (!answer.ok) throw new Error(await answer.text());
     known = await answer.json();
   } catch (error) {
-    failed(`The simulator does not answer: ${error.message}`);
+    failed(`The simulator does not respond: ${error.message}`);
     return;
   }
   state.presets = Object.fromEntries(known.presets.map((preset) => [preset.name, preset]));
@@ -106,7 +106,7 @@ async function run(asked = remember()) {
     slack.moved = false;
     draw();
   } catch (error) {
-    if (error.name !== "AbortError") failed(`The simulator does not answer: ${error.message}`);
+    if (error.name !== "AbortError") failed(`The simulator does not respond: ${error.message}`);
   } finally {
     if (running === own) document.body.classList.remove("busy");
   }

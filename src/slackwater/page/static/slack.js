@@ -38,7 +38,7 @@ export class Slack {
 
   redraw() {
     const { ink, width, height } = paper(this.canvas);
-    if (!this.rows) { this.price.textContent = "Nothing is measured yet."; return; }
+    if (!this.rows) { this.price.textContent = "Nothing measured yet."; return; }
     const x = (ms) => 6 + Math.sqrt(Math.min(1, ms / this.most)) * (width - 12);
     const top = Math.max(0.01, this.later(0));
     const y = (part) => height - 16 - (Math.sqrt(part / top)) * (height - 30);
@@ -60,8 +60,8 @@ export class Slack {
     ink.fillText(duration(this.most), width - 6, height - 3);
     const ms = this.chosen();
     const longer = ms - this.slack;
-    const delay = Math.abs(longer) < 1 ? "as now" : `${duration(Math.abs(longer))} ${longer > 0 ? "later" : "sooner"} than now`;
-    this.price.textContent = `out_of_orderness="${duration(ms).replaceAll(" ", "").replace(".0s", "s")}": ${share(this.later(ms))} of the rows come after the watermark, results come ${delay}. Now: ${duration(this.slack)}, ${share(this.later(this.slack))}.`;
+    const delay = Math.abs(longer) < 1 ? "as they do now" : `${duration(Math.abs(longer))} ${longer > 0 ? "later" : "sooner"} than now`;
+    this.price.textContent = `out_of_orderness="${duration(ms).replaceAll(" ", "").replace(".0s", "s")}": ${share(this.later(ms))} of the rows arrive after the watermark, results arrive ${delay}. Now: ${duration(this.slack)}, ${share(this.later(this.slack))}.`;
   }
 
   flag(ink, x, height, text, style, top) {

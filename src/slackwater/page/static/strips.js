@@ -27,7 +27,7 @@ export class Strip {
     this.axes(ink, width, height, largest, y);
     if (this.stacked) this.bars(ink, y);
     else this.lines.forEach((line, number) => this.line(ink, line.values, colour(`s${number % 6}`), y));
-    this.canvas.setAttribute("aria-description", this.said(width - 1) || "nothing yet");
+    this.canvas.setAttribute("aria-description", this.said(width - 1) || "no data yet");
   }
 
   x(ms) { return LEFT + ((ms - this.from) / (this.to - this.from || 1)) * (this.width - LEFT - 4); }

@@ -51,8 +51,8 @@ export function tables({ job, records, view, samples, last, stream }) {
 function partitions(last, stream) {
   const own = last.streams[stream];
   const heads = [
-    ["partition", "A part of the source that keeps its own order."], ["newest event", "The largest event time that it has had."],
-    ["behind", "How far that is behind the clock."], ["unread", "Records that wait in it, where the source tells."],
+    ["partition", "A part of the source with its own order."], ["newest event", "Its largest event time so far."],
+    ["behind", "How far that is behind the clock."], ["unread", "Records waiting in it, if the source reports that."],
     ["", "Whether the watermark waits for it."],
   ];
   const rows = Object.entries(own?.partitions ?? {}).map(([name, part]) => [
@@ -61,29 +61,29 @@ function partitions(last, stream) {
     part.max_ts === null ? "–" : duration(last.at - part.max_ts),
     part.lag === null || part.lag === undefined ? "–" : count(part.lag),
     own.held_by === name ? ["holds", "holds", "The slowest partition that is not idle: the watermark waits for it."]
-      : part.idle ? ["idle", "idle", "Without a usable row for idle_after: the watermark does not wait for it."] : ["live", "", "It sends rows, and is not the slowest."],
+      : part.idle ? ["idle", "idle", "No usable row for idle_after: the watermark does not wait for it."] : ["live", "", "It sends rows and is not the slowest."],
   ]);
-  table("partitions", heads, rows, "No partition yet.");
+  table("partitions", heads, rows, "No partitions yet.");
 }
 
 function losses(view) {
-  const heads = [["what", "The reason, or the step that it was too late for."], ["rows", "Rows in the time shown."]];
-  const late = names(view, "steps").map((name) => [[`late for ${name}`, "", "They came after their windows were forgotten, and went to the late output."], summed(view, (r) => r.steps[name]?.late)]);
-  const refired = names(view, "steps").map((name) => [[`corrected ${name}`, "", "They came after their window was complete, in time for a late pane."], summed(view, (r) => r.steps[name]?.refired)]);
+  const heads = [["what", "The reason, or the step that the rows were too late for."], ["rows", "Rows in the time shown."]];
+  const late = names(view, "steps").map((name) => [[`late for ${name}`, "", "They arrived after their windows were forgotten, and went to the late output."], summed(view, (r) => r.steps[name]?.late)]);
+  const refired = names(view, "steps").map((name) => [[`corrected ${name}`, "", "They arrived after their window was complete, in time for a late pane."], summed(view, (r) => r.steps[name]?.refired)]);
   const places = (record) => [...Object.values(record.streams), ...Object.values(record.steps)].map((each) => each.dead || {});
   const reasons = [...new Set(view.flatMap((record) => places(record).flatMap(Object.keys)))];
-  const dead = reasons.map((reason) => [[`dead: ${reason}`, "", "Records that could not be used; they went to the dead letters."], summed(view, (r) => summed(places(r), (each) => each[reason]))]);
+  const dead = reasons.map((reason) => [[`dead: ${reason}`, "", "Records that could not be used; they went to the dead-letter output."], summed(view, (r) => summed(places(r), (each) => each[reason]))]);
   const rows = [...late, ...refired, ...dead].filter(([, number]) => number).map(([what, number]) => [what, count(number)]);
-  table("losses", heads, rows, "Nothing late, no dead letter in this time.");
+  table("losses", heads, rows, "No late rows and no dead letters in this time.");
 }
 
 function sampled(samples) {
   const heads = [
-    ["when", "When its batch was delivered, in UTC."], ["why", "The reason of a dead letter, or how late the row was.", ""],
+    ["when", "When its batch was delivered, in UTC."], ["why", "The reason for a dead letter, or how late the row was.", ""],
     ["step", "The step that could not use it.", ""], ["where", "The source, the partition and the offset of the record.", ""],
   ];
   const hasData = samples.some((each) => each.data !== undefined || each.message !== undefined);
-  if (hasData) heads.push(["what was in it", "At most two kilobytes of the record; shown because of --show-data.", "code"]);
+  if (hasData) heads.push(["contents", "At most two kilobytes of the record; shown because of --show-data.", "code"]);
   const rows = samples.slice(-100).reverse().map((each) => [
     each.at ? clock(each.at) : "–",
     each.kind === "late" ? `late by ${duration(each.late_by_ms)}` : each.reason,
@@ -96,29 +96,29 @@ function sampled(samples) {
 
 function outputs(job, records, last) {
   const heads = [
-    ["output", "What leaves the pipeline under this name."], ["rows", "Rows delivered, as far as the history goes."],
-    ["p50", "Half of its rows were younger than this when they were delivered."], ["p99", "Ninety-nine of a hundred were."],
+    ["output", "What leaves the pipeline under this name."], ["rows", "Rows delivered, within the kept history."],
+    ["p50", "Half of its rows were younger than this when they were delivered."], ["p99", "99 % of its rows were younger than this."],
   ];
   const rows = Object.entries(last.outputs).map(([name, output]) => [
     [name, "", job.outputs?.[name] || "It feeds the next step."], count(summed(records, (r) => r.outputs[name]?.rows)),
     output.p50 == null ? "–" : duration(output.p50), output.p99 == null ? "–" : duration(output.p99),
   ]);
-  table("outputs", heads, rows, "No output yet.");
+  table("outputs", heads, rows, "No outputs yet.");
   const sinks = [
-    ["sink", "Where an output is written."], ["promise", "What happens to its rows when a batch is delivered again after a crash.", ""],
-    ["last batch", "The last batch that it has rows of, and a mark for."], ["writing", "Seconds of the last batch, waits included."],
-    ["waited", "Time that batches waited for it while it was away, as far as the history goes."], ["retries", "How often it was tried again, as far as the history goes."],
+    ["sink", "Where an output is written."], ["guarantee", "What happens to its rows when a batch is delivered again after a crash.", ""],
+    ["last batch", "The last batch that it has rows and a mark for."], ["writing", "Seconds of the last batch, waits included."],
+    ["waited", "How long batches waited for it while it was unavailable, within the kept history."], ["retries", "How often writing was retried, within the kept history."],
   ];
   const written = Object.entries(last.sinks ?? {}).map(([name, sink]) => [
     [name, "", job.sinks?.[name]?.sink || ""], job.sinks?.[name]?.promise || "dropped",
     sink.last === null ? "none" : String(sink.last), `${sink.seconds.toFixed(2)} s`,
     duration(1000 * summed(records, (r) => r.sinks?.[name]?.waited)), count(summed(records, (r) => r.sinks?.[name]?.retries)),
   ]);
-  table("sinks", sinks, written, "No sink was written to yet.");
+  table("sinks", sinks, written, "No sink has been written to yet.");
 }
 
 function starts(job, records) {
-  const heads = [["start", "Which start of the checkpoint."], ["first batch", "Its first batch, as far as the history goes."], ["at", "When that was delivered, in UTC."]];
+  const heads = [["start", "The number of the start on this checkpoint."], ["first batch", "Its first batch, within the kept history."], ["at", "When that was delivered, in UTC."]];
   const firsts = records.filter((record, at) => !at || record.run !== records[at - 1].run);
   const rows = firsts.slice(-20).reverse().map((record) => [String(record.run ?? 1), String(record.batch), moment(record.at)]);
   table("starts", heads, rows, "");
@@ -128,8 +128,8 @@ function starts(job, records) {
 
 function lookups(view) {
   const heads = [
-    ["step", "The step that looks rows up in a store."], ["requests", "Requests to the store."], ["hits", "Keys that the cache answered, of all that were asked for."],
-    ["errors", "Requests that failed; they were tried again."], ["p99", "Ninety-nine of a hundred requests of a batch took at most this long."],
+    ["step", "The step that looks rows up in a store."], ["requests", "Requests to the store."], ["hits", "The share of keys answered from the cache."],
+    ["errors", "Requests that failed; they were retried."], ["p99", "99 % of the requests of a batch took at most this long."],
   ];
   const found = names(view, "lookups").map((name) => {
     const sum = (what) => summed(view, (r) => r.lookups?.[name]?.[what]);
@@ -142,7 +142,7 @@ function lookups(view) {
 }
 
 function joins(last) {
-  const heads = [["join", "The step that joins two streams."], ["left", "Rows of the left side that wait for a partner."], ["right", "Rows of the right side that wait for one."]];
+  const heads = [["join", "The step that joins two streams."], ["left", "Rows of the left side that wait for a partner."], ["right", "Rows of the right side that wait for a partner."]];
   const found = Object.entries(last.steps).filter(([, step]) => Object.keys(step.ports ?? {}).length);
   document.getElementById("joins-panel").hidden = !found.length;
   table("joins", heads, found.map(([name, step]) => [name, count(step.ports.left), count(step.ports.right)]), "");
