@@ -25,8 +25,9 @@ IS_CI = os.environ.get("CI") == "true"
 
 os.environ["TZ"] = "UTC"
 time.tzset()
-# Two threads, so that code which leans on an order that Polars does not promise is seen to.
-os.environ.setdefault("POLARS_MAX_THREADS", "2")
+# One thread for each of two workers on two cores; in `make long` two, so that code which leans on an order that Polars
+# does not promise is seen to.
+os.environ.setdefault("POLARS_MAX_THREADS", "2" if os.environ.get("HYPOTHESIS_PROFILE") == "long" else "1")
 # JVMs that live for seconds or minutes (Spark, brokers, jobs to be killed) should start fast, not compile for hours.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto")
 # Spark's Python workers are this Python, and find `slackwater` and the functions of test modules by name.

@@ -92,5 +92,5 @@ pipeline = sw.Pipeline(
     paired.late.drop(),
     kept(events.dead_letters, "dead_letters"),
     pairs.dead_letters.drop(),
-    key_groups=4,
+    key_groups=2,
 )

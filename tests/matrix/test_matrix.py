@@ -6,7 +6,7 @@ The driver fails where the kill test would kill it, in the tests' own Spark sess
 from __future__ import annotations
 
 import shutil
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -27,6 +27,7 @@ pytestmark = pytest.mark.spark
 
 POINTS: Final = ("evaluated", "opened", "written", "committed", "delivered", "clock")
 """Where the driver can fail around and inside a sink."""
+INSIDE: Final = POINTS[1:4]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +80,6 @@ IN_TIME = ("postgres",)
 
 What a new checkpoint, a copy and a lost mark mean to each sink is always tried in tests/sinks, without Spark.
 """
-LONGER = tuple(kind for kind in TARGETS if kind not in IN_TIME)
 BY_EXECUTORS = ("files", "kafka", "postgres", "redis", "delta")
 """The kinds whose large batches are written by the executors, and so in another way when the number of slots changes.
 
@@ -89,17 +89,31 @@ http                      not at all: the driver sends every row, however large 
 """
 
 
-@each(*TARGETS, long=LONGER)
+@each(*TARGETS, long=TARGETS)
 def test_crash_at_every_step_loses_nothing_and_doubles_nothing(
     ground: Ground, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At the end the commit log loses its last entry, and the last batch is run once more."""
-    pipeline, checkpoint = ground.pipeline("crashed", LONG), ground.folder / "crashed"
-    for batch, point in enumerate(POINTS, start=2):
+    crashed_at(ground, spark, monkeypatch, POINTS, LONG)
+
+
+@each(*IN_TIME)
+def test_crash_inside_a_sink_loses_nothing_and_doubles_nothing(
+    ground: Ground, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crashed_at(ground, spark, monkeypatch, INSIDE, SHORT)
+
+
+def crashed_at(
+    ground: Ground, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, points: Sequence[str], files: int
+) -> None:
+    """Let a job crash at each point in turn, from batch 2 on, and compare; then run its last batch once more."""
+    place = f"crashed-{files}"
+    pipeline, checkpoint = ground.pipeline(place, files), ground.folder / place
+    for batch, point in enumerate(points, start=2):
         with crashing(monkeypatch, ground.folder, point, batch), pytest.raises(CrashError):
             run(spark, pipeline, checkpoint)
     run(spark, pipeline, checkpoint)
-    assert ground.target.content("crashed") == ground.whole(LONG)
+    assert ground.target.content(place) == ground.whole(files)
 
     last = max(int(path.name) for path in (checkpoint / "commits").iterdir() if path.name.isdigit())
     for path in (checkpoint / "commits").glob(f"*{last}*"):
@@ -110,7 +124,7 @@ def test_crash_at_every_step_loses_nothing_and_doubles_nothing(
     manifest.write_text(manifest.read_text().replace('"finished": true', '"finished": false'))
     again = run(spark, pipeline, checkpoint)
     assert again.reports[0].batch == last
-    assert ground.target.content("crashed") == ground.whole(LONG)
+    assert ground.target.content(place) == ground.whole(files)
 
 
 def crashed_amid(
