@@ -23,8 +23,8 @@ current.)
 `pipeline.check()` returns the same findings in Python. `slackwater run` prints errors and warnings, one line each,
 before Spark starts; it never refuses to run because of them.
 
-Accept an intended finding where the pipeline is defined, and give the reason. It is then shown as accepted, and no longer
-affects the exit code:
+Accept an intended finding where the pipeline is defined, and give the reason. It is then shown as accepted, and no
+longer affects the exit code:
 
     sw.Pipeline("clicks", ..., accept={"SW402": "late clicks do not matter for the dashboard"})
 
