@@ -61,7 +61,7 @@ OF_ONE_ROW: list[Expression] = [
     n.is_in(pl.Series([1, 2])), n.is_in(l), n.is_between(1, 2), n.fill_null(0).clip(0, 5), n.cast(pl.String), n.eq_missing(1),
     x.round(1), x.fill_nan(0), -n, n**2, n // 2, n.hash(), n.alias("k"), (n + 1).name.suffix("_x"),
     s.str.split("a"), s.str.extract("(a)"), s.str.contains_any(["a", "b"]), s.str.replace_many({"a": "c", "b": "d"}),
-    s.str.len_chars() + 1, pl.col("day").str.to_date(), pl.col("day").str.to_date("%Y-%m-%d"), pl.col("day").str.to_date().dt.year(),
+    s.str.len_chars() + 1, pl.col("day").str.to_date("%Y-%m-%d"), pl.col("day").str.to_date("%Y-%m-%d").dt.year(),
     t.dt.hour(), t.dt.truncate("1h"), t.dt.offset_by("1d"), t.cast(pl.Date).dt.add_business_days(1, roll="forward"),
     l.list.sum(), l.list.sort(), l.list.head(1), l.list.unique(), l.list.eval(pl.element().rank()), l.list.eval(pl.element().sum()),
     l.list.filter(pl.element() > 1), l.list.contains(n), l.list.get(0, null_on_oob=True), pl.col("a").arr.sum(), pl.col("a").arr.sort(),
@@ -72,7 +72,7 @@ OF_ONE_ROW: list[Expression] = [
     "1", "'x'", "true", "n % 2", "n / 2", "POW(n, 2)", "n IN (1, 2)", "n NOT IN (1, 2)", "n BETWEEN 1 AND 2", "n IS NULL",
     "CASE WHEN n > 1 THEN 'a' ELSE 'b' END", "CASE WHEN n > 1 THEN 'a' END", "COALESCE(n, 0)", "CAST(n AS VARCHAR)", "n::int",
     "CONCAT(s, 'x')", "CONCAT_WS('-', s, n)", "s || 'x'", "s LIKE 'a%'", "s ILIKE 'A%'", "UPPER(s)", "SUBSTR(s, 1, 1)",
-    "EXTRACT(hour FROM t)", "DATE_PART('year', t)", "DATE(day)", "STRFTIME(t, '%Y')", "t + INTERVAL '1 hour'", "DATE '2026-01-01'",
+    "EXTRACT(hour FROM t)", "DATE_PART('year', t)", "CAST(t AS date)", "STRFTIME(t, '%Y')", "t + INTERVAL '1 hour'", "DATE '2026-01-01'",
     "GREATEST(n, id)", "NULLIF(n, 1)", "IFNULL(n, 0)", "ROUND(x, 1)", "ARRAY_SUM(l)", "ARRAY_CONTAINS(l, 1)", "st.x",
 ]  # fmt: skip
 
@@ -88,7 +88,7 @@ OF_OTHER_ROWS: list[Expression] = [
     n.append(pl.col("id")), n.implode().list.sum(), n.implode().list.eval(pl.element() * 2), pl.col("st").struct.with_fields(pl.field("x").min()),
     pl.all().sum(), cs.numeric() - cs.numeric().min(), cs.float().cum_min(), cs.numeric().over("id"), cs.float().nan_max(), cs.float().ewm_std(alpha=0.5),
     by_python.sum(), by_python - by_python.min(), n.sum().map_batches(lambda values: values), pl.col("st").struct.field("*").sum(),
-    pl.col("day").str.to_date().max(), pl.col("day").str.to_date().shift(),
+    pl.col("day").str.to_date("%Y-%m-%d").max(), pl.col("day").str.to_date("%Y-%m-%d").shift(),
     x.approx_quantile(0.5), n.cumulative_eval(pl.element().sum()), n.pipe_with_dtype(lambda e, _: e), cs.numeric().is_sorted(),
     n.map_batches(lambda values: values.sum(), returns_scalar=True), pl.fold(pl.lit(0), lambda a, b: a + b, [n], returns_scalar=True),
     n.ext.to(pl.Int64), pl.col("l").list.concat(pl.Series([[1], [2], [3]])),
@@ -158,3 +158,29 @@ def test_filter_of_a_list_is_an_aggregate_s_input_too() -> None:
     pipeline = sw.Pipeline("p", results.to(sw.sinks.memory()), results.late.drop(), stream.dead_letters.drop())
     rows: list[dict[str, Any]] = [{"k": "a", "ts": 0, "l": [1, 2, 3]}]
     assert sw.testing.run(pipeline, {"s": rows})[results]["n"].to_list() == [5]
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["DATE(day)", pl.col("day").str.to_date(), pl.col("day").str.to_datetime(strict=False).dt.hour() + 1],
+    ids=str,
+)
+def test_times_in_text_need_a_format(expression: Expression) -> None:
+    with pytest.raises(DefinitionError, match="times in text need a format") as caught:
+        result_schema(SCHEMA, [as_expr(expression)], step="s.select")
+    assert caught.value.code == "EXPRESSION_FORMAT"
+
+
+@pytest.mark.parametrize("text", ["t > now()", "cast(t as date) = CURRENT_DATE", "coalesce(t, localtimestamp)"])
+def test_clock_in_sql_is_refused(text: str) -> None:
+    with pytest.raises(DefinitionError) as caught:
+        as_expr(text)
+    assert caught.value.code == "EXPRESSION_CLOCK"
+
+
+@pytest.mark.parametrize("text", ["now > 1", "s = 'now()'", '"current_date" = 1', "nowhere(1) = 1"])
+def test_what_only_looks_like_the_clock_is_not_refused_for_it(text: str) -> None:
+    try:
+        as_expr(text)
+    except DefinitionError as error:
+        assert error.code == "EXPRESSION_SQL"  # noqa: PT017  a function that there is not

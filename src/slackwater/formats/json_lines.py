@@ -121,4 +121,4 @@ def _plain(value: object) -> object:
         return base64.b64encode(value).decode()
     if isinstance(value, Decimal) and Decimal(repr(float(value))) == value:
         return float(value)
-    raise TypeError(f"{type(value).__name__} {value!r:.40} has no exact JSON representation representation")
+    raise TypeError(f"{type(value).__name__} {value!r:.40} has no exact JSON representation")

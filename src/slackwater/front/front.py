@@ -236,7 +236,7 @@ class Front:
     def __init__(self, plan: Plan, source: SourcePlan, clock: Clock, enrichment: Enrichment | None = None) -> None:
         self.source = source
         self.enrichment = enrichment
-        self.functions = RowFunctions(source.rows)
+        self.functions = RowFunctions(source.rows, source.source)
         self.arrivals = Arrivals(plan=plan, clock=clock, has_places=source.source.has_places)
         self.now_ms = clock.now
         self._file: str | None = None

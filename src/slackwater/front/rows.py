@@ -35,7 +35,7 @@ from slackwater.planning.row_functions import (
     Where,
     WithColumns,
 )
-from slackwater.sources.kafka.definition import METADATA
+from slackwater.sources.base import Source
 from slackwater.tables.definition import JoinTable
 
 Arrive = Callable[[RowNode, pl.DataFrame, "RowContext"], None]
@@ -76,8 +76,9 @@ class RowContext:
 class RowFunctions:
     """Runs one stream's tree of row functions; made once per task."""
 
-    def __init__(self, root: RowNode) -> None:
+    def __init__(self, root: RowNode, source: Source | None = None) -> None:
         self.root = root
+        self.metadata = {} if source is None else source.metadata
 
     def run(self, frame: pl.DataFrame, context: RowContext, arrive: Arrive) -> None:
         """Send `frame` through the tree; `arrive` is called wherever rows leave it."""
@@ -127,9 +128,7 @@ class RowFunctions:
         sizes, frame = frame.get_column("__size", default=None), frame.drop("__size", strict=False)
         decoder = decoder_of(form) if node.undecoded is None else node.undecoded.decoder()
         decoded = decoder.decode(frame["__payload"])
-        added = [
-            METADATA[name.removeprefix("kafka_")][1].alias(name) for name in node.schema if name not in form.schema
-        ]
+        added = [value.alias(name) for name, (_, value) in self.metadata.items()]
         columns = decoded.frame.hstack(frame.get_columns()).with_columns(added)
         if decoded.bad.is_empty():
             return columns

@@ -11,7 +11,7 @@ from polars.exceptions import DuplicateError, PanicException, PolarsError
 from slackwater.errors import DefinitionError, near_miss, refuse
 from slackwater.ground.row_wise import is_row_wise
 from slackwater.ground.sql_errors import sql_cause
-from slackwater.ground.sql_names import with_known_names
+from slackwater.ground.sql_names import clock_in, with_known_names
 
 Expression = str | pl.Expr
 FAILURES: Final = (Exception, SystemExit, PanicException)
@@ -37,6 +37,8 @@ def as_expr(expression: Expression) -> pl.Expr:
         raise refuse("EXPRESSION_KIND", got=repr(expression))
     if _NAME.fullmatch(expression) and expression.lower() not in ("true", "false", "null"):
         return pl.col(expression)
+    if (clock := clock_in(expression)) is not None:
+        raise refuse("EXPRESSION_CLOCK", got=expression, clock=clock)
     try:
         parsed = pl.sql_expr(with_known_names(expression))
     except (PolarsError, ValueError) as error:

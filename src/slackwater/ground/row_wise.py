@@ -7,7 +7,8 @@ FRONT sees rows in chunks, so an expression that looks at other rows would have 
 3. Of a function, Polars itself says whether it works row by row. It is asked with plain columns as the function's
    inputs: it takes `n + n.sum()` for row by row, and cannot answer where an input's type depends on the rows' types.
 4. The user's own functions are taken on trust, but not their inputs.
-5. What is unknown may look at other rows: it is refused. So is a node that another version of Polars spells otherwise.
+5. What is unknown may look at other rows: it is refused. So is a node that another version of Polars spells otherwise,
+   and text that is read as a time without a format.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _NOT_ASKED: Final = frozenset(
         "ArrayExpr.ToStruct", "StructExpr.SelectFields",  # become the fields that the type has
         "LowerBound", "UpperBound",  # become a literal of the type
         "StructExpr.MapFieldNames",  # has the user's function among its bytes
-        "StringExpr.Strptime",  # without a format, it finds one for each chunk
+        "StringExpr.Strptime",  # with a format; without one it is refused
     }
 )  # fmt: skip
 """Functions of one row of which Polars cannot say so."""
@@ -56,7 +57,10 @@ def is_row_wise(expr: pl.Expr, *, step: str) -> bool:
         raise refuse("EXPRESSION_NOT_PORTABLE", got=expr, step=step, cause=cause) from error
     nodes = [_tree(_BYTES.sub("[]", text))]
     while nodes:
-        inputs = _inputs(nodes.pop())
+        node = nodes.pop()
+        if _guesses_format(node):
+            raise refuse("EXPRESSION_FORMAT", got=expr, step=step)
+        inputs = _inputs(node)
         if inputs is None:
             return False
         nodes.extend(inputs)
@@ -97,6 +101,14 @@ def _inputs(node: Any) -> Sequence[Any] | None:  # noqa: ANN401, PLR0911  JSON, 
         case {"Function": {"input": list(inputs), "function": function}}:
             return _function_inputs(function, inputs)
     return None
+
+
+def _guesses_format(node: Any) -> bool:  # noqa: ANN401  JSON
+    """Return whether a node reads times from text by a format that Polars takes from the first rows of a chunk."""
+    match node:
+        case {"Function": {"function": {"StringExpr": {"Strptime": [_, {"format": None}]}}}}:
+            return True
+    return False
 
 
 def _function_inputs(function: Any, inputs: list[Any]) -> Sequence[Any] | None:  # noqa: ANN401  JSON

@@ -1,4 +1,4 @@
-"""Names in SQL that Polars does not take as users mean them: some types, and a column called `user`."""
+"""Names in SQL that Polars does not take as users mean them: some types, a column called `user`, and the clock."""
 
 from __future__ import annotations
 
@@ -13,12 +13,19 @@ _NAMES: Final = "|".join(_KNOWN)
 _TYPE: Final = rf"(?P<before>\bas\s+)(?P<last>{_NAMES})(?=\s*\))|(?P<colons>::\s*)(?P<type>{_NAMES})\b"
 # In SQL `user` is whoever runs the query, which means nothing here; a stream with a column of that name is common.
 _USER: Final = r"(?P<user>\buser\b)(?!\s*\()"
+_CLOCK: Final = r"(?P<clock>\b(?:current_(?:date|time|timestamp)|localtime(?:stamp)?|now(?=\s*\()))\b"
+_CLOCK_PIECE: Final = re.compile(f"{_QUOTED}|{_CLOCK}", re.IGNORECASE | re.DOTALL)
 _PIECE: Final = re.compile(f"{_QUOTED}|{_TYPE}|{_USER}", re.IGNORECASE | re.DOTALL)
 
 
 def with_known_names(text: str) -> str:
     """Return SQL with the names that Polars knows; what is quoted stays as it is."""
     return _PIECE.sub(_known, text)
+
+
+def clock_in(text: str) -> str | None:
+    """Return the first word of SQL that asks for the time it is, or None; Polars answers once, as it reads the text."""
+    return next((piece["clock"] for piece in _CLOCK_PIECE.finditer(text) if piece["clock"]), None)
 
 
 def _known(piece: re.Match[str]) -> str:

@@ -13,7 +13,7 @@ import polars as pl
 from slackwater.errors import DefinitionError, near_miss, refuse
 from slackwater.formats.undecoded import Undecoded
 from slackwater.ground.durations import Duration, duration_ms, render_ms
-from slackwater.ground.expressions import Expression, as_expr, as_written, check_predicate
+from slackwater.ground.expressions import Expression, as_expr, as_written, check_predicate, one_type
 from slackwater.joins.columns import LEFT, RIGHT, SIDES, SideName, join_columns
 from slackwater.joins.conditions import can_judge_alone
 from slackwater.joins.front import JoinFront
@@ -212,7 +212,17 @@ def _check_condition(step: str, condition: pl.Expr, said: str, left: Port, right
                 if name not in port.schema:
                     cause = f"the {side} rows have no column `{name}`{near_miss(name, port.schema)}"
                     raise refuse("JOIN_ON_MATCH", step=step, got=said, cause=cause) from error
-        raise refuse("JOIN_ON_MATCH", step=step, got=said, cause=error.message.split("; ")[0]) from error
+        raise refuse("JOIN_ON_MATCH", step=step, got=said, cause=_cause(error, condition, schema, step)) from error
+
+
+def _cause(error: DefinitionError, condition: pl.Expr, schema: pl.Schema, step: str) -> str:
+    """Return what is wrong with a condition, in the terms of a join."""
+    if error.code == "UNKNOWN_COLUMN":
+        name = next(name for name in condition.meta.root_names() if name not in schema)
+        return f"`{name}` is of neither side"
+    if error.code == "PREDICATE_TYPE":
+        return f"the value has the type {one_type(schema, condition, step=step)}"
+    return error.message.split("; ")[1]
 
 
 def _fields(condition: pl.Expr, side: str) -> list[str]:

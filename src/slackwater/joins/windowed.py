@@ -10,7 +10,6 @@ import polars as pl
 from slackwater.errors import refuse
 from slackwater.formats.undecoded import Undecoded
 from slackwater.ground.durations import render_ms
-from slackwater.ground.stable_text import stable_text
 from slackwater.ground.times import TIMESTAMP
 from slackwater.joins.columns import LEFT, RIGHT, SIDES, SideName, join_columns
 from slackwater.joins.kept_rows import Kept
@@ -48,7 +47,7 @@ class WindowedJoin(JoinStep):
     @property
     def layout(self) -> dict[str, str]:
         """What the state looks like."""
-        return {**self._ports_text, "window": stable_text(self.window)}
+        return {**self._ports_text, "window": self.window.layout_text}
 
     @property
     def rules(self) -> str:

@@ -67,7 +67,7 @@ def measure_stream(source: SourcePlan, chunks: Iterable[Chunk]) -> MeasuredStrea
     path = _until_time(source.rows)
     assert path is not None, f"stream {source.name} has no time"
     assert source.time is not None
-    functions = RowFunctions(path)
+    functions = RowFunctions(path, source.source)
     measured = MeasuredStream(name=source.name, out_of_orderness_ms=source.time.out_of_orderness_ms)
     times = Times(guarded=source.time.max_ahead_ms is None)
     spans: dict[str, dict[str, tuple[int, int]]] = {}

@@ -172,7 +172,8 @@ class _Planner:
         times = {id(op): op for path in paths for op in path.ops if isinstance(op, TakeTime)}
         if len(times) > 1:
             raise refuse("EVENT_TIME_TWICE", stream=name)
-        root = RowNode(op=None, step=name, schema=source.schema or source.metadata)
+        beside = pl.Schema({column: dtype for column, (dtype, _) in source.metadata.items()})
+        root = RowNode(op=None, step=name, schema=source.schema or beside)
         rows = self._tree(root, paths, is_bytes=source.schema is None, has_time=False)
         dead = Output(of=Stream(name=name, origin=source), kind="dead_letters").name
         self._output(dead, DEAD_LETTER_SCHEMA, "dead_letters")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -62,9 +62,12 @@ class Source(ABC):
         return None
 
     @property
-    def metadata(self) -> pl.Schema:
-        """Columns that a source of bytes adds to what is decoded; none unless asked for."""
-        return pl.Schema()
+    def metadata(self) -> Mapping[str, tuple[pl.DataType, pl.Expr]]:
+        """Columns that a source of bytes adds to what is decoded, with their types and how they are made of a chunk's.
+
+        None unless asked for.
+        """
+        return {}
 
     def session_conf(self) -> dict[str, str]:
         """Return the Spark settings that a session must be started with for this source."""

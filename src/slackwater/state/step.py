@@ -6,7 +6,7 @@
 3. KEYED gives the step's operator those rows and the state of one key group, and takes results, rows of its other
    outputs, late rows and rows that failed from it.
 
-Windows are one kind of step. Nothing outside of their room knows what a window is.
+Windows are one kind of step: FRONT, KEYED and the planner do not know what a window is.
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ from slackwater.memory.engine import MemoryEngine
 from slackwater.pipeline import Pipeline
 from slackwater.sources.base import Source
 from slackwater.sources.chunk import Chunk
+from slackwater.sources.intake import Intake, StreamPlace
 from slackwater.state_reading.groups import MemoryGroups, StoredStep
 from slackwater.state_reading.keys import key_given
 from slackwater.state_reading.rows import all_rows, rows_of_key
@@ -42,6 +43,10 @@ class RowsSource(Source):
     def schema(self) -> pl.Schema:
         """The declared columns."""
         return self.typed
+
+    def intake(self, place: StreamPlace) -> Intake:
+        """Refuse to run on Spark."""
+        raise fault("TEST_SOURCE_ON_SPARK", stream=place.stream)
 
     def __str__(self) -> str:
         return "rows of a test"

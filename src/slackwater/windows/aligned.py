@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from abc import abstractmethod
 from functools import partial
 from typing import Any, ClassVar, Final
@@ -9,9 +10,11 @@ from typing import Any, ClassVar, Final
 import polars as pl
 
 from slackwater.aggregates.combine import merge_states, state_columns
-from slackwater.errors import SlackwaterError, cause_of, refuse, row_error
+from slackwater.errors import DefinitionError, SlackwaterError, cause_of, refuse, row_error
 from slackwater.formats.undecoded import Undecoded
 from slackwater.ground.expressions import FAILURES
+from slackwater.ground.row_wise import is_row_wise
+from slackwater.ground.stable_text import stable_text
 from slackwater.ground.times import MAX_MS, render_time
 from slackwater.state.pieces import StepState
 from slackwater.state.step import Emitted, Guard, StepRows, Taken
@@ -24,6 +27,8 @@ from slackwater.windows.spec import WindowSpec
 
 _SAMPLE: Final = [0, 1, 86_400_000, 1_772_366_400_000, 4_102_444_800_000]
 """Event times that a window kind is tried with when a pipeline is built."""
+_MANY: Final = range(1_767_225_600_000, 1_830_297_600_000, 22_381_000)
+"""Event times by which one kind is told from another: two years, every six hours and some minutes."""
 
 
 class AlignedWindow(Window):
@@ -72,14 +77,29 @@ class AlignedWindow(Window):
         return AlignedOperator(spec, self)
 
     def check(self, schema: pl.Schema, *, step: str) -> None:  # noqa: ARG002  the event time is all it reads
-        """Refuse a kind whose windows do not hold their events."""
+        """Refuse a kind whose windows do not hold their events, overlap, or depend on other rows."""
         if self.is_trusted:
             return
+        kind = f"`{type(self).__name__}`"
         try:
+            if not all(is_row_wise(bound, step=step) for bound in self.bounds(pl.col("__ts"))):
+                raise TypeError("a bound depends on other rows than the event's own")
             checked_cells(pl.DataFrame({"__ts": _SAMPLE}, schema={"__ts": pl.Int64}), self)
+        except DefinitionError:
+            raise
         except FAILURES as error:
-            cause = error.message if isinstance(error, SlackwaterError) else cause_of(error)
-            raise refuse("WINDOW_BOUNDS", kind=f"`{type(self).__name__}`", step=step, cause=cause) from error
+            # Of an error with a code, what was found; the rule and what to do are said here.
+            cause = error.message.split("; ")[1] if isinstance(error, SlackwaterError) else cause_of(error)
+            raise refuse("WINDOW_BOUNDS", kind=kind, step=step, cause=cause) from error
+
+    @property
+    def layout_text(self) -> str:
+        """The fields of the kind; of your own kinds also where windows lie, which their code decides."""
+        if self.is_trusted:
+            return stable_text(self)
+        times = pl.DataFrame({"__ts": _MANY}, schema={"__ts": pl.Int64})
+        windows = times.select(self.cell(pl.col("__ts"))).select("__start", "__end")
+        return f"{stable_text(self)} {zlib.crc32(windows.write_csv().encode()):08x}"
 
     def windows_of(self, ts_ms: int) -> list[tuple[int, int]]:
         """Return the windows of one event time as (start, end) in milliseconds, oldest first."""
@@ -111,8 +131,28 @@ def checked_cells(rows: pl.DataFrame, window: AlignedWindow) -> pl.DataFrame:
     outside = cells.filter(~is_inside.fill_null(value=False))
     if outside.height:
         ts, first, last = outside.row(0)
-        raise row_error("WINDOW_BOUNDS_ROW", kind=window, ts=render_time(ts), start=first, end=last)
+        raise row_error("WINDOW_BOUNDS_ROW", kind=window, ts=render_time(ts), **_rendered(first, last))
+    if type(window).spread is AlignedWindow.spread:
+        _check_edges(cells.select("start", "end").unique(), window)
     return rows
+
+
+def _check_edges(windows: pl.DataFrame, window: AlignedWindow) -> None:
+    """Fail unless the first and the last event of each window get the same window."""
+    first = windows.with_columns(pl.col("start").cast(pl.Int64).alias("__ts"))
+    last = windows.with_columns((pl.col("end") - 1).cast(pl.Int64).alias("__ts"))
+    start, end = window.bounds(pl.col("__ts"))
+    edges = pl.concat([first, last]).with_columns(start.alias("own_start"), end.alias("own_end"))
+    is_same = (pl.col("own_start") == pl.col("start")) & (pl.col("own_end") == pl.col("end"))
+    differing = edges.filter(~is_same.fill_null(value=False)).sort("start", "__ts")
+    if differing.height:
+        start_ms, end_ms, ts, *_ = differing.row(0)
+        raise row_error("WINDOW_OVERLAPS", kind=window, ts=render_time(ts), **_rendered(start_ms, end_ms))
+
+
+def _rendered(start_ms: int | None, end_ms: int | None) -> dict[str, str]:
+    bounds = {"start": start_ms, "end": end_ms}
+    return {name: "null" if ms is None else render_time(ms) for name, ms in bounds.items()}
 
 
 def cell_columns(start: pl.Expr, end: pl.Expr, many: pl.Expr) -> list[pl.Expr]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import polars as pl
 
 from slackwater.errors import refuse
+from slackwater.ground.stable_text import stable_text
 from slackwater.state.shown import moment
 from slackwater.state.step import KeyedStep, Port
 from slackwater.triggers import Trigger, schedule
@@ -24,7 +25,7 @@ class Window(ABC):
     """A kind of window, as a frozen dataclass. Others ask it; nobody asks which kind it is.
 
     Windows cover [start, end) in event time, in epoch milliseconds. A kind whose windows depend on a row's time alone
-    derives from `AlignedWindow` and gives one method, `bounds`.
+    derives from `AlignedWindow` and has one method of its own, `bounds`.
     """
 
     has_end: ClassVar[bool] = True
@@ -86,6 +87,11 @@ class Window(ABC):
             aggregates=dict(definition.aggregates),
             semantics=definition.semantics,
         )
+
+    @property
+    def layout_text(self) -> str:
+        """What tells this window from another one in a checkpoint."""
+        return stable_text(self)
 
     def shown_bounds(self) -> dict[str, pl.Expr]:
         """Return what a state row's place in time is called, where people read state."""

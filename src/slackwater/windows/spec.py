@@ -15,7 +15,6 @@ from slackwater.errors import refuse
 from slackwater.formats.schemas import spark_type
 from slackwater.formats.undecoded import Undecoded
 from slackwater.ground.durations import render_ms
-from slackwater.ground.stable_text import stable_text
 from slackwater.ground.times import TIMESTAMP
 from slackwater.state.late_rows import late_schema
 from slackwater.state.pieces import StepState
@@ -191,7 +190,7 @@ class WindowSpec(KeyedStep):
         """What the state looks like."""
         return {
             "keys": ", ".join(f"{key} {self.row_schema[key]}" for key in self.keys),
-            "window": stable_text(self.window),
+            "window": self.window.layout_text,
             "accumulation": self.accumulation,
             "aggregates": repr(self.aggregates),
             "state": ", ".join(f"{name} {dtype}" for name, dtype in self.state_types.items()),

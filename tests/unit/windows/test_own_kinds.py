@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import count
 
 import polars as pl
 import pytest
@@ -12,6 +13,7 @@ import slackwater as sw
 from slackwater.errors import DefinitionError
 from slackwater.testing import Harness, rows_source
 
+HOUR = 3_600_000
 Bounds = Callable[[pl.Expr], tuple[pl.Expr, pl.Expr]]
 
 
@@ -38,6 +40,15 @@ def fails_at_25(times: pl.Series) -> pl.Series:
     return times
 
 
+CHANCE = count()
+
+
+def alternating(ts: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
+    """Even hours begin a day, odd ones an hour: they overlap."""
+    hour = ts // HOUR * HOUR
+    return hour, hour + pl.when(ts // HOUR % 2 == 0).then(24 * HOUR).otherwise(HOUR)
+
+
 def harness(function: Bounds) -> Harness:
     stream = sw.stream("s", rows_source("k string, ts long")).event_time("ts", out_of_orderness="1h")
     results = stream.key_by("k").window(Own(function=function), name="w").aggregate(n=sw.count())
@@ -47,10 +58,16 @@ def harness(function: Bounds) -> Harness:
 
 BAD: dict[str, tuple[Bounds, str]] = {
     "no pair": (floor, "TypeError"),  # type: ignore[dict-item]
-    "not around the event": (lambda ts: (floor(ts) + 10, floor(ts) + 20), "a window must contain its event"),
+    "not around the event": (
+        lambda ts: (floor(ts) + 10, floor(ts) + 20),
+        r"the window from 1970-01-01 00:00:00\.010 to",
+    ),
     "fractions": (lambda ts: (ts / 10, ts / 10 + 1), "start is Float64"),
-    "no end": (lambda ts: (floor(ts), pl.lit(None, dtype=pl.Int64)), "to None"),
-    "empty": (lambda ts: (ts, ts), "must contain its event"),
+    "no end": (lambda ts: (floor(ts), pl.lit(None, dtype=pl.Int64)), "to null"),
+    "empty": (lambda ts: (ts, ts), r"from 1970-01-01 00:00:00\.000 to 1970-01-01 00:00:00\.000"),
+    "around each event": (lambda ts: (ts - 10, ts + 10), "but gives an event at .* another"),
+    "of other rows": (lambda ts: (ts.min(), ts.max() + 1), "depends on other rows"),
+    "of chance": (lambda ts: (floor(ts) - next(CHANCE), floor(ts) + 10), "but gives an event at .* another"),
     "of no time": (lambda ts: (pl.col("nothing"), ts + 1), "ColumnNotFoundError"),
 }
 
@@ -77,3 +94,46 @@ def test_row_for_which_a_kind_is_wrong_is_a_dead_letter_and_the_others_are_count
     [letter] = run.output("s.dead_letters").to_dicts()
     assert (letter["step"], letter["reason"], letter["offset"]) == ("w", "failed", 2)
     assert run.pieces == 0
+
+
+def test_windows_that_overlap_for_some_events_are_refused_or_lose_no_row() -> None:
+    with pytest.raises(DefinitionError, match=r"WINDOW_BOUNDS.*but gives an event at .* another"):
+        harness(alternating)
+
+    def only_in_1980(ts: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
+        start, end = alternating(ts)
+        is_in_1980 = ts.is_between(315_532_800_000, 347_155_200_000)
+        return pl.when(is_in_1980).then(start).otherwise(floor(ts)), pl.when(is_in_1980).then(end).otherwise(
+            floor(ts) + 10
+        )
+
+    run = harness(only_in_1980).send("s", pl.DataFrame({"k": "a", "ts": [1, 325_000_000_000, 325_003_600_000]}))
+    run.finish()
+    counted = run.output("w")["n"].sum() + run.output("s.dead_letters").height
+    assert counted == 3
+    assert "another" in run.output("s.dead_letters")["message"][0]
+
+
+@pytest.mark.parametrize("size", [20, 30])
+def test_kind_whose_code_has_changed_is_another_one_in_a_checkpoint(size: int) -> None:
+    def of(function: Bounds) -> str:
+        return harness(function).plan.by_name["w"].spec.layout["window"]
+
+    tens = of(lambda ts: (floor(ts), floor(ts) + 10))
+    assert tens == of(lambda ts: (floor(ts), floor(ts) + 10))
+    assert tens != of(lambda ts: (ts // size * size, ts // size * size + size))
+
+
+def test_kind_that_is_no_dataclass_is_told_from_another_by_its_windows() -> None:
+    class Plain(sw.windows.AlignedWindow):
+        def __init__(self, hours: int) -> None:
+            self.size = hours * HOUR
+
+        def bounds(self, ts: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
+            return ts // self.size * self.size, ts // self.size * self.size + self.size
+
+        def __str__(self) -> str:
+            return "plain"
+
+    assert Plain(1).layout_text == Plain(1).layout_text
+    assert Plain(1).layout_text != Plain(2).layout_text

@@ -28,6 +28,14 @@ MESSAGES: Final[dict[str, str]] = {
         "a string must not be both a column name and a SQL expression; got `{got}` in `{step}`; write "
         "pl.col({got!r}) for the column"
     ),
+    "EXPRESSION_CLOCK": (
+        "an expression must give the same value whenever a batch is processed; got `{clock}` in `{got}`; use the event "
+        "time, or .processing_time() if results are to follow the clock"
+    ),
+    "EXPRESSION_FORMAT": (
+        "times in text need a format, because a guessed one depends on the rows around it; got {got} in `{step}`; give "
+        """the format, for example .str.to_datetime("%Y-%m-%dT%H:%M:%S%#z"), or strptime(day, '%Y-%m-%d') in SQL"""
+    ),
     "EXPRESSION_KIND": (
         'an expression must be a column name, a SQL string or a Polars expression; got {got}; write "amount > 0" or '
         'pl.col("amount") > 0'
@@ -50,8 +58,8 @@ MESSAGES: Final[dict[str, str]] = {
         "{got} in `{step}`: {cause}; create locks, connections and clients inside the function"
     ),
     "EXPRESSION_SQL": (
-        "a SQL expression must be valid; got `{got}`: {cause}; check quotes (text in single quotes) and parentheses, "
-        "or write pl.col({got!r}) for a column of this name"
+        "a SQL expression must be valid; got `{got}`: {cause}; check quotes (text in single quotes, columns in double "
+        "quotes) and parentheses"
     ),
     "EXPRESSION_TYPE": (
         "an expression must fit the types of its columns; got {got} in `{step}`: {cause}; cast a column or change "

@@ -67,7 +67,8 @@ MESSAGES: Final[dict[str, str]] = {
     ),
     "EVENT_TIME_TYPE": (
         "an event time must be a timestamp, a date or epoch milliseconds as a whole number; got {got} of type "
-        '{dtype} in `{step}`; convert it, for example with pl.from_epoch("ts", "s") or col.str.to_datetime()'
+        '{dtype} in `{step}`; convert it, for example with pl.from_epoch("ts", "s") or '
+        'col.str.to_datetime("%Y-%m-%dT%H:%M:%S%#z")'
     ),
     "EXPLAIN_FORM": 'a plan is explained as "text" or "json"; got {got}; omit `form` for text, or use .svg()',
     "FOLDERS_NESTED": (
@@ -146,8 +147,8 @@ MESSAGES: Final[dict[str, str]] = {
         "any_of"
     ),
     "NOT_A_WINDOW": (
-        '`window` takes a window; got {got}; use sw.tumbling("1m"), hopping, sliding, session, cumulative or '
-        "global_window"
+        '`window` takes a window; got {got}; use sw.tumbling("1m"), hopping, sliding, session, cumulative, calendar, '
+        "count_window or global_window, or an instance of your own kind"
     ),
     "NOT_SEMANTICS": "`semantics` takes sw.Semantics(...); got {got}; omit it to use the default",
     "OBJECT_COLUMN": (

@@ -19,6 +19,10 @@ MESSAGES: Final[dict[str, str]] = {
     ),
     "TEST_ROWS": "stream `{stream}` takes a list of {takes}, or a Polars frame; got {got}; see sw.testing.Harness.send",
     "TEST_ROW_TYPES": "rows must match the schema of stream `{stream}`; got {got}; its columns are {known}",
+    "TEST_SOURCE_ON_SPARK": (
+        "the rows of a test are processed in memory only; got sw.testing.rows_source for stream `{stream}`; read a "
+        "log, Kafka, Delta or a DataFrame, or use sw.testing.run(...)"
+    ),
     "TEST_TIME": (
         "{what} takes a datetime with a time zone or milliseconds since the epoch; got {got}; try datetime(2026, 1, "
         "1, tzinfo=UTC)"

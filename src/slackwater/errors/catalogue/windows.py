@@ -98,6 +98,10 @@ MESSAGES: Final[dict[str, str]] = {
         "a window must contain its event; {kind} gives an event at {ts} the window from {start} to {end}; correct "
         "`bounds`, or filter such rows before the window"
     ),
+    "WINDOW_OVERLAPS": (
+        "every event of a window must get the same window; {kind} has a window from {start} to {end}, but gives an "
+        "event at {ts} another; correct `bounds` so that windows do not overlap"
+    ),
     "WINDOW_MISSING": (
         "`aggregate` computes one result per key and window; got the keyed stream `{stream}`, which has no windows; "
         'add .window(...) before it, for example .window(sw.tumbling("1m"))'

@@ -75,9 +75,9 @@ class KafkaSource(Source):
         return
 
     @property
-    def metadata(self) -> pl.Schema:
+    def metadata(self) -> Mapping[str, tuple[pl.DataType, pl.Expr]]:
         """The columns that were asked for, beside the record's own."""
-        return pl.Schema({f"kafka_{name}": METADATA[name][0] for name in self.columns})
+        return {f"kafka_{name}": METADATA[name] for name in self.columns}
 
     def session_conf(self) -> dict[str, str]:
         """Return the connector's jars."""
