@@ -142,6 +142,7 @@ class Pipeline:
                 show_data=show_data,
                 on_batch=on_batch,
                 on_record=None if shown is None else shown.note,
+                on_run=None if shown is None else shown.begin,
             )
 
     def start(
@@ -161,7 +162,8 @@ class Pipeline:
     ) -> RunningJob:
         """Start on Spark, beside the code that follows; returns a handle to look at the job and to stop it.
 
-        Takes what `run` takes. What can be checked before the first batch is checked before this returns. With `page`,
+        Takes what `run` takes. It returns once Spark has started and everything that can be checked
+        before the first batch is checked. With `page`,
         `job.page` is its address.
         """
         from slackwater.spark.handle import start_job  # noqa: PLC0415  definitions load without Spark

@@ -29,6 +29,11 @@ ORANGE = """(() => {
   return lit;
 })()"""
 """How many pixels of the picture have the colour of late rows, in the light."""
+DRAWN_AGAIN = """new Promise((done) => {
+  document.getElementById("span").dispatchEvent(new Event("input"));
+  requestAnimationFrame(() => requestAnimationFrame(() => done(document.getElementById("state").innerText)));
+})"""
+"""What the badge says once the page was drawn again."""
 
 
 @pytest.fixture(scope="module")
@@ -110,6 +115,7 @@ def test_page_hears_from_a_job_that_was_started_again(tab: Tab) -> None:
         shown(tab, server)
         port = urlsplit(server.address).port or 0
     tab.until("document.querySelector('#state').innerText.includes('retrying')")
+    assert "retrying" in tab.value(DRAWN_AGAIN), "a page that is drawn again still says so"
     for _ in range(3):
         feed.publish(made.record())
     with PageServer([feed], port=port):

@@ -107,3 +107,38 @@ def test_data_is_shown_only_if_it_is_asked_for(home: Path) -> None:
         done = CliRunner().invoke(app, ["page", "--out", "page.html", *options])
         assert done.exit_code == 0
         assert ("4929-1234" in Path("page.html").read_text()) is is_there
+
+
+def test_one_file_is_of_one_job_and_where_it_can_be_written(home: Path, tmp_path: Path) -> None:
+    for name in ("alerts", "orders"):
+        with running(home / name, name, 0):
+            pass
+    both = CliRunner().invoke(app, ["page", "--out", str(tmp_path / "page.html")]).exception
+    assert isinstance(both, sw.RunError)
+    assert (both.code, "alerts, orders" in both.message) == ("PAGE_OUT_ONE", True)
+    one = ["page", "--checkpoint", str(home / "orders"), "--out"]
+    nowhere = CliRunner().invoke(app, [*one, str(tmp_path / "nowhere" / "page.html")]).exception
+    assert isinstance(nowhere, sw.RunError)
+    assert nowhere.code == "PAGE_OUT"
+    assert CliRunner().invoke(app, [*one, str(tmp_path / "page.html")]).exit_code == 0
+
+
+def test_status_is_asked_of_a_page(home: Path) -> None:
+    with running(home / "orders", "orders", 0, 1):
+        job = StoredJob(home / "orders")
+        with PageServer([job.feed]) as server:
+            said = CliRunner().invoke(app, ["status", "--url", server.address]).output
+            plain = CliRunner().invoke(app, ["status", "--url", server.address, "--json"]).output
+    assert said.startswith("orders  running, 1 start\n  batch 1, delivered ")
+    assert (
+        ": 100 rows in 0.40 s\n  orders: watermark 2025-12-31 23:59:31 UTC, 30s behind, held by partition orders-1\n"
+        in said
+    )
+    assert json.loads(plain)[0]["latest"]["batch"] == 1
+
+
+@pytest.mark.parametrize("url", ["orders", "http://127.0.0.1:9", "ftp://host"])
+def test_address_without_a_page_is_an_error(url: str) -> None:
+    raised = CliRunner().invoke(app, ["status", "--url", url]).exception
+    assert isinstance(raised, sw.RunError)
+    assert raised.code == "STATUS_URL"

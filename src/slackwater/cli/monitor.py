@@ -10,6 +10,7 @@ import typer
 from slackwater.cli.paths import at_home
 from slackwater.errors import cause_of, fault
 from slackwater.ground.durations import duration_ms
+from slackwater.ground.names import checked_name
 from slackwater.monitoring.dashboard import DASHBOARD, dashboard_file
 from slackwater.monitoring.rules_file import RULES, rules_file
 from slackwater.monitoring.thresholds import Thresholds
@@ -63,6 +64,8 @@ def generate(
 
       slackwater monitor generate --out monitoring --pipeline orders --checkpoints /jobs --slow-sink 5s
     """
+    if pipeline is not None:
+        checked_name(pipeline, "--pipeline")
     limits = Thresholds(
         stalled_after_ms=duration_ms(stalled_after, what="`--stalled-after`", least_ms=1_000),
         batch_within_ms=duration_ms(batch_within, what="`--batch-within`", least_ms=1_000),

@@ -10,6 +10,7 @@ import typer
 
 from slackwater.cli.paths import at_home
 from slackwater.cli.status import Checkpoints, Files, job_folders
+from slackwater.errors import cause_of, fault
 from slackwater.ground.stopping import stopped_by_signals
 
 
@@ -50,7 +51,12 @@ def page(
     jobs = [StoredJob(folder, show_data=show_data) for folder in job_folders(files or [], checkpoint or [])]
     feeds = [job.feed for job in jobs]
     if out is not None:
-        out.write_text(one_file(feeds[0]), encoding="utf-8")
+        if len(feeds) > 1:
+            raise fault("PAGE_OUT_ONE", count=len(feeds), known=", ".join(feed.name for feed in feeds))
+        try:
+            out.write_text(one_file(feeds[0]), encoding="utf-8")
+        except OSError as error:
+            raise fault("PAGE_OUT", path=out, cause=cause_of(error)) from error
         typer.echo(f"wrote {out}")
         return
     stopped = threading.Event()

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from rich.console import Console
+from rich.console import Console, ConsoleRenderable
 from rich.live import Live
+from rich.text import Text
 
 from slackwater.cli.loading import load_pipeline
 from slackwater.cli.paths import at_home
 from slackwater.errors import fault
 from slackwater.ground.folders import given_path
+from slackwater.metrics.remote_status import fetch_status, status_lines
 from slackwater.metrics.status import read_status
 from slackwater.metrics.status_text import print_status, together
 
@@ -35,6 +38,9 @@ def status(
     checkpoint: Checkpoints = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list with one object per job.")] = False,
     watch: Annotated[bool, typer.Option("--watch", help="Refresh every two seconds until Ctrl-C.")] = False,
+    url: Annotated[
+        str | None, typer.Option(help="Ask the page of running jobs at this address, instead of reading checkpoints.")
+    ] = None,
 ) -> None:
     """Show the state of jobs from their checkpoints: running, stopped, finished or dead, and since when.
 
@@ -51,12 +57,17 @@ def status(
       slackwater status orders.py --watch
 
       slackwater status --checkpoint /jobs/orders --checkpoint /jobs/alerts --json
+
+      slackwater status --url http://127.0.0.1:8080
     """
+    if url is not None:
+        _remote(url, as_json=as_json, watch=watch)
+        return
     folders = job_folders(files or [], checkpoint or [])
     if as_json:
         typer.echo(json.dumps([read_status(folder).to_json() for folder in folders], indent=2, ensure_ascii=False))
     elif watch:
-        _watch(folders)
+        _watch(lambda: together([read_status(folder) for folder in folders]))
     else:
         terminal = Console()
         console = terminal if terminal.is_terminal else Console(width=_WIDTH)
@@ -81,11 +92,24 @@ def _at_home(path: Path) -> Path:
     return found
 
 
-def _watch(folders: list[Path]) -> None:
+def _remote(url: str, *, as_json: bool, watch: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(fetch_status(url), indent=2, ensure_ascii=False))
+    elif watch:
+        _watch(lambda: Text(_remote_text(url)))
+    else:
+        typer.echo(_remote_text(url))
+
+
+def _remote_text(url: str) -> str:
+    return "\n".join(line for job in fetch_status(url) for line in status_lines(job))
+
+
+def _watch(shown: Callable[[], ConsoleRenderable]) -> None:
     try:
         with Live(console=Console(), auto_refresh=False, vertical_overflow="visible") as live:
             while True:
-                live.update(together([read_status(folder) for folder in folders]), refresh=True)
+                live.update(shown(), refresh=True)
                 time.sleep(_EVERY_S)
     except KeyboardInterrupt:
         return

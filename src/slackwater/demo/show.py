@@ -23,7 +23,6 @@ from slackwater.demo.screen import Screen
 from slackwater.demo.statement import print_statement
 from slackwater.errors import RunError, fault
 from slackwater.ground.stopping import stopped_by_signals
-from slackwater.metrics.monitor import OnRecord
 from slackwater.metrics.report import BatchReport
 from slackwater.page.live import LivePage
 from slackwater.pipeline import Pipeline
@@ -70,8 +69,7 @@ def run_demo(
         opened_here.enter_context(_quiet_stderr(folder / "spark.log"))
         screen = opened_here.enter_context(Screen(console=console, feed=feed))
         screen.say("starting Spark")
-        on_record = None if page is None else page.note
-        _process(pipeline, folder, feed, screen, spark, on_record=on_record, show_data=show_data)
+        _process(pipeline, folder, feed, screen, spark, page=page, show_data=show_data)
         screen.say("accounting for every record")
         outcome = Outcome(folder=folder)
         read = place.read() if place else None
@@ -123,7 +121,7 @@ def _process(
     screen: Screen,
     spark: SparkSession | None,
     *,
-    on_record: OnRecord | None,
+    page: LivePage | None,
     show_data: bool,
 ) -> None:
     def on_batch(report: BatchReport) -> None:
@@ -142,7 +140,8 @@ def _process(
         checkpoint=folder / "checkpoint",
         trigger="1s",
         on_batch=on_batch,
-        on_record=on_record,
+        on_record=None if page is None else page.note,
+        on_run=None if page is None else page.begin,
         show_data=show_data,
     )
     watch = threading.Thread(target=_stop_when_drained, args=(job, feed, screen), daemon=True)

@@ -76,7 +76,13 @@ def _run(status: JobStatus) -> list[str]:
 def _streams(status: JobStatus) -> Table:
     table = _table(
         "stream",
-        **{"rows": "right", "rows/s": "right", "watermark": "left", "behind": "right", "lateness p99": "right"},
+        **{
+            "rows": "right",
+            "rows/s": "right",
+            "watermark": "left",
+            "behind": "right",
+            "lateness p99, worst batch": "right",
+        },
         allowed="right",
         waiting="right",
     )

@@ -61,5 +61,8 @@ def _rule(alert: Alert) -> Iterator[str]:
     yield "        labels:"
     yield f"          severity: {alert.severity}"
     yield "        annotations:"
-    for name in ("summary", "description", "action"):
-        yield f"          {name}: {json.dumps(getattr(alert, name), ensure_ascii=False)}"
+    # A pager shows the summary alone.
+    texts = {"summary": f"{{{{ $labels.pipeline }}}}: {alert.summary}"}
+    texts |= {"description": alert.description, "action": alert.action}
+    for name, text in texts.items():
+        yield f"          {name}: {json.dumps(text, ensure_ascii=False)}"

@@ -34,7 +34,7 @@ def is_it_running(metric: Selectors, limits: Thresholds, *, pipeline: str | None
             lines=(f"absent({metric(INFO)})",),
             wait_ms=5 * MINUTE_MS,
             severity="critical",
-            summary=f"The job {pipeline} is gone: nothing serves its metrics",
+            summary="The job is gone: nothing serves its metrics",
             description="It has ended, cannot be reached, or died and was not restarted. Nothing is lost.",
             action=f"Run `{status}` to see whether it was stopped, finished or died, and restart it.",
         )

@@ -51,6 +51,10 @@ class LivePage:
         """Where the page is."""
         return self._server.address
 
+    def begin(self, live: Live) -> None:
+        """Take the beginning of a run: metrics are there before its first batch."""
+        self._collector.note(live)
+
     def note(self, live: Live) -> None:
         """Show a batch. That it cannot be shown is a warning, and no trouble for the job."""
         self._collector.note(live)

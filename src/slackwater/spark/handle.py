@@ -26,7 +26,8 @@ def start_job(plan: Plan, *, page: bool | int = False, **options: Any) -> Runnin
     """Make a job of a plan, with a page if one is wanted, and start it."""
     with ExitStack() as stack:
         shown = stack.enter_context(optional_page(plan, page))
-        started = RunningJob(make_job(plan, **options), page=shown)
+        begin = None if shown is None else shown.begin
+        started = RunningJob(make_job(plan, on_run=begin, **options), page=shown)
         stack.pop_all()  # the job closes its page
         return started
 

@@ -43,7 +43,11 @@ MESSAGES: Final[dict[str, str]] = {
         "with --checkpoint"
     ),
     "STATUS_OF_NOTHING": (
-        "`slackwater status` needs at least one job; there is no checkpoint in `{path}`; give pipeline files, or "
+        "this command needs at least one job; there is no checkpoint in `{path}`; give pipeline files, or "
         "folders with --checkpoint"
+    ),
+    "STATUS_URL": (
+        "`--url` takes the address of a page, as `slackwater run --page` prints it; `{url}` does not serve one: "
+        "{cause}; check the address and its token"
     ),
 }

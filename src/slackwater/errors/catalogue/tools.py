@@ -122,6 +122,10 @@ MESSAGES: Final[dict[str, str]] = {
         "an MQTT bridge needs its broker to start; {broker} does not respond: {cause}; check host, port and TLS, and "
         "restart when the broker is up"
     ),
+    "PAGE_OUT": "`--out` must be a file that can be written; `{path}` cannot: {cause}; choose another path",
+    "PAGE_OUT_ONE": (
+        "one file holds the page of one job; got {count} jobs: {known}; choose one with --checkpoint, one file for each"
+    ),
     "PAGE_PACKAGES": (
         "the page requires optional packages; `{package}` is missing; run `pip install 'slackwater[monitor]'`"
     ),

@@ -8,11 +8,12 @@ import { element, tables } from "./tables.js";
 
 const MOST_RECORDS = 20000;
 const MOST_SAMPLES = 100;
+const MOST_QUIET_MS = 60000; // a batch that takes longer is shown as trouble
 const byId = (id) => document.getElementById(id);
 const query = new URLSearchParams(location.search);
 const carried = ["token"].filter((name) => query.has(name)).map((name) => [name, query.get(name)]);
 
-const state = { job: null, records: [], view: [], samples: [], lateness: {}, live: true, selected: query.get("job"), heard: 0 };
+const state = { job: null, records: [], view: [], samples: [], lateness: {}, live: true, lost: false, selected: query.get("job") };
 const picture = new Picture(byId("picture"));
 const slack = new Slack(byId("curve"), byId("slider"), byId("price"));
 const named = (names, value) => names.map((name) => ({ name, values: state.view.map((record) => value(record, name)) }));
@@ -116,7 +117,6 @@ function listen() {
   const events = new EventSource(address("api/events"));
   events.onmessage = (event) => {
     const record = JSON.parse(event.data);
-    state.heard = Date.now();
     if (record.last) { caughtUp(record); return; }
     if (record.lateness) state.lateness = record.lateness;
     if (record.samples) state.samples = [...state.samples, ...record.samples].slice(-MOST_SAMPLES);
@@ -130,9 +130,10 @@ function listen() {
     if (state.records.length > MOST_RECORDS) state.records.splice(0, state.records.length - MOST_RECORDS);
     later();
   };
-  events.onopen = () => { state.live = true; later(); };
+  events.onopen = () => { Object.assign(state, { live: true, lost: false }); later(); };
   events.onerror = () => {
-    if (state.job.state === "running") badge("lost", "connection lost; retrying");
+    state.lost = state.job.state === "running";
+    later();
     if (events.readyState === EventSource.CLOSED) setTimeout(begin, 2000);
   };
 }
@@ -177,23 +178,27 @@ function badge(kind, text) {
 }
 
 function header(last, stream) {
-  badge(state.job.state, state.job.state);
+  if (state.lost) badge("lost", "connection lost; retrying");
+  else badge(state.job.state, state.job.state);
   if (!last) return;
   const own = last.streams[stream];
   const recent = state.records.filter((record) => record.at > last.at - 60000);
   const rows = recent.reduce((sum, record) => sum + record.rows, 0);
   const took = Math.max(1, (last.at - recent[0].at) / 1000 + recent[0].seconds);
+  const follows = state.live && state.job.state === "running";
+  const ago = Math.max(0, Date.now() - last.at);
+  const isOver = own?.watermark === null && state.records.some((record) => record.streams[stream]?.watermark != null);
   const figures = [
-    ["batch", String(last.batch), "The number of the last batch."],
+    ["batch", `${last.batch}${follows ? `, ${duration(Math.floor(ago / 1000) * 1000)} ago` : ""}`, "The number of the last batch, and how long ago it was delivered.", follows && ago > MOST_QUIET_MS ? "holds" : ""],
     ["rows/s", count(rows / took), "Rows read per second, over the last minute."],
-    ["watermark", own ? moment(own.watermark) : "–", "Up to this event time, in UTC, all events of the stream are assumed to have arrived."],
+    ["watermark", isOver ? "end of time" : own ? moment(own.watermark) : "–", "Up to this event time, in UTC, all events of the stream are assumed to have arrived."],
     ["lag", own && own.watermark !== null ? duration(last.at - own.watermark) : "–", "How far the watermark was behind the clock at the last batch."],
     ["starts", String(state.job.starts ?? 1), "How often a driver has started on this checkpoint."],
   ];
-  byId("figures").replaceChildren(...figures.map(([term, value, title]) => {
+  byId("figures").replaceChildren(...figures.map(([term, value, title, className]) => {
     const pair = document.createElement("div");
     pair.title = title;
-    pair.append(element("dt", term), element("dd", value));
+    pair.append(element("dt", term), element("dd", value, { className }));
     return pair;
   }));
 }

@@ -56,10 +56,11 @@ export class Picture {
 
   range() {
     // Event times to show: the newest, the watermark, what can still be corrected, and most of what is late.
-    const tops = [], lows = [];
+    const tops = [], lows = [], marks = [];
     for (const record of this.columns) {
       const own = record.streams[this.stream];
       for (const part of Object.values(own.partitions)) if (part.max_ts !== null) tops.push(part.max_ts);
+      if (own.watermark !== null) marks.push(own.watermark);
       if (own.watermark !== null) lows.push(own.watermark - (this.step ? this.step.lateness_ms : 0));
       const oldest = quantile(own.ages, 0.995);
       if (oldest !== null) lows.push(record.now - oldest);
@@ -71,7 +72,7 @@ export class Picture {
     this.follows = this.to - high < 2 * span + 60000;
     if (this.follows) high = Math.max(high, this.to);
     const floor = high - 3 * Math.max(span, 60000);
-    let low = Math.min(...lows.filter((ms) => ms >= floor), high - Math.max(1000, span / 4));
+    let low = Math.min(...marks, ...lows.filter((ms) => ms >= floor), high - Math.max(1000, span / 4));
     const room = (high - low) * 0.05;
     [this.low, this.high] = [low - room, high + room];
   }
@@ -268,10 +269,12 @@ export class Picture {
     if (document.activeElement === this.canvas && this.cursor !== null) return;
     const last = this.columns.at(-1);
     const own = last.streams[this.stream];
-    const late = this.columns.reduce((sum, record) => sum + record.late, 0);
+    const lateIn = (record) => (this.step ? record.steps?.[this.step.name]?.late ?? 0 : record.late);
+    const late = this.columns.reduce((sum, record) => sum + lateIn(record), 0);
     const lag = own.watermark === null ? "" : ` The watermark is ${duration(Math.abs(last.at - own.watermark))} ${own.watermark > last.at ? "ahead of" : "behind"} the clock.`;
     const far = this.follows ? "" : ` These events are ${duration(last.at - this.high)} old: the clock is not in the picture.`;
-    this.caption.textContent = `${count(late)} rows in this picture were too late for their step.${lag}${far}`;
+    const what = late === 1 ? "1 row in this picture was" : `${count(late)} rows in this picture were`;
+    this.caption.textContent = `${what} too late for ${this.step ? this.step.name : "its step"}.${lag}${far}`;
   }
 }
 

@@ -3,7 +3,7 @@
 import { clock } from "./format.js";
 import { colour, hinted, paper, steps } from "./canvas.js";
 
-const LEFT = 46;
+const LEFT = 46; // at least: longer labels get more
 const BELOW = 16;
 
 export class Strip {
@@ -24,13 +24,17 @@ export class Strip {
     }, 0));
     const largest = Math.max(...totals, 0) * 1.08 || 1;
     const y = (value) => height - BELOW - (value / largest) * (height - BELOW - 6);
+    this.left = LEFT;
+    for (let value = 0, step = steps(largest, 3); value <= largest; value += step) {
+      this.left = Math.max(this.left, Math.ceil(ink.measureText(this.show(value)).width) + 9);
+    }
     this.axes(ink, width, height, largest, y);
     if (this.stacked) this.bars(ink, y);
     else this.lines.forEach((line, number) => this.line(ink, line.values, colour(`s${number % 6}`), y));
     this.canvas.setAttribute("aria-description", this.said(width - 1) || "no data yet");
   }
 
-  x(ms) { return LEFT + ((ms - this.from) / (this.to - this.from || 1)) * (this.width - LEFT - 4); }
+  x(ms) { return this.left + ((ms - this.from) / (this.to - this.from || 1)) * (this.width - this.left - 4); }
 
   axes(ink, width, height, largest, y) {
     ink.strokeStyle = colour("grid");
@@ -39,13 +43,13 @@ export class Strip {
     const step = steps(largest, 3);
     for (let value = 0; value <= largest; value += step) {
       ink.beginPath();
-      ink.moveTo(LEFT, y(value));
+      ink.moveTo(this.left, y(value));
       ink.lineTo(width, y(value));
       ink.stroke();
-      ink.fillText(this.show(value), LEFT - 5, y(value) + 4);
+      ink.fillText(this.show(value), this.left - 5, y(value) + 4);
     }
     ink.textAlign = "left";
-    ink.fillText(clock(this.from), LEFT, height - 3);
+    ink.fillText(clock(this.from), this.left, height - 3);
     ink.textAlign = "right";
     ink.fillText(clock(this.to), width - 2, height - 3);
   }
@@ -54,21 +58,29 @@ export class Strip {
     ink.strokeStyle = style;
     ink.lineWidth = 1.6;
     ink.beginPath();
-    let down = false;
+    const isThere = (at) => values[at] !== null && values[at] !== undefined;
+    const alone = [];
     values.forEach((value, at) => {
-      if (value === null || value === undefined) { down = false; return; }
+      if (!isThere(at)) return;
       const x = this.x(this.records[at].at);
-      if (down) ink.lineTo(x, y(value)); else ink.moveTo(x, y(value));
-      down = true;
+      if (isThere(at - 1)) ink.lineTo(x, y(value)); else ink.moveTo(x, y(value));
+      if (!isThere(at - 1) && !isThere(at + 1)) alone.push([x, y(value)]);
     });
     ink.stroke();
+    ink.fillStyle = style;
+    for (const [x, top] of alone) { // a line of one point cannot be seen
+      ink.beginPath();
+      ink.arc(x, top, 2, 0, 7);
+      ink.fill();
+    }
     ink.lineWidth = 1;
   }
 
   bars(ink, y) {
     this.records.forEach((record, at) => {
       const right = this.x(record.at);
-      const wide = Math.max(1, right - this.x(record.at - record.seconds * 1000) - 0.5);
+      const wide = Math.max(1, right - Math.max(this.left, this.x(record.at - record.seconds * 1000)) - 0.5);
+      if (right < this.left) return;
       let below = 0;
       this.lines.forEach((line, number) => {
         const value = line.values[at] || 0;

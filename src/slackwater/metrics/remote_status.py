@@ -1,0 +1,61 @@
+"""The status of jobs as their page serves it, for those who cannot reach the checkpoint."""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.error
+import urllib.request
+from typing import Any, Final
+from urllib.parse import urlsplit, urlunsplit
+
+from slackwater.errors import cause_of, counted, fault
+from slackwater.ground.durations import render_ms
+from slackwater.ground.times import render_time
+from slackwater.secrets import shown_url
+
+_PATH: Final = "/api/status"
+_TIMEOUT_S: Final = 10.0
+_SECOND_MS: Final = 1_000
+
+
+def fetch_status(url: str) -> list[dict[str, Any]]:
+    """Return what the page at `url` says of its jobs; the token of its address is part of `url`."""
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise fault("STATUS_URL", url=shown_url(url), cause="it is not an HTTP URL")
+    path = parts.path.rstrip("/").removesuffix(_PATH) + _PATH
+    try:
+        with urllib.request.urlopen(urlunsplit(parts._replace(path=path)), timeout=_TIMEOUT_S) as answer:  # noqa: S310  HTTP, see above
+            found = json.load(answer)
+    except (OSError, ValueError) as error:
+        reason = error.reason if isinstance(error, urllib.error.URLError) else cause_of(error)
+        raise fault("STATUS_URL", url=shown_url(url), cause=reason) from error
+    if not isinstance(found, list) or not all(isinstance(job, dict) and "pipeline" in job for job in found):
+        raise fault("STATUS_URL", url=shown_url(url), cause="another program answers there")
+    return found
+
+
+def status_lines(job: dict[str, Any]) -> list[str]:
+    """Return one job as people read it: its state, and its last batch."""
+    lines = [f"{job['pipeline']}  {job.get('state')}, {counted(int(job.get('starts') or 1), 'start')}"]
+    last = job.get("latest")
+    if not last:
+        return [*lines, "  no batch yet"]
+    now_ms = time.time_ns() // 1_000_000
+    ago = render_ms(max(0, now_ms - last["at"]) // _SECOND_MS * _SECOND_MS)
+    lines.append(
+        f"  batch {last['batch']}, delivered {ago} ago: {counted(last['rows'], 'row')} in {last['seconds']:.2f} s"
+    )
+    for name, stream in last["streams"].items():
+        if stream["watermark"] is None:
+            lines.append(f"  {name}: no watermark")
+            continue
+        behind = render_ms(max(0, last["at"] - stream["watermark"]) // _SECOND_MS * _SECOND_MS)
+        held = f", held by partition {stream['held_by']}" if stream["held_by"] else ""
+        lines.append(f"  {name}: watermark {render_time(stream['watermark'])[:19]} UTC, {behind} behind{held}")
+    for name, step in last["steps"].items():
+        lines.append(
+            f"  {name}: {counted(step['rows'], 'row')} of state, {counted(step['late'], 'late row')} in this batch"
+        )
+    return lines
