@@ -131,6 +131,7 @@ def test_batch_that_changes_nothing_is_marked_as_well(lake: Lake) -> None:
     assert lake.versions() == before + 1, "only the opening"
 
 
+@pytest.mark.long
 def test_at_least_once_leaves_no_mark_and_writes_again(lake: Lake) -> None:
     job = lake.job(delivery="at_least_once")
     job.deliver(ONE)

@@ -74,6 +74,7 @@ def test_source_starts_at_a_version(lake: Lake, tmp_path: Path) -> None:
     assert kept.rows()["id"].to_list() == [2]
 
 
+@pytest.mark.long
 def test_commit_that_changes_rows_stops_the_stream_with_words(lake: Lake, tmp_path: Path) -> None:
     lake.write([(1, "a", at(0)), (2, "b", at(1))], COLUMNS)
     lake.sql("UPDATE {table} SET k = 'c' WHERE id = 1")

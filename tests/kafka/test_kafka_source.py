@@ -227,6 +227,7 @@ def test_records_that_are_gone_stop_the_job_unless_it_may_go_on(
     assert ids(sink) == [*range(read), *range(25, 30)]
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::slackwater.errors.SlackwaterWarning")  # that Kafka is away, and back
 def test_broker_that_is_restarted_is_waited_for(
     spark: SparkSession,

@@ -84,7 +84,7 @@ def test_batch_delivered_again_changes_nothing(ground: Ground, place: str) -> No
     assert ground.content(place) == ground.expected(2)
 
 
-@each(*SINKS, long=LONG)
+@each(*SINKS, long=LONGER)
 @pytest.mark.parametrize("point", POINTS)
 def test_writer_that_dies_leaves_all_of_a_batch_or_nothing_and_the_repeat_writes_it_once(
     ground: Ground, place: str, point: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

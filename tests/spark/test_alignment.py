@@ -62,6 +62,7 @@ def test_fast_log_waits_in_a_bounded_run(spark: SparkSession, tmp_path: Path) ->
     assert logs.late.rows().is_empty()
 
 
+@pytest.mark.long
 def test_fast_log_waits_in_a_live_run(spark: SparkSession, tmp_path: Path) -> None:
     logs, jobs = Logs(tmp_path), list[Job]()
     seen: list[BatchReport] = []

@@ -18,13 +18,13 @@ from slackwater.testing.spark_runner import SparkRunner
 
 WIRING = (
     "acc-flink-early-late-retract",
-    "dd-spark-with-watermark",
     "ij-spark-left-range",
-    "tj-flink-inner",
     "tmb-spark-recovery",
     "trg-beam-early-proctime",
 )
 LONGER = (  # each much like one above
+    "dd-spark-with-watermark",
+    "tj-flink-inner",
     "lat-flink-session-10ms",
     "hop-spark-10s-3s",
     "gc-flink-count4-purge",
