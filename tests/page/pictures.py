@@ -64,7 +64,7 @@ def _demo(program: str) -> None:
             tab.resize(*_SIZES["page-light"][:2])
             tab.open(address)
             # The first figure is the batch.
-            tab.until(f"Number(document.querySelector('#figures dd')?.innerText) >= {_BATCHES}", patience_s=240)
+            tab.until(f"parseInt(document.querySelector('#figures dd')?.innerText) >= {_BATCHES}", patience_s=240)
             for name, (width, height, dark) in _SIZES.items():
                 tab.resize(width, height, dark=dark)
                 tab.open(address)
