@@ -419,7 +419,7 @@ OUTPUTS = [
     Bad("a watermark at no time", "TEST_TIME", "`to` takes", lambda: sw.testing.Harness(built(purchases())).advance_watermark("soon")),
     Bad("rows that are a number", "TEST_ROWS", "stream `purchases` takes a list of dictionaries, or a Polars frame; got 5", lambda: sw.testing.Harness(built(purchases())).send("purchases", 5)),
     Bad("rows that are numbers", "TEST_ROWS", "got 5", lambda: sw.testing.Harness(built(purchases())).send("purchases", [5])),
-    Bad("rows of an unknown field", "TEST_ROW_TYPES", "got 'amuont'; its columns are", lambda: sw.testing.Harness(built(purchases())).send("purchases", [{"amuont": 1.0}])),
+    Bad("rows of an unknown field", "TEST_ROW_TYPES", "got unknown columns 'amuont'; its columns are", lambda: sw.testing.Harness(built(purchases())).send("purchases", [{"amuont": 1.0}])),
     Bad("rows of a wrong type", "TEST_ROW_TYPES", "rows must match the schema of stream `purchases`", lambda: sw.testing.Harness(built(purchases())).send("purchases", [{"amount": "much"}])),
     Bad("a sink that is a path", "NOT_A_SINK", "got 'out/results'", lambda: purchases().to("out/results")),
     Bad("two steps of one name", "STEP_NAME_TWICE", 'got `purchases.window` twice; add name="…"', two_steps),

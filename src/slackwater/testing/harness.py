@@ -13,7 +13,7 @@ import polars as pl
 from slackwater.clock.batch_stats import BatchStats
 from slackwater.clock.next_clock import final_clock, first_clock, next_clock
 from slackwater.clock.table_versions import TableUnavailable, due_tables, with_tables
-from slackwater.errors import fault, near_miss, refuse
+from slackwater.errors import cause_of, fault, near_miss, refuse
 from slackwater.formats.dead_letters import HEADERS
 from slackwater.formats.schemas import SchemaSpec, as_schema, shown
 from slackwater.ground.durations import Duration, duration_ms
@@ -249,10 +249,15 @@ def _typed(rows: Iterable[Row] | pl.DataFrame, schema: pl.Schema, stream: str) -
         listed = _listed(rows, stream, (Mapping,), "dictionaries")
         strange = sorted({name for row in listed for name in row} - set(schema))
         if strange:
-            raise refuse("TEST_ROW_TYPES", stream=stream, got=", ".join(map(repr, strange)), known=shown(schema))
+            raise refuse(
+                "TEST_ROW_TYPES",
+                stream=stream,
+                got=f"unknown columns {', '.join(map(repr, strange))}",
+                known=shown(schema),
+            )
         return pl.DataFrame(listed, schema=schema, orient="row")
     except (pl.exceptions.PolarsError, TypeError, ValueError, OverflowError) as error:
-        raise refuse("TEST_ROW_TYPES", stream=stream, got=str(error), known=shown(schema)) from error
+        raise refuse("TEST_ROW_TYPES", stream=stream, got=cause_of(error), known=shown(schema)) from error
 
 
 def _listed(rows: object, stream: str, kinds: tuple[type, ...], takes: str) -> list[Any]:

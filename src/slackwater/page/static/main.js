@@ -189,7 +189,7 @@ function header(last, stream) {
   const ago = Math.max(0, Date.now() - last.at);
   const isOver = own?.watermark === null && state.records.some((record) => record.streams[stream]?.watermark != null);
   const figures = [
-    ["batch", `${last.batch}${follows ? `, ${duration(Math.floor(ago / 1000) * 1000)} ago` : ""}`, "The number of the last batch, and how long ago it was delivered.", follows && ago > MOST_QUIET_MS ? "holds" : ""],
+    ["batch", `${last.batch}${follows ? `, ${ago < 1000 ? "just now" : `${duration(Math.floor(ago / 1000) * 1000)} ago`}` : ""}`, "The number of the last batch, and how long ago it was delivered.", follows && ago > MOST_QUIET_MS ? "holds" : ""],
     ["rows/s", count(rows / took), "Rows read per second, over the last minute."],
     ["watermark", isOver ? "end of time" : own ? moment(own.watermark) : "–", "Up to this event time, in UTC, all events of the stream are assumed to have arrived."],
     ["lag", own && own.watermark !== null ? duration(last.at - own.watermark) : "–", "How far the watermark was behind the clock at the last batch."],
