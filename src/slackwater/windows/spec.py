@@ -255,6 +255,14 @@ class WindowSpec(KeyedStep):
         if len(of_windows) == 1:
             raise refuse("SINK_SESSION_KEY", **facts)
 
+    @property
+    def _kept(self) -> str:
+        """How long the state of a window is kept, as `explain` shows it."""
+        if not self.window.has_end:
+            return "forever"
+        after = f"until {render_ms(self.lateness_ms)} after" if self.lateness_ms else "until the watermark passes"
+        return f"{after} its end"
+
     def describe(self) -> list[tuple[str, str]]:
         """Return what `explain` shows."""
         return [
@@ -262,5 +270,6 @@ class WindowSpec(KeyedStep):
             ("window", f"{self.window}, allowed lateness {render_ms(self.lateness_ms)}"),
             ("trigger", str(self.schedule)),
             ("panes", self.accumulation),
+            ("state", f"a row per key and window, {self._kept}"),
             *(("computes", f"{alias}: {spark_type(dtype, alias)}") for alias, dtype in self.aggregate_types.items()),
         ]
