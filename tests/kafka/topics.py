@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 from slackwater.kafka.client import Cluster
 from slackwater.kafka.connection import connection
@@ -59,9 +59,21 @@ class Topics:
         consumer = Consumer({"bootstrap.servers": self.servers, "group.id": group})
         try:
             places = [TopicPartition(topic, number) for number in range(partitions)]
+            until(lambda: _has_coordinator(consumer, places), f"a coordinator of {group}")
             return [place.offset for place in consumer.committed(places, timeout=30)]
         finally:
             consumer.close()
+
+
+def _has_coordinator(consumer: Consumer, places: list[TopicPartition]) -> bool:
+    """Return whether a group can be asked for its offsets; not while its first topic is being made."""
+    try:
+        consumer.committed(places, timeout=30)
+    except KafkaException as error:
+        if error.args[0].name() not in {"NOT_COORDINATOR", "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE"}:
+            raise
+        return False
+    return True
 
 
 def until(holds: Callable[[], bool], what: str, *, patience_s: float = PATIENCE_S) -> None:

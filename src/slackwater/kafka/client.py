@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ Place = tuple[str, int]
 """A topic and a partition of it."""
 
 _TIMEOUT_S: Final = 10.0
+_LOOK_EVERY_S: Final = 0.02
 _NO_ANSWER: Final = {"_TRANSPORT", "_TIMED_OUT", "_ALL_BROKERS_DOWN", "_RESOLVE", "_SSL", "_AUTHENTICATION"}
 """librdkafka's names of what happens when nobody is there, or nobody who would talk to us."""
 _QUIET: Final = {"log_level": "2"}  # a broker that is away is said once, by us
@@ -89,12 +91,15 @@ class Cluster:
         return self._offsets(places, "earliest")
 
     def create_topic(self, name: str, *, partitions: int = 1, settings: Mapping[str, str] | None = None) -> None:
-        """Create a topic with one replica of each partition."""
+        """Create a topic with one replica of each partition, and wait until it can be seen."""
         from confluent_kafka.cimpl import NewTopic  # noqa: PLC0415  as above
 
         topic = NewTopic(name, partitions, 1, config=dict(settings or {}))
         [future] = self.admin.create_topics([topic], request_timeout=_TIMEOUT_S).values()
         future.result()
+        until = time.monotonic() + _TIMEOUT_S
+        while len(self.partitions([name])) < partitions and time.monotonic() < until:
+            time.sleep(_LOOK_EVERY_S)
 
     def retention_ms(self, topics: Iterable[str], *, timeout_s: float = _TIMEOUT_S) -> int | None:
         """Return how long the topic that keeps its records for the shortest time does so; None if all keep them."""
