@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,8 +14,7 @@ from slackwater.front.samples import readable
 from slackwater.page.export import one_file
 from slackwater.page.feed import Feed
 from slackwater.page.server import PageServer
-from tests.conftest import Needs
-from tests.page.browser import Tab, browser, found
+from tests.page.browser import Tab
 from tests.page.made_up import SLACK_MS, MadeUp, job, made_up_feed
 from tests.page.test_app import HOSTILE
 
@@ -34,22 +32,6 @@ DRAWN_AGAIN = """new Promise((done) => {
   requestAnimationFrame(() => requestAnimationFrame(() => done(document.getElementById("state").innerText)));
 })"""
 """What the badge says once the page was drawn again."""
-
-
-@pytest.fixture(scope="module")
-def tabs(needs: Needs) -> Iterator[Callable[[], Tab]]:
-    program = found()
-    needs(program, "the page is tried in Chromium")
-    with browser(str(program)) as opened:
-        yield opened
-
-
-@pytest.fixture
-def tab(tabs: Callable[[], Tab]) -> Iterator[Tab]:
-    made = tabs()
-    made.resize(1200, 900)
-    yield made
-    assert made.trouble == []
 
 
 def now_ms() -> int:

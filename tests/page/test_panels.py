@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
 import slackwater as sw
 from slackwater.clock.lateness import LatenessSketch
@@ -16,8 +14,7 @@ from slackwater.lateness import make_report, measure_source
 from slackwater.metrics.job_facts import lateness_facts
 from slackwater.page.feed import Feed
 from slackwater.page.server import PageServer
-from tests.conftest import Needs
-from tests.page.browser import Tab, browser, found
+from tests.page.browser import Tab
 from tests.page.made_up import MadeUp, job, made_up_feed
 from tests.page.test_in_browser import now_ms, shown
 
@@ -53,22 +50,6 @@ FED = """(async (one, samples, from, to) => {
   }
   await new Promise(requestAnimationFrame);
 })(%s, %s, %d, %d)"""
-
-
-@pytest.fixture(scope="module")
-def tabs(needs: Needs) -> Iterator[Callable[[], Tab]]:
-    program = found()
-    needs(program, "the page is tried in Chromium")
-    with browser(str(program)) as opened:
-        yield opened
-
-
-@pytest.fixture
-def tab(tabs: Callable[[], Tab]) -> Iterator[Tab]:
-    made = tabs()
-    made.resize(1200, 900)
-    yield made
-    assert made.trouble == []
 
 
 def joined(made: MadeUp) -> dict[str, Any]:

@@ -18,6 +18,7 @@ MODULES: Final = (
     "picture.js",
     "slack.js",
     "tables.js",
+    "theme.js",
     "main.js",
 )
 """The page's modules, each after those that it imports. Their names at the top are distinct, so they can be one."""

@@ -5,6 +5,7 @@ import { Picture } from "./picture.js";
 import { Slack } from "./slack.js";
 import { Strip } from "./strips.js";
 import { element, tables } from "./tables.js";
+import { followTheme } from "./theme.js";
 
 const MOST_RECORDS = 20000;
 const MOST_SAMPLES = 100;
@@ -203,19 +204,7 @@ function header(last, stream) {
   }));
 }
 
-function themed(name) {
-  document.documentElement.dataset.theme = name;
-  later();
-}
-
-const dark = matchMedia("(prefers-color-scheme: dark)");
-themed(localStorage.getItem("slackwater-theme") || (dark.matches ? "dark" : "light"));
-dark.addEventListener("change", () => { if (!localStorage.getItem("slackwater-theme")) themed(dark.matches ? "dark" : "light"); });
-byId("theme").addEventListener("click", () => {
-  const next = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
-  localStorage.setItem("slackwater-theme", next);
-  themed(next);
-});
+followTheme(byId("theme"), later);
 for (const id of ["stream", "step", "span", "scroll"]) byId(id).addEventListener("input", () => { slack.moved = slack.moved && id !== "stream"; later(); });
 new ResizeObserver(later).observe(document.body);
 setInterval(() => { if (state.live && state.job?.state === "running" && !document.hidden) later(); }, 1000);

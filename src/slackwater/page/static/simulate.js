@@ -6,6 +6,7 @@ import { Controls } from "./simulate-controls.js";
 import { drawAccount } from "./simulate-account.js";
 import { Slack } from "./slack.js";
 import { Strip } from "./strips.js";
+import { followTheme } from "./theme.js";
 
 const PAUSE_MS = 150;
 const byId = (id) => document.getElementById(id);
@@ -143,19 +144,7 @@ function draw() {
   drawAccount({ bar: byId("bar"), parts: byId("parts"), figures: byId("figures") }, state.account, state.before);
 }
 
-function themed(name) {
-  document.documentElement.dataset.theme = name;
-  later();
-}
-
-const dark = matchMedia("(prefers-color-scheme: dark)");
-themed(localStorage.getItem("slackwater-theme") || (dark.matches ? "dark" : "light"));
-dark.addEventListener("change", () => { if (!localStorage.getItem("slackwater-theme")) themed(dark.matches ? "dark" : "light"); });
-byId("theme").addEventListener("click", () => {
-  const next = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
-  localStorage.setItem("slackwater-theme", next);
-  themed(next);
-});
+followTheme(byId("theme"), later);
 byId("remedy").addEventListener("click", () => {
   const preset = state.presets[state.preset];
   const names = Object.keys(preset.remedy);
