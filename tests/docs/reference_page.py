@@ -72,6 +72,7 @@ def page() -> str:
         *(_entry(f"keyed.{name}", getattr(streams.KeyedStream, name)) for name in _KEYED),
         _entry("results.late", streams.Results.late),
         _entry("results.output", streams.Results.output),
+        _entry("results.final", streams.WindowResults.final),
         _entry("deduplicated.duplicates", streams.Deduplicated.duplicates),
         _entry("output.to", streams.Output.to),
         _entry("output.drop", streams.Output.drop),

@@ -396,7 +396,7 @@ WINDOWS = [
 
 OUTPUTS = [
     Bad("no output", "PIPELINE_EMPTY", "got none in `p`", lambda: sw.Pipeline("p")),
-    Bad("an output that ends nowhere", "OUTPUT_NOT_ENDED", "got a Results in `p`", lambda: sw.Pipeline("p", windowed().aggregate(n=sw.count()))),
+    Bad("an output that ends nowhere", "OUTPUT_NOT_ENDED", "got a WindowResults in `p`", lambda: sw.Pipeline("p", windowed().aggregate(n=sw.count()))),
     Bad("results left unhandled", "RESULTS_UNHANDLED", "got none for those of step `purchases.window`; add .to(sink)", without_results),
     Bad("results of a chain left unhandled", "RESULTS_UNHANDLED", "step `hourly`", chain_without_results),
     Bad("results left unhandled beside a stream that is not", "RESULTS_UNHANDLED", "step `purchases.window`", beside_a_stream),
@@ -430,7 +430,7 @@ OUTPUTS = [
     Bad("sessions that merge in a merged Delta table", "SINK_KEEPS_MERGED_SESSIONS", "would keep the old rows", lambda: built(windowed(sw.session("1m"), allowed_lateness="1m").aggregate(n=sw.count()), sink=sw.sinks.delta("out", merge_on=["user_id", "window_start"]))),
     Bad("sessions that merge in Redis", "SINK_KEEPS_MERGED_SESSIONS", "would keep the old rows", lambda: built(windowed(sw.session("1m"), allowed_lateness="1m").aggregate(n=sw.count()), sink=sw.sinks.redis("redis://localhost", key=["user_id", "window_start"]))),
     Bad("sessions that merge in a compacted topic", "SINK_KEEPS_MERGED_SESSIONS", "would keep the old rows", lambda: built(windowed(sw.session("1m"), trigger=sw.after_count(2)).aggregate(n=sw.count()), sink=sw.sinks.kafka("localhost:1", topic="t", key=["user_id", "window_start"]))),
-    Bad("a window on results that are shown twice", "CHAIN_UPDATES", 'give `purchases.window` accumulation="discarding"', lambda: chained(windowed(allowed_lateness="1m").aggregate(n=sw.count()))),
+    Bad("a window on results that are shown twice", "CHAIN_UPDATES", 'or give `purchases.window` accumulation="discarding"', lambda: chained(windowed(allowed_lateness="1m").aggregate(n=sw.count()))),
     Bad("a window on the results of a global window", "CHAIN_GLOBAL", "use a window that ends", lambda: chained(windowed(sw.global_window(), trigger=sw.after_count(3), accumulation="discarding").aggregate(n=sw.count()))),
     Bad("an odd number of key groups", "KEY_GROUPS", "power of two from 1 to 4096; got 12", lambda: sw.Pipeline("p", purchases().to(sw.sinks.memory()), key_groups=12)),
     Bad("too many key groups", "KEY_GROUPS", "got 8192", lambda: sw.Pipeline("p", purchases().to(sw.sinks.memory()), key_groups=8192)),

@@ -236,7 +236,7 @@ class _Planner:
             port: replace(self.ports[name][port], own=self._own(keyed), streams=_streams(keyed))
             for port, keyed in step.inputs.items()
         }
-        spec = step.definition.resolve(name, ports)
+        spec = step.definition.resolve(name, ports).asked(self._asked(name))
         stage, behind_ms = 0, dict[str, int]()
         for branch in _branches(step):
             before, delays_ms = self._before(branch, name)
@@ -296,12 +296,16 @@ class _Planner:
         root = RowNode(op=None, step=name, schema=schema)
         return self._tree(root, self.origins[name].paths, is_bytes=False, has_time=True)
 
+    def _asked(self, step: str) -> frozenset[str]:
+        """Return the sides of a step that the pipeline uses."""
+        prefix, others = f"{step}.", {*self.sources, *self.steps}
+        asked = (stream for stream in self.origins if stream.startswith(prefix) and stream not in others)
+        return frozenset(stream.removeprefix(prefix) for stream in asked)
+
     def _check_sides(self, step: str, known: Mapping[str, pl.Schema]) -> None:
         """Refuse outputs that were asked of a step and that it does not have."""
-        for stream in self.origins:
-            side = stream.removeprefix(f"{step}.")
-            if side != stream and stream not in self.sources and stream not in self.steps and side not in known:
-                raise refuse("SIDE_UNKNOWN", step=step, side=side, hint=near_miss(side, known))
+        for side in sorted(self._asked(step) - {*known}):
+            raise refuse("SIDE_UNKNOWN", step=step, side=side, hint=near_miss(side, known))
 
     def _dead_letters(self, step: StepPlan) -> str:
         """Return the output of a step's dead letters: its own if there is work on its rows, else its source's."""

@@ -199,6 +199,10 @@ class KeyedStep(ABC):
         """The step's other outputs by name; their rows have an `event_time`, and stand beside earlier ones."""
         return {}
 
+    def asked(self, sides: frozenset[str]) -> KeyedStep:  # noqa: ARG002  as subclasses need it
+        """Return the step as it is when the pipeline uses `sides`, of which some may exist only if they are used."""
+        return self
+
     @property
     def state_parts(self) -> Mapping[int, str]:
         """The ports whose rows are kept apart, by the part of the state that they are in."""

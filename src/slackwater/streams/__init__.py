@@ -3,7 +3,7 @@
 Everything here is a frozen definition that never touches Spark. A method returns a new definition.
 """
 
-from slackwater.streams.keyed import Deduplicated, KeyedStream, Results, SideOutput, WindowedStream
+from slackwater.streams.keyed import Deduplicated, KeyedStream, Results, SideOutput, WindowedStream, WindowResults
 from slackwater.streams.stream import Branch, Ended, Output, Step, Stream, Union, branches, stream
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "Step",
     "Stream",
     "Union",
+    "WindowResults",
     "WindowedStream",
     "branches",
     "stream",

@@ -30,7 +30,7 @@ from slackwater.streams.stream import Ended, Output, Step, Stream, called
 from slackwater.triggers import Trigger, after_watermark
 from slackwater.windows import Window
 from slackwater.windows.definition import WindowDefinition
-from slackwater.windows.spec import Accumulation, Semantics
+from slackwater.windows.spec import FINAL, Accumulation, Semantics
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -206,7 +206,7 @@ class WindowedStream:
     semantics: Semantics
     name: str
 
-    def aggregate(self, **aggregates: Aggregate) -> Results:
+    def aggregate(self, **aggregates: Aggregate) -> WindowResults:
         """Compute aggregates per key and window: `aggregate(orders=count(), revenue=sum("amount"))`."""
         if not aggregates:
             raise refuse("AGGREGATE_EMPTY", step=self.name)
@@ -221,7 +221,9 @@ class WindowedStream:
             semantics=self.semantics,
             aggregates=aggregates,
         )
-        return _results(self.name, definition, {ROWS: self.keyed})
+        return WindowResults(
+            name=self.name, origin=Step(name=self.name, definition=definition, inputs={ROWS: self.keyed})
+        )
 
     def join(
         self,
@@ -263,6 +265,16 @@ class Results(Stream):
         assert isinstance(self.origin, Step)
         side = checked_name(name, "output")
         return SideOutput(name=f"{self.origin.name}.{side}", origin=self.origin, side=side)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class WindowResults(Results):
+    """The panes of windows, and the last result of each."""
+
+    @property
+    def final(self) -> SideOutput:
+        """Each window once, when it can no longer change: when the watermark is past its allowed lateness."""
+        return self.output(FINAL)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -224,8 +224,8 @@ class AlignedOperator(WindowOperator):
         self.window = window
 
     def _advance(self, time: StepTime, state: StepState, out: Emitted) -> None:
-        watermark, lateness = time.watermark_ms, self.spec.lateness_ms
-        state.drop([p for p in state.pieces if p.is_settled and p.max_end_ms + lateness <= watermark])
+        watermark = time.watermark_ms
+        self._forget_settled(watermark, state, out)
         if not state.wakes(time):
             return
         lazy = self.spec.schedule.is_lazy
@@ -240,6 +240,15 @@ class AlignedOperator(WindowOperator):
             self.panes.show_last(rows, watermark, out)
         else:
             state.append(self.panes.advance(rows, time, out), self._describe(watermark))
+
+    def _forget_settled(self, watermark_ms: int, state: StepState, out: Emitted) -> None:
+        """Forget what has nothing more to show: whole pieces unread, unless last results are an output."""
+        lateness, settled = self.spec.lateness_ms, [p for p in state.pieces if p.is_settled]
+        if not self.spec.has_final:
+            state.drop([p for p in settled if p.max_end_ms + lateness <= watermark_ms])
+        elif ending := [p for p in settled if p.min_end_ms + lateness <= watermark_ms]:
+            rows = self.panes.merge(state.take_rows(ending, self.spec))
+            state.append(self.panes.forget(rows, watermark_ms, out), self._describe(watermark_ms))
 
     def _add(self, rows: StepRows, time: StepTime, state: StepState, out: Emitted) -> None:
         lazy = self.spec.schedule.is_lazy

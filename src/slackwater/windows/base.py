@@ -34,6 +34,8 @@ class Window(ABC):
     """Whether rows that come later change the bounds of a window."""
     is_aligned: ClassVar[bool] = False
     """Whether windows are the same for every key, so that rows combined apart from each other merge by their bounds."""
+    is_whole: ClassVar[bool] = True
+    """Whether a state row holds all rows of its window, so that it gives the window's last result."""
     cells_meet: ClassVar[bool] = False
     """Whether rows that were combined apart from each other may meet in one window."""
 

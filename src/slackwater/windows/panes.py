@@ -14,7 +14,7 @@ from slackwater.aggregates.combine import empty_state, finish, merge_states
 from slackwater.ground.times import MAX_MS, timestamp_lit, to_timestamp
 from slackwater.state.step import Emitted
 from slackwater.state.step_time import StepTime
-from slackwater.windows.spec import WindowSpec
+from slackwater.windows.spec import FINAL, WindowSpec
 
 MOST_TICKS: Final = 1_000
 """Panes by event time that one window shows in one batch; the ticks after them show nothing new."""
@@ -114,13 +114,32 @@ class Panes:
             rows = self.fire(rows, unshown, "late", time.watermark_ms, out)
         else:
             out.count("unshown", int(rows.filter(unshown)["__new"].sum()))
+        return self.forget(rows, time.watermark_ms, out)
+
+    def forget(self, rows: pl.DataFrame, watermark_ms: int, out: Emitted) -> pl.DataFrame:
+        """Return the rows that are still remembered; of the others the last result, if that is an output."""
+        forgotten = self.forgotten_at <= watermark_ms
+        if self.spec.has_final:
+            self.emit_final(finish(rows.filter(forgotten), self.spec.aggregates), out)
         return rows.filter(~forgotten)
+
+    def emit_final(self, results: pl.DataFrame, out: Emitted) -> None:
+        """Emit windows that can no longer change, in an order that a re-run repeats."""
+        if results.is_empty():
+            return
+        bounds = {"window_start": pl.col("__start"), "window_end": pl.col("__end"), "event_time": pl.col("__end") - 1}
+        results = results.sort([*self.spec.keys, "__start", "__end"])
+        final = results.with_columns(to_timestamp(expr).alias(name) for name, expr in bounds.items())
+        out.sides.setdefault(FINAL, []).append(final.select(*self.spec.final_types).cast(self.spec.final_types))
+        out.count("final", final.height)
 
     def show_last(self, rows: pl.DataFrame, watermark_ms: int, out: Emitted) -> None:
         """Show the only pane of windows that are complete and forgotten at once."""
         results = finish(rows, self.spec.aggregates)
         out.results.append(self._result(results, "on_time", watermark_ms, retraction=False))
         out.count("panes", results.height)
+        if self.spec.has_final:
+            self.emit_final(results, out)
 
     def _processing_time(self, rows: pl.DataFrame, time: StepTime, out: Emitted) -> pl.DataFrame:
         passed = pl.col("__end") <= time.previous_ms

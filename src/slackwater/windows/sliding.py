@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import polars as pl
 
@@ -28,6 +28,7 @@ from slackwater.windows.spec import Accumulation, WindowSpec
 class SlidingWindow(Window):
     """For every event, the `size` of its key's time that ends with it: (event - size, event]."""
 
+    is_whole: ClassVar[bool] = False
     size_ms: int
 
     def check_options(self, trigger: Trigger, accumulation: Accumulation) -> None:

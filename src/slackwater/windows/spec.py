@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import ClassVar, Literal, get_args, get_type_hints
+from typing import ClassVar, Final, Literal, get_args, get_type_hints
 
 import polars as pl
 
@@ -24,6 +24,8 @@ from slackwater.triggers import Schedule, written
 from slackwater.windows.base import Window
 from slackwater.windows.shown import results_so_far
 
+FINAL: Final = "final"
+"""The output with the last result of each window."""
 Accumulation = Literal["discarding", "accumulating", "retracting"]
 
 
@@ -64,6 +66,8 @@ class WindowSpec(KeyedStep):
     accumulation: Accumulation
     aggregates: dict[str, Aggregate]
     semantics: Semantics = field(default_factory=Semantics)
+    has_final: bool = False
+    """Whether the last result of each window is an output of its own."""
 
     @cached_property
     def aggregate_types(self) -> pl.Schema:
@@ -120,6 +124,34 @@ class WindowSpec(KeyedStep):
         return pl.Schema(types)
 
     @cached_property
+    def final_types(self) -> pl.Schema:
+        """The columns of a window's last result: those of a result, but for its panes, and its event time."""
+        of_panes = ("pane", "pane_index", "is_retraction", "watermark")
+        types = {name: dtype for name, dtype in self.result_types.items() if name not in of_panes}
+        return pl.Schema({**types, "event_time": TIMESTAMP})
+
+    @property
+    def sides(self) -> Mapping[str, pl.Schema]:
+        """The last result of each window, if it is asked for."""
+        return {FINAL: self.final_types} if self.has_final else {}
+
+    def asked(self, sides: frozenset[str]) -> WindowSpec:
+        """Return the step with the last result of each window if that is used, or refuse where there is none."""
+        if FINAL not in sides:
+            return self
+        reasons = {
+            'has accumulation="discarding", so no pane is the whole result': self.accumulation == "discarding",
+            "has windows without an end": not self.window.has_end,
+            "has windows that share rows, one for each event": not self.window.is_whole,
+            "ignores rows once a window is finished": self.can_finish,
+            "has a column `event_time`, which final results have too": "event_time" in self.result_types,
+        }
+        for reason, is_true in reasons.items():
+            if is_true:
+                raise refuse("FINAL_UNAVAILABLE", step=self.name, reason=reason)
+        return replace(self, has_final=True)
+
+    @cached_property
     def late_types(self) -> pl.Schema:
         """The columns of a late row: the original row, and why it was too late."""
         missed = pl.List(pl.Struct({"start": TIMESTAMP, "end": TIMESTAMP}))
@@ -128,7 +160,7 @@ class WindowSpec(KeyedStep):
     @property
     def own_columns(self) -> frozenset[str]:
         """The watermark: results carry the one that made them, and as late rows the one that judged them."""
-        return frozenset({"watermark"})
+        return frozenset({"watermark", "event_time"} if self.has_final else {"watermark"})
 
     @property
     def can_finish(self) -> bool:

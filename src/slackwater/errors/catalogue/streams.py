@@ -38,8 +38,8 @@ MESSAGES: Final[dict[str, str]] = {
     ),
     "CHAIN_UPDATES": (
         "a chained step must not count a window twice; got step `{step}` on the results of `{before}`, which emits a "
-        'window more than once; give `{before}` accumulation="discarding", or no early panes and '
-        'allowed_lateness="0s"'
+        "window more than once; continue from `.final`, which emits each window once, when it can no longer change; "
+        'or give `{before}` accumulation="discarding"'
     ),
     "DEAD_LETTERS_UNHANDLED": (
         "a stream's dead letters must have a destination; got none for `{stream}`; add "
@@ -71,6 +71,10 @@ MESSAGES: Final[dict[str, str]] = {
         'col.str.to_datetime("%Y-%m-%dT%H:%M:%S%#z")'
     ),
     "EXPLAIN_FORM": 'a plan is explained as "text" or "json"; got {got}; omit `form` for text, or use .svg()',
+    "FINAL_UNAVAILABLE": (
+        "`.final` emits the whole result of a window once, when it can no longer change; step `{step}` {reason}; use "
+        "its results instead"
+    ),
     "FOLDERS_NESTED": (
         "an output folder must not overlap the inputs or other outputs, or their files would mix; `{inner}` of {who} "
         "{how} `{outer}` of {other}; choose another folder for one of them"
