@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -28,10 +28,27 @@ class Point:
     axis: str
     size: int
     events: Events
+    then: Events | None = None
+    """What the measured batches read, if it is something else than the ones before."""
     workload: Workload = field(default_factory=Counts)
     out_of_orderness_s: int = OUT_OF_ORDERNESS_S
     warm_up: int = 2
     measured: int = 3
+
+    @property
+    def rows_measured(self) -> int:
+        """The rows of a measured batch."""
+        return (self.then or self.events).rows_per_batch
+
+    def batches(self, folder: Path) -> Iterator[tuple[list[Path], int]]:
+        """Yield the files of each batch in turn, and how many rows they have."""
+        if self.then is None:
+            parts = [(self.events, self.warm_up + self.measured)]
+        else:
+            parts = [(self.events, self.warm_up), (self.then, self.measured)]
+        for part, (events, count) in enumerate(parts):
+            for files in batches(events, folder / str(part), count):
+                yield files, events.rows_per_batch
 
     def __str__(self) -> str:
         return f"{self.size:,} {self.axis}"
@@ -61,10 +78,13 @@ def _points() -> Iterator[Point]:
         events = _arrivals(sessions, 10_000)
         yield Point(axis="open sessions", size=sessions, events=events, workload=workload, warm_up=sessions // 10_000)
     for keys in (10_000, 100_000, 1_000_000, 10_000_000):
-        # Each batch touches as many keys, at most 200,000, however many there are.
-        some = min(keys, 200_000)
-        events = _arrivals(keys, some)
-        yield Point(axis="keys of state", size=keys, events=events, workload=ValueState(), warm_up=keys // some)
+        # Once all keys are there, each batch touches 2,000 of them, however many there are.
+        filling = _arrivals(keys, min(keys, 200_000))
+        count = keys // min(keys, 200_000)
+        then = replace(filling, visitors=2_000, rows_per_batch=4_000, first=count * filling.rows_per_batch)
+        yield Point(
+            axis="keys of state", size=keys, events=filling, then=then, workload=ValueState(), warm_up=count, measured=5
+        )
 
 
 def _arrivals(keys: int, visitors: int) -> Events:
@@ -97,9 +117,9 @@ def grow(spark: SparkSession, point: Point, *, home: Path, say: Callable[[str], 
     memory = WorkerMemory()
     count = point.warm_up + point.measured
     try:
-        for number, files in enumerate(batches(point.events, home / "data", count), 1):
+        for number, (files, rows) in enumerate(point.batches(home / "data"), 1):
             with memory.sampled():
-                report = side.batch(files, point.events.rows_per_batch)
+                report = side.batch(files, rows)
             say(f"batch {number} of {count}: {report.seconds:.2f} s")
         times = side.finish()[point.warm_up :]
     finally:
@@ -111,10 +131,10 @@ def grow(spark: SparkSession, point: Point, *, home: Path, say: Callable[[str], 
         "axis": point.axis,
         "size": point.size,
         "keys": point.events.keys,
-        "rows_per_batch": point.events.rows_per_batch,
+        "rows_per_batch": point.rows_measured,
         "warm_batches": len(times),
         "batch_seconds": round(seconds, 3),
-        "rows_per_s": round(point.events.rows_per_batch / seconds, 1),
+        "rows_per_s": round(point.rows_measured / seconds, 1),
         "panes_per_batch": median(batch.report.total("panes") for batch in times if batch.report is not None),
         "state_rows": held["rows"],
         "state_mb": round(held["bytes"] / 1e6, 2),
