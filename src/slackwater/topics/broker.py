@@ -119,17 +119,19 @@ def up(folder: Path, *, port: int = 9092, heap_mb: int = 512, settings: Mapping[
 def down(folder: Path) -> bool:
     """Stop the broker of `folder`; False if none runs there. Its data stays."""
     broker = find(folder.absolute())
-    if broker is None or not broker.is_alive:
+    if broker is None:
         return False
-    os.kill(broker.pid, signal.SIGTERM)
+    was_alive = broker.is_alive
+    if was_alive:
+        os.kill(broker.pid, signal.SIGTERM)
     patience = time.monotonic() + _PATIENCE_S
     while broker.is_alive:
-        if broker.pid in _STARTED:
-            _STARTED[broker.pid].poll()  # else it would stay as a zombie
         if time.monotonic() > patience:
             os.kill(broker.pid, signal.SIGKILL)
         time.sleep(_LOOK_EVERY_S)
-    return True
+    if (process := _STARTED.pop(broker.pid, None)) is not None:
+        process.wait()  # else it would stay as a zombie
+    return was_alive
 
 
 def find(folder: Path) -> Broker | None:
