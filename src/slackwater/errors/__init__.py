@@ -16,6 +16,9 @@ from slackwater.errors.catalogue import CATALOGUE
 class SlackwaterError(Exception):
     """Base class of all Slackwater errors; `code` is the entry in the catalogue."""
 
+    where: str | None = None
+    """The user's file and line that an invalid definition was written in, where that is known."""
+
     def __init__(self, code: str, message: str) -> None:
         super().__init__(f"[{code}] {message}")
         self.code = code

@@ -11,6 +11,7 @@ from slackwater.deduplication.definition import DeduplicateDefinition
 from slackwater.deduplication.spec import DUPLICATES, Keep
 from slackwater.errors import refuse
 from slackwater.formats.schemas import SchemaSpec
+from slackwater.ground.call_sites import remember
 from slackwater.ground.durations import Duration, Forever, duration_ms
 from slackwater.ground.expressions import Expression
 from slackwater.ground.names import checked_name
@@ -77,7 +78,7 @@ class KeyedStream:
         if semantics is not None and not isinstance(semantics, Semantics):
             raise refuse("NOT_SEMANTICS", got=repr(semantics))
         window.check_options(trigger, accumulation)
-        return WindowedStream(
+        windowed = WindowedStream(
             keyed=self,
             window=window,
             lateness_ms=duration_ms(allowed_lateness, what="`allowed_lateness`", least_ms=0),
@@ -86,6 +87,7 @@ class KeyedStream:
             semantics=semantics or Semantics(),
             name=checked_name(f"{self.stream.name}.window" if name is None else name, "step"),
         )
+        return remember(windowed)
 
     def match(self, pattern: Pattern, *, name: str | None = None) -> Results:
         """Look for a pattern in the rows of each key: `match(times(failed="not ok", n=3, within="10m"))`.
@@ -116,7 +118,7 @@ class KeyedStream:
         """
         name = checked_name(f"{self.stream.name}.deduplicate" if name is None else name, "step")
         definition = DeduplicateDefinition.of(within, keep, late, step=name)
-        return Deduplicated(name=name, origin=Step(name=name, definition=definition, inputs={ROWS: self}))
+        return Deduplicated(name=name, origin=_step(name, definition, {ROWS: self}))
 
     def join(
         self,
@@ -221,7 +223,7 @@ class WindowedStream:
             semantics=self.semantics,
             aggregates=aggregates,
         )
-        return _results(self.name, definition, {ROWS: self.keyed})
+        return _results(self.name, remember(definition, like=self), {ROWS: self.keyed})
 
     def join(
         self,
@@ -262,7 +264,7 @@ class Results(Stream):
         """Return another output of the step, by its name."""
         assert isinstance(self.origin, Step)
         side = checked_name(name, "output")
-        return SideOutput(name=f"{self.origin.name}.{side}", origin=self.origin, side=side)
+        return remember(SideOutput(name=f"{self.origin.name}.{side}", origin=self.origin, side=side))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -285,7 +287,11 @@ class SideOutput(Stream):
 
 
 def _results(name: str, definition: StepDefinition, inputs: Mapping[str, KeyedStream]) -> Results:
-    return Results(name=name, origin=Step(name=name, definition=definition, inputs=inputs))
+    return Results(name=name, origin=_step(name, definition, inputs))
+
+
+def _step(name: str, definition: StepDefinition, inputs: Mapping[str, KeyedStream]) -> Step:
+    return remember(Step(name=name, definition=definition, inputs=inputs))
 
 
 def _called(other: object) -> str:

@@ -11,6 +11,7 @@ import polars as pl
 from slackwater.errors import refuse
 from slackwater.formats.base import Format
 from slackwater.formats.schemas import SchemaSpec, as_schema
+from slackwater.ground.call_sites import remember
 from slackwater.ground.durations import Duration, duration_ms
 from slackwater.ground.expressions import Expression, as_expr, as_written, check_column_name
 from slackwater.ground.names import checked_name
@@ -46,7 +47,7 @@ def stream(name: str, source: Source) -> Stream:
     name = checked_name(name, "stream")
     if not isinstance(source, Source):
         raise refuse("NOT_A_SOURCE", stream=name, got=repr(source))
-    return Stream(name=name, origin=source)
+    return Stream(name=name, origin=remember(source))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -66,11 +67,11 @@ class Output:
         """Write this output to `sink`."""
         if not isinstance(sink, Sink):
             raise refuse("NOT_A_SINK", got=repr(sink))
-        return Ended(output=self, sink=sink)
+        return remember(Ended(output=self, sink=sink))
 
     def drop(self) -> Ended:
         """Discard these rows explicitly; they are still counted."""
-        return Ended(output=self, sink=DROP)
+        return remember(Ended(output=self, sink=DROP))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -100,7 +101,7 @@ class Stream(Enriching):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     def _then(self, op: RowOp) -> Stream:
-        return replace(self, ops=(*self.ops, op))
+        return replace(self, ops=(*self.ops, remember(op)))
 
     def decode(self, format: Format) -> Stream:  # noqa: A002  the word users expect
         """Decode the bytes of each record into columns; records that fail become dead letters."""
@@ -203,7 +204,7 @@ class Stream(Enriching):
         if not others or not all(isinstance(other, Stream) for other in others):
             raise refuse("UNION_STREAMS", stream=self.name, got=[called(other) for other in others])
         name = checked_name(f"{self.name}.union" if name is None else name, "stream")
-        union = Stream(name=name, origin=Union(streams=(self, *others)))
+        union = Stream(name=name, origin=remember(Union(streams=(self, *others))))
         ways = [(branch.name, id(branch.origin), branch.ops) for branch in branches(union)]
         for number, way in enumerate(ways):
             if way in ways[:number]:
@@ -222,7 +223,7 @@ class Stream(Enriching):
             raise refuse("KEY_SPREAD", stream=self.name, got=repr(spread))
         from slackwater.streams.keyed import KeyedStream  # noqa: PLC0415  which gives streams in turn
 
-        return KeyedStream(stream=self, keys=keys, spread=spread)
+        return remember(KeyedStream(stream=self, keys=keys, spread=spread))
 
     def versions(self) -> KeyedStream:
         """Take a stream of Debezium's changes as versions of its table's rows, for `join_as_of`.
