@@ -32,6 +32,15 @@ class DefinitionError(SlackwaterError):
     """An invalid pipeline, rejected when it is built, before it touches data."""
 
 
+class NoSuchCallError(DefinitionError, AttributeError):
+    """A call that a definition does not have, with the call that was meant; `hasattr` answers False."""
+
+    @classmethod
+    def of(cls, error: DefinitionError) -> NoSuchCallError:
+        """Return `error` as one of this kind."""
+        return cls(error.code, error.message)
+
+
 class RunError(SlackwaterError):
     """A job that cannot start, or cannot continue without losing or duplicating rows."""
 

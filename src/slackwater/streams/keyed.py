@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NoReturn
+from typing import Literal
 
 from slackwater.aggregates.base import Aggregate
 from slackwater.deduplication.definition import DeduplicateDefinition
@@ -27,6 +27,7 @@ from slackwater.process.definition import process_definition
 from slackwater.process.step import Order
 from slackwater.state.late_rows import Late
 from slackwater.state.step import ROWS, StepDefinition
+from slackwater.streams.foreign_calls import Hinting
 from slackwater.streams.stream import Ended, Output, Step, Stream, called
 from slackwater.triggers import Trigger, after_watermark
 from slackwater.windows import Window
@@ -35,7 +36,7 @@ from slackwater.windows.spec import Accumulation, Semantics
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class KeyedStream:
+class KeyedStream(Hinting, kind="a keyed stream"):
     """A stream and its key."""
 
     stream: Stream
@@ -44,14 +45,6 @@ class KeyedStream:
     """Of `versions`, the column that says which change a row was."""
     spread: int = 1
     """How many key groups the rows of one key may meet in, before they are brought together."""
-
-    if not TYPE_CHECKING:  # a type checker says of itself what a keyed stream does not have
-
-        def __getattr__(self, name: str) -> NoReturn:
-            """Say what is missing to whoever asks a keyed stream for what only windows have."""
-            if name == "aggregate":
-                raise refuse("WINDOW_MISSING", stream=self.stream.name)
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     def window(
         self,
@@ -197,7 +190,7 @@ class KeyedStream:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class WindowedStream:
+class WindowedStream(Hinting, kind="a windowed stream"):
     """A keyed stream in windows; call `aggregate` to compute results."""
 
     keyed: KeyedStream
@@ -251,7 +244,7 @@ class WindowedStream:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Results(Stream):
+class Results(Stream, kind="results"):
     """What a keyed step shows: a stream again, its other outputs, and the rows that came too late for it."""
 
     @property

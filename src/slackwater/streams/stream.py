@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Literal, NoReturn
+from typing import TYPE_CHECKING, Literal
 
 import polars as pl
 
@@ -31,15 +31,10 @@ from slackwater.planning.row_functions import (
 from slackwater.sinks.base import DROP, Sink
 from slackwater.sources.base import Source
 from slackwater.state.step import StepDefinition
+from slackwater.streams.foreign_calls import Hinting
 
 if TYPE_CHECKING:
     from slackwater.streams.keyed import KeyedStream
-
-_OF_KEYS: Final = {
-    **dict.fromkeys(("window", "match", "deduplicate", "join", "join_as_of", "process"), ".key_by(...)"),
-    "aggregate": ".key_by(...).window(...)",
-}
-"""What keyed streams have, and what makes a stream one."""
 
 
 def stream(name: str, source: Source) -> Stream:
@@ -51,7 +46,7 @@ def stream(name: str, source: Source) -> Stream:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Output:
+class Output(Hinting, kind="an output"):
     """One way out of the pipeline: rows, results, late rows or dead letters; it ends in `.to` or `.drop`."""
 
     of: Stream | Step
@@ -83,7 +78,7 @@ class Ended:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Stream(Enriching):
+class Stream(Hinting, Enriching, kind="a stream"):
     """Rows that flow: from a source, or out of a keyed step, through row functions."""
 
     name: str
@@ -91,14 +86,6 @@ class Stream(Enriching):
     ops: tuple[RowOp, ...] = ()
     side: str = ""
     """Which of a step's other outputs the rows come from; empty for its results."""
-
-    if not TYPE_CHECKING:  # a type checker says of itself what a stream does not have
-
-        def __getattr__(self, name: str) -> NoReturn:
-            """Say what is missing to whoever asks a stream for what only keyed streams have."""
-            if name in _OF_KEYS:
-                raise refuse("KEY_MISSING", method=name, stream=self.name, remedy=_OF_KEYS[name])
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     def _then(self, op: RowOp) -> Stream:
         return replace(self, ops=(*self.ops, remember(op)))
