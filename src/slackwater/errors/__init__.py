@@ -58,6 +58,11 @@ def render(code: str, **facts: object) -> str:
     return CATALOGUE[code].format(**facts)
 
 
+def notice(code: str, **facts: object) -> str:
+    """Return the text of a warning: its code, and the message with `facts` filled in."""
+    return f"[{code}] {render(code, **facts)}"
+
+
 def refuse(code: str, **facts: object) -> DefinitionError:
     """Return the `DefinitionError` for `code`, to be raised by the caller."""
     return DefinitionError(code, render(code, **facts))

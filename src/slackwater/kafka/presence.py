@@ -10,7 +10,7 @@ import warnings
 from dataclasses import dataclass
 from typing import Any
 
-from slackwater.errors import SlackwaterWarning, render
+from slackwater.errors import SlackwaterWarning, notice
 from slackwater.kafka.client import confluent
 from slackwater.kafka.connection import Connection
 
@@ -35,14 +35,14 @@ class Presence:
         """Take note of a sign of life."""
         if self.is_away:
             self.is_away = False
-            warn_of("KAFKA_BACK", render("KAFKA_BACK", servers=self.connection))
+            warn_of(notice("KAFKA_BACK", servers=self.connection))
 
     def _on_error(self, error: Any) -> None:  # noqa: ANN401  the client's own type
         if error.code() == confluent().KafkaError._ALL_BROKERS_DOWN and not self.is_away:  # noqa: SLF001  librdkafka's own name
             self.is_away = True
-            warn_of("KAFKA_WAITING", render("KAFKA_WAITING", servers=self.connection))
+            warn_of(notice("KAFKA_WAITING", servers=self.connection))
 
 
-def warn_of(code: str, words: str) -> None:
-    """Say something of Kafka's to whoever listens to warnings."""
-    warnings.warn(f"[{code}] {words}", KafkaWarning, stacklevel=3)
+def warn_of(text: str) -> None:
+    """Warn of something that Kafka does."""
+    warnings.warn(text, KafkaWarning, stacklevel=3)

@@ -26,7 +26,7 @@ from typing import Final
 
 from polars.exceptions import PanicException, PolarsError
 
-from slackwater.errors import SlackwaterWarning, fault, render
+from slackwater.errors import SlackwaterWarning, fault, notice
 from slackwater.formats.row_json import json_objects
 from slackwater.ground.crash_points import crash_point
 from slackwater.ground.durations import render_ms
@@ -164,7 +164,7 @@ class Outlet:
                     raise fault("SINK_GAVE_UP", batch=batch, waited=render_ms(waited_ms), **facts) from trouble
                 if waited_ms >= said_ms:
                     patience = render_ms(self.sink.retry_for_ms - waited_ms)
-                    _warn("SINK_WAITING", render("SINK_WAITING", patience=patience, **facts))
+                    _warn(notice("SINK_WAITING", patience=patience, **facts))
                     said_ms = waited_ms + SAID_EVERY_MS
                 left_s = (self.sink.retry_for_ms - waited_ms) / 1_000
                 self._wait(min(left_s, wait_s * self._dice.uniform(0.5, 1.0)))
@@ -174,7 +174,7 @@ class Outlet:
                 if said_ms:
                     waited = render_ms(round((time.monotonic() - began) * 1_000))
                     facts = {"sink": self.sink, "output": self.slot.output, "batch": batch, "waited": waited}
-                    _warn("SINK_BACK", render("SINK_BACK", **facts))
+                    _warn(notice("SINK_BACK", **facts))
                 return
 
     def _deliver(self, batch: SinkBatch, expected: Expected) -> None:
@@ -192,7 +192,7 @@ class Outlet:
         except Unavailable as trouble:
             self.close()
             facts = {"sink": self.sink, "output": self.slot.output, "why": trouble, "batch": batch.batch}
-            _warn("SINK_LOST", render("SINK_LOST", **facts))
+            _warn(notice("SINK_LOST", **facts))
 
     def _write(self, writer: SinkWriter, batch: SinkBatch, mark: Mark | None) -> None:
         self.check_owner()
@@ -245,5 +245,5 @@ def _unwritable(batch: SinkBatch) -> str:
     return ", ".join(f"`{name}`" for name in found)
 
 
-def _warn(code: str, said: str) -> None:
-    warnings.warn(f"[{code}] {said}", SinkWarning, stacklevel=4)
+def _warn(text: str) -> None:
+    warnings.warn(text, SinkWarning, stacklevel=4)

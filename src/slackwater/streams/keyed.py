@@ -78,9 +78,12 @@ class KeyedStream(Hinting, kind="a keyed stream"):
             trigger=trigger,
             accumulation=accumulation,
             semantics=semantics or Semantics(),
-            name=checked_name(f"{self.stream.name}.window" if name is None else name, "step"),
+            name=self._step_name("window", name),
         )
         return remember(windowed)
+
+    def _step_name(self, method: str, name: str | None) -> str:
+        return checked_name(f"{self.stream.name}.{method}" if name is None else name, "step")
 
     def match(self, pattern: Pattern, *, name: str | None = None) -> Results:
         """Look for a pattern in the rows of each key: `match(times(failed="not ok", n=3, within="10m"))`.
@@ -90,7 +93,7 @@ class KeyedStream(Hinting, kind="a keyed stream"):
         """
         if not isinstance(pattern, Pattern):
             raise refuse("NOT_A_PATTERN", got=repr(pattern))
-        name = checked_name(f"{self.stream.name}.match" if name is None else name, "step")
+        name = self._step_name("match", name)
         return _results(name, PatternDefinition(pattern=pattern), {ROWS: self})
 
     def deduplicate(
@@ -109,7 +112,7 @@ class KeyedStream(Hinting, kind="a keyed stream"):
         (`within=sw.FOREVER`: never). Rows behind the watermark go to the `late` output, or with `late="process"` are
         deduplicated like others.
         """
-        name = checked_name(f"{self.stream.name}.deduplicate" if name is None else name, "step")
+        name = self._step_name("deduplicate", name)
         definition = DeduplicateDefinition.of(within, keep, late, step=name)
         return Deduplicated(name=name, origin=_step(name, definition, {ROWS: self}))
 
@@ -167,7 +170,7 @@ class KeyedStream(Hinting, kind="a keyed stream"):
     def _joined(self, other: KeyedStream, definition: StepDefinition, name: str | None) -> Results:
         if not isinstance(other, KeyedStream):
             raise refuse("JOIN_OTHER", stream=self.stream.name, takes="a keyed stream", got=_called(other))
-        name = checked_name(f"{self.stream.name}.join" if name is None else name, "step")
+        name = self._step_name("join", name)
         return _results(name, definition, {LEFT: self, RIGHT: other})
 
     def process(
@@ -185,7 +188,7 @@ class KeyedStream(Hinting, kind="a keyed stream"):
         late they are; or with `order="event_time"` sorted, once the watermark has passed them, and what comes after
         goes to the `late` output. An event on which the code fails is a dead letter, and leaves no trace in the state.
         """
-        name = checked_name(f"{self.stream.name}.process" if name is None else name, "step")
+        name = self._step_name("process", name)
         return _results(name, process_definition(process, output, order, step=name), {ROWS: self})
 
 

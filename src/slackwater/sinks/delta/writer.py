@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from slackwater.errors import RunError, fault, render
+from slackwater.errors import RunError, fault, notice
 from slackwater.formats.schemas import quoted
 from slackwater.ground.crash_points import crash_point
 from slackwater.ground.spark_settings import settings
@@ -146,8 +146,9 @@ class DeltaWriter(SinkWriter):
             with explained(self.sink, doing="the compaction"):
                 self.place.java_table.optimize().executeCompaction()
         except (Unavailable, RunError) as trouble:
-            said = render("DELTA_NOT_COMPACTED", sink=self.sink, batch=batch, why=trouble)
-            warnings.warn(f"[DELTA_NOT_COMPACTED] {said}", SinkWarning, stacklevel=2)
+            warnings.warn(
+                notice("DELTA_NOT_COMPACTED", sink=self.sink, batch=batch, why=trouble), SinkWarning, stacklevel=2
+            )
 
 
 def app_of(slot: Slot) -> str:

@@ -21,7 +21,7 @@ from uuid import uuid4
 
 import polars as pl
 
-from slackwater.errors import counted, fault, near_miss, refuse, render
+from slackwater.errors import counted, fault, near_miss, notice, refuse
 from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA, dead_letters
 from slackwater.formats.row_json import check_json
 from slackwater.ground.crash_points import crash_point
@@ -123,7 +123,7 @@ class HttpSink(Sink):
         """Make ready to send."""
 
         def waiting(why: str) -> str:
-            return render("SINK_WAITING", sink=self, output=slot.output, why=why, patience=render_ms(self.retry_for_ms))
+            return notice("SINK_WAITING", sink=self, output=slot.output, why=why, patience=render_ms(self.retry_for_ms))
 
         revealed = revealed_headers(self.headers)
         sender = Sender(
@@ -209,8 +209,7 @@ class _HttpWriter(SinkWriter):
             return  # some refused rows, as before; everything refused is always said
         self.has_said_rejected = True
         facts = {"sink": self.sink, "count": count, "rows": batch.rows, "batch": batch.batch}
-        said = render("HTTP_REJECTED", why=rejections[0].message, **facts)
-        warnings.warn(f"[HTTP_REJECTED] {said}", SinkWarning, stacklevel=2)
+        warnings.warn(notice("HTTP_REJECTED", why=rejections[0].message, **facts), SinkWarning, stacklevel=2)
 
     def _letters(self, rejections: list[Rejection], batch: int) -> pl.DataFrame:
         refused = [

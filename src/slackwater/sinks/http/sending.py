@@ -76,7 +76,7 @@ class Sender:
     sends_once: bool
     ca: str | None
     say_waiting: Callable[[str], str]
-    """Makes the words of the warning that requests wait."""
+    """Returns the text of the warning that requests wait."""
     is_stopping: Callable[[], bool] = lambda: False
     """Whether the job was asked to stop: requests that wait then do so no longer."""
     _pool: Any = None
@@ -156,7 +156,7 @@ class Sender:
                 raise Unavailable(why)
             if waited_s > SAID_AFTER_S and not self._has_said.is_set():
                 self._has_said.set()
-                warnings.warn(f"[SINK_WAITING] {self.say_waiting(why)}", SinkWarning, stacklevel=2)
+                warnings.warn(self.say_waiting(why), SinkWarning, stacklevel=2)
             dice = random.uniform(0.5, 1.0)  # noqa: S311  no secret is made of it
             self._wait(min(left_s, max(wait_s, backoff_s * dice)))
             backoff_s = min(2 * backoff_s, LONGEST_WAIT_S)
