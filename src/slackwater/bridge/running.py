@@ -1,7 +1,7 @@
 """Running an MQTT bridge: nothing is acknowledged before it is durable.
 
-A message goes through these steps; a crash between any two of them loses nothing, for the broker sends
-again what it was not told of:
+A message goes through these steps; a crash between any two of them loses nothing, because the broker
+resends what was not acknowledged:
 
 1. it is read from the broker, if there is room, and added to the batch;
 2. the batch is handed to the target when it is full or old enough; the next one is collected meanwhile;

@@ -23,7 +23,7 @@ class Takers:
     """Who takes the figures of a run."""
 
     of_runs: list[OnRecord] = field(default_factory=list)
-    """These are also told that it has begun."""
+    """These also hear when a run begins."""
     of_records: list[OnRecord] = field(default_factory=list)
     export: OtlpExport | None = None
 

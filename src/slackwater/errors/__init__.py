@@ -1,8 +1,8 @@
-"""The error catalogue: every mistake a user can make, its stable code, and the words that say what to do.
+"""The error catalogue: every mistake a user can make, its stable code, and what to do about it.
 
 A message has three parts: the rule that was broken; what was got; what to do. `refuse` builds a
 `DefinitionError` (the pipeline is refused when it is built), `fault` a `RunError` (a running or
-starting job cannot go on). Codes never change once released; words may.
+starting job cannot continue). Codes never change once released; messages may.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ class RowError(RunError):
 
 
 class SlackwaterWarning(UserWarning):
-    """Something that a job says while it goes on."""
+    """Something that a job reports while it continues."""
 
 
 def render(code: str, **facts: object) -> str:
-    """Return the catalogue's words for `code` with `facts` filled in."""
+    """Return the catalogue's message for `code` with `facts` filled in."""
     return CATALOGUE[code].format(**facts)
 
 

@@ -1,4 +1,4 @@
-"""Kafka: how to reach a cluster, the jars that reading it needs, and a broker of one's own for development."""
+"""Kafka: how to reach a cluster, the jars that reading it needs, and a broker for development."""
 
 from typing import TYPE_CHECKING
 

@@ -1,7 +1,7 @@
-"""Whether a cluster answers: said once when it stops and once when it is back, in place of the client's own lines.
+"""Whether a cluster answers: reported once when it stops and once when it is back.
 
-librdkafka tells of a broker that is away several times a second, on standard error. Its clients are made with
-`Presence.settings` instead, which keep it quiet and let it tell us.
+librdkafka logs a broker that is away several times a second, on standard error. `Presence.settings` keep its clients
+quiet and send their errors to us.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from slackwater.kafka.connection import Connection
 
 
 class KafkaWarning(SlackwaterWarning):
-    """Something of Kafka's that the user should know, though the work goes on."""
+    """Something that Kafka does and the user should know about; the job continues."""
 
 
 @dataclass(kw_only=True)
 class Presence:
-    """What a client was last heard to say of its cluster."""
+    """What a client last reported about its cluster."""
 
     connection: Connection
     is_away: bool = False
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The client's settings by which it tells us, and nobody else."""
+        """The client's settings that send its errors to us alone."""
         return {"log_level": "2", "error_cb": self._on_error}
 
     def answers(self) -> None:

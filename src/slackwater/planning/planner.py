@@ -287,7 +287,7 @@ class _Planner:
         self.plans[name] = replace(plan, results=results, sides=sides, dead_letters=letters, buried=buried)
 
     def _own(self, keyed: KeyedStream) -> frozenset[str]:
-        """Return the columns that every step before has added to its rows of itself."""
+        """Return the columns that Slackwater has added to the rows of every step before."""
         before = [branch.origin for branch in branches(keyed.stream)]
         own = [self.plans[each.name].spec.own_columns if isinstance(each, Step) else frozenset() for each in before]
         return frozenset.intersection(*own)

@@ -1,9 +1,9 @@
 """How a batch gets into a sink, and never twice: the one protocol of all sinks that promise exactly once.
 
-1. Open the slot: whoever has it open from before is shut out.
+1. Open the slot, which fences off earlier writers.
 2. Ask it for its last mark.
-3. Judge the mark. This batch's: it was delivered before, do nothing. The one that was there before the batch: go on.
-   Any other: an error with choices, never a skip and never a second writing.
+3. Judge the mark. This batch's: it was delivered before, do nothing. The one that was there before the batch:
+   continue. Any other: an error with choices, never a skip and never a second write.
 4. Write rows and mark, in one transaction.
 5. The driver notes the batch in the clock of the next one, where step 3 will look for what was there before.
 
@@ -35,7 +35,7 @@ from slackwater.sinks.base import DamagedMarkError, Mark, Sink, SinkBatch, SinkW
 FIRST_WAIT_S: Final = 0.2
 LONGEST_WAIT_S: Final = 15.0
 SAID_EVERY_MS: Final = 60_000
-"""How often it is said that a batch waits."""
+"""How often a waiting batch is reported."""
 
 
 class SinkWarning(SlackwaterWarning):
@@ -43,7 +43,7 @@ class SinkWarning(SlackwaterWarning):
 
 
 class StoppedWaitingError(Exception):
-    """The job was asked to stop while a sink was waited for; the batch will be run again."""
+    """The job was asked to stop while it waited for a sink; the batch will run again."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +55,7 @@ class Expected:
     before: int | None
     """The last batch that this run has noted for the slot, None if none: the one before this, or already this one."""
     takes_over: bool = False
-    """Whether the user has said that any other mark may be passed over."""
+    """Whether the user allows any other mark to be overwritten."""
     behind: int | None = None
     """The last batch that this run has noted for the sink behind this one."""
     has_unmarked: bool = False
@@ -109,7 +109,7 @@ class Outlet:
             self.sink.prepare(replace(self.slot, delivered_before=came_before))
 
     def check(self, expected: Expected, *, is_prepared: bool = False) -> None:
-        """Prepare the sink unless that was done, and see that its mark is one that this run can go on from."""
+        """Prepare the sink unless that was done, and check that this run can continue from its mark."""
         if not is_prepared:
             self.prepare(came_before=expected.came_before)
         self.slot = replace(self.slot, behind=None if expected.takes_over else expected.behind)

@@ -1,4 +1,4 @@
-"""The share of a run's records that are dead letters: told when it is large, and a failure where the user says so."""
+"""The share of dead letters among a run's records: a notice when it is large, an error above the user's limit."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ MARK: Final = "_mark.json"
 MANIFEST: Final = "_manifest.json"
 _NAME: Final = re.compile(r"(?:batch|merged(?P<tier>\d*)-\d+)-(?P<last>\d+)")
 MANY: Final = 10_000
-"""Folders from which on it is said that they are many."""
+"""The number of folders from which on a notice recommends merging."""
 _FULL_BYTES: Final = 128 << 20
 """A folder of this size is merged no further."""
 
@@ -155,7 +155,7 @@ class Batches:
             self.turn.remove(gone)
 
     def _advise(self) -> None:
-        """Say that folders become many, and what helps: at ten thousand, a hundred thousand and so on."""
+        """Recommend merging when there are many folders: at ten thousand, a hundred thousand and so on."""
         self._count += 1
         if self._count >= MANY and re.fullmatch("10*", str(self._count)):
             warnings.warn(notice("FILES_MANY", path=self.home, count=f"{self._count:,}"), SinkWarning, stacklevel=2)

@@ -206,7 +206,7 @@ class _HttpWriter(SinkWriter):
     def _say_rejected(self, rejections: list[Rejection], batch: SinkBatch) -> None:
         count = sum(len(rejection.request.bodies) for rejection in rejections)
         if self.has_said_rejected and count < batch.rows:
-            return  # some refused rows, as before; everything refused is always said
+            return  # some refused rows, as before; a batch refused as a whole is always reported
         self.has_said_rejected = True
         facts = {"sink": self.sink, "count": count, "rows": batch.rows, "batch": batch.batch}
         warnings.warn(notice("HTTP_REJECTED", why=rejections[0].message, **facts), SinkWarning, stacklevel=2)
@@ -349,7 +349,7 @@ def revealed_headers(headers: Mapping[str, str | Secret]) -> dict[str, str]:
 
 
 def hidden_values(values: list[str], url: str) -> tuple[str, ...]:
-    """Return what is never shown: secret values, of "Bearer …" the second word as well, and what `shown_url` hides.
+    """Return what is never shown: secret values, also the token of "Bearer …", and what `shown_url` hides.
 
     The longest is first: another one may be a part of it.
     """
@@ -360,7 +360,7 @@ def hidden_values(values: list[str], url: str) -> tuple[str, ...]:
 
 
 def _connect(parts: SplitResult, timeout_ms: int, ca: str | None) -> None:
-    """Connect to the receiver once, without a word: so that a wrong address is known before the first row."""
+    """Connect to the receiver once, without a request, so that a wrong address is found before the first row."""
     host, port = str(parts.hostname), parts.port or (443 if parts.scheme == "https" else 80)
     try:
         with socket.create_connection((host, port), timeout_ms / 1_000) as connection:

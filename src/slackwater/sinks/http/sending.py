@@ -99,8 +99,8 @@ class Sender:
     def send(self, lanes: Iterable[list[Request]], outcome: Outcome) -> None:
         """Send all requests, a lane's one after another, and wait until each is answered.
 
-        Returns with what was refused in `outcome`. Raises what ended the first lane that could not go on; the other
-        lanes then end after the request they are at.
+        Returns with what was refused in `outcome`. Raises what stopped the first lane that failed; the other lanes
+        then end after their current request.
         """
         assert self._threads is not None, "the sender is open"
         self._over.clear()
