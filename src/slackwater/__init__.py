@@ -161,7 +161,9 @@ _PLACE_OF = {name: place for place, names in _PLACES.items() for name in names.s
 
 def __getattr__(name: str) -> object:
     if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from slackwater.ground.foreign_names import no_such_name  # noqa: PLC0415  few names are missing
+
+        raise no_such_name(__name__, name, __all__)
     place = _PLACE_OF.get(name)
     found = import_module(f"{__name__}.{name}") if place is None else getattr(import_module(place), name)
     globals()[name] = found

@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "src" / "slackwater"
 
 REFUSALS = frozenset({"refuse"})
 """Functions that make a `DefinitionError`."""
-FAULTS = frozenset({"fault", "_fault", "row_error", "render", "WindowFailedError"})
+FAULTS = frozenset({"fault", "_fault", "row_error", "render", "notice", "WindowFailedError"})
 """Functions that make a `RunError`, or the text of a warning."""
 
 
@@ -40,7 +40,9 @@ def uses() -> list[Use]:
 def notices() -> frozenset[str]:
     """Return the codes that are only ever rendered: warnings of a job that continues."""
     found = uses()
-    return frozenset({use.code for use in found} - {use.code for use in found if use.function != "render"})
+    return frozenset(
+        {use.code for use in found} - {use.code for use in found if use.function not in {"render", "notice"}}
+    )
 
 
 def placeholders(text: str) -> frozenset[str]:

@@ -231,6 +231,16 @@ def test_bad_definition_is_said_with_the_users_line(tmp_path: Path) -> None:
     assert done.stderr.endswith(f" ({tmp_path / 'beside.py'}, line 4)\n")
 
 
+def test_definition_that_the_pipeline_refuses_is_shown_with_the_line_of_the_call(tmp_path: Path) -> None:
+    text = GOOD.format(name="pipeline").replace(".key_by(", '.where("amuont > 0")\\\n.key_by(')
+    (tmp_path / "p.py").write_text(text)
+    line = next(at for at, written in enumerate(text.splitlines(), start=1) if "amuont" in written)
+    for command in ("explain", "check"):
+        done = slackwater(command, "p.py", cwd=tmp_path)
+        assert_one_sentence(done, "UNKNOWN_COLUMN")
+        assert done.stderr.endswith(f"p.py, line {line})\n")
+
+
 def test_demo_wipes_no_folder_that_is_not_its_own(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("years of work")

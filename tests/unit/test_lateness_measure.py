@@ -16,6 +16,7 @@ from slackwater.errors import DefinitionError, RunError
 from slackwater.lateness import MeasuredStream, Reading, chunks_of, measure_log, measure_plan, measure_stream
 from slackwater.planning.plan import Plan
 from slackwater.sources.chunk import Chunk
+from slackwater.sources.log.definition import LogSource
 from slackwater.sources.log.writing import LogWriter
 from slackwater.streams import Stream
 
@@ -198,6 +199,22 @@ def test_stream_whose_files_are_older_than_its_events_is_left_out_of_the_report(
     report = measure_plan(plan)
     assert [stream.name for stream in report.streams] == ["events"]
     assert "copied without their modification times" in report.unmeasured["copied"]
+
+
+class Stamped(LogSource):
+    """A log in a folder whose records keep the time they were received at."""
+
+    arrives_in_files = False
+
+
+def test_source_says_itself_whether_its_times_of_receipt_are_those_of_files(tmp_path: Path) -> None:
+    write(tmp_path, [[0, 10, 5]])
+    for file in (tmp_path / "0").iterdir():
+        os.utime(file, (0, 0))
+    log = sw.sources.log(tmp_path)
+    for source, is_doubted in ((log, True), (Stamped(**vars(log)), False)):
+        stream = sw.stream("s", source).decode(sw.formats.json("t timestamp")).event_time("t", max_ahead="1m")
+        assert bool(measure(stream).doubtful) is is_doubted
 
 
 def test_chunks_of_several_partitions_may_alternate(tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ class Aggregate(ABC):
         """Return `frame` with the results added as column `alias`, its rows in place."""
 
     def describe(self) -> str:
-        """Return the aggregate in words, the same in every run."""
+        """Return the aggregate as text, the same in every run."""
         values = [(field.name, getattr(self, field.name)) for field in fields(self) if field.repr]
         words = [
             value if name == "column" else f"{name}={value}"

@@ -12,7 +12,7 @@ __all__ = ["Expression", "as_expr", "input_type", "text"]
 
 
 def text(expression: Expression) -> str:
-    """Return `expression` in words that do not change between runs."""
+    """Return `expression` as text that does not change between runs."""
     return expression if isinstance(expression, str) else str(expression)
 
 

@@ -40,7 +40,7 @@ class MqttBridge:
     """A bridge from an MQTT broker to a log or a Kafka topic; holds no secret's value.
 
     `client_id` is the name of the session that the broker keeps while the bridge is away: with another
-    one, or on another broker, it begins anew.
+    one, or on another broker, a new session begins.
     """
 
     host: str

@@ -1,7 +1,7 @@
 """Running an MQTT bridge: nothing is acknowledged before it is durable.
 
-A message goes through these steps; a crash between any two of them loses nothing, for the broker sends
-again what it was not told of:
+A message goes through these steps; a crash between any two of them loses nothing, because the broker
+resends what was not acknowledged:
 
 1. it is read from the broker, if there is room, and added to the batch;
 2. the batch is handed to the target when it is full or old enough; the next one is collected meanwhile;
@@ -25,7 +25,7 @@ from slackwater.bridge.definition import MqttBridge
 from slackwater.bridge.link import Link, paho
 from slackwater.bridge.messages import Message
 from slackwater.bridge.targets import Target, open_target
-from slackwater.errors import fault, render
+from slackwater.errors import fault, notice
 
 _MAX_HELD_BYTES: Final = 64 << 20
 _FIRST_WAIT_S: Final = 0.25
@@ -210,8 +210,7 @@ class RunningBridge:
         """Say once for a connection that the session is gone; the subscriptions are, too, until they are granted."""
         self._judged, self._subscribes = link, True
         definition = self._definition
-        words = render("MQTT_SESSION_LOST", broker=definition.broker, client_id=definition.client_id)
-        self._on_notice(f"[MQTT_SESSION_LOST] {words}")
+        self._on_notice(notice("MQTT_SESSION_LOST", broker=definition.broker, client_id=definition.client_id))
 
     def _missed(self, cause: str) -> None:
         """Plan the next attempt; the very first one must succeed, for what is wrong then is a mistake as a rule."""
@@ -221,8 +220,7 @@ class RunningBridge:
         wait_s = retry_wait_s(self._failures)
         self._failures += 1
         self._try_at = time.monotonic() + wait_s
-        words = render("MQTT_AWAY", broker=definition.broker, cause=cause, wait=f"{wait_s:.1f} s")
-        self._on_notice(f"[MQTT_AWAY] {words}")
+        self._on_notice(notice("MQTT_AWAY", broker=definition.broker, cause=cause, wait=f"{wait_s:.1f} s"))
 
 
 def retry_wait_s(failures: int) -> float:

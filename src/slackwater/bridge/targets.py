@@ -95,7 +95,7 @@ class KafkaTarget:
             )
 
     def write(self, messages: Sequence[Message]) -> None:
-        """Send messages and wait for the cluster's word on each."""
+        """Send messages and wait until the cluster has acknowledged each."""
         with _target_errors(self._place, confluent().KafkaException):
             for message in messages:
                 value = message.payload if self._is_raw else wrapped_message(message)

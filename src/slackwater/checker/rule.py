@@ -33,7 +33,7 @@ class Rule:
     code: str
     severity: Severity
     title: str
-    """What is wrong, in a few words: the heading of its paragraph."""
+    """What is wrong, in short: the heading of its paragraph."""
     why: str
     """What it costs."""
     fix: str

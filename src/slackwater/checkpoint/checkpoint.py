@@ -49,7 +49,7 @@ class Checkpoint:
     partitions: int
     """Spark's shuffle partitions, fixed when the checkpoint was made."""
     accepts_changes: bool = False
-    """Whether the user has said that a half-delivered batch may be finished from other code or files."""
+    """Whether the user allows a half-delivered batch to be finished with other code or files."""
 
     @property
     def home(self) -> Path:
@@ -133,7 +133,7 @@ class Checkpoint:
             return replace(clock, now_ms=shaped(json.loads(facts), _Begun)["batchTimestampMs"])
 
     def source_offsets(self, batch: int) -> list[str]:
-        """Return what each source of a batch reads up to, in the source's own words; nothing if Spark has none."""
+        """Return what each source of a batch reads up to, in the source's own format; nothing if Spark has none."""
         path = self.path / "offsets" / str(batch)
         with self.readable(path):
             return path.read_text().splitlines()[2:] if path.exists() else []

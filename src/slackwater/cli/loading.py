@@ -38,8 +38,7 @@ def _run(file: Path) -> dict[str, Any]:
     try:
         return runpy.run_path(str(file), run_name=_NAME)
     except DefinitionError as error:
-        if (place := _place(error)) is not None:
-            error.add_note(place)
+        error.where = error.where or _place(error)
         raise
     except SlackwaterError:
         raise

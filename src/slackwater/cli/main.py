@@ -75,8 +75,8 @@ def main() -> None:
     try:
         app()
     except SlackwaterError as error:
-        place = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
-        sys.stderr.write(f"{error}{place}\n")
+        where = "" if error.where is None else f" ({error.where})"
+        sys.stderr.write(f"{error}{where}\n")
         sys.exit(1)
 
 

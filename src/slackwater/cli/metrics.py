@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from slackwater.errors import RunError, render
+from slackwater.errors import RunError, notice
 from slackwater.metrics.monitor import Live, MetricsFile, OnRecord
 from slackwater.metrics.otlp import OtlpExport, OtlpWarning, endpoint_in
 from slackwater.metrics.prometheus import LOCAL, Collector, exposition, serving
@@ -23,7 +23,7 @@ class Takers:
     """Who takes the figures of a run."""
 
     of_runs: list[OnRecord] = field(default_factory=list)
-    """These are also told that it has begun."""
+    """These also hear when a run begins."""
     of_records: list[OnRecord] = field(default_factory=list)
     export: OtlpExport | None = None
 
@@ -95,6 +95,5 @@ def _export(endpoint: str | None) -> OtlpExport | None:
         found = endpoint_in(os.environ)
         return None if found is None else OtlpExport(endpoint=found)
     except RunError as error:
-        words = render("OTLP_SKIPPED", cause=error.message)
-        warnings.warn(f"[OTLP_SKIPPED] {words}", OtlpWarning, stacklevel=2)
+        warnings.warn(notice("OTLP_SKIPPED", cause=error.message), OtlpWarning, stacklevel=2)
         return None

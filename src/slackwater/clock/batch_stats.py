@@ -36,7 +36,7 @@ class StreamStats:
     dead: int = 0
     partitions: dict[str, PartitionStats] = field(default_factory=dict)
     reasons: dict[str, Counter[str]] = field(default_factory=dict)
-    """Dead letters by reason, and by words where they tell one cause from another."""
+    """Dead letters by reason, and by message where it tells one cause from another."""
     examples: dict[str, str] = field(default_factory=dict)
     """The message of one dead letter of each reason."""
     ages: AgeSketch | None = None

@@ -2,7 +2,7 @@
 
 Each letter gets an `id`, sixteen hexadecimal digits that are the same whenever and however it is read: a hash
 of source, partition, offset, step, reason and the time of its batch. The time is among them because a
-streaming DataFrame counts its rows anew in every batch. `record` is the same hash without step and reason:
+streaming DataFrame numbers its rows from zero in every batch. `record` is the same hash without step and reason:
 letters that share it are about one record, which failed in several places.
 """
 

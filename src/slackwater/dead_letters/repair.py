@@ -63,7 +63,7 @@ def load_repair(name: str) -> Repair:
 
 
 def repair_letters(letters: pl.DataFrame, repair: Repair) -> Repaired:
-    """Call `repair` for each letter; one on which it fails is left, and the others go on.
+    """Call `repair` for each letter; one on which it fails is left out, and the rest continue.
 
     A letter without a payload is handed in as empty bytes; its `letter["payload"]` is None.
     """

@@ -5,7 +5,7 @@
 2. Choose the letters: those that are meant and have not been sent. Repair them. Nothing has been written so far.
 3. Write the intent of a batch into the ledger: the letters' ids, and how the target would know the batch again.
 4. Publish the batch, all at once: a log gets a file by a link, a topic a transaction.
-5. Write `sent` into the ledger. Tidy up. Go on with 3 for the next batch.
+5. Write `sent` into the ledger. Tidy up. Continue with 3 for the next batch.
 
 What a crash does, and the next run with it:
 

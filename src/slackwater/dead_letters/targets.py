@@ -16,7 +16,7 @@ _BATCH_BYTES: Final = 16 << 20
 
 
 class UnsureError(Exception):
-    """It cannot be told whether a batch is there; the message says why not."""
+    """Whether a batch is there is unknown; the message says why."""
 
 
 class RetryTarget(ABC):
@@ -44,9 +44,9 @@ class RetryTarget(ABC):
 
     @abstractmethod
     def holds(self, intent: Intent) -> bool:
-        """Return whether the batch of an intent is there; whoever was about to publish it cannot do so any more.
+        """Return whether the batch of an intent is there; from now on no other writer can publish it.
 
-        Raises `UnsureError` when there is no telling.
+        Raises `UnsureError` if that cannot be determined.
         """
 
     @abstractmethod

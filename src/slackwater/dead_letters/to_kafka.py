@@ -1,7 +1,7 @@
 """Sending dead letters to a topic: each batch is one transaction, and a header tells which batch a record is of.
 
 The header is `slackwater-retry-id`, with the letter's id and the batch's. A transaction that a crash has left
-open is ended by whoever takes its id next; then the records of the batch are in the topic, behind the offsets
+open ends when the next producer takes its id; then the records of the batch are in the topic, after the offsets
 that the intent has noted, or never will be.
 """
 

@@ -88,7 +88,7 @@ class RetriesToLog(RetryTarget):
         if not self.folder.is_dir():
             raise UnsureError(f"{self.folder} does not exist")
         if not prepared.exists():
-            return False  # it goes only when the ledger has said what became of it, so it never was there
+            return False  # it is deleted only after the ledger has settled it, so it was never published
         in_log = (path for path in prepared.parent.iterdir() if path.name[0] not in {".", "_"})
         return any(path.samefile(prepared) for path in in_log)
 
@@ -121,7 +121,7 @@ class _Publication(_Partition):
             try:
                 os.link(prepared, self.folder / f"{self._next:0{_DIGITS}}.jsonl")
             except FileExistsError:
-                # Another writer was faster: so go on behind it.
+                # Another writer was faster: continue after its files.
                 self._next, last_ms = self._position()
                 self._last_ms = max(self._last_ms, last_ms)
                 self._stamp(prepared)

@@ -21,7 +21,7 @@ _SETTINGS: Final = {
     "enable.partition.eof": True,
     "isolation.level": "read_committed",
     "auto.offset.reset": "error",
-    "log_level": "2",  # a broker that is away is said by us
+    "log_level": "2",  # we report a broker that is away ourselves
 }
 
 

@@ -21,7 +21,7 @@ _SESSION: Final = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
 }
-# Delta goes through a table's state with every commit that has a transaction number, in 50 tasks unless told otherwise.
+# Delta goes through a table's state with every commit that has a transaction number, in 50 tasks by default.
 _STATE_PARTITIONS: Final = "spark.databricks.delta.snapshotPartitions"
 _REMOTE: Final = re.compile(r"[a-z][a-z0-9+.-]*://.", re.IGNORECASE)
 

@@ -52,7 +52,7 @@ class StepAccount:
 
 @dataclass(frozen=True, kw_only=True)
 class Account:
-    """The whole account; `complaints` says in words what does not add up."""
+    """The whole account; `complaints` are sentences on what does not add up."""
 
     records: int
     steps: tuple[StepAccount, ...]

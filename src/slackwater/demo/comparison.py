@@ -25,7 +25,7 @@ ROWS: Final = pl.Schema(
 
 @dataclass(frozen=True, kw_only=True)
 class ReadBack:
-    """What a stock client reads in the place that the demo was told to write to."""
+    """What a stock client reads in the place that the demo wrote to."""
 
     title: str
     rows: pl.DataFrame

@@ -54,7 +54,7 @@ class Screen:
             self._live.stop()
 
     def say(self, phase: str) -> None:
-        """Name what is going on now."""
+        """Show the current phase."""
         self.phase = phase
         if self._live is None:
             self.console.print(f"{phase} …")

@@ -1,8 +1,8 @@
-"""The error catalogue: every mistake a user can make, its stable code, and the words that say what to do.
+"""The error catalogue: every mistake a user can make, its stable code, and what to do about it.
 
 A message has three parts: the rule that was broken; what was got; what to do. `refuse` builds a
 `DefinitionError` (the pipeline is refused when it is built), `fault` a `RunError` (a running or
-starting job cannot go on). Codes never change once released; words may.
+starting job cannot continue). Codes never change once released; messages may.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ from slackwater.errors.catalogue import CATALOGUE
 
 class SlackwaterError(Exception):
     """Base class of all Slackwater errors; `code` is the entry in the catalogue."""
+
+    where: str | None = None
+    """The user's file and line that an invalid definition was written in, where that is known."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(f"[{code}] {message}")
@@ -29,6 +32,15 @@ class DefinitionError(SlackwaterError):
     """An invalid pipeline, rejected when it is built, before it touches data."""
 
 
+class NoSuchCallError(DefinitionError, AttributeError):
+    """A call that a definition does not have, with the call that was meant; `hasattr` answers False."""
+
+    @classmethod
+    def of(cls, error: DefinitionError) -> NoSuchCallError:
+        """Return `error` as one of this kind."""
+        return cls(error.code, error.message)
+
+
 class RunError(SlackwaterError):
     """A job that cannot start, or cannot continue without losing or duplicating rows."""
 
@@ -38,12 +50,17 @@ class RowError(RunError):
 
 
 class SlackwaterWarning(UserWarning):
-    """Something that a job says while it goes on."""
+    """Something that a job reports while it continues."""
 
 
 def render(code: str, **facts: object) -> str:
-    """Return the catalogue's words for `code` with `facts` filled in."""
+    """Return the catalogue's message for `code` with `facts` filled in."""
     return CATALOGUE[code].format(**facts)
+
+
+def notice(code: str, **facts: object) -> str:
+    """Return the text of a warning: its code, and the message with `facts` filled in."""
+    return f"[{code}] {render(code, **facts)}"
 
 
 def refuse(code: str, **facts: object) -> DefinitionError:

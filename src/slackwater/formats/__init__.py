@@ -1,5 +1,7 @@
 """Formats: how the bytes of a record become columns."""
 
+from typing import TYPE_CHECKING
+
 from slackwater.formats.avro import AvroFormat, avro
 from slackwater.formats.base import Decoded, Decoder, Format
 from slackwater.formats.csv import CsvFormat, csv
@@ -7,6 +9,7 @@ from slackwater.formats.debezium import DebeziumFormat, debezium
 from slackwater.formats.json import JsonFormat, json
 from slackwater.formats.protobuf import ProtobufFormat, protobuf
 from slackwater.formats.registry import Registry, registry
+from slackwater.ground.foreign_names import hinting
 
 __all__ = [
     "AvroFormat",
@@ -25,3 +28,6 @@ __all__ = [
     "protobuf",
     "registry",
 ]
+
+if not TYPE_CHECKING:  # a type checker knows what a module does not have
+    __getattr__ = hinting(__name__, __all__)

@@ -16,7 +16,7 @@ _BAD: Final = pl.Schema({"index": pl.UInt32(), "reason": pl.String(), "message":
 
 @dataclass(frozen=True, kw_only=True)
 class Flaw:
-    """Why a record is a dead letter: a code, and words that name the field and what it held."""
+    """Why a record is a dead letter: a code, and a message that names the field and what it held."""
 
     reason: str
     message: str

@@ -1,7 +1,7 @@
 """A client of a schema registry: Confluent's REST API, as far as reading and writing records needs it.
 
-What a registry has said about an id, a version of a subject or a schema that it was given never changes, so
-it is kept for the life of the process. Credentials are revealed where a request is made, and are in no message
+What a registry answers for an id, a version of a subject or a registered schema never changes, so it is
+cached for the life of the process. Credentials are revealed where a request is made, and are in no message
 and no `repr`.
 """
 

@@ -64,7 +64,7 @@ def to_spark_ddl(schema: Mapping[str, pl.DataType]) -> str:
 
 
 def shown(schema: Mapping[str, pl.DataType]) -> str:
-    """Return `schema` for people to read: names as they are, with Spark's words for the types."""
+    """Return `schema` for people to read: names as they are, with Spark's names of the types."""
     return ", ".join(f"{name} {spark_type(dtype, name)}" for name, dtype in schema.items())
 
 
@@ -134,7 +134,7 @@ def _check_inner(name: object, dtype: pl.Map | pl.List | pl.Struct) -> None:
 
 
 def spark_type(dtype: pl.DataType, name: str = "") -> str:
-    """Return Spark's word for `dtype`; `name` is the column's, for the error when there is none."""
+    """Return Spark's name of `dtype`; `name` is the column's, for the error when there is none."""
     if isinstance(dtype, pl.List):
         return f"array<{spark_type(whole_type(dtype.inner), name)}>"
     if isinstance(dtype, pl.Struct):

@@ -96,7 +96,7 @@ class Enrichment:
 
 
 def dead_reasons(answers: pl.DataFrame, op: LookUp) -> tuple[pl.Series, pl.Series]:
-    """Return for each row the reason why it is a dead letter, null if it is none, and the message."""
+    """Return for each row the reason why it is a dead letter, null if it is not, and the message."""
     status, message = pl.col(STATUS), pl.col(MESSAGE)
     reasons = {UNFIT: "lookup_answer"}
     if op.on_error == "dead_letter":

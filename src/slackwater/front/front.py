@@ -313,7 +313,7 @@ class Front:
         return [*packets, stats(facts, place, labels(self.arrivals.plan.key_groups))]
 
     def _note_reasons(self, dead: list[pl.DataFrame]) -> None:
-        """Count dead letters by reason, with an example; those of a writer's schema by their words, which name it."""
+        """Count dead letters by reason, with an example; those of a writer's schema by message, which names it."""
         for letters in dead:
             message = pl.col("message")
             by_reason = letters.group_by("reason").agg(pl.len(), words=message.first(), example=message.min())

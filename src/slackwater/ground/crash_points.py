@@ -17,9 +17,9 @@ POINTS: Final = (
     "front",  # a worker, while it reads and combines
     "keyed",  # a worker, after a key group's state is written
     "evaluated",  # the driver, when the batch is evaluated and nothing is delivered
-    "opened",  # whoever writes a slot: its mark is known, nothing is written
-    "written",  # whoever writes a slot: all rows are written, nothing is committed
-    "committed",  # whoever writes a slot: rows and mark are committed
+    "opened",  # the writer of a slot: its mark is known, nothing is written
+    "written",  # the writer of a slot: all rows are written, nothing is committed
+    "committed",  # the writer of a slot: rows and mark are committed
     "delivering",  # the driver, between two sinks
     "delivered",  # the driver, after all sinks and before the clock
     "clock",  # the driver, after the clock is written and before Spark commits the batch
@@ -27,7 +27,7 @@ POINTS: Final = (
 
 
 def crash_point(name: str, batch: int) -> None:
-    """Be struck here if this run was told to."""
+    """Crash here if this run is to."""
     told = os.environ.get("SLACKWATER_CRASH")
     if told is None or f"{name}@{batch}" not in told.split():
         return

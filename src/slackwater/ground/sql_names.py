@@ -11,7 +11,7 @@ _QUOTED: Final = r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`|--[^\n]*|/\*.*?\*/"""
 _NAMES: Final = "|".join(_KNOWN)
 # In cast(x as long) the type is the last word; in `x as long` it is the name of a column.
 _TYPE: Final = rf"(?P<before>\bas\s+)(?P<last>{_NAMES})(?=\s*\))|(?P<colons>::\s*)(?P<type>{_NAMES})\b"
-# In SQL `user` is whoever runs the query, which means nothing here; a stream with a column of that name is common.
+# In SQL `user` is the session's user, which means nothing here; a stream with a column of that name is common.
 _USER: Final = r"(?P<user>\buser\b)(?!\s*\()"
 _CLOCK: Final = r"(?P<clock>\b(?:current_(?:date|time|timestamp)|localtime(?:stamp)?|now(?=\s*\()))\b"
 _CLOCK_PIECE: Final = re.compile(f"{_QUOTED}|{_CLOCK}", re.IGNORECASE | re.DOTALL)
@@ -24,7 +24,7 @@ def with_known_names(text: str) -> str:
 
 
 def clock_in(text: str) -> str | None:
-    """Return the first word of SQL that asks for the time it is, or None; Polars answers once, as it reads the text."""
+    """Return the first keyword of SQL that reads the clock, or None; Polars evaluates it once, as it parses."""
     return next((piece["clock"] for piece in _CLOCK_PIECE.finditer(text) if piece["clock"]), None)
 
 

@@ -14,7 +14,7 @@ _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 @contextmanager
 def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
-    """Let SIGINT and SIGTERM call `stop` inside; only the main thread can be told, elsewhere nothing changes."""
+    """Let SIGINT and SIGTERM call `stop` inside; signals reach only the main thread, elsewhere nothing changes."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

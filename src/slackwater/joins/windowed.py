@@ -113,10 +113,7 @@ def window_join(
     *, windows: tuple[Window, Window], lateness_ms: tuple[int, int], how: How, suffixes: tuple[str, str]
 ) -> WindowedDefinition:
     """Return a window join as its user defines it, or refuse it."""
-    window, other = windows
-    for each in windows:
-        if not isinstance(each, AlignedWindow):
-            raise refuse("JOIN_WINDOW_KIND", got=each)
+    window, other = (each.joinable() for each in windows)
     if window != other or lateness_ms[0] != lateness_ms[1]:
         first, second = (
             f"{each}, allowed lateness {render_ms(ms)}" for each, ms in zip(windows, lateness_ms, strict=True)
@@ -124,5 +121,4 @@ def window_join(
         raise refuse("JOIN_WINDOWS_DIFFER", left=first, right=second)
     if checked_how(how) != "inner" and lateness_ms[0]:
         raise refuse("JOIN_WINDOW_LATENESS", how=how, got=render_ms(lateness_ms[0]))
-    assert isinstance(window, AlignedWindow)
     return WindowedDefinition(window=window, lateness_ms=lateness_ms[0], how=how, suffixes=checked_suffixes(suffixes))

@@ -23,7 +23,7 @@ _TIMEOUT_S: Final = 10.0
 _LOOK_EVERY_S: Final = 0.02
 _NO_ANSWER: Final = {"_TRANSPORT", "_TIMED_OUT", "_ALL_BROKERS_DOWN", "_RESOLVE", "_SSL", "_AUTHENTICATION"}
 """librdkafka's names of what happens when nobody is there, or nobody who would talk to us."""
-_QUIET: Final = {"log_level": "2"}  # a broker that is away is said once, by us
+_QUIET: Final = {"log_level": "2"}  # we report a broker that is away, once
 
 
 def confluent() -> ModuleType:
@@ -53,7 +53,7 @@ class Cluster:
         return self._admin
 
     def topics(self, names: Iterable[str], pattern: str | None) -> dict[str, str]:
-        """Return the ids of the topics that exist, by name; an id changes when a topic is made anew."""
+        """Return the ids of the topics that exist, by name; a topic that is recreated has a new id."""
         module = confluent()
         wanted = list(names)
         if pattern is not None:

@@ -1,4 +1,4 @@
-"""How to reach a cluster: servers, TLS and SASL, said once and understood by both Kafka clients.
+"""How to reach a cluster: servers, TLS and SASL, given once and understood by both Kafka clients.
 
 Spark's connector is Java and takes Java's names; lag, groups and producing go by librdkafka, which has
 its own. Secrets are revealed in `for_java` and `for_librdkafka`, where a client is about to be made.
@@ -158,7 +158,7 @@ def _pem(path: str) -> str:
 
 
 def _check_readable(path: str) -> None:
-    """Refuse a file that is not there: the client's own words would be about the cluster."""
+    """Refuse a file that is not there: the client's own message would blame the cluster."""
     if not os.access(path, os.R_OK):
         cause = "it cannot be read" if Path(path).exists() else "no such file"
         raise fault("KAFKA_PEM", path=path, cause=cause)

@@ -81,7 +81,7 @@ def measure_stream(source: SourcePlan, chunks: Iterable[Chunk]) -> MeasuredStrea
             times.note(rows, chunk.partition)
             _note_span(spans.setdefault(chunk.partition, {}), chunk.file, rows["__ts"])
     times.tell(measured)
-    if source.time.max_ahead_ms is not None and source.source.folder is not None:
+    if source.time.max_ahead_ms is not None and source.source.arrives_in_files:
         measured.doubtful = _doubts(measured, source.time.max_ahead_ms)
     for files in spans.values():
         measured.overtaken += _overtaken(files)

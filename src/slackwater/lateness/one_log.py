@@ -46,8 +46,8 @@ def measure_log(
 ) -> LatenessReport:
     """Measure a log by `time`, a column or an expression: `measure_log("data/orders", time="placed_at")`.
 
-    What is not said is seen from the log itself: the format from a file's name, of Parquet and Avro the
-    columns, of JSON lines the type of the columns that `time` needs, from the first records. `limit`
+    What is not given is read from the log: the format from a file's name, the columns of Parquet and Avro from a
+    file, the types of the JSON columns that `time` needs from the first records. `limit`
     and `target` are as in `measure_plan`.
     """
     check_target(target)

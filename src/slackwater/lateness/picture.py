@@ -187,7 +187,7 @@ def _marks(stream: StreamReport, scale: _Scale) -> Iterator[str]:
 
 
 def _mark(row: Candidate, scale: _Scale, kind: Literal["now", "best"], label: str) -> Iterator[str]:
-    """Yield a line across the panel, and words: above the panel, or at its foot on the side with more room."""
+    """Yield a line across the panel and its label: above the panel, or at its foot on the side with more room."""
     x, bottom = scale.x(row.out_of_orderness_ms), _HEIGHT - _BOTTOM
     yield f'<line class="{kind}" x1="{x}" y1="{_TOP}" x2="{x}" y2="{bottom}" stroke-width="1.5"/>'
     words = f"{label}, {percent(row.share_behind)} behind"

@@ -41,7 +41,7 @@ def far_worse(sketches: Mapping[str, LatenessSketch], target: float) -> list[str
 
 
 def clock_ahead(events: int, furthest_ms: int, partitions: Sequence[str]) -> str:
-    """Return what should be said of events that were far ahead of the time they were received at."""
+    """Return the remark on events that were far ahead of the time they were received at."""
     places = ", ".join(name or "(the folder itself)" for name in partitions[:_SHOWN])
     places += f" and {len(partitions) - _SHOWN} more" * (len(partitions) > _SHOWN)
     number = f"{counted(events, 'event')}, in partition{'s' * (len(partitions) != 1)} {places},"
@@ -62,7 +62,7 @@ def remarks(
     last_ms: int,
     overtaken: Sequence[str] = (),
 ) -> Iterator[str]:
-    """Yield what should be said of one stream, in whole sentences."""
+    """Yield the remarks on one stream, in whole sentences."""
     if overtaken:
         one = len(overtaken) == 1
         files = "1 file is out of order: all its" if one else f"{len(overtaken):,} files are out of order: all their"

@@ -47,7 +47,7 @@ class MeasuredStream:
     left_out: Counter[str] = field(default_factory=Counter)
     """Dead letters, by reason: no record that could not be decoded or has no time is measured."""
     examples: dict[str, str] = field(default_factory=dict)
-    """The words of the first dead letter of each reason."""
+    """The message of the first dead letter of each reason."""
     first_ms: int = MAX_MS
     last_ms: int = MIN_MS
     out_of_orderness_ms: int | None = None

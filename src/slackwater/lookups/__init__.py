@@ -1,5 +1,8 @@
 """Lookups: stores that rows are enriched from, one key at a time or thousands."""
 
+from typing import TYPE_CHECKING
+
+from slackwater.ground.foreign_names import hinting
 from slackwater.lookups.base import Lookup, LookupClient, Question, Refused, RefusedKeysError
 from slackwater.lookups.function import function
 from slackwater.lookups.http import http
@@ -17,3 +20,6 @@ __all__ = [
     "postgres",
     "redis",
 ]
+
+if not TYPE_CHECKING:  # a type checker knows what a module does not have
+    __getattr__ = hinting(__name__, __all__)

@@ -41,7 +41,7 @@ class Breaker:
         return max(0.0, self._until - self.clock()) if self.is_open else 0.0
 
     def allows(self) -> bool:
-        """Return whether a request may be made now; it must then be told how it ended."""
+        """Return whether a request may be made now; its outcome must be reported afterwards."""
         if not self.is_open:
             return True
         if self._is_probing or self.wait_s > 0:

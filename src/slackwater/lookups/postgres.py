@@ -60,7 +60,7 @@ class PostgresLookup(Lookup):
 
 
 class _PostgresClient(LookupClient):
-    """One connection, made anew after it was lost, or after a request that nobody waits for any more."""
+    """One connection, reopened after it was lost, or after a request that nobody waits for any more."""
 
     keys_per_request = _KEYS
 

@@ -46,7 +46,7 @@ class Deliveries:
     """Slots that this run has written to: their marks can be explained."""
 
     def open(self, clock: Clock) -> None:
-        """Prepare and open every sink, and see that this run can go on from what it holds."""
+        """Prepare and open every sink, and check that this run can continue from what it holds."""
         begun, noted = self.checkpoint.begun_mark(clock.batch), self.checkpoint.noted_marks(clock)
         for output in self.plan.outputs:
             slot = self.plan.slot(output)

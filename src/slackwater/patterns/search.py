@@ -1,6 +1,6 @@
 """The search for matches: from many first rows at once, a step or a run of rows at a time.
 
-A thread is one way in which a match may go on. It takes the next row that one of its options can take; where several
+A thread is one way in which a match may continue. It takes the next row that one of its options can take; where several
 can, it becomes several, the preferred one first. All threads move in rounds, so that a round is a few operations on
 arrays however many there are; rows that leave no choice are taken in one round, however many they are.
 
@@ -138,7 +138,7 @@ class Search:
 
     def _settled(self, threads: Threads, found: Found) -> Threads:
         """Return the threads that still matter: not those that another repeats, nor those of rows that only wait."""
-        # A thread that has moved on counts even if it ends here: a search that is told what was seen would not find it.
+        # A thread that has moved on counts even if it ends here: a search that resumes from the traces would miss it.
         found.is_idle[threads.start[threads.row != self._starts[threads.start]]] = False
         if np.any(threads.start[1:] == threads.start[:-1]):
             threads = threads.pick(self._first_of_equals(threads))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final, get_args
 
 from slackwater.errors import refuse
+from slackwater.ground.call_sites import blame, blamed
 from slackwater.ground.folders import lies_in
 from slackwater.planning.plan import OutputPlan, Plan, RowNode, StepPlan
 from slackwater.sinks.base import EVERYTHING, Change, Delivery, Sink
@@ -13,50 +14,60 @@ from slackwater.sinks.base import EVERYTHING, Change, Delivery, Sink
 _CHANGES: Final[dict[Change, str]] = {"append": "new rows", "update": "updates", "retract": "retractions"}
 
 
-def check_ends(plan: Plan, outputs: Collection[OutputPlan]) -> None:
-    """Refuse outputs, in the order of their definition, that go nowhere, that a sink cannot take, or that would mix."""
+def check_ends(
+    plan: Plan, outputs: Collection[OutputPlan], ended: Mapping[str, Sequence[object]], owners: Mapping[str, object]
+) -> None:
+    """Refuse outputs, in the order of their definition, that go nowhere, that a sink cannot take, or that would mix.
+
+    `ended` has, for each of an output's sinks, the definition that an error is blamed on; `owners`, that of the stream
+    or step which an output belongs to.
+    """
     for output in outputs:
         owner = output.name.rsplit(".", 1)[0]
         if not output.sinks and output.kind == "late":
-            raise refuse("LATE_UNHANDLED", step=owner)
+            raise blamed(refuse("LATE_UNHANDLED", step=owner), owners.get(owner))
         if not output.sinks and output.kind == "dead_letters":
-            raise refuse("DEAD_LETTERS_UNHANDLED", stream=owner)
-        owners = [step for step in plan.steps if output.name in _outputs_below(step.results)]
-        for step in owners:
-            _check_takes(step, output)
-        identity = owners[0].spec.keys if owners else ()
+            raise blamed(refuse("DEAD_LETTERS_UNHANDLED", stream=owner), owners.get(owner))
+        steps = [step for step in plan.steps if output.name in _outputs_below(step.results)]
+        for step in steps:
+            for number, sink in enumerate(output.sinks):
+                with blame(ended[output.name][number]):
+                    _check_takes(step, output.name, sink)
+        identity = steps[0].spec.keys if steps else ()
         for number, sink in enumerate(output.sinks):
-            _check_promise(sink, output.name)
-            sink.check(plan.slot(output), identity)
-            others = output.sinks[:number]
-            if sink.uses_marks and str(sink) in map(str, others):
-                raise refuse("SINK_TWICE", sink=sink, output=output.name)
-    _check_places(plan, outputs)
+            with blame(ended[output.name][number]):
+                _check_promise(sink, output.name)
+                sink.check(plan.slot(output), identity)
+                others = output.sinks[:number]
+                if sink.uses_marks and str(sink) in map(str, others):
+                    raise refuse("SINK_TWICE", sink=sink, output=output.name)
+    _check_places(plan, outputs, ended)
 
 
-def _check_takes(step: StepPlan, output: OutputPlan) -> None:
+def _check_takes(step: StepPlan, output: str, sink: Sink) -> None:
     """Refuse results that a sink cannot take."""
     need = step.spec.emits
-    for sink in output.sinks:
-        if need not in sink.takes:
-            takes = " and ".join(_CHANGES[change] for change in _CHANGES if change in sink.takes)
-            how = f" ({sink.for_retractions})" if need == "retract" and sink.for_retractions else ""
-            facts = {"output": output.name, "sink": sink, "need": _CHANGES[need], "takes": takes, "how": how}
-            raise refuse("SINK_CANNOT_TAKE", **facts)
-        if sink.replaced_by:
-            key = ", ".join(sink.replaced_by)
-            step.spec.check_replaces(sink.replaced_by, output=output.name, sink=sink, key=key)
+    if need not in sink.takes:
+        takes = " and ".join(_CHANGES[change] for change in _CHANGES if change in sink.takes)
+        how = f" ({sink.for_retractions})" if need == "retract" and sink.for_retractions else ""
+        raise refuse("SINK_CANNOT_TAKE", output=output, sink=sink, need=_CHANGES[need], takes=takes, how=how)
+    if sink.replaced_by:
+        key = ", ".join(sink.replaced_by)
+        step.spec.check_replaces(sink.replaced_by, output=output, sink=sink, key=key)
 
 
-def _check_places(plan: Plan, outputs: Collection[OutputPlan]) -> None:
+def _check_places(plan: Plan, outputs: Collection[OutputPlan], ended: Mapping[str, Sequence[object]]) -> None:
     """Refuse outputs that would be written into one place, into one another, or into what is read."""
     read = [(source.source.place, f"stream `{source.name}`") for source in plan.sources]
     taken: list[tuple[str, str]] = [(place, whose) for place, whose in read if place is not None]
     for output in outputs:
-        for place in (sink.place for sink in output.sinks if sink.place is not None):
+        for number, place in enumerate(sink.place for sink in output.sinks):
+            if place is None:
+                continue
             mine = (place, f"output `{output.name}`")
-            for other in taken:
-                _check_apart(mine, other)
+            with blame(ended[output.name][number]):
+                for other in taken:
+                    _check_apart(mine, other)
             taken.append(mine)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from slackwater.errors import refuse
+from slackwater.ground.call_sites import blamed
 from slackwater.lookups.definition import LookUp
 from slackwater.planning.plan import Plan, RowNode
 from slackwater.tables.definition import JoinTable
@@ -37,18 +38,18 @@ def check_enrichments(plan: Plan) -> None:
         for node, op in _found(source.rows):
             _check_name(node.step, op, names)
             if isinstance(op, LookUp) and not source.source.has_places:
-                raise refuse("LOOKUP_WITHOUT_PLACES", step=node.step, source=source.source)
+                raise blamed(refuse("LOOKUP_WITHOUT_PLACES", step=node.step, source=source.source), op)
     for step in plan.steps:
         for root in step.roots:
             for node, op in _found(root):
                 _check_name(node.step, op, names)
                 if root is step.results and step.spec.emits == "retract":
-                    raise refuse("ENRICHED_RETRACTIONS", step=node.step, before=step.name)
+                    raise blamed(refuse("ENRICHED_RETRACTIONS", step=node.step, before=step.name), op)
 
 
 def _check_name(step: str, op: LookUp | JoinTable, names: dict[str, LookUp | JoinTable]) -> None:
     if names.setdefault(step, op) is not op:  # the same one may be on several branches of a union
-        raise refuse("ENRICHMENT_NAME_TWICE", step=step)
+        raise blamed(refuse("ENRICHMENT_NAME_TWICE", step=step), op)
 
 
 def _found(node: RowNode) -> Iterator[tuple[RowNode, LookUp | JoinTable]]:

@@ -8,14 +8,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 import polars as pl
 
-from slackwater.errors import near_miss, refuse
+from slackwater.errors import DefinitionError, near_miss, refuse
 from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA
+from slackwater.ground.call_sites import blame, blamed
 from slackwater.ground.expressions import unknown_column
 from slackwater.planning.ends import check_ends
 from slackwater.planning.enrichments import check_enrichments
@@ -23,7 +24,6 @@ from slackwater.planning.plan import Feed, OutputPlan, Plan, RowNode, SourcePlan
 from slackwater.planning.pruning import without_unread
 from slackwater.planning.row_functions import RowOp, TakeTime
 from slackwater.planning.row_schemas import schema_after
-from slackwater.sinks.base import Sink
 from slackwater.sources.base import Source
 from slackwater.state.step import Port
 from slackwater.streams import Branch, Ended, KeyedStream, Output, Step, Stream, Union, branches
@@ -50,8 +50,16 @@ class _Origin:
     """Everything that hangs on one source, or on one output of a step."""
 
     name: str
+    of: Stream | Step
     paths: list[_Path] = field(default_factory=list)
     """In the order they were written."""
+
+    @property
+    def written(self) -> tuple[object, ...]:
+        """What was written to make it, the best to blame first."""
+        if isinstance(self.of, Step):
+            return (self.of,)
+        return (self.of, *self.of.ops) if self.of.side else (self.of.origin,)
 
     def add(self, ops: tuple[RowOp, ...], end: str | Feed) -> None:
         if (path := _Path(ops, end)) not in self.paths:
@@ -63,7 +71,7 @@ class _Planner:
         self.sources: dict[str, Source] = {}
         self.steps: dict[str, Step] = {}
         self.origins: dict[str, _Origin] = {}
-        self.sinks: dict[str, list[Sink]] = {}
+        self.ended: dict[str, list[Ended]] = {}
         self.outputs: dict[str, OutputPlan] = {}
         self.kinds: dict[str, Kind] = {}
         self.unions: dict[str, Union] = {}
@@ -88,12 +96,12 @@ class _Planner:
         for origin in self.origins.values():
             if not origin.paths:
                 what = "step" if origin.name in self.steps else "stream"
-                raise refuse("RESULTS_UNHANDLED", what=f"{what} `{origin.name}`")
+                raise blamed(refuse("RESULTS_UNHANDLED", what=f"{what} `{origin.name}`"), *origin.written)
         for source in sources:
             meets_none = all(set(step.behind_ms) <= {source.name} for step in steps if source.name in step.behind_ms)
             if source.time is not None and source.time.max_drift_ms is not None and meets_none:
-                raise refuse("DRIFT_ALONE", stream=source.name)
-        check_ends(plan, self.outputs.values())
+                raise blamed(refuse("DRIFT_ALONE", stream=source.name), source.time)
+        check_ends(plan, self.outputs.values(), self.ended, {**self.sources, **self.steps})
         return plan
 
     def _collect(self, ended: Ended) -> None:
@@ -118,7 +126,7 @@ class _Planner:
             self.kinds[name] = "results" if shows else "rows"
         else:
             self.kinds[name] = kind
-        self.sinks.setdefault(name, []).append(ended.sink)
+        self.ended.setdefault(name, []).append(ended)
 
     def _rows_name(self, stream: Stream) -> str:
         if isinstance(stream.origin, Step) and not stream.ops:
@@ -139,26 +147,26 @@ class _Planner:
         if isinstance(stream.origin, Union):
             known = self.unions.setdefault(stream.name, stream.origin)
             if known is not stream.origin or stream.name in self.origins:
-                raise refuse("STREAM_NAME_TWICE", name=stream.name)
+                raise blamed(refuse("STREAM_NAME_TWICE", name=stream.name), stream.origin)
             for each in stream.origin.streams:
                 self._reach(each)
             return
         if isinstance(stream.origin, Step):
             self._reach_step(stream.origin)
-            self.origins.setdefault(stream.name, _Origin(name=stream.name))
+            self.origins.setdefault(stream.name, _Origin(name=stream.name, of=stream))
             return
         if self.sources.setdefault(stream.name, stream.origin) is not stream.origin or stream.name in self.unions:
-            raise refuse("STREAM_NAME_TWICE", name=stream.name)
-        self.origins.setdefault(stream.name, _Origin(name=stream.name))
+            raise blamed(refuse("STREAM_NAME_TWICE", name=stream.name), stream.origin)
+        self.origins.setdefault(stream.name, _Origin(name=stream.name, of=stream))
 
     def _reach_step(self, step: Step) -> None:
         known = self.steps.get(step.name)
         if known is step:
             return
         if known is not None or step.name in self.sources:
-            raise refuse("STEP_NAME_TWICE", name=step.name)
+            raise blamed(refuse("STEP_NAME_TWICE", name=step.name), step)
         self.steps[step.name] = step
-        self.origins.setdefault(step.name, _Origin(name=step.name))
+        self.origins.setdefault(step.name, _Origin(name=step.name, of=step))
         self.ports[step.name] = {}
         self.awaited[step.name] = 0
         for port, keyed in step.inputs.items():
@@ -171,7 +179,7 @@ class _Planner:
         source, paths = self.sources[name], self.origins[name].paths
         times = {id(op): op for path in paths for op in path.ops if isinstance(op, TakeTime)}
         if len(times) > 1:
-            raise refuse("EVENT_TIME_TWICE", stream=name)
+            raise blamed(refuse("EVENT_TIME_TWICE", stream=name), [*times.values()][-1])
         beside = pl.Schema({column: dtype for column, (dtype, _) in source.metadata.items()})
         root = RowNode(op=None, step=name, schema=source.schema or beside)
         rows = self._tree(root, paths, is_bytes=source.schema is None, has_time=False)
@@ -179,7 +187,7 @@ class _Planner:
         self._output(dead, DEAD_LETTER_SCHEMA, "dead_letters")
         [time] = times.values() or [None]
         if time is not None and time.max_drift_ms is not None and source.read_limit is None:
-            raise refuse("DRIFT_SOURCE", stream=name, source=source)
+            raise blamed(refuse("DRIFT_SOURCE", stream=name, source=source), time)
         return SourcePlan(name=name, source=source, time=time, rows=rows, dead_letters=dead)
 
     def _tree(
@@ -198,19 +206,21 @@ class _Planner:
                 below.setdefault(id(ops[0]), (ops[0], []))[1].append(_Path(ops[1:], end))
                 continue
             if is_bytes:
-                raise refuse("DECODE_MISSING", stream=node.step)
+                raise blamed(refuse("DECODE_MISSING", stream=node.step), *self._written(end))
             if isinstance(end, str):
                 outputs.append(end)
                 self._output(end, node.schema, self.kinds[end])
             else:
                 feeds.append(end)
                 if not has_time:
-                    raise refuse("EVENT_TIME_MISSING", step=end.step, stream=node.step.split(".")[0])
+                    missing = refuse("EVENT_TIME_MISSING", step=end.step, stream=node.step.split(".")[0])
+                    raise blamed(missing, *self._written(end))
                 self._arrive(end, node.schema)
         children = []
         for op, rest in below.values():
             step = getattr(op, "name", None) or f"{stream}.{op.label}"
-            schema = schema_after(op, node.schema, step=step, is_bytes=is_bytes, has_time=has_time)
+            with blame(op):
+                schema = schema_after(op, node.schema, step=step, is_bytes=is_bytes, has_time=has_time)
             child = RowNode(op=op, step=step, schema=schema)
             still_bytes = is_bytes and op.label != "decode"
             timed = has_time or isinstance(op, TakeTime)
@@ -223,8 +233,9 @@ class _Planner:
         keyed = step.inputs[feed.port]
         known = self.ports[step.name].setdefault(feed.port, Port(schema=schema, keys=keyed.keys))
         if dict(known.schema) != dict(schema):
-            raise _unequal(f"step `{step.name}`", known.schema, schema)
-        _check_keys(step.name, keyed, schema)
+            raise blamed(_unequal(f"step `{step.name}`", known.schema, schema), keyed.stream.origin)
+        with blame(keyed, step):
+            _check_keys(step.name, keyed, schema)
         self.awaited[step.name] -= 1
         if self.awaited[step.name] == 0:
             self._resolve(step)
@@ -236,22 +247,24 @@ class _Planner:
             port: replace(self.ports[name][port], own=self._own(keyed), streams=_streams(keyed))
             for port, keyed in step.inputs.items()
         }
-        spec = step.definition.resolve(name, ports).asked(self._asked(name))
+        with blame(step):
+            spec = step.definition.resolve(name, ports).asked(self._asked(name))
         stage, behind_ms = 0, dict[str, int]()
         for branch in _branches(step):
-            before, delays_ms = self._before(branch, name)
+            before, delays_ms = self._before(branch, step)
             stage = max(stage, before + 1)
             for source, delay_ms in delays_ms.items():
                 behind_ms[source] = max(behind_ms.get(source, 0), delay_ms)
         spread = max(keyed.spread for keyed in step.inputs.values())
         if spread > 1:
-            spec.check_spread()
+            with blame(*step.inputs.values()):
+                spec.check_spread()
             stage += 1  # the one before condenses
         late = None if spec.late_types is None else Output(of=step, kind="late").name
         if late is not None and spec.late_types is not None:
             self._output(late, spec.late_types, "late")
-        elif Output(of=step, kind="late").name in self.sinks:
-            raise refuse("LATE_NEVER", step=name)
+        elif (never := Output(of=step, kind="late").name) in self.ended:
+            raise blamed(refuse("LATE_NEVER", step=name), *self.ended[never])
         root = RowNode(op=None, step=name, schema=spec.result_types)
         plan = StepPlan(
             spec=spec,
@@ -274,25 +287,26 @@ class _Planner:
         self.plans[name] = replace(plan, results=results, sides=sides, dead_letters=letters, buried=buried)
 
     def _own(self, keyed: KeyedStream) -> frozenset[str]:
-        """Return the columns that every step before has added to its rows of itself."""
+        """Return the columns that Slackwater has added to the rows of every step before."""
         before = [branch.origin for branch in branches(keyed.stream)]
         own = [self.plans[each.name].spec.own_columns if isinstance(each, Step) else frozenset() for each in before]
         return frozenset.intersection(*own)
 
-    def _before(self, branch: Branch, step: str) -> tuple[int, Mapping[str, int]]:
+    def _before(self, branch: Branch, step: Step) -> tuple[int, Mapping[str, int]]:
         """Return the stage of what is before `step` on a branch, and how far behind its sources it emits."""
         if not isinstance(branch.origin, Step):
             return -1, {branch.name: 0}
         upstream = self.plans[branch.origin.name]
         if not branch.side:
-            upstream.spec.check_next(step)
+            with blame(step):
+                upstream.spec.check_next(step.name)
         delay_ms = upstream.spec.emission_delay_ms
         return upstream.stage, {source: behind_ms + delay_ms for source, behind_ms in upstream.behind_ms.items()}
 
     def _side(self, step: str, side: str, schema: pl.Schema) -> RowNode:
         name = f"{step}.{side}"
         if name not in self.origins:
-            raise refuse("SIDE_UNHANDLED", step=step, side=side)
+            raise blamed(refuse("SIDE_UNHANDLED", step=step, side=side), self.steps[step])
         root = RowNode(op=None, step=name, schema=schema)
         return self._tree(root, self.origins[name].paths, is_bytes=False, has_time=True)
 
@@ -305,13 +319,14 @@ class _Planner:
     def _check_sides(self, step: str, known: Mapping[str, pl.Schema]) -> None:
         """Refuse outputs that were asked of a step and that it does not have."""
         for side in sorted(self._asked(step) - {*known}):
-            raise refuse("SIDE_UNKNOWN", step=step, side=side, hint=near_miss(side, known))
+            unknown = refuse("SIDE_UNKNOWN", step=step, side=side, hint=near_miss(side, known))
+            raise blamed(unknown, *self.origins[f"{step}.{side}"].written)
 
     def _dead_letters(self, step: StepPlan) -> str:
         """Return the output of a step's dead letters: its own if there is work on its rows, else its source's."""
         own = f"{step.name}.dead_letters"
         names = [step.name, *(f"{step.name}.{side}" for side in step.spec.sides)]
-        if own in self.sinks or any(path.ops for name in names for path in self.origins[name].paths):
+        if own in self.ended or any(path.ops for name in names for path in self.origins[name].paths):
             self._output(own, DEAD_LETTER_SCHEMA, "dead_letters")
             return own
         return self._first_letters(step)
@@ -327,10 +342,14 @@ class _Planner:
         return f"{next(iter(step.behind_ms))}.dead_letters"
 
     def _output(self, name: str, schema: pl.Schema, kind: Kind) -> None:
-        sinks = tuple(self.sinks.get(name, ()))
+        sinks = tuple(ended.sink for ended in self.ended.get(name, ()))
         known = self.outputs.setdefault(name, OutputPlan(name=name, kind=kind, schema=schema, sinks=sinks))
         if dict(known.schema) != dict(schema):
-            raise _unequal(f"output `{name}`", known.schema, schema)
+            raise blamed(_unequal(f"output `{name}`", known.schema, schema), *self.ended.get(name, ()))
+
+    def _written(self, end: str | Feed) -> Sequence[object]:
+        """Return the calls that lead rows to an output or into a step."""
+        return self.ended[end] if isinstance(end, str) else (self.steps[end.step],)
 
 
 def _branches(step: Step) -> list[Branch]:
@@ -341,7 +360,7 @@ def _streams(keyed: KeyedStream) -> tuple[str, ...]:
     return tuple(dict.fromkeys(branch.name for branch in branches(keyed.stream)))
 
 
-def _unequal(place: str, first: pl.Schema, other: pl.Schema) -> Exception:
+def _unequal(place: str, first: pl.Schema, other: pl.Schema) -> DefinitionError:
     lacking = [f"{name} {dtype}" for name, dtype in first.items() if other.get(name) != dtype]
     strange = [f"{name} {dtype}" for name, dtype in other.items() if first.get(name) != dtype]
     return refuse(

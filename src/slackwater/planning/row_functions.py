@@ -84,7 +84,7 @@ class Map:
         made = self.function(rows)
         if not isinstance(made, pl.DataFrame):
             raise MapResultError(type(made).__name__)
-        if declared is None or (rows.is_empty() and not made.width):  # rows made anew have columns if there are any
+        if declared is None or (rows.is_empty() and not made.width):  # no rows, so no columns
             return made
         if missing := [name for name in declared if name not in made.columns]:
             has = ", ".join(name for name in made.columns if not name.startswith("__"))
@@ -96,7 +96,7 @@ class Map:
 
 
 class MapResultError(TypeError):
-    """What a map function returned, in words, when it is not what it must be."""
+    """A map function returned something else than it must; `got` describes it."""
 
     def __init__(self, got: str) -> None:
         super().__init__(f"a map function must return a Polars DataFrame with the declared columns; got {got}")

@@ -14,7 +14,7 @@ _SHOWN_FRAMES: Final = 3
 
 
 class MisfitError(TypeError):
-    """What was given, in words, when it is not what it must be."""
+    """The user's code returned something of the wrong type; the message describes it."""
 
 
 def told(error: BaseException) -> str:

@@ -219,7 +219,7 @@ class Running(Context):
                     results.add(results.checked(row, self._values), self._place, self._event_ms)
             for name, cell in self._named:
                 if self._own.get(name) is not cell:
-                    raise MisfitError  # told below
+                    raise MisfitError  # described below
         except FAILURES as error:
             if isinstance(error, MemoryError):
                 raise

@@ -29,7 +29,7 @@ class Timer(NamedTuple):
 
 
 class Timers:
-    """The timers of the key at hand. Unnamed ones are told apart by their time; a name has one timer, which moves."""
+    """The timers of the key at hand. Unnamed ones are identified by their time; a name has one timer, which moves."""
 
     def __init__(self, journal: Journal) -> None:
         self._pending: dict[tuple[bool, str, int], Timer] = {}

@@ -1,5 +1,8 @@
 """Sinks: where an output's rows go, and what each promises."""
 
+from typing import TYPE_CHECKING
+
+from slackwater.ground.foreign_names import hinting
 from slackwater.sinks.base import Mark, Sink, SinkBatch, SinkWriter, Slot, Unavailable
 from slackwater.sinks.console import console
 from slackwater.sinks.delta import delta
@@ -30,3 +33,6 @@ __all__ = [
     "read_files",
     "redis",
 ]
+
+if not TYPE_CHECKING:  # a type checker knows what a module does not have
+    __getattr__ = hinting(__name__, __all__)

@@ -138,7 +138,7 @@ class Sink(ABC):
     for_retractions: ClassVar[str] = ""
     """How to have a sink of this kind take retractions, where one can."""
     after_another_run: ClassVar[str] = (
-        "choose another place, or go on with --take-over, which leaves what is there and adds to it"
+        "choose another place, or continue with --take-over, which keeps what is there and adds to it"
     )
     """What can be done about a place that holds the rows of another run."""
     shown_options: ClassVar[tuple[str, ...]] = ()

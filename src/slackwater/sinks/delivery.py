@@ -1,9 +1,9 @@
 """How a batch gets into a sink, and never twice: the one protocol of all sinks that promise exactly once.
 
-1. Open the slot: whoever has it open from before is shut out.
+1. Open the slot, which fences off earlier writers.
 2. Ask it for its last mark.
-3. Judge the mark. This batch's: it was delivered before, do nothing. The one that was there before the batch: go on.
-   Any other: an error with choices, never a skip and never a second writing.
+3. Judge the mark. This batch's: it was delivered before, do nothing. The one that was there before the batch:
+   continue. Any other: an error with choices, never a skip and never a second write.
 4. Write rows and mark, in one transaction.
 5. The driver notes the batch in the clock of the next one, where step 3 will look for what was there before.
 
@@ -26,7 +26,7 @@ from typing import Final
 
 from polars.exceptions import PanicException, PolarsError
 
-from slackwater.errors import SlackwaterWarning, fault, render
+from slackwater.errors import SlackwaterWarning, fault, notice
 from slackwater.formats.row_json import json_objects
 from slackwater.ground.crash_points import crash_point
 from slackwater.ground.durations import render_ms
@@ -35,7 +35,7 @@ from slackwater.sinks.base import DamagedMarkError, Mark, Sink, SinkBatch, SinkW
 FIRST_WAIT_S: Final = 0.2
 LONGEST_WAIT_S: Final = 15.0
 SAID_EVERY_MS: Final = 60_000
-"""How often it is said that a batch waits."""
+"""How often a waiting batch is reported."""
 
 
 class SinkWarning(SlackwaterWarning):
@@ -43,7 +43,7 @@ class SinkWarning(SlackwaterWarning):
 
 
 class StoppedWaitingError(Exception):
-    """The job was asked to stop while a sink was waited for; the batch will be run again."""
+    """The job was asked to stop while it waited for a sink; the batch will run again."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +55,7 @@ class Expected:
     before: int | None
     """The last batch that this run has noted for the slot, None if none: the one before this, or already this one."""
     takes_over: bool = False
-    """Whether the user has said that any other mark may be passed over."""
+    """Whether the user allows any other mark to be overwritten."""
     behind: int | None = None
     """The last batch that this run has noted for the sink behind this one."""
     has_unmarked: bool = False
@@ -109,7 +109,7 @@ class Outlet:
             self.sink.prepare(replace(self.slot, delivered_before=came_before))
 
     def check(self, expected: Expected, *, is_prepared: bool = False) -> None:
-        """Prepare the sink unless that was done, and see that its mark is one that this run can go on from."""
+        """Prepare the sink unless that was done, and check that this run can continue from its mark."""
         if not is_prepared:
             self.prepare(came_before=expected.came_before)
         self.slot = replace(self.slot, behind=None if expected.takes_over else expected.behind)
@@ -164,7 +164,7 @@ class Outlet:
                     raise fault("SINK_GAVE_UP", batch=batch, waited=render_ms(waited_ms), **facts) from trouble
                 if waited_ms >= said_ms:
                     patience = render_ms(self.sink.retry_for_ms - waited_ms)
-                    _warn("SINK_WAITING", render("SINK_WAITING", patience=patience, **facts))
+                    _warn(notice("SINK_WAITING", patience=patience, **facts))
                     said_ms = waited_ms + SAID_EVERY_MS
                 left_s = (self.sink.retry_for_ms - waited_ms) / 1_000
                 self._wait(min(left_s, wait_s * self._dice.uniform(0.5, 1.0)))
@@ -174,7 +174,7 @@ class Outlet:
                 if said_ms:
                     waited = render_ms(round((time.monotonic() - began) * 1_000))
                     facts = {"sink": self.sink, "output": self.slot.output, "batch": batch, "waited": waited}
-                    _warn("SINK_BACK", render("SINK_BACK", **facts))
+                    _warn(notice("SINK_BACK", **facts))
                 return
 
     def _deliver(self, batch: SinkBatch, expected: Expected) -> None:
@@ -192,7 +192,7 @@ class Outlet:
         except Unavailable as trouble:
             self.close()
             facts = {"sink": self.sink, "output": self.slot.output, "why": trouble, "batch": batch.batch}
-            _warn("SINK_LOST", render("SINK_LOST", **facts))
+            _warn(notice("SINK_LOST", **facts))
 
     def _write(self, writer: SinkWriter, batch: SinkBatch, mark: Mark | None) -> None:
         self.check_owner()
@@ -245,5 +245,5 @@ def _unwritable(batch: SinkBatch) -> str:
     return ", ".join(f"`{name}`" for name in found)
 
 
-def _warn(code: str, said: str) -> None:
-    warnings.warn(f"[{code}] {said}", SinkWarning, stacklevel=4)
+def _warn(text: str) -> None:
+    warnings.warn(text, SinkWarning, stacklevel=4)

@@ -1,5 +1,8 @@
 """Sources: where a stream's rows come from."""
 
+from typing import TYPE_CHECKING
+
+from slackwater.ground.foreign_names import hinting
 from slackwater.sources.base import Source
 from slackwater.sources.dataframe import DataFrameSource, dataframe
 from slackwater.sources.delta.definition import DeltaSource, delta
@@ -17,3 +20,6 @@ __all__ = [
     "kafka",
     "log",
 ]
+
+if not TYPE_CHECKING:  # a type checker knows what a module does not have
+    __getattr__ = hinting(__name__, __all__)

@@ -45,6 +45,8 @@ class Source(ABC):
     """Whether it usually has several partitions."""
     is_measurable: ClassVar[bool] = False
     """Whether `held` reads it without Spark."""
+    arrives_in_files: ClassVar[bool] = False
+    """Whether a record was received when its file was last modified, a time that copying may change."""
 
     @property
     @abstractmethod

@@ -10,7 +10,7 @@ from slackwater.clock.batch_stats import BatchStats
 from slackwater.clock.clock import Clock, StreamTime
 from slackwater.clock.lateness import AHEAD_MS, LatenessSketch
 from slackwater.clock.watermark import barren
-from slackwater.errors import SlackwaterWarning, render
+from slackwater.errors import SlackwaterWarning, notice
 from slackwater.ground.durations import render_ms
 from slackwater.planning.plan import Plan
 
@@ -43,8 +43,7 @@ def report_schemas(stats: BatchStats, reported: set[str]) -> None:
         for words in stream.reasons.get("incompatible_schema", ()):
             if f"{name} {words}" not in reported:
                 reported.add(f"{name} {words}")
-                said = render("SCHEMA_INCOMPATIBLE", stream=name, words=words)
-                warnings.warn(f"[SCHEMA_INCOMPATIBLE] {said}", SchemaWarning, stacklevel=2)
+                warnings.warn(notice("SCHEMA_INCOMPATIBLE", stream=name, words=words), SchemaWarning, stacklevel=2)
 
 
 def report_barren(plan: Plan, clock: Clock, reported: set[str]) -> None:
@@ -60,8 +59,9 @@ def report_barren(plan: Plan, clock: Clock, reported: set[str]) -> None:
             assert source.time.idle_after_ms is not None
             facts = {"stream": source.name, "idle_after": render_ms(source.time.idle_after_ms)}
             partitions = ", ".join(f"`{name}`" for name in fresh[:_SHOWN]) + (", …" if len(fresh) > _SHOWN else "")
-            words = render("PARTITION_UNUSABLE", **facts, partitions=partitions)
-            warnings.warn(f"[PARTITION_UNUSABLE] {words}", BarrenPartitionWarning, stacklevel=2)
+            warnings.warn(
+                notice("PARTITION_UNUSABLE", **facts, partitions=partitions), BarrenPartitionWarning, stacklevel=2
+            )
 
 
 def report_skew(stats: BatchStats, reported: set[str]) -> None:
@@ -70,8 +70,11 @@ def report_skew(stats: BatchStats, reported: set[str]) -> None:
         key, share = skew.largest
         if skew.rows >= _ENOUGH_ROWS and share > _HOT and f"skew {step}" not in reported:
             reported.add(f"skew {step}")
-            words = render("HOT_KEY", step=step, key=key, share=f"{share:.0%}", rows=f"{skew.rows:,}")
-            warnings.warn(f"[HOT_KEY] {words}", HotKeyWarning, stacklevel=2)
+            warnings.warn(
+                notice("HOT_KEY", step=step, key=key, share=f"{share:.0%}", rows=f"{skew.rows:,}"),
+                HotKeyWarning,
+                stacklevel=2,
+            )
 
 
 def report_short_slack(
@@ -93,8 +96,7 @@ def report_short_slack(
             reported.add(source.name)
             facts = {"stream": source.name, "slack": render_ms(slack_ms), "measured": render_ms(round(p99_ms))}
             share = f"{sketch.share_later_than(slack_ms):.1%}"
-            words = render("LATENESS_ABOVE_SLACK", **facts, share=share)
-            warnings.warn(f"[LATENESS_ABOVE_SLACK] {words}", SlackWarning, stacklevel=2)
+            warnings.warn(notice("LATENESS_ABOVE_SLACK", **facts, share=share), SlackWarning, stacklevel=2)
 
 
 def _believed(measured: Mapping[str, LatenessSketch], time: StreamTime, now_ms: int) -> LatenessSketch:

@@ -28,8 +28,8 @@ LOADED = (
 
 if __name__ == "__main__":
     for name in LOADED:
-        with suppress(ImportError):  # whoever needs it says so
+        with suppress(ImportError):  # the code that needs it raises
             import_module(name)
-    # Spark collects garbage after every task; what was loaded before the fork is none, and is most of what there is.
+    # Spark collects garbage after every task; what was loaded before the fork is most of the heap, and never garbage.
     os.register_at_fork(after_in_child=gc.freeze)
     daemon.manager()

@@ -1,4 +1,4 @@
-"""The share of a run's records that are dead letters: told when it is large, and a failure where the user says so."""
+"""The share of dead letters among a run's records: a notice when it is large, an error above the user's limit."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from slackwater.clock.batch_stats import BatchStats, StreamStats
-from slackwater.errors import SlackwaterWarning, fault, render
+from slackwater.errors import SlackwaterWarning, fault, notice
 
 _WORTH_TELLING: Final = 0.1
 _ENOUGH: Final = 10
@@ -49,8 +49,7 @@ class DeadLetterShare:
         facts = _facts(records)
         if (stream, facts["reason"]) not in self._told:
             self._told.add((stream, facts["reason"]))
-            words = render("DEAD_LETTERS_MANY", stream=stream, **facts)
-            warnings.warn(f"[DEAD_LETTERS_MANY] {words}", DeadLetterWarning, stacklevel=3)
+            warnings.warn(notice("DEAD_LETTERS_MANY", stream=stream, **facts), DeadLetterWarning, stacklevel=3)
 
 
 def _add(total: StreamStats, more: StreamStats) -> None:

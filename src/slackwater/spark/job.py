@@ -108,7 +108,7 @@ class Job:
     _monitor: Monitor = field(init=False)
 
     def run(self, *, finish: bool = False) -> None:
-        """Run until stopped; a bounded run, or one told to `finish`, ends with the final watermark."""
+        """Run until stopped; a bounded run, or one with `finish`, ends with the final watermark."""
         try:
             with held(self.checkpoint.path) as self._lease:
                 self._locked(self._lease, finish=finish)
@@ -259,7 +259,7 @@ class Job:
         except BaseException as error:
             self.owed = number if isinstance(error, StoppedWaitingError) else None
             if isinstance(error, StoppedWaitingError | SlackwaterError):
-                hush(self.spark, self.plan.name)  # what is to be said is said by us; Spark would add its stack of calls
+                hush(self.spark, self.plan.name)  # we report it; Spark would add its stack trace
             self._failure.append(error)
             raise
         finally:

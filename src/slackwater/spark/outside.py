@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from slackwater.checkpoint.checkpoint import Checkpoint
 from slackwater.clock.clock import Clock
 from slackwater.clock.table_versions import TableUnavailable, due_tables, with_tables
-from slackwater.errors import RunError, SlackwaterWarning, render
+from slackwater.errors import RunError, SlackwaterWarning, notice
 from slackwater.ground.durations import render_ms
 from slackwater.outputs.evaluated import EvaluatedBatch
 from slackwater.sinks.delivery import FIRST_WAIT_S, LONGEST_WAIT_S, SAID_EVERY_MS, StoppedWaitingError
@@ -61,7 +61,7 @@ class Outside:
 
         def words(trouble: Exception) -> str:
             assert isinstance(trouble, TableUnavailable)
-            return f"[TABLE_WAITING] {render('TABLE_WAITING', batch=clock.batch, **trouble.facts)}"
+            return notice("TABLE_WAITING", batch=clock.batch, **trouble.facts)
 
         made = self._patiently(clock.batch, read, lambda error: isinstance(error, TableUnavailable), words)
         self.check_owner()
@@ -79,7 +79,7 @@ class Outside:
         def words(error: Exception) -> str:
             found = unwrapped(error)
             assert isinstance(found, RunError)
-            return f"[LOOKUP_WAITING] {render('LOOKUP_WAITING', batch=number, why=found.message)}"
+            return notice("LOOKUP_WAITING", batch=number, why=found.message)
 
         return self._patiently(number, lambda: EvaluatedBatch.evaluate(frame, number), is_waiting, words)
 
@@ -107,8 +107,7 @@ class Outside:
             else:
                 if said_ms:
                     waited = render_ms(round((time.monotonic() - began) * 1_000))
-                    said = render("STORE_BACK", batch=batch, waited=waited)
-                    warnings.warn(f"[STORE_BACK] {said}", OutsideWarning, stacklevel=2)
+                    warnings.warn(notice("STORE_BACK", batch=batch, waited=waited), OutsideWarning, stacklevel=2)
                 return done
 
     def _wait(self, seconds: float) -> None:

@@ -50,8 +50,8 @@ def _front(
 def heartbeat(spark: SparkSession, plan: Plan) -> DataFrame:
     """Return one tick per key group and batch, so that windows fire without new rows.
 
-    Nothing in it changes from batch to batch, the time least of all: Spark compiles a plan's code anew, and
-    the JVM warms it up anew, for every literal that does.
+    Nothing in it changes from batch to batch, the time least of all: Spark compiles a plan again, and the
+    JVM warms it up again, for every literal that does.
     """
     beat = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).option("numPartitions", 1).load()
     nothing = F.lit("")

@@ -39,7 +39,7 @@ QUERY_CONF: Final = {
     # row, column by column, which takes longer than writing the row; the largest number there is means no limit.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "2000",
     "spark.sql.execution.arrow.maxBytesPerBatch": str((1 << 31) - 1),
-    # Spark tells stateful workers nothing of short tracebacks. Told of them, those of FRONT would be other processes.
+    # Spark does not pass this setting on to stateful workers. With it, the workers of FRONT would be other processes.
     "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
 }
 """Settings of a query, made on the session while it is started and taken back afterwards."""

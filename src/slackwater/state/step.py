@@ -45,7 +45,7 @@ class Port:
     schema: pl.Schema
     keys: tuple[str, ...]
     own: frozenset[str] = frozenset()
-    """The columns that the step before has added to its rows of itself: the next one may replace them."""
+    """The columns that Slackwater has added in the step before: the next one may replace them."""
     streams: tuple[str, ...] = ()
     """The streams and steps that its rows come from: several, if it takes a union."""
 
@@ -191,7 +191,7 @@ class KeyedStep(ABC):
 
     @property
     def own_columns(self) -> frozenset[str]:
-        """The columns of results and other rows that the step adds of itself, and that a next step may replace."""
+        """The columns that Slackwater adds to results and other rows, and that a next step may replace."""
         return frozenset({"event_time"})
 
     @property

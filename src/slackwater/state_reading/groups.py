@@ -1,7 +1,7 @@
 """The state of one key group, opened to be looked at.
 
-Whoever holds the groups (a checkpoint, the engine in memory) gives the blobs of each to a `Reading`, where they lie: of
-a state of gigabytes only the answers travel.
+The owner of the groups (a checkpoint, the engine in memory) gives the blobs of each to a `Reading`, where they lie:
+only the answers travel, even if the state has gigabytes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class StoredStep:
     name: str
     stage: int
     spec: KeyedStep | None
-    """None if the pipeline has no such step, or not as it was stored: then only its sizes can be told."""
+    """None if the pipeline has no such step, or not as it was stored: then only its sizes are known."""
     changes: str = ""
     """What keeps its rows from being read."""
 

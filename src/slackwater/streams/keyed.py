@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NoReturn
+from typing import Literal
 
 from slackwater.aggregates.base import Aggregate
 from slackwater.deduplication.definition import DeduplicateDefinition
 from slackwater.deduplication.spec import DUPLICATES, Keep
 from slackwater.errors import refuse
 from slackwater.formats.schemas import SchemaSpec
+from slackwater.ground.call_sites import remember
 from slackwater.ground.durations import Duration, Forever, duration_ms
 from slackwater.ground.expressions import Expression
 from slackwater.ground.names import checked_name
@@ -26,6 +27,7 @@ from slackwater.process.definition import process_definition
 from slackwater.process.step import Order
 from slackwater.state.late_rows import Late
 from slackwater.state.step import ROWS, StepDefinition
+from slackwater.streams.foreign_calls import Hinting
 from slackwater.streams.stream import Ended, Output, Step, Stream, called
 from slackwater.triggers import Trigger, after_watermark
 from slackwater.windows import Window
@@ -34,7 +36,7 @@ from slackwater.windows.spec import FINAL, Accumulation, Semantics
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class KeyedStream:
+class KeyedStream(Hinting, kind="a keyed stream"):
     """A stream and its key."""
 
     stream: Stream
@@ -43,14 +45,6 @@ class KeyedStream:
     """Of `versions`, the column that says which change a row was."""
     spread: int = 1
     """How many key groups the rows of one key may meet in, before they are brought together."""
-
-    if not TYPE_CHECKING:  # a type checker says of itself what a keyed stream does not have
-
-        def __getattr__(self, name: str) -> NoReturn:
-            """Say what is missing to whoever asks a keyed stream for what only windows have."""
-            if name == "aggregate":
-                raise refuse("WINDOW_MISSING", stream=self.stream.name)
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     def window(
         self,
@@ -77,15 +71,19 @@ class KeyedStream:
         if semantics is not None and not isinstance(semantics, Semantics):
             raise refuse("NOT_SEMANTICS", got=repr(semantics))
         window.check_options(trigger, accumulation)
-        return WindowedStream(
+        windowed = WindowedStream(
             keyed=self,
             window=window,
             lateness_ms=duration_ms(allowed_lateness, what="`allowed_lateness`", least_ms=0),
             trigger=trigger,
             accumulation=accumulation,
             semantics=semantics or Semantics(),
-            name=checked_name(f"{self.stream.name}.window" if name is None else name, "step"),
+            name=self._step_name("window", name),
         )
+        return remember(windowed)
+
+    def _step_name(self, method: str, name: str | None) -> str:
+        return checked_name(f"{self.stream.name}.{method}" if name is None else name, "step")
 
     def match(self, pattern: Pattern, *, name: str | None = None) -> Results:
         """Look for a pattern in the rows of each key: `match(times(failed="not ok", n=3, within="10m"))`.
@@ -95,7 +93,7 @@ class KeyedStream:
         """
         if not isinstance(pattern, Pattern):
             raise refuse("NOT_A_PATTERN", got=repr(pattern))
-        name = checked_name(f"{self.stream.name}.match" if name is None else name, "step")
+        name = self._step_name("match", name)
         return _results(name, PatternDefinition(pattern=pattern), {ROWS: self})
 
     def deduplicate(
@@ -114,9 +112,9 @@ class KeyedStream:
         (`within=sw.FOREVER`: never). Rows behind the watermark go to the `late` output, or with `late="process"` are
         deduplicated like others.
         """
-        name = checked_name(f"{self.stream.name}.deduplicate" if name is None else name, "step")
+        name = self._step_name("deduplicate", name)
         definition = DeduplicateDefinition.of(within, keep, late, step=name)
-        return Deduplicated(name=name, origin=Step(name=name, definition=definition, inputs={ROWS: self}))
+        return Deduplicated(name=name, origin=_step(name, definition, {ROWS: self}))
 
     def join(
         self,
@@ -172,7 +170,7 @@ class KeyedStream:
     def _joined(self, other: KeyedStream, definition: StepDefinition, name: str | None) -> Results:
         if not isinstance(other, KeyedStream):
             raise refuse("JOIN_OTHER", stream=self.stream.name, takes="a keyed stream", got=_called(other))
-        name = checked_name(f"{self.stream.name}.join" if name is None else name, "step")
+        name = self._step_name("join", name)
         return _results(name, definition, {LEFT: self, RIGHT: other})
 
     def process(
@@ -190,12 +188,12 @@ class KeyedStream:
         late they are; or with `order="event_time"` sorted, once the watermark has passed them, and what comes after
         goes to the `late` output. An event on which the code fails is a dead letter, and leaves no trace in the state.
         """
-        name = checked_name(f"{self.stream.name}.process" if name is None else name, "step")
+        name = self._step_name("process", name)
         return _results(name, process_definition(process, output, order, step=name), {ROWS: self})
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class WindowedStream:
+class WindowedStream(Hinting, kind="a windowed stream"):
     """A keyed stream in windows; call `aggregate` to compute results."""
 
     keyed: KeyedStream
@@ -221,9 +219,8 @@ class WindowedStream:
             semantics=self.semantics,
             aggregates=aggregates,
         )
-        return WindowResults(
-            name=self.name, origin=Step(name=self.name, definition=definition, inputs={ROWS: self.keyed})
-        )
+        origin = _step(self.name, remember(definition, like=self), {ROWS: self.keyed})
+        return WindowResults(name=self.name, origin=origin)
 
     def join(
         self,
@@ -251,7 +248,7 @@ class WindowedStream:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Results(Stream):
+class Results(Stream, kind="results"):
     """What a keyed step shows: a stream again, its other outputs, and the rows that came too late for it."""
 
     @property
@@ -264,7 +261,7 @@ class Results(Stream):
         """Return another output of the step, by its name."""
         assert isinstance(self.origin, Step)
         side = checked_name(name, "output")
-        return SideOutput(name=f"{self.origin.name}.{side}", origin=self.origin, side=side)
+        return remember(SideOutput(name=f"{self.origin.name}.{side}", origin=self.origin, side=side))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -297,7 +294,11 @@ class SideOutput(Stream):
 
 
 def _results(name: str, definition: StepDefinition, inputs: Mapping[str, KeyedStream]) -> Results:
-    return Results(name=name, origin=Step(name=name, definition=definition, inputs=inputs))
+    return Results(name=name, origin=_step(name, definition, inputs))
+
+
+def _step(name: str, definition: StepDefinition, inputs: Mapping[str, KeyedStream]) -> Step:
+    return remember(Step(name=name, definition=definition, inputs=inputs))
 
 
 def _called(other: object) -> str:

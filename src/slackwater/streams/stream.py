@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Literal, NoReturn
+from typing import TYPE_CHECKING, Literal
 
 import polars as pl
 
 from slackwater.errors import refuse
 from slackwater.formats.base import Format
 from slackwater.formats.schemas import SchemaSpec, as_schema
+from slackwater.ground.call_sites import remember
 from slackwater.ground.durations import Duration, duration_ms
 from slackwater.ground.expressions import Expression, as_expr, as_written, check_column_name
 from slackwater.ground.names import checked_name
@@ -30,15 +31,10 @@ from slackwater.planning.row_functions import (
 from slackwater.sinks.base import DROP, Sink
 from slackwater.sources.base import Source
 from slackwater.state.step import StepDefinition
+from slackwater.streams.foreign_calls import Hinting
 
 if TYPE_CHECKING:
     from slackwater.streams.keyed import KeyedStream
-
-_OF_KEYS: Final = {
-    **dict.fromkeys(("window", "match", "deduplicate", "join", "join_as_of", "process"), ".key_by(...)"),
-    "aggregate": ".key_by(...).window(...)",
-}
-"""What keyed streams have, and what makes a stream one."""
 
 
 def stream(name: str, source: Source) -> Stream:
@@ -46,11 +42,11 @@ def stream(name: str, source: Source) -> Stream:
     name = checked_name(name, "stream")
     if not isinstance(source, Source):
         raise refuse("NOT_A_SOURCE", stream=name, got=repr(source))
-    return Stream(name=name, origin=source)
+    return Stream(name=name, origin=remember(source))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Output:
+class Output(Hinting, kind="an output"):
     """One way out of the pipeline: rows, results, late rows or dead letters; it ends in `.to` or `.drop`."""
 
     of: Stream | Step
@@ -66,11 +62,11 @@ class Output:
         """Write this output to `sink`."""
         if not isinstance(sink, Sink):
             raise refuse("NOT_A_SINK", got=repr(sink))
-        return Ended(output=self, sink=sink)
+        return remember(Ended(output=self, sink=sink))
 
     def drop(self) -> Ended:
         """Discard these rows explicitly; they are still counted."""
-        return Ended(output=self, sink=DROP)
+        return remember(Ended(output=self, sink=DROP))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -82,7 +78,7 @@ class Ended:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Stream(Enriching):
+class Stream(Hinting, Enriching, kind="a stream"):
     """Rows that flow: from a source, or out of a keyed step, through row functions."""
 
     name: str
@@ -91,16 +87,8 @@ class Stream(Enriching):
     side: str = ""
     """Which of a step's other outputs the rows come from; empty for its results."""
 
-    if not TYPE_CHECKING:  # a type checker says of itself what a stream does not have
-
-        def __getattr__(self, name: str) -> NoReturn:
-            """Say what is missing to whoever asks a stream for what only keyed streams have."""
-            if name in _OF_KEYS:
-                raise refuse("KEY_MISSING", method=name, stream=self.name, remedy=_OF_KEYS[name])
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
-
     def _then(self, op: RowOp) -> Stream:
-        return replace(self, ops=(*self.ops, op))
+        return replace(self, ops=(*self.ops, remember(op)))
 
     def decode(self, format: Format) -> Stream:  # noqa: A002  the word users expect
         """Decode the bytes of each record into columns; records that fail become dead letters."""
@@ -203,7 +191,7 @@ class Stream(Enriching):
         if not others or not all(isinstance(other, Stream) for other in others):
             raise refuse("UNION_STREAMS", stream=self.name, got=[called(other) for other in others])
         name = checked_name(f"{self.name}.union" if name is None else name, "stream")
-        union = Stream(name=name, origin=Union(streams=(self, *others)))
+        union = Stream(name=name, origin=remember(Union(streams=(self, *others))))
         ways = [(branch.name, id(branch.origin), branch.ops) for branch in branches(union)]
         for number, way in enumerate(ways):
             if way in ways[:number]:
@@ -222,7 +210,7 @@ class Stream(Enriching):
             raise refuse("KEY_SPREAD", stream=self.name, got=repr(spread))
         from slackwater.streams.keyed import KeyedStream  # noqa: PLC0415  which gives streams in turn
 
-        return KeyedStream(stream=self, keys=keys, spread=spread)
+        return remember(KeyedStream(stream=self, keys=keys, spread=spread))
 
     def versions(self) -> KeyedStream:
         """Take a stream of Debezium's changes as versions of its table's rows, for `join_as_of`.

@@ -9,6 +9,7 @@ import polars as pl
 
 from slackwater.errors import refuse
 from slackwater.formats.debezium.definition import DebeziumFormat
+from slackwater.ground.call_sites import remember
 from slackwater.planning.row_functions import Decode, RowOp, Rule, Select, TakeTime, Validate, Where
 from slackwater.streams.keyed import KeyedStream
 from slackwater.streams.stream import Stream, Union
@@ -41,9 +42,9 @@ def versions_of(stream: Stream) -> KeyedStream:
     if not any(isinstance(op, TakeTime) for op in rest):
         changes.append(_SOURCE_TIME)
     operation = _free_name("op", form.rows)
-    image = Select(expressions=_image(form, operation), said=", ".join([*form.rows, operation]))
+    image = remember(Select(expressions=_image(form, operation), said=", ".join([*form.rows, operation])))
     ops = (*stream.ops[: place + 1], *changes, *rest, image)
-    return KeyedStream(stream=replace(stream, ops=ops), keys=form.key, operation=operation)
+    return remember(KeyedStream(stream=replace(stream, ops=ops), keys=form.key, operation=operation))
 
 
 def _image(form: DebeziumFormat, operation: str) -> tuple[pl.Expr, ...]:

@@ -52,7 +52,7 @@ def read_delta(path: str, schema: pl.Schema) -> pl.DataFrame:
 
 @dataclass(kw_only=True)
 class _State:
-    """What a log has said so far."""
+    """The table, as far as its log has been read."""
 
     place: str
     files: dict[str, dict[str, str | None]] = field(default_factory=dict)

@@ -3,7 +3,13 @@
 The same operators, packing and clock rules as on Spark, in one process and at once.
 """
 
+from typing import TYPE_CHECKING
+
+from slackwater.ground.foreign_names import hinting
 from slackwater.testing.harness import Harness, Outcome, rows_source, run
 from slackwater.testing.sinks import SinkHarness
 
 __all__ = ["Harness", "Outcome", "SinkHarness", "rows_source", "run"]
+
+if not TYPE_CHECKING:  # a type checker knows what a module does not have
+    __getattr__ = hinting(__name__, __all__)

@@ -132,7 +132,7 @@ class CasePipeline:
         is_global = params["window"]["type"] == "global"
         has_early = bool((params.get("trigger") or {}).get("early"))
         # The default trigger is refused for a global window, as a live job would never see a result.
-        # Without early panes nothing can be repeated, so the same trigger can be said in other words.
+        # Without early panes nothing can be repeated, so another trigger means the same.
         repeats = switches["on_time_pane"] == "always" and (has_early or not is_global)
         return (
             stream(STREAM, self._source(pl.Schema(columns)))
@@ -256,7 +256,7 @@ def trigger_of(trigger: Mapping[str, Any] | None, *, repeats: bool) -> Trigger:
     trigger = trigger or {"type": "after_watermark"}
     match trigger["type"]:
         case "after_watermark":
-            # Without a word about late panes there is one for every late row; null means none.
+            # By default there is a late pane for every late row; null means none.
             late = _part(trigger["late"]) if "late" in trigger else after_count(1)
             early = _part(trigger.get("early"))
             if isinstance(late, Every | EveryEventTime):

@@ -34,7 +34,6 @@ from slackwater.testing.cases import (
 )
 from slackwater.testing.harness import Harness
 from slackwater.testing.replays import REPLAYS, Mismatch, Replay, Runner, StepOutput, depends_on_batches, replay
-from slackwater.windows import AlignedWindow
 
 _AT_ONCE: Final = 3
 _END_OF_TIME_MS: Final = 10**18
@@ -125,10 +124,8 @@ def _check_assignment(case: Case) -> list[str]:
     found = []
     for number, step in enumerate(case["steps"]):
         [event] = step["events"]
-        if not isinstance(window, AlignedWindow):
-            actual = [(event["ts_ms"], event["ts_ms"] + event.get("gap_ms", definition["gap_ms"]))]
-        else:
-            actual = window.windows_of(event["ts_ms"])
+        own = window_of({**definition, "gap_ms": event["gap_ms"]}) if "gap_ms" in event else window
+        actual = own.windows_of(event["ts_ms"])
         expected = sorted(map(tuple, step["expect_windows"]))
         if actual != expected:
             found.append(f"step {number}, windows\n  expected: {expected}\n  actual:   {actual}")

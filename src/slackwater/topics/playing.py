@@ -55,7 +55,7 @@ class Played:
     delivered: int
     """Records that the cluster has acknowledged."""
     unsure: int = 0
-    """Records of which it had not said anything when playing was stopped."""
+    """Records that it had not acknowledged when playing was stopped."""
     is_stopped: bool = False
 
 
@@ -73,9 +73,8 @@ def play(
 
     Each partition of the log goes to one partition of the topic, so that its order is kept. With `key`, a field of the
     records, that field's text is the key of each record and decides its partition, as it does for Java's producers;
-    records without the field have no key. `told` hears now
-    and then how many records the cluster has acknowledged. Once `is_stopping`, nothing more is sent, and what
-    is on its way is waited for, a few seconds at most.
+    records without the field have no key. `told` is called now and then with the number of records that the cluster
+    has acknowledged. Once `is_stopping`, nothing more is sent, and records on their way get a few seconds.
     """
     files = sorted(list_log(folder), key=lambda file: (file.modified_ms, file.partition, file.path))
     if not files:
@@ -106,7 +105,7 @@ def play(
 
 @dataclass(kw_only=True)
 class _Sending:
-    """A producer, and what the cluster has said of its records."""
+    """A producer, and what became of its records."""
 
     connection: Connection
     topic: str

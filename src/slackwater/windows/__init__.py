@@ -1,5 +1,8 @@
 """Windows: the kinds that users write, and the window step: panes, late rows, the FRONT and the KEYED part."""
 
+from typing import TYPE_CHECKING
+
+from slackwater.ground.foreign_names import hinting
 from slackwater.windows.aligned import AlignedWindow
 from slackwater.windows.base import Window
 from slackwater.windows.calendar import CalendarWindow, calendar
@@ -31,3 +34,6 @@ __all__ = [
     "sliding",
     "tumbling",
 ]
+
+if not TYPE_CHECKING:  # a type checker knows what a module does not have
+    __getattr__ = hinting(__name__, __all__)

@@ -106,6 +106,15 @@ class AlignedWindow(Window):
         one = pl.DataFrame({"__ts": [ts_ms]}, schema={"__ts": pl.Int64})
         return sorted(self.spread(one.select(self.cell(pl.col("__ts")))).select("__start", "__end").rows())
 
+    def longest_ms(self) -> int | None:
+        """Return the length of the longest window around some times."""
+        windows = [window for ts_ms in _SAMPLE if self.has_end for window in self.windows_of(ts_ms)]
+        return max((end - start for start, end in windows), default=None)
+
+    def joinable(self) -> AlignedWindow:
+        """Return these windows, which both streams have."""
+        return self
+
     def band(self) -> tuple[int, int] | None:
         """Return the size and the offset of windows that follow each other, as those around some times do."""
         found = set()

@@ -15,6 +15,7 @@ from slackwater.triggers import Trigger, schedule
 
 if TYPE_CHECKING:
     from slackwater.formats.undecoded import Undecoded
+    from slackwater.windows.aligned import AlignedWindow
     from slackwater.windows.definition import WindowDefinition
     from slackwater.windows.front import WindowFront
     from slackwater.windows.operator import WindowOperator
@@ -63,6 +64,21 @@ class Window(ABC):
     def band(self) -> tuple[int, int] | None:
         """Return the size and the offset of windows that all are of one size and follow each other, else None."""
         return None
+
+    def windows_of(self, ts_ms: int) -> list[tuple[int, int]]:  # noqa: ARG002  some kinds cannot tell
+        """Return the windows of an event that is alone with its key, as (start, end) in milliseconds, oldest first.
+
+        None where other rows decide, or other columns.
+        """
+        return []
+
+    def longest_ms(self) -> int | None:
+        """Return how long a window of this kind can be; None where only rows decide, or if it never ends."""
+        return None
+
+    def joinable(self) -> AlignedWindow:
+        """Return the windows that the rows of two streams can share, or refuse: they follow from time alone."""
+        raise refuse("JOIN_WINDOW_KIND", got=self)
 
     def missed(self) -> tuple[pl.Expr, pl.Expr]:
         """Return the starts and the ends, as lists, of the windows that a late row came too late for.

@@ -54,6 +54,10 @@ class CumulativeWindow(AlignedWindow):
     def _many(self, start: pl.Expr, end: pl.Expr) -> pl.Expr:
         return (start + self.size_ms - end) // self.every_ms + 1
 
+    def longest_ms(self) -> int:
+        """Return the size."""
+        return self.size_ms
+
     def __str__(self) -> str:
         return f"cumulative {render_ms(self.size_ms)} by {render_ms(self.every_ms)}" + shown_offset(self.offset_ms)
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from slackwater.aggregates.base import Aggregate
 from slackwater.errors import refuse
+from slackwater.ground.call_sites import blame
 from slackwater.ground.expressions import check_clear, check_column_name, unknown_column
 from slackwater.state.late_rows import check_late_columns
 from slackwater.state.step import ROWS, KeyedStep, Port, StepDefinition
@@ -37,10 +38,12 @@ class WindowDefinition(StepDefinition):
             if key in _RESERVED:
                 raise refuse("KEY_TYPE", step=name, key=key, dtype=port.schema[key])
         check_late_columns(port, name, "windows")
-        self.window.check(port.schema, step=name)
+        with blame(self):
+            self.window.check(port.schema, step=name)
         for alias, aggregate in self.aggregates.items():
             _check_aggregate(name, alias, aggregate, port)
-        spec = self.window.specify(self, name, port)
+        with blame(self):
+            spec = self.window.specify(self, name, port)
         assert spec.result_types  # where the types of all aggregates are checked
         return spec
 

@@ -53,6 +53,10 @@ class HoppingWindow(AlignedWindow):
         shift = pl.int_ranges(0, pl.col("__many")) * self.every_ms
         return pl.col("__start") - shift, pl.col("__end") - shift
 
+    def longest_ms(self) -> int:
+        """Return the size."""
+        return self.size_ms
+
     def __str__(self) -> str:
         return f"hopping {render_ms(self.size_ms)} every {render_ms(self.every_ms)}" + shown_offset(self.offset_ms)
 

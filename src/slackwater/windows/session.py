@@ -53,6 +53,14 @@ class SessionWindow(Window):
         """Return the gap, where each row has its own."""
         return [] if self.gap_expr is None else [self.gap_expr]
 
+    def windows_of(self, ts_ms: int) -> list[tuple[int, int]]:
+        """Return the session that an event begins; none where each row has its own gap."""
+        return [] if self.gap_ms is None else [(ts_ms, ts_ms + self.gap_ms)]
+
+    def longest_ms(self) -> int | None:
+        """Return `max_length`; without it, rows decide."""
+        return self.max_length_ms
+
     def state_types(self) -> dict[str, pl.DataType]:
         """Return what the units of a session that may be cut have.
 

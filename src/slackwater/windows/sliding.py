@@ -46,6 +46,14 @@ class SlidingWindow(Window):
         """Return the time of an instant: a state row is the events of one instant, which many windows share."""
         return {"event_time": moment(pl.col("__end") - 1)}
 
+    def windows_of(self, ts_ms: int) -> list[tuple[int, int]]:
+        """Return the window that the event closes; those of later events hold it as well."""
+        return [(ts_ms + 1 - self.size_ms, ts_ms + 1)]
+
+    def longest_ms(self) -> int:
+        """Return the size."""
+        return self.size_ms
+
     def front(self, spec: WindowSpec, undecoded: Undecoded | None) -> WindowFront:
         """Return what FRONT does to the rows."""
         return InstantFront(spec, self, undecoded)

@@ -1,4 +1,4 @@
-"""What a window operator is told: keys, window, trigger schedule, accumulation, aggregates, and its state's layout."""
+"""What a window operator works from: keys, window, trigger, accumulation, aggregates, and its state's layout."""
 
 from __future__ import annotations
 

@@ -35,6 +35,10 @@ class TumblingWindow(AlignedWindow):
         """Return the end, and that there is one window."""
         return [(pl.col("__start") + self.size_ms).alias("__end"), *super().implied()]
 
+    def longest_ms(self) -> int:
+        """Return the size."""
+        return self.size_ms
+
     def __str__(self) -> str:
         return f"tumbling {render_ms(self.size_ms)}" + shown_offset(self.offset_ms)
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-import polars as pl
-
 from slackwater.aggregates.collected import CollectList, CollectSet, CountDistinct, Median
 from slackwater.checker.facts import Facts
 from slackwater.checker.rule import Found, Rule, rule
@@ -21,8 +19,6 @@ from slackwater.planning.plan import Plan
 from slackwater.process.state import NEVER_MS
 from slackwater.process.step import ProcessStep
 from slackwater.state.step import KeyedStep
-from slackwater.windows.aligned import AlignedWindow
-from slackwater.windows.base import Window
 from slackwater.windows.counted import CountSpec
 from slackwater.windows.spec import WindowSpec
 
@@ -76,7 +72,7 @@ def loose_join(plan: Plan, _facts: Facts) -> Iterator[Found]:
         match step.spec:
             case IntervalJoin(lower_ms=lower_ms, upper_ms=upper_ms) if upper_ms - lower_ms > _LONG_JOIN_MS:
                 yield Found(f"step `{step.name}`", f"it joins rows over {render_ms(upper_ms - lower_ms)}")
-            case WindowedJoin(window=window) if (length_ms := _length_ms(window) or 0) > _LONG_JOIN_MS:
+            case WindowedJoin(window=window) if (length_ms := window.longest_ms() or 0) > _LONG_JOIN_MS:
                 yield Found(f"step `{step.name}`", f"it joins rows over windows of {render_ms(length_ms)}")
             case AsOfJoin(ttl_ms=ttl_ms) if ttl_ms >= FOREVER_MS:
                 yield Found(f"step `{step.name}`", "it keeps the last version of every key forever")
@@ -94,22 +90,11 @@ def long_window(plan: Plan, _facts: Facts) -> Iterator[Found]:
     for step in plan.steps:
         if not isinstance(step.spec, WindowSpec):
             continue
-        length_ms = _length_ms(step.spec.window)
+        length_ms = step.spec.window.longest_ms()
         growing = [alias for alias, each in step.spec.aggregates.items() if isinstance(each, _GROWING)]
         if growing and length_ms is not None and _LONG_WINDOW_MS <= length_ms < MAX_MS:
             values = ", ".join(f"{alias} ({step.spec.aggregates[alias].name})" for alias in growing)
             yield Found(f"step `{step.name}`", f"windows of {render_ms(length_ms)} keep all values of {values}")
-
-
-def _length_ms(window: Window) -> int | None:
-    """Return how long a window is; None where rows decide."""
-    for name in ("size_ms", "max_length_ms"):
-        if isinstance(length_ms := getattr(window, name, None), int):
-            return length_ms
-    if isinstance(window, AlignedWindow) and window.has_end:
-        start, end = window.bounds(pl.col("ts"))
-        return int(pl.DataFrame({"ts": [0]}, schema={"ts": pl.Int64}).select(end - start).item())
-    return None
 
 
 @rule(
@@ -157,8 +142,9 @@ def key_groups(plan: Plan, facts: Facts) -> Iterator[Found]:
 def young_job(plan: Plan, facts: Facts) -> Iterator[Found]:
     """Compare windows of a day and more with how long the checkpoint has been in use."""
     for step in plan.steps:
-        window = getattr(step.spec, "window", None)
-        length_ms = (_length_ms(window) or 0) if isinstance(window, Window) else 0
+        if not isinstance(step.spec, WindowSpec | WindowedJoin):
+            continue
+        length_ms = step.spec.window.longest_ms() or 0
         if facts.age_ms is not None and _DAY_MS <= length_ms < MAX_MS and length_ms > _MUCH * facts.age_ms:
             age = render_ms(max(1, facts.age_ms // 60_000) * 60_000)
             what = f"its windows are {render_ms(length_ms)} long, the job has run for {age}"

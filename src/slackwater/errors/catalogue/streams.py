@@ -155,6 +155,7 @@ MESSAGES: Final[dict[str, str]] = {
         "count_window or global_window, or an instance of your own kind"
     ),
     "NOT_SEMANTICS": "`semantics` takes sw.Semantics(...); got {got}; omit it to use the default",
+    "NO_SUCH_CALL": "`.{name}` is not a call of {kind}; got it on `{stream}`; {remedy}",
     "OBJECT_COLUMN": (
         "a column must have a type that can be serialized; got `{name}` of type Object in `{step}`; make it a "
         "number, a string, a time, a list or a struct"

@@ -30,7 +30,7 @@ class Compatibility:
 
     @property
     def level(self) -> Level:
-        """In a word: full, backward, forward or none."""
+        """The verdict: full, backward, forward or none."""
         if not self.backward:
             return "backward" if self.forward else "full"
         return "none" if self.forward else "forward"

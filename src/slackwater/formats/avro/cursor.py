@@ -1,7 +1,7 @@
 """A place in each of many records, moved on over all of them at once.
 
 Nothing here looks at a single record: lengths and bounds are checked by masks, a record that breaks
-off is noted and parked at its end, and the others go on. Whatever the bytes, no read leaves the buffer.
+off is noted and parked at its end, and the others continue. Whatever the bytes, no read leaves the buffer.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _BEYOND: Final = np.int64(1 << 60)
 
 
 class Findings:
-    """What is wrong with which records; of a record the first thing is told."""
+    """What is wrong with which records; only the first flaw of a record is kept."""
 
     def __init__(self, starts: I64) -> None:
         self._starts = starts
@@ -105,7 +105,7 @@ class Cursor:
         )
 
     def rejoin(self, rows: I64, part: Cursor) -> None:
-        """Go on from where `part`, a subset, has come to."""
+        """Continue from where `part`, a subset, stopped."""
         self.position[rows] = part.position
         self.alive[rows] = part.alive
 
@@ -118,7 +118,7 @@ class Cursor:
         self.position[bad] = self.end[bad]
 
     def doubt(self, rows: I64, at: I64, reason: str, path: str, why: str) -> None:
-        """Note that the values of `rows`, which begin `at`, are wrong; reading goes on behind them."""
+        """Note that the values of `rows`, which begin `at`, are wrong; reading continues after them."""
         sound = self.alive[rows]
         self.findings.note(self.record[rows[sound]], at[sound], reason, path, why)
 

@@ -61,7 +61,7 @@ class AvroFormat(Format):
     def encoder(self, schema: Mapping[str, pl.DataType], *, subject: str) -> AvroEncoder:
         """Return an encoder of rows with these columns, or refuse columns that the schema cannot hold.
 
-        A schema of one's own is registered under `subject`, `<topic>-value` for a topic's records; one
+        A schema given here is registered under `subject`, `<topic>-value` for a topic's records; one
         that was taken from the registry is there already, and nothing is registered.
         """
         return AvroEncoder(
@@ -164,7 +164,7 @@ def avro(
 
 
 def read_schema(source: object) -> AvroType:
-    """Return the type that JSON text, parsed JSON or a file declares; raise `AvroSchemaError` for what is none."""
+    """Return the type that JSON text, parsed JSON or a file declares; raise `AvroSchemaError` for anything else."""
     return AvroParser().parse(_source(source))
 
 

@@ -154,7 +154,7 @@ class _Finder:
         self._left[rows] = 0
 
     def _one_each(self, rows: I64) -> I64:
-        """Take one item everywhere; return the rows that go on."""
+        """Take one item everywhere; return the rows that have more."""
         part = self._cursor.subset(rows)
         self._starts.append(part.position.copy())  # arrays within arrays move it in place
         self._owners.append(rows)

@@ -158,7 +158,7 @@ class Uuids(Output):
     as_text: bool
 
     def pieces(self, values: pl.Series) -> list[Part]:
-        """Return the UUIDs, or raise if a text is none."""
+        """Return the UUIDs, or raise for other text."""
         texts = values.cast(pl.String)
         if not (good := texts.str.contains(_UUID)).all():
             raise unfit(self.path, _first(texts.filter(~good)), "write UUIDs as 8-4-4-4-12 hexadecimal digits")
@@ -176,7 +176,7 @@ class Symbols(Output):
     symbols: tuple[str, ...]
 
     def pieces(self, values: pl.Series) -> list[Part]:
-        """Return the symbols' places, or raise if a text is none."""
+        """Return the symbols' places, or raise for other text."""
         texts = values.cast(pl.String)
         places = texts.replace_strict(list(self.symbols), range(len(self.symbols)), default=None, return_dtype=pl.Int64)
         if places.null_count():

@@ -1,4 +1,4 @@
-"""Reading an Avro schema's JSON: names are resolved, and what cannot be decoded is told with a remedy.
+"""Reading an Avro schema's JSON: names are resolved, and what cannot be decoded is refused with a remedy.
 
 Types that contain themselves are not taken: a column has a fixed number of levels. Depth and size
 are limited, because writers' schemas come from a registry, where anybody may have put them.

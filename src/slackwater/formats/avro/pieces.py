@@ -77,7 +77,7 @@ class Numbers(Part):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Slices(Part):
-    """Bytes that are found somewhere else; `data` goes on for a block behind the last of them."""
+    """Bytes that are found somewhere else; `data` extends a block beyond the last of them."""
 
     data: Octets
     starts: I64
@@ -85,7 +85,7 @@ class Slices(Part):
 
     @classmethod
     def of(cls, data: Octets, starts: I64, sizes: Sizes) -> Slices:
-        """Return slices of bytes that need not go on behind the last slice."""
+        """Return slices of bytes that may end with the last slice."""
         longer = np.zeros(len(data) + _BLOCK, np.uint8)
         longer[: len(data)] = data
         return cls(data=longer, starts=starts, sizes=sizes)

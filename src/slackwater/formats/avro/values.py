@@ -124,7 +124,7 @@ def _number(action: AsValue, cursor: Cursor, dtype: pl.DataType, start: I64, val
 
 
 def _meaning(action: AsValue) -> Logical | None:
-    """Return what a number stands for; its unit is the writer's, if the writer told."""
+    """Return what a number stands for; its unit is the writer's, if the writer declared one."""
     return action.writer.logical or action.reader.logical
 
 
@@ -185,7 +185,7 @@ def _decimals(action: AsValue, cursor: Cursor, dtype: pl.Decimal, start: I64, st
 def _filled(word: NDArray[np.uint64], fill: NDArray[np.uint64], size: I64) -> NDArray[np.uint64]:
     """Return a word whose last `size` bytes are its own, and those before them `fill`'s."""
     own = np.clip(size, 0, _WORD).astype(np.uint64) << np.uint64(3)
-    # A shift by all 64 bits is none at all, so it is made in two steps.
+    # A shift by all 64 bits does nothing on some machines, so it is done in two steps.
     before: NDArray[np.uint64] = (_LOW << (own >> np.uint64(1))) << (own - (own >> np.uint64(1)))
     filled: NDArray[np.uint64] = (word & ~before) | (fill & before)
     return filled

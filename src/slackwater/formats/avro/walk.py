@@ -12,7 +12,7 @@ _WIDTHS: Final = {"null": 0, "boolean": 1, "float": 4, "double": 8}
 
 
 class NoValueError(Exception):
-    """Bytes that are no value: a cursor would fail with the same words. It never leaves the decoder."""
+    """Bytes that are no value: a cursor would fail with the same message. It never leaves the decoder."""
 
     def __init__(self, reason: str, why: str, at: int) -> None:
         super().__init__(reason)

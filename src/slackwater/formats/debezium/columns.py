@@ -57,7 +57,7 @@ def change_columns(envelopes: pl.DataFrame, schema: pl.Schema, key: tuple[str, .
     if "ddl" in envelopes.columns:
         op = pl.when(pl.col("op").is_null() & pl.col("ddl").is_not_null()).then(pl.lit(SCHEMA_CHANGE)).otherwise(op)
     processed_ms = _usable_ms(pl.col("ts_ms"))
-    # Connectors that do not know when a row of a snapshot was written have said 0.
+    # Connectors that do not know when a row of a snapshot was written send 0.
     source_ms = _usable_ms(source.number("ts_ms"))
     happened_ms = pl.when(source_ms > 0).then(source_ms).otherwise(processed_ms)
     is_delete = pl.col("op") == "d"
@@ -110,7 +110,7 @@ class _Fields:
         return self._scalar(name).cast(pl.String)
 
     def number(self, name: str) -> pl.Expr:
-        """Return a field as a whole number, null where it is none."""
+        """Return a field as a whole number, null where it is something else."""
         return self._scalar(name).cast(pl.Int64, strict=False)
 
     def _scalar(self, name: str) -> pl.Expr:

@@ -176,7 +176,7 @@ class JsonEnvelopeDecoder(Decoder):
 
     def decode(self, payload: pl.Series) -> Decoded:
         """Return the changes of a column of bytes, and what is wrong with the records that gave none."""
-        # Some versions of Connect write the word in place of nothing, so both are one.
+        # Some versions of Connect write `null` as text instead of nothing, so both mean the same.
         texts = to_texts(payload.fill_null(_NOTHING.encode()), max_bytes=self._format.max_bytes)
         unwrapped = self._unwrapper.unwrap(texts.lines)
         payloads = unwrapped.payloads

@@ -1,8 +1,8 @@
-"""How Debezium writes a row's columns in JSON: which encoding each has, by its schema, its value, or what was said.
+"""How Debezium writes a row's columns in JSON: the encoding of each, by its schema, its value or the user's choice.
 
 JSON has no times, no decimals and no bytes, so a connector writes them as numbers and strings. The
-schema that may come with a record says how; without one, a string and a number can be told apart, the unit
-of a number cannot.
+schema that may come with a record says how; without one, a string differs from a number, but the unit of a
+number is unknown.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ WRITTEN_AS: Final[dict[Kind, str]] = {
     "nanos": "a number of nanoseconds",
     "no_unit": "a number",
 }
-"""The encodings in the words of messages."""
+"""The encodings, as messages name them."""
 _SOURCE: Final[dict[str, pl.DataType]] = {
     "ts_ms": pl.Int64(),
     "snapshot": pl.String(),
@@ -242,7 +242,7 @@ def _scale(parameters: object) -> int | None:
 
 
 def _fields(schema: object) -> dict[str, dict[str, Any]]:
-    """Return a Connect schema's fields by name; empty for what is none."""
+    """Return a Connect schema's fields by name; empty for anything else."""
     return dict(_named(schema.get("fields"))) if isinstance(schema, dict) else {}
 
 

@@ -28,7 +28,7 @@ class Changes:
     key: tuple[str, ...]
 
     def of(self, envelopes: pl.DataFrame) -> tuple[pl.DataFrame, dict[int, Flaw]]:
-        """Return the changes of envelopes, and what is wrong with those that are none."""
+        """Return the changes of envelopes, and what is wrong with the others."""
         changes = change_columns(envelopes, self.schema, self.key)
         return changes, change_flaws(envelopes, changes, self.key)
 
@@ -96,7 +96,7 @@ def flaws_of(decoded: Decoded) -> dict[int, Flaw]:
 
 
 def _declared(rows: pl.Schema, reading: Reading) -> list[tuple[str, str]]:
-    """Return what JSON says of a column that it has in another type, and what is to be said in its place."""
+    """Return how JSON messages name a column that it has in another type, and how ours name it."""
     said = []
     for name, wire, encoding in reading.written(rows):
         if encoding.kind != "as_json":

@@ -1,7 +1,7 @@
 """Debezium's encodings as columns: numbers and strings of a whole column into times, decimals and bytes.
 
 Each encoding is read for all values at once as far as that is sure to be right; the few other values
-are read one by one, exactly, and what is wrong with one is said in the words of the JSON format.
+are read one by one, exactly, with the error messages of the JSON format.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ _READ: Final[dict[str, Callable[[pl.Series, Encoding, pl.DataType], Sure]]] = {
 
 
 def _read_exactly(value: Any, encoding: Encoding, dtype: pl.DataType) -> Any:  # noqa: ANN401  any value of a column
-    """Return one value, or raise `Unfit`; the words show it as it stands in the record."""
+    """Return one value, or raise `Unfit`, which shows it as it stands in the record."""
     match encoding.kind:
         case "base64":
             return converter(dtype)(value)

@@ -130,7 +130,7 @@ class JsonDecoder(Decoder):
         self._format = form
         self._declared = form.declared
         self._left_out = left_out
-        # Which records are right is told by all that is declared, whatever of it is wanted.
+        # All declared columns decide which records are valid, even those that nothing reads.
         self._wanted = [at for at, name in enumerate(self._declared) if name not in left_out] or [0]
         names = self._declared.names()
         self._made = pl.Schema({names[at]: self._declared[names[at]] for at in self._wanted})

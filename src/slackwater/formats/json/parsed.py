@@ -65,7 +65,7 @@ def whole_number(text: str) -> int | Huge:
 
 
 def parse_number(text: str) -> int | Huge | Real | None:
-    """Return the JSON number that `text` is, as parsed JSON holds it, or None if it is none."""
+    """Return the JSON number that `text` is, as parsed JSON holds it, or None for other text."""
     match = _JSON_NUMBER.fullmatch(text)
     if match is None:
         return None

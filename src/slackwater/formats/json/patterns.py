@@ -124,7 +124,7 @@ def unknown_fields(schema: pl.Schema, sample: Pairs, *, lenient: bool = False) -
 
 
 def any_order_pattern(schema: pl.Schema, *, lenient: bool = False, unknown: bool = True) -> str:
-    """Return the pattern of records with their keys in any order, also missing and (if so told) unknown ones.
+    """Return the pattern of records with their keys in any order, also missing and (on request) unknown ones.
 
     It does not see a key that is given twice: `key_literals` are to be counted.
     """

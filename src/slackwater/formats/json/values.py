@@ -82,7 +82,7 @@ def _list(dtype: pl.List, *, lenient: bool) -> Convert:
         at = 0
         try:
             items = []
-            for at, item in enumerate(value):  # noqa: B007  told in the message
+            for at, item in enumerate(value):  # noqa: B007  the message names it
                 items.append(convert_item(item))
         except Unfit as unfit:
             raise unfit.within(f"[{at}]") from None

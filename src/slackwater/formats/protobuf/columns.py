@@ -105,7 +105,7 @@ class ColumnReader:
         return column.gather(pl.Series(places).replace(-1, None))
 
     def _values(self, field: FieldPlan, slices: Messages) -> pl.Series:
-        """Return one value for each slice; mark those that are none."""
+        """Return one value for each slice; mark those that are invalid."""
         if field.message is not None:
             return _shaped(field.message, self._inner[field.number].read(slices), slices.doubtful)
         pieces = cut(slices.wire.data, slices.starts, slices.stops)
@@ -139,7 +139,7 @@ def _labels(field: FieldPlan, numbers: pl.Series) -> pl.Series:
 
 
 def _texts(pieces: pa.Array[Any], doubtful: Flags) -> pl.Series:
-    """Return slices as text; those that are none are marked, and empty."""
+    """Return slices as text; those that are not UTF-8 are marked, and empty."""
     try:
         return pl.Series(pieces.cast(pa.large_string()), dtype=pl.String)
     except pa.ArrowInvalid:

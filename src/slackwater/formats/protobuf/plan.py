@@ -90,7 +90,7 @@ class MessagePlan:
     """One message: its fields by the order of their declaration, and the shape of its column.
 
     `shape` is "struct" for most; "timestamp", "duration" and "wrapper" are Google's own; "empty" is a
-    message without fields, of which only that it is there can be told.
+    message without fields, which is either there or not.
     """
 
     name: str

@@ -126,7 +126,7 @@ class _Cursors:
         return rows, self._at[rows]
 
     def move(self, rows: Rows, ends: Places) -> None:
-        """Go on to the next field of `rows`, whose last one has its end at `ends`."""
+        """Move to the next field of `rows`, whose last one has its end at `ends`."""
         stops = self._messages.stops[rows]
         going = ends < stops
         if not going.all():

@@ -87,7 +87,7 @@ class DeltaSink(Sink):
         Preparation(spark=delta_session(), sink=self, slot=slot).run()
 
     def open(self, slot: Slot) -> SinkWriter:
-        """Open the table, and take the turn from whoever has it."""
+        """Open the table, and take the turn from its current writer."""
         from slackwater.sinks.delta.table import DeltaPlace  # noqa: PLC0415  as above
         from slackwater.sinks.delta.writer import DeltaWriter  # noqa: PLC0415  needs Spark, which definitions do not
 

@@ -43,7 +43,7 @@ class Preparation:
                 empty.write.format("delta").partitionBy(*self.sink.partition_by).mode("append").save(self.sink.path)
 
     def _make_folder(self, place: DeltaPlace) -> None:
-        """Make the table's folder by itself: why that cannot be is lost among Delta's words for a table."""
+        """Make the table's folder separately: if that fails, Delta's error for a table hides the cause."""
         with explained(self.sink, doing="the start", forbidden=NO_FOLDER):
             if not place.make_folder():
                 why = f"cannot create a folder at `{place.path}`"

@@ -2,8 +2,8 @@
 
 The one who writes an output to a table has the *turn*. A turn is a transaction number of Delta's (`txnAppId` and
 `txnVersion`), counted up by one with every commit and with every opening, and Delta commits a number only once: of two
-that try the same one, the second does nothing or fails. So whoever opened the table last shuts out all before it. Who
-has the turn, and the mark of the last batch, are in the commit's `userMetadata`.
+that try the same one, the second does nothing or fails. So the last to open the table fences off all before it. Who has
+the turn, and the mark of the last batch, are in the commit's `userMetadata`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Turn:
 
     number: int
     writer: str | None = None
-    """None if the commit that said it is no longer in the log."""
+    """None if its commit is no longer in the log."""
     mark: Mark | None = None
 
     def to_note(self, app: str) -> str:

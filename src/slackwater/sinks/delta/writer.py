@@ -1,7 +1,7 @@
-"""Writing to a Delta table: rows and mark in one commit, by whoever opened the table last.
+"""Writing to a Delta table: rows and mark in one commit, by the writer that opened the table last.
 
-1. Open: take the next turn, in a commit without rows. Whoever had it before finds its own number used, and stops.
-2. The mark is what the turn before has said.
+1. Open: take the next turn, in a commit without rows. The writer before finds its own number used, and stops.
+2. The mark is that of the turn before.
 3. Write: Spark writes the rows into files; nobody sees them.
 4. Delta commits the files, the mark and the next turn; or nothing, if the turn was taken.
 5. Look whose turn it is: Delta says nothing when it passes over a number that it has.
@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from slackwater.errors import RunError, fault, render
+from slackwater.errors import RunError, fault, notice
 from slackwater.formats.schemas import quoted
 from slackwater.ground.crash_points import crash_point
 from slackwater.ground.spark_settings import settings
@@ -52,11 +52,11 @@ class DeltaWriter(SinkWriter):
 
     @property
     def app(self) -> str:
-        """Whose turn it is, in Delta's words: the same whatever the run, so that all runs take turns."""
+        """The owner of the turn, as Delta names it: the same in every run, so that all runs take turns."""
         return app_of(self.slot)
 
     def take_turn(self) -> None:
-        """Shut out whoever has the table open for this output."""
+        """Fence off any other writer of this output."""
         self._check_there()
         with explained(self.sink, doing="the opening"):
             before = self.place.turn(self.app) or self._turn
@@ -100,7 +100,7 @@ class DeltaWriter(SinkWriter):
         self._optimize(batch.batch)
 
     def _check_there(self) -> None:
-        """Refuse to make a table anew in the place of one that was there: nobody would be told of its rows."""
+        """Refuse to recreate a table that was there: the loss of its rows would go unnoticed."""
         with explained(self.sink, doing="a read of the table"):
             if not self.place.is_table:
                 raise fault("DELTA_TABLE_GONE", path=self.place.path)
@@ -146,8 +146,9 @@ class DeltaWriter(SinkWriter):
             with explained(self.sink, doing="the compaction"):
                 self.place.java_table.optimize().executeCompaction()
         except (Unavailable, RunError) as trouble:
-            said = render("DELTA_NOT_COMPACTED", sink=self.sink, batch=batch, why=trouble)
-            warnings.warn(f"[DELTA_NOT_COMPACTED] {said}", SinkWarning, stacklevel=2)
+            warnings.warn(
+                notice("DELTA_NOT_COMPACTED", sink=self.sink, batch=batch, why=trouble), SinkWarning, stacklevel=2
+            )
 
 
 def app_of(slot: Slot) -> str:

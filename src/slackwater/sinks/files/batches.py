@@ -27,7 +27,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from slackwater.errors import fault, render
+from slackwater.errors import fault, notice
 from slackwater.ground.durable import flush_file, write_and_flush
 from slackwater.ground.folders import given_path
 from slackwater.ground.stored import Damaged, read_stored, readable
@@ -40,7 +40,7 @@ MARK: Final = "_mark.json"
 MANIFEST: Final = "_manifest.json"
 _NAME: Final = re.compile(r"(?:batch|merged(?P<tier>\d*)-\d+)-(?P<last>\d+)")
 MANY: Final = 10_000
-"""Folders from which on it is said that they are many."""
+"""The number of folders from which on a notice recommends merging."""
 _FULL_BYTES: Final = 128 << 20
 """A folder of this size is merged no further."""
 
@@ -155,11 +155,10 @@ class Batches:
             self.turn.remove(gone)
 
     def _advise(self) -> None:
-        """Say that folders become many, and what helps: at ten thousand, a hundred thousand and so on."""
+        """Recommend merging when there are many folders: at ten thousand, a hundred thousand and so on."""
         self._count += 1
         if self._count >= MANY and re.fullmatch("10*", str(self._count)):
-            said = render("FILES_MANY", path=self.home, count=f"{self._count:,}")
-            warnings.warn(f"[FILES_MANY] {said}", SinkWarning, stacklevel=2)
+            warnings.warn(notice("FILES_MANY", path=self.home, count=f"{self._count:,}"), SinkWarning, stacklevel=2)
 
     def _to_merge(self, folders: tuple[str, ...]) -> tuple[str, ...]:
         """Return the newest folders if they are to be merged: as many of one tier as asked for, or as fill one."""

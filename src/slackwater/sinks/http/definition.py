@@ -21,7 +21,7 @@ from uuid import uuid4
 
 import polars as pl
 
-from slackwater.errors import counted, fault, near_miss, refuse, render
+from slackwater.errors import counted, fault, near_miss, notice, refuse
 from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA, dead_letters
 from slackwater.formats.row_json import check_json
 from slackwater.ground.crash_points import crash_point
@@ -123,7 +123,7 @@ class HttpSink(Sink):
         """Make ready to send."""
 
         def waiting(why: str) -> str:
-            return render("SINK_WAITING", sink=self, output=slot.output, why=why, patience=render_ms(self.retry_for_ms))
+            return notice("SINK_WAITING", sink=self, output=slot.output, why=why, patience=render_ms(self.retry_for_ms))
 
         revealed = revealed_headers(self.headers)
         sender = Sender(
@@ -206,11 +206,10 @@ class _HttpWriter(SinkWriter):
     def _say_rejected(self, rejections: list[Rejection], batch: SinkBatch) -> None:
         count = sum(len(rejection.request.bodies) for rejection in rejections)
         if self.has_said_rejected and count < batch.rows:
-            return  # some refused rows, as before; everything refused is always said
+            return  # some refused rows, as before; a batch refused as a whole is always reported
         self.has_said_rejected = True
         facts = {"sink": self.sink, "count": count, "rows": batch.rows, "batch": batch.batch}
-        said = render("HTTP_REJECTED", why=rejections[0].message, **facts)
-        warnings.warn(f"[HTTP_REJECTED] {said}", SinkWarning, stacklevel=2)
+        warnings.warn(notice("HTTP_REJECTED", why=rejections[0].message, **facts), SinkWarning, stacklevel=2)
 
     def _letters(self, rejections: list[Rejection], batch: int) -> pl.DataFrame:
         refused = [
@@ -350,7 +349,7 @@ def revealed_headers(headers: Mapping[str, str | Secret]) -> dict[str, str]:
 
 
 def hidden_values(values: list[str], url: str) -> tuple[str, ...]:
-    """Return what is never shown: secret values, of "Bearer …" the second word as well, and what `shown_url` hides.
+    """Return what is never shown: secret values, also the token of "Bearer …", and what `shown_url` hides.
 
     The longest is first: another one may be a part of it.
     """
@@ -361,7 +360,7 @@ def hidden_values(values: list[str], url: str) -> tuple[str, ...]:
 
 
 def _connect(parts: SplitResult, timeout_ms: int, ca: str | None) -> None:
-    """Connect to the receiver once, without a word: so that a wrong address is known before the first row."""
+    """Connect to the receiver once, without a request, so that a wrong address is found before the first row."""
     host, port = str(parts.hostname), parts.port or (443 if parts.scheme == "https" else 80)
     try:
         with socket.create_connection((host, port), timeout_ms / 1_000) as connection:

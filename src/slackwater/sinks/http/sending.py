@@ -76,7 +76,7 @@ class Sender:
     sends_once: bool
     ca: str | None
     say_waiting: Callable[[str], str]
-    """Makes the words of the warning that requests wait."""
+    """Returns the text of the warning that requests wait."""
     is_stopping: Callable[[], bool] = lambda: False
     """Whether the job was asked to stop: requests that wait then do so no longer."""
     _pool: Any = None
@@ -99,8 +99,8 @@ class Sender:
     def send(self, lanes: Iterable[list[Request]], outcome: Outcome) -> None:
         """Send all requests, a lane's one after another, and wait until each is answered.
 
-        Returns with what was refused in `outcome`. Raises what ended the first lane that could not go on; the other
-        lanes then end after the request they are at.
+        Returns with what was refused in `outcome`. Raises what stopped the first lane that failed; the other lanes
+        then end after their current request.
         """
         assert self._threads is not None, "the sender is open"
         self._over.clear()
@@ -156,7 +156,7 @@ class Sender:
                 raise Unavailable(why)
             if waited_s > SAID_AFTER_S and not self._has_said.is_set():
                 self._has_said.set()
-                warnings.warn(f"[SINK_WAITING] {self.say_waiting(why)}", SinkWarning, stacklevel=2)
+                warnings.warn(self.say_waiting(why), SinkWarning, stacklevel=2)
             dice = random.uniform(0.5, 1.0)  # noqa: S311  no secret is made of it
             self._wait(min(left_s, max(wait_s, backoff_s * dice)))
             backoff_s = min(2 * backoff_s, LONGEST_WAIT_S)

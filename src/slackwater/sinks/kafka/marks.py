@@ -33,7 +33,7 @@ _SETTINGS: Final = {
     "enable.partition.eof": True,
     "isolation.level": "read_committed",
     "auto.offset.reset": "earliest",
-    "fetch.wait.max.ms": 10,  # the end of a partition is told by a fetch that finds nothing
+    "fetch.wait.max.ms": 10,  # only a fetch that finds nothing shows the end of a partition
     "log_level": "2",
 }
 

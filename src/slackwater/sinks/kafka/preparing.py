@@ -111,7 +111,7 @@ class Topics:
 
     @contextmanager
     def troubles(self, *, must_answer: bool = False) -> Iterator[None]:
-        """Turn what the client raises inside into what it means; why a server does not answer is told apart.
+        """Turn what the client raises inside into what it means, with the reason why a server does not answer.
 
         With `must_answer`, a server that says nothing is not taken for one that is away: it takes connections.
         """

@@ -29,7 +29,7 @@ _ANY_PARTITION: Final = -1
 _NOW: Final = 0
 _SLICE: Final = 5_000
 _OURS: Final[Mapping[str, Any]] = {
-    "log_level": 2,  # a broker that is away is said once, by us
+    "log_level": 2,  # we report a broker that is away, once
     "linger.ms": 20,
     "compression.type": "lz4",
     "queue.buffering.max.kbytes": 131_072,
@@ -71,7 +71,7 @@ class Sender:
             raise fault("KAFKA_SINK_SETTING", cause=error.args[0].str()) from error
 
     def start(self) -> None:
-        """Shut out whoever has this identity from before, end what was left open, and see that the topic is there."""
+        """Fence off earlier producers of this identity, end what they left open, and check that the topic exists."""
         if self.identity is not None:
             with self._troubles():
                 self._asked(self._producer.init_transactions)
@@ -128,7 +128,7 @@ class Sender:
         self._check()
 
     def commit(self) -> None:
-        """Commit the transaction; if it is not known whether it was committed, opening the slot anew tells."""
+        """Commit the transaction; if its outcome is unknown, reopening the slot shows it."""
         with self._troubles():
             self._asked(self._producer.commit_transaction)
         self._begun = None
@@ -142,7 +142,7 @@ class Sender:
         try:
             self._producer.abort_transaction(_ABORT_S)
         except confluent().KafkaException as error:
-            # Whoever opens the slot next ends it, or the broker after its timeout.
+            # The next to open the slot ends it, or the broker after its timeout.
             self._heard.append(error.args[0])
 
     def _await_room(self) -> None:
@@ -189,7 +189,7 @@ class Sender:
     def _check(self) -> None:
         """Raise what became of the first record that was not taken, for a reason of its own.
 
-        When one record fails a transaction, the others of the queue are purged, and may be told of first.
+        When one record fails a transaction, the others in the queue are purged, and may be reported first.
         """
         if not self._failed:
             return

@@ -1,4 +1,4 @@
-"""What an error of Kafka's means for a batch: trouble that may pass, or a fault that a person has to mend."""
+"""What an error of Kafka's means for a batch: trouble that may pass, or a fault that somebody has to fix."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _DENIED: Final = (
 _FINAL: Final = ("INVALID_CONFIG", "POLICY_VIOLATION", "TOPIC_EXCEPTION", "UNSUPPORTED_VERSION", "_UNSUPPORTED_FEATURE")
 """What no second attempt changes."""
 _GONE: Final = ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION")
-"""Said of a topic that was deleted, and for a moment by a broker that comes back."""
+"""The error for a deleted topic, and briefly from a broker that is coming back."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +44,7 @@ class Target:
     def meaning(self, error: KafkaError) -> Exception:
         """Return the exception that `error` stands for.
 
-        Unless it is known to be final, it is trouble that may pass: the slot is opened anew, which ends
+        Unless it is known to be final, it is trouble that may pass: the slot is reopened, which ends
         whatever was begun, and what does not pass becomes a fault when the sink's patience ends.
         """
         name, words = error.name(), error.str()

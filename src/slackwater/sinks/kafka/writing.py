@@ -58,7 +58,7 @@ class KafkaWriter(SinkWriter):
 
 
 def open_slot(sink: KafkaSink, slot: Slot) -> KafkaWriter:
-    """Open a slot; whoever had it is shut out when this returns."""
+    """Open a slot; earlier writers are fenced off when this returns."""
     identity = f"{identity_of(slot.pipeline, slot.output, sink.topic)}.{slot.number}"
     has_marks = sink.delivery == "exactly_once"
     records = Records.of(sink, slot)

@@ -85,7 +85,7 @@ def holds(column: Column, dtype: pl.DataType) -> bool:
     """Return whether every value of `dtype` fits into `column` as it is.
 
     A type that is too narrow for some value is refused at the start, since the first such value would stop the job.
-    Only texts are taken at their word: a length limit, an enumeration or a UUID is the user's own rule.
+    Only text is not checked: a length limit, an enumeration or a UUID is the user's own rule.
     """
     kind = type(dtype)
     if isinstance(dtype, pl.Decimal):

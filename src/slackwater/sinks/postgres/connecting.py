@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _SCHEMES: Final = ("postgresql", "postgres")
 _SETTINGS: Final = {
-    # A connection that is cut without a word is noticed within a minute, by either side.
+    # Either side notices a silently dropped connection within a minute.
     "connect_timeout": 10,
     "keepalives_idle": 30,
     "keepalives_interval": 10,
@@ -40,7 +40,7 @@ _PASSING_CLASSES: Final = ("08", "53", "57P", "58")
 """Connection lost; disk or connections used up; shutting down or starting; trouble of the system below."""
 _PASSING: Final = frozenset(
     {
-        "25006",  # read-only: a standby that will be told to take over, or a server that moves
+        "25006",  # read-only: a standby before its promotion, or a server that moves
         "25P03",  # the transaction was idle for too long
         "40001",  # serialisation
         "40P01",  # deadlock
@@ -123,7 +123,7 @@ def connection_settings(url: str, password: Secret | None) -> dict[str, Any]:
 
 def not_connected(error: psycopg.Error, url: str, settings: Mapping[str, Any]) -> Unavailable | RunError:
     """Return why there is no connection: `Unavailable` if the server is not there, a fault if it keeps us out."""
-    remedy = login_remedy(str(error))  # of several hosts, what each has said
+    remedy = login_remedy(str(error))  # with several hosts, the errors of all
     why = _words(error)
     for value in _OPTION_VALUE.findall(settings.get("options") or ""):
         why = why.replace(value, "…")
@@ -138,7 +138,7 @@ def transaction(
 ) -> Iterator[None]:
     """Run what is inside as one transaction; the server's errors become ours, and say what it was `doing`.
 
-    `keys` are the columns that rows are replaced by: a null in one of them is told apart from other nulls.
+    `keys` are the columns that rows are replaced by: a null in one of them has its own error.
     """
     module = psycopg_module()
     try:

@@ -1,7 +1,7 @@
 """Rows as the text that COPY reads, whole columns at a time.
 
 In COPY's CSV nothing between two commas is a null and "" is an empty text, so every text is quoted. Bytes are hex,
-nested values JSON (bytes in it base64, and null for a float that JSON has no word for), times in UTC.
+nested values JSON (bytes in it base64, and null for a float that JSON cannot represent), times in UTC.
 """
 
 from __future__ import annotations

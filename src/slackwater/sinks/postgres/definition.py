@@ -105,7 +105,7 @@ class PostgresSink(Sink):
             ).run()
 
     def open(self, slot: Slot) -> SinkWriter:
-        """Connect, and take the slot from whoever has it."""
+        """Connect, and take over the slot."""
         connection = connect(self.url, self.password)
         try:
             with transaction(connection, sink=self, doing="the opening"):

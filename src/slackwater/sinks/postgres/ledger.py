@@ -57,7 +57,7 @@ class Turn:
 
     @classmethod
     def taken(cls, connection: psycopg.Connection[Any], slot: Slot, target: TableName) -> Turn:
-        """Take the slot from whoever has it."""
+        """Take over the slot."""
         statement = f"""
             INSERT INTO {_in_query(target)} AS ledger (pipeline, output, sink, slot, epoch) VALUES (%s, %s, %s, %s, 1)
             ON CONFLICT (pipeline, output, sink, slot) DO UPDATE SET epoch = ledger.epoch + 1

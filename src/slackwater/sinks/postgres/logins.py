@@ -1,7 +1,7 @@
-"""A server that is there but does not let us in, told from one that is not there.
+"""A server that rejects our login, as opposed to one that cannot be reached.
 
-libpq keeps the server's error code to itself while it connects, so the words have to do: those of a server, or a libpq,
-that speaks English. In any other language it is a server that cannot be reached, and its own words are still shown.
+libpq hides the server's error code while it connects, so the English message decides. In any other language the server
+counts as unreachable, and its own message is still shown.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from typing import Final
 
 _REMEDIES: Final = (
-    # In the order they are looked for; the first that fits is said.
+    # In this order; the first match is shown.
     (r"no password supplied", 'give the user\'s password, as in password=sw.secret("NAME")'),
     (r"(password|SASL) authentication failed", "correct the user in the URL, or the password"),
     (r'role ".*" does not exist', "correct the user in the URL, or run CREATE USER"),
@@ -27,5 +27,5 @@ _REMEDIES: Final = (
 
 
 def login_remedy(said: str) -> str | None:
-    """Return what to do about words with which a server kept us out; None if they are about something else."""
+    """Return what to do about the message of a rejected login; None if it is about something else."""
     return next((remedy for words, remedy in _REMEDIES if re.search(words, said)), None)

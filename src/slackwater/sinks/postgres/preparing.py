@@ -45,7 +45,7 @@ class Preparation:
     may_create: bool
     has_ledger: bool
     delivered_before: bool
-    """Whether this run has written to the table: one that is missing now is not made anew, nor its place taken."""
+    """Whether this run has written to the table: one that is missing now is not recreated, nor replaced."""
 
     def run(self) -> None:
         """Check everything, and make what is to be made."""

@@ -50,7 +50,7 @@ _PASSING: Final = {
     "READONLY": "it is a read-only replica",
     "TRYAGAIN": "its cluster is being changed",
 }
-"""What a server may say, by its word for it, that may be different the next time."""
+"""Replies, by their error prefix, that may be different the next time."""
 _WORDS: Final = {
     "ClusterDownError": "CLUSTERDOWN",
     "MasterDownError": "MASTERDOWN",
@@ -58,10 +58,10 @@ _WORDS: Final = {
     "ReadOnlyError": "READONLY",
     "TryAgainError": "TRYAGAIN",
 }
-"""The server's words that the client has put into its classes of errors, and left out of the texts."""
+"""The server's error prefixes that the client turns into exception classes, and removes from their text."""
 _DATABASE: Final = re.compile(r"^(unix://[^?#;]*|rediss?://[^/?#;]*(/\d*)?)(\?db=\d+)?$")
 _WORD: Final = re.compile(r"(?:@user_script: ?\d+: )?-?([A-Z]+) ")
-"""A word of the server's, as it begins an error of its own or one of a script's line."""
+"""The server's error prefix, at the start of an error of its own or of a script's line."""
 
 _WRITE: Final = """
 local epoch = redis.call('GET', KEYS[1])
@@ -85,7 +85,7 @@ local function is_of_an_older_window(key, i)
 end
 for i, key in ipairs(rows.key) do
     if is_of_an_older_window(key, i) or failed then
-        -- The hash has newer values, and keeps them; or what it has cannot be told.
+        -- The hash has newer values, and keeps them; or its values are unknown.
     elseif rows.gone[i] then
         if run('HLEN', key) then run('DEL', key) end
     else
@@ -172,7 +172,7 @@ class RedisSink(Sink):
         self.open(slot).close()
 
     def open(self, slot: Slot) -> SinkWriter:
-        """Take the slot: from now on the script writes nothing for whoever had it before."""
+        """Take over the slot: from now on the script writes nothing for its earlier writers."""
         writer = _RedisWriter(sink=self, slot=slot, client=self._client(), epoch=uuid4().hex)
         with _troubles(self):
             writer.client.set(writer.epoch_key, writer.epoch)
@@ -350,7 +350,7 @@ def _troubles(sink: RedisSink) -> Iterator[None]:
 
 
 def server_words(error: Exception) -> str:
-    """Return what a server replied, with the word that the client has put into the class of the error."""
+    """Return what a server replied, with the error prefix that the client has turned into an exception class."""
     return f"{_WORDS.get(type(error).__name__, '')} {error}".strip()
 
 

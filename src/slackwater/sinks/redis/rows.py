@@ -34,7 +34,7 @@ class Hashes:
     prefix: str | None
 
     def fields(self, schema: pl.Schema) -> list[str]:
-        """Return the fields of a hash: the columns told, or all that are neither key nor sign of a retraction."""
+        """Return the fields of a hash: the chosen columns, or all that are neither key nor sign of a retraction."""
         return list(self.columns or (name for name in schema if name not in (*self.key, RETRACTED)))
 
     def order(self, schema: pl.Schema) -> int:

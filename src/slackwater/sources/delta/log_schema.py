@@ -30,7 +30,7 @@ def _in_commit(path: Path) -> str | None:
 
 
 def _in_checkpoint(log: Path) -> str | None:
-    """Return the schema from the newest checkpoint, which has what older commits had said."""
+    """Return the schema from the newest checkpoint, which replaces the commits before it."""
     for path in sorted(log.glob("[0-9]*.checkpoint*.parquet"), reverse=True):
         column = pl.col("metaData").struct.field("schemaString")
         found = pl.scan_parquet(path).select(column).drop_nulls().collect()

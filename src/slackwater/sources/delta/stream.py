@@ -1,4 +1,4 @@
-"""A Delta table as a streaming DataFrame, and the words for what Delta stops it with."""
+"""A Delta table as a streaming DataFrame, and the errors with which Delta stops it."""
 
 from __future__ import annotations
 

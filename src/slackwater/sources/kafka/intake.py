@@ -12,7 +12,7 @@ import time
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
-from slackwater.errors import RunError, counted, fault, near_miss, render
+from slackwater.errors import RunError, counted, fault, near_miss, notice
 from slackwater.ground.durable import write_durably
 from slackwater.ground.stored import damaged, read_stored, shaped
 from slackwater.kafka.client import Cluster, Place, confluent, partition_name
@@ -94,16 +94,15 @@ class KafkaIntake(Intake):
             self._check_loss(processed)
             if self._is_away:
                 self._is_away = False
-                warn_of("KAFKA_BACK", render("KAFKA_BACK", servers=self.source.connection))
+                warn_of(notice("KAFKA_BACK", servers=self.source.connection))
         except confluent().KafkaException as error:
             if not self._is_away:
                 self._is_away = True
-                warn_of("KAFKA_AWAY", render("KAFKA_AWAY", servers=self.source.connection, cause=error.args[0].str()))
+                warn_of(notice("KAFKA_AWAY", servers=self.source.connection, cause=error.args[0].str()))
             names = frozenset(map(partition_name, {*self._places, *processed}))
             return Look(known=names, backlog=names, missing=frozenset(partitions) - names, lag=self._last)
         if fresh := sorted(map(partition_name, places - self._places)):
-            words = render("KAFKA_NEW_PARTITIONS", stream=self.stream, partitions=", ".join(fresh))
-            warn_of("KAFKA_NEW_PARTITIONS", words)
+            warn_of(notice("KAFKA_NEW_PARTITIONS", stream=self.stream, partitions=", ".join(fresh)))
         self._places = places
         behind = {partition_name(place): end - processed.get(place, 0) for place, end in ends.items()}
         known = frozenset(map(partition_name, places))
@@ -172,8 +171,7 @@ class KafkaIntake(Intake):
         if self.source.on_data_loss == "stop":
             raise fault("KAFKA_DATA_LOSS", stream=self.stream, count=counted(total, "record"), facts=facts)
         self._said_lost |= {place: begin for place, (_, begin) in gone.items()}
-        words = render("KAFKA_LOST", stream=self.stream, count=counted(total, "record"), facts=facts)
-        warn_of("KAFKA_LOST", words)
+        warn_of(notice("KAFKA_LOST", stream=self.stream, count=counted(total, "record"), facts=facts))
 
     def _check_topics(self) -> None:
         known = self._ids()

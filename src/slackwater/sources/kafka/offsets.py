@@ -18,12 +18,12 @@ Offsets = Mapping[str, Mapping[int, int]]
 """By topic and partition."""
 
 _EARLIEST: Final = -2
-"""The connector's word for it."""
+"""The connector's code for it."""
 _LIKE: Final = '{"orders": {0: 120, 1: 95}}'
 
 
 def check_offsets(given: object, topics: Collection[str], pattern: str | None) -> dict[str, dict[int, int]]:
-    """Return the offsets that `start` holds; refuse what is none, and topics that the source does not read."""
+    """Return the offsets in `start`; refuse anything else, and topics that the source does not read."""
     if not isinstance(given, Mapping) or not given:
         raise refuse("KAFKA_OFFSETS", got=repr(given), like=_LIKE)
     for topic, parts in given.items():
@@ -55,7 +55,7 @@ def check_offsets_exist(cluster: Cluster, given: Offsets, *, stream: str) -> Non
 
 
 def connector_offsets(given: Offsets, places: Iterable[Place]) -> str:
-    """Return offsets for all of `places` in the connector's words: those that are given, else the earliest."""
+    """Return offsets for all of `places` in the connector's format: those that are given, else the earliest."""
     every: dict[str, dict[str, int]] = {}
     for topic, number in places:
         every.setdefault(topic, {})[str(number)] = given.get(topic, {}).get(number, _EARLIEST)

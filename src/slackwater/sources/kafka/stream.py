@@ -41,8 +41,8 @@ def _kafka_reader(spark: SparkSession, kafka: KafkaSource) -> DataStreamReader:
         .options(**{f"kafka.{name}": value for name, value in kafka.connection.for_java().items()})
         .options(**_kafka_start(kafka))
         .option("kafka.isolation.level", "read_committed")
-        # After each poll the connector asks for the topic's ends, and reads anew what it had fetched ahead: so few and
-        # large polls. And what it asks waits behind a fetch at the end of the topic: so a short one.
+        # After each poll the connector asks for the topic's ends and fetches again what it had fetched ahead: so few
+        # and large polls. Its requests wait behind a fetch at the end of the topic: so a short one.
         .option("kafka.max.poll.records", _POLL_RECORDS)
         .option("kafka.max.partition.fetch.bytes", _POLL_BYTES)
         .option("kafka.fetch.max.wait.ms", _POLL_WAIT_MS)

@@ -39,6 +39,7 @@ class LogSource(Source):
 
     read_limit = "files"
     is_measurable = True
+    arrives_in_files = True
 
     path: str
     format: LogFormat

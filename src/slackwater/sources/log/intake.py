@@ -218,7 +218,7 @@ class LogIntake(Intake):
     def unread(self) -> tuple[Listing, set[str]]:
         """Return what the folder holds that was not read, or was read as another file, and partitions that wait.
 
-        A file under the time it was read with and another length cannot be told from the one that was read.
+        A file with the modification time it was read with and another length looks like the one that was read.
         """
         with self._lock:
             found = list_folder(self.source.path)

@@ -39,7 +39,7 @@ class ListedFile:
     """A file as a listing names it, in text that any machine reads the same."""
 
     path: str
-    """As UTF-8, with bytes that are none as lone surrogates."""
+    """As UTF-8; bytes that are invalid there are lone surrogates."""
     partition: str
     number: int
     """Its place among the files of its partition, in the order in which they are read."""

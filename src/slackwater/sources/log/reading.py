@@ -151,7 +151,7 @@ def _whole_lines(stream: BufferedReader | pa.NativeFile, chunk_bytes: int) -> It
             yield block[:end], cut
             rest, cut = block[end:].copy(), 0
         else:
-            # A line that goes on and on is cut, so that memory stays bounded.
+            # An endless line is cut, so that memory stays bounded.
             rest = block[: MAX_RECORD_BYTES + 1]
             cut += len(block) - len(rest)
         searched = len(rest)
@@ -239,7 +239,7 @@ def _row_groups(parquet: pq.ParquetFile, path: str, columns: list[str], chunk_by
             start = stop
         stop += group.num_rows
         if group.num_rows > most:
-            # Polars would decode the group anew for every slice of it.
+            # Polars would decode the whole group again for every slice of it.
             for batch in parquet.iter_batches(most, row_groups=[index], columns=columns, use_threads=False):
                 yield pl.DataFrame(pa.table(batch))
             start = stop

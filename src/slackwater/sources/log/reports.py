@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from slackwater.errors import SlackwaterWarning, counted, render
+from slackwater.errors import SlackwaterWarning, counted, notice
 from slackwater.sources.log.listing import is_passed_over, shown
 
 _SHOWN: Final = 5
@@ -24,8 +24,11 @@ class UnreadFilesWarning(SlackwaterWarning):
 def report_left(log: str, files: Sequence[str]) -> None:
     """Warn of files that came while a bounded run was under way, and that it leaves unread."""
     if files:
-        words = render("LOG_LEFT", path=log, count=counted(len(files), "file"), files=_listed(files))
-        warnings.warn(f"[LOG_LEFT] {words}", UnreadFilesWarning, stacklevel=2)
+        warnings.warn(
+            notice("LOG_LEFT", path=log, count=counted(len(files), "file"), files=_listed(files)),
+            UnreadFilesWarning,
+            stacklevel=2,
+        )
 
 
 def report_strays(log: str, strays: Sequence[str], reported: set[str]) -> None:
@@ -35,8 +38,11 @@ def report_strays(log: str, strays: Sequence[str], reported: set[str]) -> None:
     for why, remedy in dict.fromkeys(reasons.values()):
         files = [path for path, reason in reasons.items() if reason == (why, remedy)]
         count = counted(len(files), "file")
-        words = render("LOG_STRAYS", path=log, count=count, why=why, files=_listed(files), remedy=remedy)
-        warnings.warn(f"[LOG_STRAYS] {words}", StrayFilesWarning, stacklevel=2)
+        warnings.warn(
+            notice("LOG_STRAYS", path=log, count=count, why=why, files=_listed(files), remedy=remedy),
+            StrayFilesWarning,
+            stacklevel=2,
+        )
 
 
 def _why(file: str, root: str) -> tuple[str, str]:

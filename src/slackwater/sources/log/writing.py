@@ -148,7 +148,7 @@ class LogWriter:
                 return  # the file that was to expire is complete already
             try:
                 part.publish()
-            except BaseException as error:  # noqa: BLE001  raised to whoever calls next
+            except BaseException as error:  # noqa: BLE001  raised by the next call
                 self._failure = error
 
     def _raise_failure(self) -> None:
@@ -213,7 +213,7 @@ class _Partition:
             try:
                 _name(temporary, self.folder / f"{self._next:0{_DIGITS}}{_SUFFIX[self.kind]}")
             except FileExistsError:
-                # Another writer was faster. It began where this one would have: so go on behind it.
+                # Another writer was faster and took the name: continue after its files.
                 self._next, last_ms = self._position()
                 self._last_ms = max(self._last_ms, last_ms)
                 self._stamp(temporary)
