@@ -94,7 +94,8 @@ class _Planner:
             outputs=tuple(self.outputs[output] for output in sorted(self.outputs)),
         )
         for origin in self.origins.values():
-            if not origin.paths:
+            step = self.plans.get(origin.name)
+            if not origin.paths and not (step is not None and step.spec.may_end_unused):
                 what = "step" if origin.name in self.steps else "stream"
                 raise blamed(refuse("RESULTS_UNHANDLED", what=f"{what} `{origin.name}`"), *origin.written)
         for source in sources:

@@ -199,6 +199,11 @@ class KeyedStep(ABC):
         """The step's other outputs by name; their rows have an `event_time`, and stand beside earlier ones."""
         return {}
 
+    @property
+    def may_end_unused(self) -> bool:
+        """Whether results need no destination, because another output that is used has them."""
+        return False
+
     def asked(self, sides: frozenset[str]) -> KeyedStep:  # noqa: ARG002  as subclasses need it
         """Return the step as it is when the pipeline uses `sides`, of which some may exist only if they are used."""
         return self

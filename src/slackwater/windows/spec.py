@@ -135,6 +135,11 @@ class WindowSpec(KeyedStep):
         """The last result of each window, if it is asked for."""
         return {FINAL: self.final_types} if self.has_final else {}
 
+    @property
+    def may_end_unused(self) -> bool:
+        """Panes are only a preview of the last result, if that is used."""
+        return self.has_final
+
     def asked(self, sides: frozenset[str]) -> WindowSpec:
         """Return the step with the last result of each window if that is used, or refuse where there is none."""
         if FINAL not in sides:

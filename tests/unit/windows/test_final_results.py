@@ -117,6 +117,14 @@ def test_a_chained_aggregate_counts_a_corrected_window_once(accumulation: Accumu
     assert step.harness.output(step.chained)["n"].to_list() == [3]
 
 
+def test_final_results_alone_are_enough() -> None:
+    events = sw.stream("events", rows_source("key string, ts long")).event_time("ts")
+    windowed = events.key_by("key").window(sw.tumbling("10ms"), allowed_lateness="5ms").aggregate(n=sw.count())
+    outputs = (windowed.final.to(sw.sinks.memory()), windowed.late.drop(), events.dead_letters.drop())
+    outcome = sw.testing.run(sw.Pipeline("final", *outputs), {"events": [{"key": "a", "ts": 3}]})
+    assert outcome[windowed.final]["n"].to_list() == [1]
+
+
 def test_sessions_that_merge_are_final_as_one() -> None:
     step = Finals(sw.session("7ms"), accumulation="retracting")
     step.add(("a", 0, 1), ("a", 12, 2))
