@@ -153,6 +153,7 @@ def run(
             on_run=takers.on_run,
             on_phase=phases.over,
         )
+        takers.end(is_finished=job.is_finished)
     progress.end(plan.outputs, finished=job.is_finished, owed=job.owed)
     if fail_if_dead is not None:
         job.dead_letters.check(fail_if_dead)
