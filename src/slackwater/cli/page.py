@@ -24,7 +24,10 @@ def page(
     ] = None,
     port: Annotated[int, typer.Option(min=0, max=65_535, help="Port of the page; 0 for any free port.")] = 0,
     host: Annotated[
-        str, typer.Option(help="Address to listen on; any other than loopback requires a token.")
+        str,
+        typer.Option(
+            help="Address to listen on; any other than loopback requires a token: a new one, or SLACKWATER_PAGE_TOKEN."
+        ),
     ] = "127.0.0.1",
     show_data: Annotated[
         bool, typer.Option("--show-data", help="Show the contents of late rows and dead letters, if the run kept them.")
