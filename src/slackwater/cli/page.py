@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,7 @@ from slackwater.cli.paths import at_home
 from slackwater.cli.status import Checkpoints, Files, job_folders
 from slackwater.errors import cause_of, fault
 from slackwater.ground.stopping import stopped_by_signals
+from slackwater.metrics.history import MetricsWarning
 
 
 def page(
@@ -53,6 +55,9 @@ def page(
 
     jobs = [StoredJob(folder, show_data=show_data) for folder in job_folders(files or [], checkpoint or [])]
     feeds = [job.feed for job in jobs]
+    for feed in feeds:
+        if notice := feed.job["notice"]:
+            warnings.warn(f"[HISTORY_UNREADABLE] {notice}", MetricsWarning, stacklevel=1)
     if out is not None:
         if len(feeds) > 1:
             raise fault("PAGE_OUT_ONE", count=len(feeds), known=", ".join(feed.name for feed in feeds))

@@ -44,6 +44,8 @@ def fetch_status(url: str) -> list[dict[str, Any]]:
 def status_lines(job: dict[str, Any]) -> list[str]:
     """Return one job as people read it: its state, and its last batch."""
     lines = [f"{job['pipeline']}  {job.get('state')}, {counted(int(job.get('starts') or 1), 'start')}"]
+    if job.get("notice"):
+        lines.append(f"  warning: {job['notice']}")
     last = job.get("latest")
     if not last:
         return [*lines, "  no batch yet"]

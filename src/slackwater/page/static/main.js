@@ -192,6 +192,8 @@ function header(last, stream) {
   if (state.refused) badge("lost", state.refused);
   else if (state.lost) badge("lost", "connection lost; retrying");
   else badge(state.job.state, state.job.state);
+  byId("notice").hidden = !state.job.notice;
+  byId("notice").textContent = state.job.notice ?? "";
   if (!last) return;
   const own = last.streams[stream];
   const recent = state.records.filter((record) => record.at > last.at - 60000);
