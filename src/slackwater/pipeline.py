@@ -129,7 +129,7 @@ class Pipeline:
         with optional_page(plan, page) as shown:
             if shown is not None:
                 print(f"page: {shown.address}", flush=True)  # noqa: T201  where to look
-            return run_pipeline(
+            job = run_pipeline(
                 plan,
                 spark=spark,
                 checkpoint=checkpoint,
@@ -144,6 +144,9 @@ class Pipeline:
                 on_record=None if shown is None else shown.note,
                 on_run=None if shown is None else shown.begin,
             )
+            if shown is not None:
+                shown.end(is_finished=job.is_finished)
+            return job
 
     def start(
         self,

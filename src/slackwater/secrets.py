@@ -39,6 +39,11 @@ class Secret:
         except OSError as error:
             raise fault("SECRET_MISSING", name=self.name, path=path, cause=error.strerror) from error
 
+    def reveal_if_given(self) -> str | None:
+        """Read the value as `reveal` does; None if it is in none of these places, and no file is named for it."""
+        is_named = self.file is not None or self.name in os.environ or f"{self.name}_FILE" in os.environ
+        return self.reveal() if is_named or (_MOUNTED / self.name).exists() else None
+
     def __str__(self) -> str:
         return f"secret {self.name}"
 

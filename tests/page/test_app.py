@@ -9,6 +9,7 @@ import re
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
@@ -19,6 +20,7 @@ from slackwater.checkpoint.checkpoint import open_checkpoint
 from slackwater.clock.lateness import LatenessSketch
 from slackwater.errors import RunError
 from slackwater.metrics.monitor import Monitor
+from slackwater.page import event_streams
 from slackwater.page.export import MODULES, one_file
 from slackwater.page.feed import MOST_RECORDS, Feed
 from slackwater.page.server import PageServer
@@ -160,6 +162,43 @@ def test_a_page_that_is_stuck_does_not_slow_the_job_down(served: Served) -> None
     assert len(feed.records) == MOST_RECORDS
     for listener in stuck:
         listener.close()
+
+
+def test_one_listener_too_many_is_refused_until_another_leaves(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_streams, "MOST_STREAMS", 2)
+    server, feed, made = served
+    with listening(server), listening(server) as leaving:
+        status, headers, said = asked(server, "/api/events")
+        assert (status, said) == (503, "this page has 2 listeners, the most it takes; close one, or reload later")
+        assert headers["retry-after"] == "15"
+        assert asked(server, "/api/history")[0] == 200, "what is no stream is answered"
+        leaving.close()
+        patience = time.monotonic() + 20
+        while asked_to_listen(server) != 200:
+            feed.publish(made.record())  # a connection that is gone is noticed when something is sent
+            assert time.monotonic() < patience
+
+
+@contextmanager
+def listening(server: PageServer) -> Iterator[socket.socket]:
+    """Have an open event stream inside."""
+    place = urlsplit(server.address)
+    with socket.create_connection((place.hostname, place.port or 0), timeout=10) as listener:
+        listener.sendall(b"GET /api/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        got = b""
+        while b'"state"' not in got:
+            got += listener.recv(1 << 16)
+        yield listener
+
+
+def asked_to_listen(server: PageServer) -> int:
+    place = urlsplit(server.address)
+    connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=10)
+    try:
+        connection.request("GET", "/api/events")
+        return connection.getresponse().status
+    finally:
+        connection.close()
 
 
 def test_server_outlives_any_bytes(served: Served) -> None:

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from slackwater.front.samples import readable
+from slackwater.page import event_streams
 from slackwater.page.export import one_file
 from slackwater.page.feed import Feed
 from slackwater.page.server import PageServer
@@ -105,6 +106,25 @@ def test_page_hears_from_a_job_that_was_started_again(tab: Tab) -> None:
         tab.until("document.querySelector('#state').innerText === 'running'")
     # While the job was away, the browser could not but say so.
     tab.forget()
+
+
+def test_page_that_may_not_listen_says_why(tab: Tab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_streams, "MOST_STREAMS", 0)
+    feed, _ = made_up_feed(now_ms() - 100_000, 5)
+    with PageServer([feed]) as server:
+        shown(tab, server)
+        tab.until("document.querySelector('#state').innerText.startsWith('this page has 0 listeners')")
+        assert "the most it takes" in tab.value(DRAWN_AGAIN)
+        tab.forget()  # the browser notes each refusal
+
+
+def test_page_of_a_job_that_has_finished_says_so(tab: Tab) -> None:
+    feed, _ = made_up_feed(now_ms() - 100_000, 5)
+    with PageServer([feed]) as server:
+        shown(tab, server)
+        feed.change("finished")
+        tab.until("document.querySelector('#state').innerText === 'finished'")
+    assert tab.value(DRAWN_AGAIN) == "finished"
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])

@@ -64,12 +64,15 @@ def joined(made: MadeUp) -> dict[str, Any]:
 def test_every_thing_on_the_page_has_a_sentence(tab: Tab) -> None:
     feed, made = made_up_feed(now_ms() - 60_000, 20)
     feed.publish(joined(made), made.lateness(), [{**each, "data": "<b>", "message": "m"} for each in made.samples()])
-    feed.change("running", svg="<svg xmlns='http://www.w3.org/2000/svg' width='20' height='20'></svg>", starts=2)
+    feed.change(
+        "running", svg="<svg xmlns='http://www.w3.org/2000/svg' width='20' height='20'></svg>", starts=2, notice="<b>"
+    )
     other = Feed(job(pipeline="alerts", state="dead"))
     with PageServer([feed, other]) as server:
         shown(tab, server)
         tab.until("document.querySelector('#plan img') && document.querySelectorAll('#samples td').length > 8")
         assert tab.value(UNEXPLAINED) == []
+        assert tab.text("#notice") == "<b>", "as text, and in sight"
         panels = tab.value("[...document.querySelectorAll('main section')].filter((s) => s.checkVisibility()).length")
         assert panels == 13
         for strip in ("phases", "throughput", "latency", "memory"):

@@ -9,6 +9,7 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from slackwater.errors import RunError, notice
 from slackwater.metrics.monitor import Live, MetricsFile, OnRecord
@@ -16,6 +17,9 @@ from slackwater.metrics.otlp import OtlpExport, OtlpWarning, endpoint_in
 from slackwater.metrics.prometheus import LOCAL, Collector, exposition, serving
 from slackwater.planning.plan import Plan
 from slackwater.secrets import shown_url
+
+if TYPE_CHECKING:
+    from slackwater.page.live import LivePage
 
 
 @dataclass(kw_only=True)
@@ -26,6 +30,7 @@ class Takers:
     """These also hear when a run begins."""
     of_records: list[OnRecord] = field(default_factory=list)
     export: OtlpExport | None = None
+    page: LivePage | None = None
 
     @property
     def on_run(self) -> OnRecord | None:
@@ -36,6 +41,11 @@ class Takers:
     def on_record(self) -> OnRecord | None:
         """What is called after each batch; None if nobody wants to know."""
         return partial(self._hand_on, self.of_runs + self.of_records) if self.of_runs or self.of_records else None
+
+    def end(self, *, is_finished: bool) -> None:
+        """Show that the run has ended without an error."""
+        if self.page is not None:
+            self.page.end(is_finished=is_finished)
 
     def _hand_on(self, takers: list[OnRecord], live: Live) -> None:
         if self.export is not None:
@@ -82,6 +92,7 @@ def _page(plan: Plan, place: tuple[str, int], takers: Takers, stack: ExitStack, 
 
     collector, (host, port) = Collector(), place
     shown = stack.enter_context(LivePage(plan, host=host, port=port, metrics=partial(exposition, collector)))
+    takers.page = shown
     say(f"page: {shown.address}")
     takers.of_runs.append(collector.note)
     takers.of_records.append(shown.note)

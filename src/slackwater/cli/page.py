@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,7 @@ from slackwater.cli.paths import at_home
 from slackwater.cli.status import Checkpoints, Files, job_folders
 from slackwater.errors import cause_of, fault
 from slackwater.ground.stopping import stopped_by_signals
+from slackwater.metrics.history import MetricsWarning
 
 
 def page(
@@ -24,7 +26,10 @@ def page(
     ] = None,
     port: Annotated[int, typer.Option(min=0, max=65_535, help="Port of the page; 0 for any free port.")] = 0,
     host: Annotated[
-        str, typer.Option(help="Address to listen on; any other than loopback requires a token.")
+        str,
+        typer.Option(
+            help="Address to listen on; any other than loopback requires a token: a new one, or SLACKWATER_PAGE_TOKEN."
+        ),
     ] = "127.0.0.1",
     show_data: Annotated[
         bool, typer.Option("--show-data", help="Show the contents of late rows and dead letters, if the run kept them.")
@@ -50,6 +55,9 @@ def page(
 
     jobs = [StoredJob(folder, show_data=show_data) for folder in job_folders(files or [], checkpoint or [])]
     feeds = [job.feed for job in jobs]
+    for feed in feeds:
+        if notice := feed.job["notice"]:
+            warnings.warn(f"[HISTORY_UNREADABLE] {notice}", MetricsWarning, stacklevel=1)
     if out is not None:
         if len(feeds) > 1:
             raise fault("PAGE_OUT_ONE", count=len(feeds), known=", ".join(feed.name for feed in feeds))

@@ -61,7 +61,11 @@ def run(
     ] = False,
     port: Annotated[int, typer.Option(min=0, max=65_535, help="Port of the page; 0 for any free port.")] = 0,
     host: Annotated[
-        str, typer.Option(help="Address that the page listens on; any other than loopback requires a token.")
+        str,
+        typer.Option(
+            help="Address that the page listens on; any other than loopback requires a token: a new one, or "
+            "SLACKWATER_PAGE_TOKEN."
+        ),
     ] = "127.0.0.1",
     show_data: Annotated[
         bool,
@@ -153,6 +157,7 @@ def run(
             on_run=takers.on_run,
             on_phase=phases.over,
         )
+        takers.end(is_finished=job.is_finished)
     progress.end(plan.outputs, finished=job.is_finished, owed=job.owed)
     if fail_if_dead is not None:
         job.dead_letters.check(fail_if_dead)

@@ -78,7 +78,10 @@ def simulate(
     ] = False,
     port: Annotated[int, typer.Option(min=0, max=65_535, help="Port of the page; 0 for any free port.")] = 0,
     host: Annotated[
-        str, typer.Option(help="Address to listen on; any other than loopback requires a token.")
+        str,
+        typer.Option(
+            help="Address to listen on; any other than loopback requires a token: a new one, or SLACKWATER_PAGE_TOKEN."
+        ),
     ] = "127.0.0.1",
     list_: Annotated[bool, typer.Option("--list", help="List the presets and exit.")] = False,
 ) -> None:

@@ -148,6 +148,8 @@ def _process(
     watch.start()
     with stopped_by_signals(feed.stop):  # the account follows all the same
         job.run(finish=True)
+    if page is not None:
+        page.end(is_finished=job.is_finished)
     watch.join()
 
 

@@ -39,7 +39,7 @@ _parsed: Final[dict[Path, tuple[tuple[int, int], tuple[BatchRecord, ...]]]] = {}
 
 
 class MetricsWarning(SlackwaterWarning):
-    """The figures of a job cannot be written."""
+    """The figures of a job cannot be written, or read again."""
 
 
 def warn_unwritten(path: Path, error: OSError) -> None:
@@ -135,7 +135,7 @@ class History:
         segment = self._open.get(level)
         if segment is None:
             self.folder.mkdir(parents=True, exist_ok=True)
-            newest = _segments(self.folder, level)[-1:]
+            newest = segments(self.folder, level)[-1:]
             segment = self._open[level] = _Segment.open(*newest or [self._path(level, record)])
         if segment.is_full:
             segment.file.close()
@@ -148,7 +148,7 @@ class History:
     def _shorten(self, level: int) -> None:
         """Begin to hand on the oldest segment of a level, after those that a crash, or large records, have left."""
         self._finish(level)
-        for path in _segments(self.folder, level)[:-MOST_SEGMENTS]:
+        for path in segments(self.folder, level)[:-MOST_SEGMENTS]:
             self._finish(level)
             if level + 1 < LEVELS:
                 self._rising[level] = _Rising.open(path)
@@ -163,7 +163,7 @@ class History:
         """Put ten records together in the level above, unless a crash came after that; then delete the segment."""
         rising, above = self._rising[level], level + 1
         if above not in self._reached:
-            last = _segments(self.folder, above)[-2:]
+            last = segments(self.folder, above)[-2:]
             self._reached[above] = max((record.batch for path in last for record in _read(path)), default=-1)
         if records := rising.taken(after=self._reached[above]):
             self._append(above, merged(records))  # 2
@@ -193,8 +193,8 @@ def read_history(folder: Path, *, last: int | None = None) -> list[BatchRecord]:
     for level in range(LEVELS):
         until = found[0].first_batch if found else None
         of_level: list[BatchRecord] = []
-        for path in reversed(_segments(folder, level)):
-            of_level[:0] = _known(path)
+        for path in reversed(segments(folder, level)):
+            of_level[:0] = records_of(path)
             if last is not None and len(of_level) >= last:
                 break
         found[:0] = [record for record in _once(of_level) if until is None or record.batch < until]
@@ -206,7 +206,7 @@ def read_history(folder: Path, *, last: int | None = None) -> list[BatchRecord]:
 def first_record(folder: Path) -> BatchRecord | None:
     """Return the oldest record in `folder`, without reading the others; None if there is none."""
     for level in reversed(range(LEVELS)):
-        for path in _segments(folder, level)[:1]:
+        for path in segments(folder, level)[:1]:
             if (record := next(_read(path), None)) is not None:
                 return record
     return None
@@ -217,20 +217,24 @@ def _once(records: list[BatchRecord]) -> list[BatchRecord]:
     return [record for _, record in sorted({record.batch: record for record in records}.items())]
 
 
-def _segments(folder: Path, level: int) -> list[Path]:
+def segments(folder: Path, level: int) -> list[Path]:
+    """Return the files of a level, oldest first."""
     return sorted(folder.glob(f"{level}-*.jsonl"))
 
 
-def _known(path: Path) -> tuple[BatchRecord, ...]:
-    """Return the records of a segment, which is read again only if it has changed."""
+def records_of(path: Path) -> tuple[BatchRecord, ...]:
+    """Return the records of a segment, which is read again only if it has changed.
+
+    One that was just handed on, or that cannot be read, has none: `history_loss` tells one from the other.
+    """
+    known = _parsed.pop(path, None)
     try:
         facts = path.stat()
-    except FileNotFoundError:
+        version = facts.st_size, facts.st_mtime_ns
+        if known is None or known[0] != version:
+            known = version, tuple(_read(path))
+    except OSError:
         return ()
-    version = facts.st_size, facts.st_mtime_ns
-    known = _parsed.pop(path, None)
-    if known is None or known[0] != version:
-        known = version, tuple(_read(path))
     _parsed[path] = known
     while len(_parsed) > _MOST_PARSED:
         _parsed.pop(next(iter(_parsed)), None)

@@ -109,6 +109,8 @@ class JobStatus:
     steps: dict[str, StepStatus] = field(default_factory=dict)
     outputs: dict[str, OutputStatus] = field(default_factory=dict)
     sinks: dict[str, SinkStatus] = field(default_factory=dict)
+    history_loss: str = ""
+    """What cannot be shown because the history is damaged; "" if it is whole."""
     dead: dict[str, dict[str, int]] = field(default_factory=dict)
     """Dead letters of this run, by stream or step and reason."""
 

@@ -7,11 +7,12 @@ import time
 import urllib.error
 import urllib.request
 from typing import Any, Final
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import parse_qs, urlsplit, urlunsplit
 
 from slackwater.errors import cause_of, counted, fault
 from slackwater.ground.durations import render_ms
 from slackwater.ground.times import render_time
+from slackwater.metrics.page_token import kept_token
 from slackwater.secrets import shown_url
 
 _PATH: Final = "/api/status"
@@ -20,15 +21,19 @@ _SECOND_MS: Final = 1_000
 
 
 def fetch_status(url: str) -> list[dict[str, Any]]:
-    """Return what the page at `url` says of its jobs; the token of its address is part of `url`."""
+    """Return what the page at `url` says of its jobs; its token is part of `url`, or the one that the user keeps."""
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise fault("STATUS_URL", url=shown_url(url), cause="it is not an HTTP URL")
     path = parts.path.rstrip("/").removesuffix(_PATH) + _PATH
+    if "token" not in parse_qs(parts.query) and (token := kept_token()) is not None:
+        parts = parts._replace(query="&".join(filter(None, (parts.query, f"token={token}"))))
     try:
         with urllib.request.urlopen(urlunsplit(parts._replace(path=path)), timeout=_TIMEOUT_S) as answer:  # noqa: S310  HTTP, see above
             found = json.load(answer)
     except (OSError, ValueError) as error:
+        if isinstance(error, urllib.error.HTTPError):
+            error.close()  # it holds the connection
         reason = error.reason if isinstance(error, urllib.error.URLError) else cause_of(error)
         raise fault("STATUS_URL", url=shown_url(url), cause=reason) from error
     if not isinstance(found, list) or not all(isinstance(job, dict) and "pipeline" in job for job in found):
@@ -39,6 +44,8 @@ def fetch_status(url: str) -> list[dict[str, Any]]:
 def status_lines(job: dict[str, Any]) -> list[str]:
     """Return one job as people read it: its state, and its last batch."""
     lines = [f"{job['pipeline']}  {job.get('state')}, {counted(int(job.get('starts') or 1), 'start')}"]
+    if job.get("notice"):
+        lines.append(f"  warning: {job['notice']}")
     last = job.get("latest")
     if not last:
         return [*lines, "  no batch yet"]

@@ -15,6 +15,7 @@ from slackwater.checkpoint.checkpoint import read_manifest
 from slackwater.checkpoint.lock import last_holding
 from slackwater.errors import fault
 from slackwater.metrics.history import history_folder, read_history
+from slackwater.metrics.history_loss import history_loss
 from slackwater.metrics.job_status import JobStatus, OutputStatus, SinkStatus, State, StepStatus, StreamStatus
 from slackwater.metrics.merging import merged
 from slackwater.metrics.record import BatchRecord, StepRecord
@@ -41,6 +42,7 @@ def read_status(checkpoint: Path, *, clock_s: Callable[[], float] = time.time) -
         owner=owner,
         starts=run.starts,
         run_since_ms=run.since_ms or None,
+        history_loss=history_loss(checkpoint, records),
     )
     if not records:
         return status

@@ -41,6 +41,7 @@ def together(statuses: Iterable[JobStatus]) -> ConsoleRenderable:
 def rendered(status: JobStatus) -> ConsoleRenderable:
     """Return one job: a line on its state, one on its run, and tables."""
     parts: list[ConsoleRenderable] = [_head(status)]
+    parts += [Text(f"warning: {status.history_loss}", style="yellow")] if status.history_loss else []
     if status.batch is not None:
         parts += [Text(line) for line in _run(status)]
         parts += [_streams(status), *_remarks(status)]

@@ -12,24 +12,23 @@
 
 from __future__ import annotations
 
-import asyncio
 import hmac
-import json
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
+from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from slackwater.page.event_streams import EventStreams
 from slackwater.page.export import one_file
-from slackwater.page.feed import END, Feed
+from slackwater.page.feed import Feed
 
 STATIC: Final = Path(__file__).parent / "static"
 _KINDS: Final = {".css": "text/css", ".html": "text/html", ".js": "text/javascript"}
@@ -42,8 +41,6 @@ _HEADERS: Final = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
 }
-_BEAT_S: Final = 15.0
-"""So often a quiet connection is written to, so that both sides notice when it is gone."""
 
 
 class Page:
@@ -55,6 +52,7 @@ class Page:
         self._feeds = feeds
         self._token = token
         self._metrics = metrics
+        self._streams = EventStreams()
 
     def application(self, hosts: Sequence[str]) -> Starlette:
         """Return the application; requests for other `hosts` are refused."""
@@ -112,7 +110,7 @@ class Page:
         return JSONResponse(jobs)
 
     async def _events(self, request: Request) -> Response:
-        return StreamingResponse(_events(self._feed(request), request), media_type="text/event-stream")
+        return self._streams.answer(self._feed(request), request)
 
     async def _export(self, request: Request) -> Response:
         feed = self._feed(request)
@@ -140,21 +138,6 @@ class Page:
         )
         if self._token is not None and not hmac.compare_digest(given.encode(), self._token.encode()):
             raise HTTPException(403, "the token is missing or wrong; use the address that the job has printed")
-
-
-async def _events(feed: Feed, request: Request) -> AsyncIterator[str]:
-    with feed.listening() as queue:
-        # What was published before this is in the history; a page that lacks it asks for that again.
-        yield f"data: {json.dumps({'state': feed.job['state'], 'last': feed.last})}\n\n"
-        while not await request.is_disconnected():
-            try:
-                news: dict[str, Any] = await asyncio.wait_for(queue.get(), _BEAT_S)
-            except TimeoutError:
-                yield ": still here\n\n"
-                continue
-            if news is END:
-                return
-            yield f"data: {json.dumps(news)}\n\n"
 
 
 class _Headers:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 from slackwater.errors import SlackwaterWarning, cause_of, render
 from slackwater.metrics.job_facts import job_facts, lateness_facts
@@ -17,6 +17,8 @@ from slackwater.page.feed import Feed
 from slackwater.page.server import PageServer
 from slackwater.page.view import shown_record
 from slackwater.planning.plan import Plan
+
+_ENDED: Final = ("finished", "stopped")
 
 
 def optional_page(plan: Plan, wanted: bool | int) -> AbstractContextManager[LivePage | None]:  # noqa: FBT001  an option of users
@@ -68,11 +70,18 @@ class LivePage:
             self._feed.change("running", starts=live.run.starts, started=live.run.since_ms)
         self._feed.publish(shown, lateness, live.samples)
 
+    def end(self, *, is_finished: bool) -> None:
+        """Show that the job has ended without an error: stopped, or at the end of its input."""
+        self._feed.change("finished" if is_finished else "stopped")
+
     def __enter__(self) -> Self:
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._feed.change("failed" if error is not None else "stopped")
+        if error is not None:
+            self._feed.change("failed")
+        elif self._feed.job["state"] not in _ENDED:
+            self.end(is_finished=False)
         self._server.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import socket
 import threading
 from collections.abc import Callable, Sequence
@@ -10,6 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from slackwater.errors import fault
+from slackwater.metrics.page_token import page_token
 from slackwater.page.feed import Feed
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class PageServer:
         metrics: Callable[[], bytes] | None = None,
     ) -> None:
         is_local = host in _LOOPBACK
-        token = None if is_local else secrets.token_urlsafe(16)
+        token = None if is_local else page_token()
         try:
             import uvicorn  # noqa: PLC0415  only a page needs it
 

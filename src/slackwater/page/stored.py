@@ -45,6 +45,7 @@ def _state(checkpoint: Path) -> dict[str, Any]:
         "starts": status.starts,
         "started": status.run_since_ms,
         "since": status.since_ms,
+        "notice": status.history_loss,
     }
 
 

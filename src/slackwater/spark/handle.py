@@ -140,6 +140,8 @@ class RunningJob:
                 stack.push(self._live_page)
             try:
                 self._job.run()
+                if self._live_page is not None:
+                    self._live_page.end(is_finished=self._job.is_finished)
             except BaseException as error:  # noqa: BLE001  raised again where the job is waited for
                 self._error = error
                 stack.pop_all().__exit__(type(error), error, error.__traceback__)

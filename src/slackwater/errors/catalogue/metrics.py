@@ -5,6 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 MESSAGES: Final[dict[str, str]] = {
+    "HISTORY_UNREADABLE": (
+        "the history in `{path}` cannot be read: {cause}; {lost} cannot be shown; the job, its state and its results "
+        "do not depend on it"
+    ),
     "METRICS_CLIENT_MISSING": (
         "metrics for Prometheus require the package prometheus-client; it is not installed; run "
         "`pip install 'slackwater[monitor]'`"

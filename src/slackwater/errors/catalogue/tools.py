@@ -133,6 +133,10 @@ MESSAGES: Final[dict[str, str]] = {
         "the page needs a free port; {host}:{port} cannot be used: {cause}; choose another with --port, or 0 for any"
     ),
     "PAGE_RECORD": "the page cannot show batch {batch}: {cause}; the job continues",
+    "PAGE_TOKEN": (
+        "`{name}` must have at least {least} characters, all of them letters, digits, `-` or `_`; got {got}; set it to "
+        "the output of `openssl rand -hex 16`, or unset it for a new token at each start"
+    ),
     "PIPELINE_FILE_CHOICE": (
         "a file must define one pipeline, or name one `pipeline`; `{file}` defines {found}; name the one to run "
         "`pipeline`"

@@ -14,7 +14,7 @@ const byId = (id) => document.getElementById(id);
 const query = new URLSearchParams(location.search);
 const carried = ["token"].filter((name) => query.has(name)).map((name) => [name, query.get(name)]);
 
-const state = { job: null, records: [], view: [], samples: [], lateness: {}, live: true, lost: false, selected: query.get("job") };
+const state = { job: null, records: [], view: [], samples: [], lateness: {}, live: true, lost: false, refused: "", selected: query.get("job") };
 const picture = new Picture(byId("picture"));
 const slack = new Slack(byId("curve"), byId("slider"), byId("price"));
 const named = (names, value) => names.map((name) => ({ name, values: state.view.map((record) => value(record, name)) }));
@@ -131,12 +131,22 @@ function listen() {
     if (state.records.length > MOST_RECORDS) state.records.splice(0, state.records.length - MOST_RECORDS);
     later();
   };
-  events.onopen = () => { Object.assign(state, { live: true, lost: false }); later(); };
+  events.onopen = () => { Object.assign(state, { live: true, lost: false, refused: "" }); later(); };
   events.onerror = () => {
     state.lost = state.job.state === "running";
     later();
-    if (events.readyState === EventSource.CLOSED) setTimeout(begin, 2000);
+    if (events.readyState === EventSource.CLOSED) refused();
   };
+}
+
+async function refused() {
+  // An EventSource does not know why it was refused; a plain request does.
+  const asking = new AbortController();
+  const answer = await fetch(address("api/events"), { signal: asking.signal }).catch(() => null);
+  state.refused = answer?.status === 503 ? await answer.text() : "";
+  asking.abort();
+  later();
+  setTimeout(begin, state.refused ? 15000 : 2000);
 }
 
 let due = false;
@@ -179,8 +189,11 @@ function badge(kind, text) {
 }
 
 function header(last, stream) {
-  if (state.lost) badge("lost", "connection lost; retrying");
+  if (state.refused) badge("lost", state.refused);
+  else if (state.lost) badge("lost", "connection lost; retrying");
   else badge(state.job.state, state.job.state);
+  byId("notice").hidden = !state.job.notice;
+  byId("notice").textContent = state.job.notice ?? "";
   if (!last) return;
   const own = last.streams[stream];
   const recent = state.records.filter((record) => record.at > last.at - 60000);
