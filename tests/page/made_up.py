@@ -98,6 +98,7 @@ class MadeUp:
                     "dead": {},
                     "bytes": self.bytes,
                     "rows": 900,
+                    "keys": 640,
                     "share": None,
                     "ports": {},
                 }

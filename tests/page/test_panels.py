@@ -72,6 +72,8 @@ def test_every_thing_on_the_page_has_a_sentence(tab: Tab) -> None:
         shown(tab, server)
         tab.until("document.querySelector('#plan img') && document.querySelectorAll('#samples td').length > 8")
         assert tab.value(UNEXPLAINED) == []
+        assert "per_minute" in tab.text("#memory-text")
+        assert ", about 640 keys" in tab.text("#memory-text")
         assert tab.text("#notice") == "<b>", "as text, and in sight"
         panels = tab.value("[...document.querySelectorAll('main section')].filter((s) => s.checkVisibility()).length")
         assert panels == 13

@@ -60,6 +60,9 @@ def test_job_is_recorded_scraped_and_known_after_its_death(spark: SparkSession, 
     assert all(sum(sink.rows for sink in each.sinks.values()) >= 1 for each in shown)
     assert any(each.spark_s.get("addBatch", 0) > 0 for each in records[1:])
     assert records[-1].steps["events.window"].state_bytes == 0
+    held = [(each.steps["events.window"].state_rows > 0, each.steps["events.window"].state_keys) for each in records]
+    assert {(keys > 0) is has_rows for has_rows, keys in held if keys is not None} == {True}
+    assert any(keys for _, keys in held)
 
     assert read_status(checkpoint).state == "finished"
     manifest = checkpoint / "slackwater" / "manifest.json"

@@ -55,6 +55,8 @@ class BatchStats:
     """Per step or output: rows on time, refired, late, panes, …"""
     state: dict[str, Counter[str]] = field(default_factory=dict)
     """Per step: pieces, rows and bytes held, and how many of the rows are open: not passed by the watermark yet."""
+    keys: dict[str, dict[int, int]] = field(default_factory=dict)
+    """Per step, how many keys the key groups hold that counted in this batch, by their place."""
     skew: dict[str, Skew] = field(default_factory=dict)
     """Per step that takes whole rows, how they are spread over its keys."""
     lateness: dict[str, dict[str, LatenessSketch]] = field(default_factory=dict)
@@ -99,6 +101,8 @@ class BatchStats:
             self.counts.setdefault(name, Counter()).update(counts)
         for name, held in facts.get("state", {}).items():
             self.state.setdefault(name, Counter()).update(held)
+        for name, (place, keys) in facts.get("keys", {}).items():
+            self.keys.setdefault(name, {})[place] = keys
         for name, asked in facts.get("lookups", {}).items():
             self.lookups.setdefault(name, LookupStats()).add(LookupStats.from_facts(asked))
         for name, counted in facts["skew"].items():

@@ -136,6 +136,10 @@ class DeduplicateSpec(KeyedStep):
         rows = held_rows(state, self.keys, key, self)
         return readable(rows, self.keys, **times, is_shown=pl.col("__is_shown"))
 
+    def count_keys(self, state: StepState) -> int:
+        """Return how many keys a key group holds: where only hashes are kept, there is one for each."""
+        return sum(piece.rows for piece in state.pieces) if self.keep == "first" else super().count_keys(state)
+
     def check_next(self, step: str) -> None:
         """Refuse a step over rows that may be withdrawn."""
         if self.retracts:

@@ -20,6 +20,7 @@ from slackwater.front.front import Arrivals, placed_errors
 from slackwater.front.rows import RowContext, RowFunctions, bury
 from slackwater.lookups.written import Span
 from slackwater.planning.plan import Plan, RowNode, StepPlan
+from slackwater.state.counted_keys import has_turn
 from slackwater.state.key_groups import labels
 from slackwater.state.packets import OUTPUT, STATS, TICK, Packet, stats, tick
 from slackwater.state.pieces import StepState, Store
@@ -69,8 +70,19 @@ class Stage:
         yield from arrivals.flush()
         if not self.is_last:
             yield tick(key_group)
-        if arrivals.counts or key_group == labels(self.plan.key_groups)[0] or any(s.pieces for s in states.values()):
-            yield self._stats(key_group, arrivals, states)
+        keys = self._keys(key_group, arrivals.clock.batch, states)
+        has_news = arrivals.counts or keys or key_group == labels(self.plan.key_groups)[0]
+        if has_news or any(state.pieces for state in states.values()):
+            yield self._stats(key_group, arrivals, states, keys)
+
+    def _keys(self, key_group: int, batch: int, states: dict[str, StepState]) -> dict[str, list[int]]:
+        """Return by step the group's place and how many keys it holds, of the steps whose turn it is to count."""
+        place, key_groups = labels(self.plan.key_groups).index(key_group), self.plan.key_groups
+        return {
+            name: [place, self.plan.by_name[name].spec.count_keys(state)]
+            for name, state in states.items()
+            if has_turn(state, place=place, key_groups=key_groups, batch=batch)
+        }
 
     def _step(self, step: StepPlan, key_group: int, rows: StepRows, state: StepState, arrivals: Arrivals) -> None:
         time = step_time(step, arrivals.clock)
@@ -138,7 +150,9 @@ class Stage:
             pl.lit(clock.now, dtype=pl.Int64).alias("__ingested"),
         )
 
-    def _stats(self, key_group: int, arrivals: Arrivals, states: dict[str, StepState]) -> Packet:
+    def _stats(
+        self, key_group: int, arrivals: Arrivals, states: dict[str, StepState], keys: dict[str, list[int]]
+    ) -> Packet:
         passed_ms = {step.name: step_time(step, arrivals.clock).watermark_ms for step in self.steps}
         held = {
             name: {
@@ -154,6 +168,7 @@ class Stage:
             for part, port in self.plan.by_name[name].spec.state_parts.items():
                 held[name][f"{PORT_ROWS}{port}"] = sum(piece.rows for piece in state.pieces if piece.part == part)
         facts: dict[str, Any] = {"now_ms": arrivals.clock.now, "counts": arrivals.counts, "state": held}
+        facts["keys"] = keys
         facts["reasons"] = arrivals.reasons
         facts["ages"] = arrivals.ages_facts()
         facts["samples"] = arrivals.samples.taken

@@ -238,6 +238,12 @@ FAMILIES: Final[tuple[Family, ...]] = (
         samples=_steps(lambda each: each.state_rows),
     ),
     Family(
+        name="slackwater_state_keys_estimate",
+        said="About how many keys a step's state has: an estimate, from one key group in each batch.",
+        labels=("step",),
+        samples=_steps(lambda each: each.state_keys),
+    ),
+    Family(
         name="slackwater_state_open_rows",
         said="The rows of a step's state that the watermark has not passed: open windows, and what waits for its time.",
         labels=("step",),

@@ -47,6 +47,8 @@ class StepStatus:
     """On time, late, refired and so on, in this run."""
     state_bytes: int
     state_rows: int
+    state_keys: int | None
+    """About how many keys that is; None if it is not known."""
     open_rows: int
     bytes_per_hour: float | None
     """How fast its state grew over the last hour; None if the job has not run for long enough."""

@@ -70,6 +70,8 @@ class Monitor:
     samples: KeptSamples = field(init=False)
     _total: BatchRecord | None = None
     _lateness_at_ms: int = 0
+    _keys: dict[str, dict[int, int]] = field(default_factory=dict)
+    """By step and place of a key group, how many keys it had when it counted last."""
 
     def __post_init__(self) -> None:
         folder = history_folder(self.checkpoint)
@@ -94,12 +96,15 @@ class Monitor:
         spark_s: Mapping[str, float],
     ) -> BatchRecord:
         """Take a batch that was delivered; its statistics still have their sketches."""
+        for step, counted in report.stats.keys.items():
+            self._keys.setdefault(step, {}).update(counted)
         known = Circumstances(
             run=self.run.starts,
             delivered_at_ms=delivered_at_ms,
             at_ms=self.now_ms(),
             sinks=sinks,
             spark_s=spark_s,
+            keys=self._keys,
         )
         record = record_of(self.plan, report, known)
         self._total = merged([record] if self._total is None else [self._total, record])

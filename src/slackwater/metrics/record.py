@@ -93,6 +93,8 @@ class StepRecord:
     """The blobs that state is in."""
     open_rows: int = 0
     """State rows that the watermark has not passed yet: of open windows, and of what waits for its time."""
+    state_keys: int | None = None
+    """About how many keys it remembers, see `state/counted_keys`; None until a key group has counted."""
     largest_key: str = ""
     """The key with the most rows of the batch, of a step that takes whole rows."""
     largest_share: float | None = None

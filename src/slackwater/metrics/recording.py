@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from slackwater.clock.ages import EVENT, INGESTION, AgeSketch
@@ -28,6 +28,7 @@ from slackwater.metrics.report import BatchReport
 from slackwater.planning.plan import Plan
 from slackwater.sinks.delivery_stats import SinkStats
 from slackwater.sources.intake import Lag
+from slackwater.state.counted_keys import estimated_keys
 from slackwater.state.skew import Skew
 from slackwater.state.step import PORT_ROWS
 
@@ -46,6 +47,8 @@ class Circumstances:
     """When its clock was written."""
     sinks: Mapping[str, SinkStats]
     spark_s: Mapping[str, float]
+    keys: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+    """By step and place of a key group, how many keys it had when it counted last."""
 
 
 def record_of(plan: Plan, report: BatchReport, known: Circumstances) -> BatchRecord:
@@ -61,7 +64,10 @@ def record_of(plan: Plan, report: BatchReport, known: Circumstances) -> BatchRec
         phases_s=dict(report.timings_s),
         spark_s=dict(known.spark_s),
         streams={source.name: _stream(plan, report, source.name) for source in plan.sources},
-        steps={step.name: _step(stats, step.name) for step in plan.steps},
+        steps={
+            step.name: _step(stats, step.name, estimated_keys(known.keys.get(step.name, {}), plan.key_groups))
+            for step in plan.steps
+        },
         outputs={
             output.name: _output(report.rows_out.get(output.name, 0), stats.ages.get(output.name, {}), since_ms)
             for output in plan.outputs
@@ -125,7 +131,7 @@ def _partitions(time: StreamTime, report: BatchReport, name: str) -> dict[str, P
     return found
 
 
-def _step(stats: BatchStats, name: str) -> StepRecord:
+def _step(stats: BatchStats, name: str, keys: int | None) -> StepRecord:
     held, skew = stats.state.get(name, Counter()), stats.skew.get(name, Skew())
     key, share = skew.largest
     return StepRecord(
@@ -135,6 +141,7 @@ def _step(stats: BatchStats, name: str) -> StepRecord:
         state_rows=held["rows"],
         state_pieces=held["pieces"],
         open_rows=held["open"],
+        state_keys=(keys or None) if held["rows"] else 0,
         largest_key=key,
         largest_share=float(share) if skew.rows else None,
         keys=len(skew.keys) if skew.rows and skew.is_whole else None,

@@ -132,6 +132,7 @@ def _step(name: str, of_run: Sequence[BatchRecord], total: StepRecord) -> StepSt
         counts=total.counts,
         state_bytes=last.state_bytes,
         state_rows=last.state_rows,
+        state_keys=last.state_keys,
         open_rows=last.open_rows,
         bytes_per_hour=_growth(name, of_run),
         largest_key=last.largest_key,

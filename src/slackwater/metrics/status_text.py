@@ -131,12 +131,14 @@ def _remarks(status: JobStatus) -> list[Text]:
 
 
 def _steps(status: JobStatus) -> Table:
-    columns = dict.fromkeys((*_NAMED, "state", "rows held", "growth/h"), "right")
+    columns = dict.fromkeys((*_NAMED, "state", "rows held", "keys (est.)", "growth/h"), "right")
     table = _table("step", **columns, **{"largest key": "left"})
     for name, each in status.steps.items():
         counts = [f"{each.counts.get(what, 0):,}" for what in _NAMED]
         growth = "" if each.bytes_per_hour is None else _signed(each.bytes_per_hour)
-        table.add_row(Text(name), *counts, size(each.state_bytes), f"{each.state_rows:,}", growth, _largest(each))
+        keys = "" if each.state_keys is None else f"{each.state_keys:,}"
+        held = (size(each.state_bytes), f"{each.state_rows:,}", keys)
+        table.add_row(Text(name), *counts, *held, growth, _largest(each))
     return table
 
 

@@ -200,6 +200,12 @@ ROWS: Final[dict[str, tuple[Panel, ...]]] = {
             least=0,
         ),
         Panel(
+            title="Keys in state (estimate)",
+            said="If it only grows, keys never expire. If rows grow and keys do not, each key holds more.",
+            lines=((_M("slackwater_state_keys_estimate"), "{{step}}"),),
+            least=0,
+        ),
+        Panel(
             title="Share of the largest key",
             said="Above a fifth, one task does most of the work: key by more columns.",
             lines=((_M("slackwater_largest_key_share"), "{{step}}"),),

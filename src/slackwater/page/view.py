@@ -72,6 +72,7 @@ def _step(record: StepRecord) -> Shown:
         "dead": record.dead,
         "bytes": record.state_bytes,
         "rows": record.state_rows,
+        "keys": record.state_keys,
         "share": record.largest_share,
         "ports": record.ports,
     }

@@ -20,6 +20,7 @@ import polars as pl
 
 from slackwater.errors import refuse
 from slackwater.formats.undecoded import Undecoded
+from slackwater.state.counted_keys import count_keys
 from slackwater.state.packets import Packet
 from slackwater.state.packing import unpack
 from slackwater.state.pieces import StepState
@@ -288,6 +289,11 @@ class KeyedStep(ABC):
         rows = held_rows(state, self.keys, key)
         time = {"event_time": moment(pl.col("__ts"))} if "__ts" in rows.columns else {}
         return readable(rows, self.keys, **time)
+
+    def count_keys(self, state: StepState) -> int:
+        """Return how many keys a key group holds."""
+        parts = self.state_parts or {0: next(iter(self.ports))}
+        return count_keys(state, {part: self.ports[port].keys for part, port in parts.items()})
 
     @abstractmethod
     def check_next(self, step: str) -> None:

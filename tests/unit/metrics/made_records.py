@@ -57,6 +57,7 @@ def record(batch: int, *, run: int = 1, rows: int = 100, state_bytes: int = 5_00
                 state_rows=50,
                 state_pieces=4,
                 open_rows=40,
+                state_keys=30,
                 largest_key="ada",
                 largest_share=0.25,
             )

@@ -85,6 +85,7 @@ TRUTH: dict[str, Samples] = {
     },
     "slackwater_state_bytes": {("orders.window",): 5_000},
     "slackwater_state_rows": {("orders.window",): 50},
+    "slackwater_state_keys_estimate": {("orders.window",): 30},
     "slackwater_state_open_rows": {("orders.window",): 40},
     "slackwater_largest_key_share": {("orders.window",): 0.25},
     "slackwater_sink_seconds": {("orders to files",): 0.1},

@@ -125,7 +125,7 @@ def test_totals_are_of_the_last_run_and_rates_of_the_last_minute() -> None:
     assert (stream.lateness_s, stream.out_of_orderness_ms) == (QUANTILES, 5_000)
     step = status.steps["orders.window"]
     assert step.counts == {"on_time": 9_600, "refired": 300, "late": 100, "panes": 900, "ignored": 200, "filtered": 500}
-    assert (step.state_bytes, step.state_rows, step.open_rows) == (6_000, 50, 40)
+    assert (step.state_bytes, step.state_rows, step.open_rows, step.state_keys) == (6_000, 50, 40, 30)
     assert step.bytes_per_hour == pytest.approx(36_000)
     assert (status.outputs["orders"].rows, status.outputs["orders"].event_s) == (10_000, QUANTILES)
     sink = status.sinks["orders to files"]
@@ -160,6 +160,7 @@ def test_text_names_what_an_operator_looks_for() -> None:
         "orders: 1 idle: orders-2",
         "42 (+2/s)",
         "ada (25%)",
+        "keys (est.)",
         "malformed",
     ):
         assert words in text

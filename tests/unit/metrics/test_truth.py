@@ -51,7 +51,7 @@ class Script:
         counts = asked.key_by("user").window(sw.tumbling("1m"), allowed_lateness="2m", name="minutes")
         results = counts.aggregate(n=sw.count())
         ends = [each.to(sw.sinks.memory()) for each in (asked, results, results.late, timed.dead_letters)]
-        self.harness = Harness(sw.Pipeline("shop", *ends), now=NOW)
+        self.harness = Harness(sw.Pipeline("shop", *ends, key_groups=1), now=NOW)
         self.lives: list[Live] = []
         self.monitor = Monitor(
             plan=self.harness.plan,
@@ -142,6 +142,7 @@ TRUTH: dict[str, Samples] = {
         **latency(LATE, "ingestion", 0),
     },
     "slackwater_state_rows": {("minutes",): 4},
+    "slackwater_state_keys_estimate": {("minutes",): 3},
     "slackwater_state_open_rows": {("minutes",): 3},
     "slackwater_largest_key_share": {},  # windows take their rows combined; `test_prometheus.py` has one
     "slackwater_sink_seconds": {("minutes to memory",): 0.1},

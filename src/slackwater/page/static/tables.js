@@ -153,5 +153,5 @@ function captions(last) {
   text("phases", Object.entries(last.phases).map(([name, s]) => `${name} ${s.toFixed(2)} s`).join(" · "));
   text("throughput", `${count(last.rows)} rows in the last batch`);
   text("latency", Object.entries(last.outputs).filter(([, o]) => o.p99 != null).map(([name, o]) => `${name} p99 ${duration(o.p99)}`).join(" · ") || "No rows in the last batch.");
-  text("memory", Object.entries(last.steps).map(([name, step]) => `${name} ${bytes(step.bytes)}${step.share > 0.2 ? `, one key has ${share(step.share)}` : ""}`).join(" · "));
+  text("memory", Object.entries(last.steps).map(([name, step]) => `${name} ${bytes(step.bytes)}${step.keys == null ? "" : `, about ${count(step.keys)} ${step.keys === 1 ? "key" : "keys"}`}${step.share > 0.2 ? `, one key has ${share(step.share)}` : ""}`).join(" · "));
 }
