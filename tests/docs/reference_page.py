@@ -135,6 +135,7 @@ def page() -> str:
         _entry("sink.__str__", sw.sinks.Sink.__str__),
         *_class("sw.sinks.SinkWriter", sw.sinks.SinkWriter, "sink_writer"),
         *_class("sw.sinks.Slot", sw.sinks.Slot, "slot"),
+        *_class("sw.sinks.Identity", sw.sinks.Identity, "identity"),
         *_class("sw.sinks.SinkBatch", sw.sinks.SinkBatch, "sink_batch"),
         *_class("sw.sinks.Mark", sw.sinks.Mark, "mark"),
         _type("sw.sinks.Unavailable", sw.sinks.Unavailable),

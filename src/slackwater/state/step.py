@@ -20,6 +20,7 @@ import polars as pl
 
 from slackwater.errors import refuse
 from slackwater.formats.undecoded import Undecoded
+from slackwater.state.identity import Identity
 from slackwater.state.packets import Packet
 from slackwater.state.packing import unpack
 from slackwater.state.pieces import StepState
@@ -227,6 +228,11 @@ class KeyedStep(ABC):
     def event_time(self) -> pl.Expr:
         """A result's event time in epoch milliseconds, for the steps that follow; most results have a column of it."""
         return pl.col("event_time").dt.epoch("ms")
+
+    @property
+    def identity(self) -> Identity | None:
+        """The columns that tell results apart; None where that is for the pipeline's author to know."""
+        return None
 
     @property
     @abstractmethod

@@ -16,6 +16,7 @@ from slackwater.formats.schemas import spark_type
 from slackwater.formats.undecoded import Undecoded
 from slackwater.ground.durations import render_ms
 from slackwater.ground.times import TIMESTAMP
+from slackwater.state.identity import Identity
 from slackwater.state.late_rows import late_schema
 from slackwater.state.pieces import StepState
 from slackwater.state.shown import held_rows, readable
@@ -208,9 +209,15 @@ class WindowSpec(KeyedStep):
         return pl.col("window_end").dt.epoch("ms") - 1
 
     @property
+    def identity(self) -> Identity:
+        """The key, the window's bounds and the pane; the watermark depends on how rows were batched."""
+        bounds = ("window_start", "window_end")
+        return Identity(keys=self.keys, bounds=bounds, version="pane_index", incidental=("watermark",))
+
+    @property
     def result_order(self) -> list[str]:
         """By key and window; panes of one window stay in the order they were shown."""
-        return [*self.keys, "window_start", "window_end"]
+        return [*self.keys, *self.identity.bounds]
 
     @property
     def emission_delay_ms(self) -> int:
@@ -275,8 +282,8 @@ class WindowSpec(KeyedStep):
 
     def check_replaces(self, replaced_by: Sequence[str], **facts: object) -> None:
         """Refuse panes that would be wrong in a table of which each row replaces the one before."""
-        of_windows = {"window_start", "window_end"} & {*replaced_by}
-        if self.may_update and self.accumulation == "discarding" and "pane_index" not in replaced_by:
+        of_windows = {*self.identity.bounds} & {*replaced_by}
+        if self.may_update and self.accumulation == "discarding" and self.identity.version not in replaced_by:
             raise refuse("SINK_KEEPS_LAST_PANE", **facts)
         if not (self.window.may_move and of_windows):
             return

@@ -12,7 +12,7 @@ import socket
 import ssl
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar, Final, Literal
@@ -101,7 +101,7 @@ class HttpSink(Sink):
         needs = " if the receiver honours Idempotency-Key" if self.delivery == "exactly_once" else ""
         return f"{super().promise}{needs}"
 
-    def check(self, slot: Slot, identity: Sequence[str] = ()) -> None:  # noqa: ARG002  a request names its window
+    def check(self, slot: Slot) -> None:
         """Refuse an output that has not the columns of the key."""
         for name in self.key:
             if name not in slot.schema:
@@ -373,4 +373,4 @@ def _connect(parts: SplitResult, timeout_ms: int, ca: str | None) -> None:
 
 
 def _rejected_slot(slot: Slot) -> Slot:
-    return replace(slot, output=f"{slot.output}.rejected", schema=DEAD_LETTER_SCHEMA)
+    return replace(slot, output=f"{slot.output}.rejected", schema=DEAD_LETTER_SCHEMA, identity=None)
