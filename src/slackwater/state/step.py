@@ -211,7 +211,7 @@ class KeyedStep(ABC):
 
     @property
     def band(self) -> tuple[int, int] | None:
-        """The size and the offset, in milliseconds, of windows that follow each other; None if there are none."""
+        """The size and the offset, in milliseconds, of equal spans of event time that each give a result; else None."""
         return None
 
     @property
@@ -262,6 +262,10 @@ class KeyedStep(ABC):
     def continued(self, stored: Mapping[str, str]) -> Mapping[str, str]:  # noqa: ARG002  as subclasses need it
         """Return the layout to write down for state that continues from one whose layout was `stored`."""
         return self.layout
+
+    def written(self, part: str, text: str) -> str:  # noqa: ARG002  as subclasses need it
+        """Return a part of a layout, this step's or a stored one, as users write it."""
+        return text
 
     @property
     @abstractmethod

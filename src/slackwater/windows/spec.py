@@ -22,7 +22,7 @@ from slackwater.state.pieces import StepState
 from slackwater.state.shown import held_rows, readable
 from slackwater.state.step import ROWS, Change, KeyedStep, Operator, Port, PortFront
 from slackwater.triggers import Schedule, written
-from slackwater.windows.base import Window
+from slackwater.windows.base import Window, written_kind
 from slackwater.windows.shown import results_so_far
 
 FINAL: Final = "final"
@@ -234,6 +234,10 @@ class WindowSpec(KeyedStep):
             "aggregates": repr(self.aggregates),
             "state": ", ".join(f"{name} {dtype}" for name, dtype in self.state_types.items()),
         }
+
+    def written(self, part: str, text: str) -> str:
+        """Return a part of a layout with the kind of window as users call it."""
+        return written_kind(text) if part == "window" else text
 
     @property
     def rules(self) -> str:
