@@ -350,7 +350,7 @@ def test_changes_are_read_or_passed_over_not_both() -> None:
 
 @pytest.mark.parametrize("files", [0, True, "9"])
 def test_files_of_a_batch_are_a_number(files: Any) -> None:  # noqa: ANN401
-    with pytest.raises(DefinitionError, match=r"DELTA_SOURCE_FILES.*a number of 1 or more"):
+    with pytest.raises(DefinitionError, match=r"DELTA_SOURCE_FILES.*a positive integer"):
         delta_source("/lake/t", schema="id long", max_files_per_batch=files)
 
 

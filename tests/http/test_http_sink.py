@@ -465,7 +465,7 @@ def test_receiver_that_is_not_there_is_said(receiver: Receiver) -> None:
     receiver.kill()
     with pytest.raises(RunError, match=r"SINK_UNREACHABLE.*http POST http://localhost:\d+/results.*refused"):
         job(receiver).start()
-    with pytest.raises(RunError, match=r"SINK_UNREACHABLE.*cannot connect: "):
+    with pytest.raises(RunError, match=r"SINK_UNREACHABLE.*cannot connect to http .* for output `results`: "):
         SinkHarness(sink=http("http://no-such-host.invalid", rejected=memory()), schema=SCHEMA).start()
 
 

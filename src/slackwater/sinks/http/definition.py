@@ -369,7 +369,7 @@ def _connect(parts: SplitResult, timeout_ms: int, ca: str | None) -> None:
     except ssl.SSLCertVerificationError as error:
         raise Unavailable(f"its certificate is not trusted ({error.verify_message}); give its root as `ca`") from error
     except OSError as error:
-        raise Unavailable(f"cannot connect: {error.strerror or error}") from error
+        raise Unavailable(f"{error.strerror or error}") from error
 
 
 def _rejected_slot(slot: Slot) -> Slot:
