@@ -42,17 +42,22 @@ def pages() -> list[Path]:
     return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
+def texts() -> list[Path]:
+    """Return every page that people read, also those without code."""
+    return [*pages(), *(ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"))]
+
+
 def wrapped(text: str) -> str:
     """Return a paragraph in lines of at most `WIDTH` characters."""
     return "\n".join(textwrap.wrap(text, WIDTH, break_long_words=False, break_on_hyphens=False))
 
 
 def prose(page: Path) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a page, with their numbers, that are neither code nor tables nor headings."""
+    """Yield the lines of a page, with their numbers, that are neither code nor tables."""
     is_code = False
     for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
         is_code ^= line.startswith("```")
-        if not is_code and not line.startswith(("```", "    ", "|", "#")):
+        if not is_code and not line.startswith(("```", "    ", "|")):
             yield number, line
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import slackwater as sw
 from slackwater import streams
 from slackwater.spark.handle import RunningJob
-from tests.docs.pages import ROOT
+from tests.docs.pages import ROOT, WIDTH
 
 PAGE = ROOT / "docs" / "reference.md"
 
@@ -135,6 +135,7 @@ def page() -> str:
         _entry("sink.__str__", sw.sinks.Sink.__str__),
         *_class("sw.sinks.SinkWriter", sw.sinks.SinkWriter, "sink_writer"),
         *_class("sw.sinks.Slot", sw.sinks.Slot, "slot"),
+        *_class("sw.sinks.Identity", sw.sinks.Identity, "identity"),
         *_class("sw.sinks.SinkBatch", sw.sinks.SinkBatch, "sink_batch"),
         *_class("sw.sinks.Mark", sw.sinks.Mark, "mark"),
         _type("sw.sinks.Unavailable", sw.sinks.Unavailable),
@@ -177,7 +178,10 @@ def _section(title: str, *entries: str) -> list[str]:
 def _entry(name: str, thing: Any) -> str:  # noqa: ANN401  functions, classes and properties
     if isinstance(thing, property):
         return f"### `{name}`\n{_words(thing)}\n"
-    return f"### `{name}{_signature(thing)}`\n{_words(thing)}\n"
+    heading, signature = f"### `{name}{_signature(thing)}`", ""
+    if len(heading) > WIDTH:
+        heading, signature = f"### `{name}(…)`", f"```\n{_in_lines(name, _signature(thing))}\n```\n"
+    return f"{heading}\n{signature}{_words(thing)}\n"
 
 
 def _class(name: str, thing: type, called: str) -> list[str]:
@@ -233,6 +237,16 @@ def _signature(thing: Callable[..., Any]) -> str:
         if name != "self"
     ]
     return str(inspect.Signature(parameters)).replace("'", '"')
+
+
+def _in_lines(name: str, signature: str) -> str:
+    """Return a call that is too long for one line, its parameters in lines of the page's width."""
+    inside = signature.removeprefix("(").removesuffix(")")
+    indent = " " * 4
+    lines = textwrap.wrap(
+        inside, WIDTH, initial_indent=indent, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+    return "\n".join([f"{name}(", *lines, ")"])
 
 
 def _quoted(value: object) -> str:

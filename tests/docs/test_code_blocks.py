@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import ROOT, WIDTH, blocks, pages, prose, run
+from tests.docs.pages import ROOT, WIDTH, blocks, pages, prose, run, texts
 
 WITH_CODE = [page for page in pages() if blocks(page)]
 NEEDS_SPARK = {"README.md", "docs/sources-and-sinks.md"}
@@ -39,7 +39,7 @@ def test_code_of_the_page_runs_on_spark_and_prints_what_the_page_says(
     check(page)
 
 
-@pytest.mark.parametrize("page", pages(), ids=name)
+@pytest.mark.parametrize("page", texts(), ids=name)
 def test_lines_of_prose_fit_a_screen(page: Path) -> None:
     assert [number for number, line in prose(page) if len(line) > WIDTH] == []
 

@@ -14,9 +14,13 @@ from hypothesis import strategies as st
 
 from slackwater.sinks.base import SinkBatch, Slot
 from slackwater.sinks.http.requests import Request, Requests
+from slackwater.state.identity import Identity
 
 ROWS = pl.Schema({"user": pl.String(), "n": pl.Int64()})
 AT = datetime(2026, 1, 1, tzinfo=UTC)
+WINDOW = Identity(
+    keys=("user",), bounds=("window_start", "window_end"), version="pane_index", incidental=("watermark",)
+)
 PANE = {"user": "ann", "window_start": AT, "window_end": AT, "sum": 5, "pane_index": 0, "is_retraction": False}
 
 
@@ -28,9 +32,10 @@ def requests(
     run: str = "run",
     pipeline: str = "test",
     output: str = "results",
+    identity: Identity | None = WINDOW,
 ) -> list[Request]:
     """Return the requests of a batch, lane by lane."""
-    slot = Slot(pipeline=pipeline, output=output, schema=frames[0].schema)
+    slot = Slot(pipeline=pipeline, output=output, schema=frames[0].schema, identity=identity)
     made = Requests(slot=slot, run=run, batch=batch, key=tuple(key), batch_rows=batch_rows)
     rows = SinkBatch(batch=batch, schema=slot.schema, rows=0, frames=lambda: iter(frames))
     return [request for lanes in made.lanes(rows) for lane in lanes for request in lane]
@@ -97,6 +102,10 @@ def test_row_without_a_window_has_a_key_of_its_place() -> None:
     assert keys(plain("ann"), batch=1) != once
     assert keys(plain("ann"), run="other") != once
     assert keys(panes({}), key=()) != keys(panes({}), key=(), batch=1)
+
+
+def test_row_that_only_looks_like_a_pane_has_a_key_of_its_place() -> None:
+    assert keys(panes({}), identity=None) != keys(panes({}), identity=None, batch=1)
 
 
 @pytest.mark.parametrize("key", [("user",), ()])

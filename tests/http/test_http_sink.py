@@ -32,6 +32,7 @@ from slackwater.sinks.http import HttpSink, http
 from slackwater.sinks.http import definition as http_module
 from slackwater.sinks.http import sending as http_sending
 from slackwater.sinks.memory import MemorySink, memory
+from slackwater.state.identity import Identity
 from slackwater.testing import SinkHarness
 from tests.conftest import Needs
 from tests.http.receiver import Fault, Receiver, Seen
@@ -312,6 +313,7 @@ CRASHING = """
 import sys
 from slackwater.sinks import files
 from slackwater.sinks.http import http
+from slackwater.state.identity import Identity
 from slackwater.testing import SinkHarness
 from tests.http.test_http_sink import SCHEMA, rows
 sink = http(sys.argv[1], key="user", rejected=files(sys.argv[2]))
@@ -334,9 +336,10 @@ def test_process_killed_when_all_is_sent_and_nothing_noted(receiver: Receiver, t
 def test_new_run_sends_panes_by_the_same_keys(receiver: Receiver) -> None:
     at = datetime(2026, 1, 1, tzinfo=UTC)
     pane = pl.DataFrame([{"user": "ann", "window_start": at, "window_end": at, "pane_index": 0, "orders": 1}])
+    window = Identity(keys=("user",), bounds=("window_start", "window_end"), version="pane_index")
     for incarnation in ("first", "second"):
         sink = http(receiver.url, key="user", rejected=memory())
-        SinkHarness(sink=sink, schema=pane.schema, incarnation=incarnation).deliver(pane)
+        SinkHarness(sink=sink, schema=pane.schema, identity=window, incarnation=incarnation).deliver(pane)
     assert len(receiver.seen) == 2
     assert taken(receiver) == [1]
 
@@ -462,7 +465,7 @@ def test_receiver_that_is_not_there_is_said(receiver: Receiver) -> None:
     receiver.kill()
     with pytest.raises(RunError, match=r"SINK_UNREACHABLE.*http POST http://localhost:\d+/results.*refused"):
         job(receiver).start()
-    with pytest.raises(RunError, match=r"SINK_UNREACHABLE.*cannot connect: "):
+    with pytest.raises(RunError, match=r"SINK_UNREACHABLE.*cannot connect to http .* for output `results`: "):
         SinkHarness(sink=http("http://no-such-host.invalid", rejected=memory()), schema=SCHEMA).start()
 
 

@@ -26,7 +26,7 @@ def test_servers_that_refuse_connections_are_said_before_the_client_is_asked(mon
     monkeypatch.delattr(preparing, "Topics")
     port = free_port()
     words = rf"localhost:{port} refuses connections, no\.host\.invalid is an unknown host"
-    with pytest.raises(RunError, match=rf"SINK_UNREACHABLE.*Kafka t at localhost:.* is not: {words}"):
+    with pytest.raises(RunError, match=rf"SINK_UNREACHABLE.*cannot connect to Kafka t at localhost:.*: {words}"):
         starts(f"localhost:{port}, no.host.invalid:9092")
 
 

@@ -90,7 +90,7 @@ def test_any_query_is_answered_with_a_simulation_or_a_sentence(server: Simulator
 def test_request_is_refused_while_many_wait() -> None:
     page = SimulatorPage(token=None)
     page._waiting = 8
-    with pytest.raises(RunError, match=r"^\[SIMULATE_BUSY\].* lets 8 wait;"):
+    with pytest.raises(RunError, match=r"^\[SIMULATE_BUSY\].* at most 8 waiting;"):
         asyncio.run(page._simulated(Request({"type": "http", "query_string": b"preset=bot", "headers": []})))
 
 

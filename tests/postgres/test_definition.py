@@ -19,10 +19,11 @@ import pytest
 import slackwater as sw
 from slackwater.errors import DefinitionError, RunError
 from slackwater.sinks.base import Slot
-from slackwater.sinks.options import check_window_keys
+from slackwater.sinks.options import check_result_keys
 from slackwater.sinks.postgres import PostgresSink, postgres
 from slackwater.sinks.postgres.column_types import Column, holds
 from slackwater.sinks.postgres.server import LocalServer
+from slackwater.state.identity import Identity
 from slackwater.testing import SinkHarness
 from tests.conftest import Needs
 from tests.postgres.databases import TOTALS
@@ -123,6 +124,8 @@ RESULTS = pl.Schema(
         "pane_index": pl.Int32(),
     }
 )
+WINDOW = Identity(keys=("user", "shop"), bounds=("window_start", "window_end"), version="pane_index")
+SLOT = Slot(pipeline="p", output="o", schema=RESULTS, identity=WINDOW)
 
 
 @pytest.mark.parametrize(
@@ -132,20 +135,21 @@ RESULTS = pl.Schema(
 def test_key_by_which_windows_would_overwrite_one_another_is_refused(upsert_on: list[str], missing: list[str]) -> None:
     words = rf"SINK_KEYS_OVERWRITE.*{re.escape(str(upsert_on))} omits {re.escape(str(missing))}"
     with pytest.raises(DefinitionError, match=words):
-        check_window_keys("upsert_on", upsert_on, RESULTS, ["user", "shop"])
+        check_result_keys("upsert_on", upsert_on, SLOT)
     with pytest.raises(DefinitionError, match="SINK_KEYS_OVERWRITE"):
-        postgres(URL, "t", upsert_on=upsert_on).check(Slot(pipeline="p", output="o", schema=RESULTS), ["user", "shop"])
+        postgres(URL, "t", upsert_on=upsert_on).check(SLOT)
 
 
 @pytest.mark.parametrize(
     "upsert_on", [[], ["user", "shop", "window_start"], ["window_end", "shop", "user"], list(RESULTS)]
 )
 def test_key_that_tells_windows_apart_is_taken(upsert_on: list[str]) -> None:
-    check_window_keys("upsert_on", upsert_on, RESULTS, ["user", "shop"])
+    check_result_keys("upsert_on", upsert_on, SLOT)
 
 
 def test_rows_that_are_no_window_results_have_any_key() -> None:
-    check_window_keys("upsert_on", ["total"], TOTALS, ["user"])
+    check_result_keys("upsert_on", ["user"], Slot(pipeline="p", output="o", schema=RESULTS))
+    check_result_keys("upsert_on", ["total"], Slot(pipeline="p", output="o", schema=TOTALS, identity=WINDOW))
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ from slackwater.sinks.delivery import SinkWarning
 from slackwater.sinks.redis import RedisSink, redis
 from slackwater.sinks.redis import definition as redis_module
 from slackwater.sinks.redis import rows as redis_rows
+from slackwater.state.identity import Identity
 from slackwater.testing import SinkHarness
 from tests.conftest import Needs
 from tests.redis.servers import RedisServer, way_to
@@ -81,6 +82,9 @@ WINDOWS = pl.Schema(
 )
 
 
+WINDOW = Identity(keys=("user",), bounds=("window_start", "window_end"), version="pane_index")
+
+
 def panes(*shown: tuple[str, float, int] | tuple[str, float, int, bool]) -> pl.DataFrame:
     """Return rows of (user, second that its window ends at, orders, is it a retraction)."""
     start = datetime(2026, 1, 1, tzinfo=UTC)
@@ -98,7 +102,7 @@ def test_hash_of_several_windows_has_the_newest_whenever_it_comes(
     server: RedisServer, columns: list[str] | None
 ) -> None:
     sink = redis(server.url, key="user", prefix="user", columns=columns)
-    with SinkHarness(sink=sink, schema=WINDOWS) as run:
+    with SinkHarness(sink=sink, schema=WINDOWS, identity=WINDOW) as run:
         run.deliver(panes(("ann", 60.5, 1), ("ann", 60, 2), ("bob", 60, 3)))
         assert orders(server) == {"user:ann": "1", "user:bob": "3"}
         run.deliver(panes(("ann", 60, 4), ("bob", 60, 5)))  # a late pane of the older window
@@ -121,19 +125,19 @@ def test_newer_window_that_may_not_be_looked_at_is_not_overwritten(
     url = server.url.replace("redis://", "redis://writer@")
     sink = redis(url, key="user", prefix="user", password=secret("WRITER"))
     with pytest.raises(RunError, match=r"REDIS_REFUSED.*the user's ACL"):
-        SinkHarness(sink=sink, schema=WINDOWS).deliver(panes(("ann", 30, 2)))
+        SinkHarness(sink=sink, schema=WINDOWS, identity=WINDOW).deliver(panes(("ann", 30, 2)))
     assert orders(server) == {"user:ann": "1"}
 
 
 def test_hash_per_window_has_each_window(server: RedisServer) -> None:
     sink = redis(server.url, key=["user", "window_end"])
-    with SinkHarness(sink=sink, schema=WINDOWS) as run:
+    with SinkHarness(sink=sink, schema=WINDOWS, identity=WINDOW) as run:
         run.deliver(panes(("ann", 120, 1)), panes(("ann", 60, 2)))
     assert sorted(orders(server).values()) == ["1", "2"]
 
 
 def test_hash_of_several_windows_needs_the_field_that_tells_them_apart() -> None:
-    slot = Slot(pipeline="test", output="results", schema=WINDOWS)
+    slot = Slot(pipeline="test", output="results", schema=WINDOWS, identity=WINDOW)
     with pytest.raises(DefinitionError, match=r"REDIS_WINDOWS.*keyed by user alone.*add \"window_end\" to `columns`"):
         redis("redis://localhost", key="user", columns=["orders"]).check(slot)
 
@@ -255,6 +259,7 @@ def test_batch_delivered_again_changes_nothing(server: RedisServer) -> None:
 CRASHING = """
 import polars as pl
 from slackwater.sinks.redis import redis
+from slackwater.state.identity import Identity
 from slackwater.testing import SinkHarness
 from tests.redis.test_redis_sink import ONE, TWO, job
 from slackwater.sinks.redis import rows as redis_rows

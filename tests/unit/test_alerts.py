@@ -57,7 +57,7 @@ def report(
 def test_slack_below_the_measured_p99_is_said_once() -> None:
     measured = {"rows": {"0": sketch_of(5_000, rows=20_000)}}
     reported: set[str] = set()
-    with pytest.warns(SlackWarning, match=r"`rows` has an out-of-orderness of 2s, and 50\.0% of its rows are further"):
+    with pytest.warns(SlackWarning, match=r"`rows` has an out-of-orderness of 2s, but 50\.0% of its rows arrive later"):
         report(measured, reported)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

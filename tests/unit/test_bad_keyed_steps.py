@@ -51,11 +51,11 @@ DEDUPLICATION = [
     Bad("an output that a step has not", "SIDE_UNKNOWN", "got `duplicate` of step `purchases.deduplicate` (did you mean `duplicates`?)", lambda: ended(kept := deduplicated(), kept.output("duplicate").drop())),
     Bad("an output of a window", "SIDE_UNKNOWN", "got `panes` of step `purchases.window`; declare it", lambda: built(results := windowed().aggregate(n=sw.count()), results.output("panes").drop())),
     Bad("late rows where there are none", "LATE_NEVER", "so it has no late output; got `.late`", lambda: ended(deduplicated(late="process"))),
-    Bad("a column of late rows", "LATE_COLUMN_TAKEN", "got a column `watermark`", lambda: ended(purchases().with_columns(watermark="amount").key_by("user_id").deduplicate(within="1h"))),
+    Bad("a column of late rows", "LATE_COLUMN_TAKEN", "already have a column `watermark`", lambda: ended(purchases().with_columns(watermark="amount").key_by("user_id").deduplicate(within="1h"))),
     Bad("a column of retractions", "RETRACTION_COLUMN_TAKEN", "step `purchases.deduplicate`", lambda: ended(purchases().with_columns(is_retraction="amount > 1").key_by("user_id").deduplicate(within="1h", keep="last_by_time"))),
     Bad("a step on rows that are withdrawn", "CHAIN_RETRACTIONS", "step `hourly` on the results of `purchases.deduplicate`", lambda: chained(deduplicated(keep="last_by_time"))),
     Bad("retractions into files", "SINK_CANNOT_TAKE", "emits retractions", lambda: ended(deduplicated(keep="last_by_time"), sink=sw.sinks.files("out"))),
-    Bad("a table of another key than the rows", "SINK_KEY_RETRACTED", "retracts rows by user_id too, and", lambda: ended(deduplicated(keep="last_by_time"), sink=BY_COUNTRY)),
+    Bad("a table of another key than the rows", "SINK_KEY_RETRACTED", "also retracts by user_id, and", lambda: ended(deduplicated(keep="last_by_time"), sink=BY_COUNTRY)),
 ]  # fmt: skip
 
 
@@ -227,7 +227,7 @@ PROCESS = [
     Bad("a method that is none", "PROCESS_PARAMETERS", "got on_event = 5 in class Other", lambda: processed(type("Other", (Last,), {"on_event": 5})())),
     Bad("an order that there is not", "PROCESS_ORDER", "got 'random'", lambda: processed(Last(), order="random")),
     Bad("a process without columns", "PROCESS_OUTPUT", "got no `output`", lambda: processed(Last(), output=None)),
-    Bad("a result column of its own", "PROCESS_OUTPUT_COLUMN", "a column `event_time` of their own", lambda: processed(Last(), output="event_time timestamp")),
+    Bad("a result column of its own", "PROCESS_OUTPUT_COLUMN", "`event_time` is added by the step; the output or the key", lambda: processed(Last(), output="event_time timestamp")),
     Bad("an output with a step's own name", "PROCESS_SIDE_NAME", "got `late` in class Loud", lambda: processed(Loud())),
     Bad("state that an object hides", "STATE_OVERWRITTEN", "has its own attribute `last`", lambda: processed(Overwritten())),
     Bad("state without an end", "STATE_TTL", 'add ttl="24h", or ttl=sw.FOREVER', lambda: sw.value_state("double")),
@@ -252,10 +252,10 @@ FRAMES = [
     Bad("frames with a clock that there is not", "STATE_CLOCK", "got 'wall' in class Other", lambda: processed(sums(clock="wall"))),
     Bad("frames without columns", "PROCESS_OUTPUT", "got no `output`", lambda: processed(Sums(), output=None)),
     Bad("frames in an order that there is not", "PROCESS_ORDER", "got 'random'", lambda: processed(Sums(), order="random")),
-    Bad("frames with a result column of their own", "PROCESS_OUTPUT_COLUMN", "a column `event_time`", lambda: processed(Sums(), output="event_time timestamp")),
-    Bad("frames whose key becomes another type", "PROCESS_OUTPUT_COLUMN", "a column `user_id`", lambda: processed(Sums(), output="user_id long")),
+    Bad("frames with a result column of their own", "PROCESS_OUTPUT_COLUMN", "`event_time` is added by the step", lambda: processed(Sums(), output="event_time timestamp")),
+    Bad("frames whose key becomes another type", "PROCESS_OUTPUT_COLUMN", "`user_id` is added by the step", lambda: processed(Sums(), output="user_id long")),
     Bad("state with the name of a key", "PROCESS_STATE_COLUMN", "got `user_id` in both", lambda: processed(sums(state="user_id long"))),
-    Bad("rows with a time of their own", "PROCESS_ROWS_COLUMN", "step `purchases.process`; rename it", lambda: timed(purchases().with_columns(event_time="amount"), Sums())),
+    Bad("rows with a time of their own", "PROCESS_ROWS_COLUMN", "the rows of step `purchases.process` already have a column of that name; rename it", lambda: timed(purchases().with_columns(event_time="amount"), Sums())),
 ]  # fmt: skip
 
 BAD = [*DEDUPLICATION, *SPREAD, *PROCESS, *FRAMES]

@@ -220,7 +220,7 @@ def test_jvm_that_was_killed_is_one_sentence() -> None:
     process = subprocess.Popen(["sleep", "60"])
     process.kill()
     spark = SimpleNamespace(sparkContext=SimpleNamespace(_gateway=SimpleNamespace(proc=process)))
-    assert "it was killed (SIGKILL)" in str(jvm_ended(cast("SparkSession", spark)))
+    assert "exited while the job was running: killed (SIGKILL); restart" in str(jvm_ended(cast("SparkSession", spark)))
 
 
 def test_bad_definition_is_said_with_the_users_line(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def build(rows: Sink, dead: Sink, log: str = "log") -> sw.Pipeline:
 )
 def test_one_folder_for_two_outputs_is_refused_however_it_is_spelt(home: Path, spelt: str) -> None:
     with pytest.raises(
-        DefinitionError, match=r"SINK_SHARED.*for both `orders.rows` and `orders.dead_letters`; choose another place"
+        DefinitionError, match=r"SINK_SHARED.*for both `orders.rows` and `orders.dead_letters`; choose another target"
     ):
         build(sw.sinks.files("out"), sw.sinks.files(spelt.format(home=home)))
 

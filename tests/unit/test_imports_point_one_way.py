@@ -133,6 +133,22 @@ def test_module_imports_only_from_its_own_level_or_below(module: str) -> None:
     assert not found, "\n".join(found)
 
 
+CORE = ("state", "sinks", "planning", "clock", "front", "keyed", "checkpoint", "outputs")
+
+
+@pytest.mark.parametrize("room", CORE)
+def test_core_knows_no_windows_and_no_aggregates(room: str) -> None:
+    """They ask the step: a window is one kind of it."""
+    for module, path in MODULES.items():
+        if f"{module}.".startswith(f"slackwater.{room}."):
+            source = path.read_text(encoding="utf-8")
+            names = [name for _, name in imports_of(source, package=module, modules=frozenset(MODULES))]
+            known = [name for name in names if name.startswith(("slackwater.windows", "slackwater.aggregates"))]
+            assert not known, f"{module} imports {known}"
+            texts = {node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant)}
+            assert not {"window_start", "window_end", "pane_index"} & texts, f"{module} names a column of windows"
+
+
 KNOWN = frozenset({"slackwater.errors", "slackwater.spark.state", "slackwater.windows.aligned"})
 
 

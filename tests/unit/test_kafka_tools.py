@@ -152,3 +152,8 @@ def test_address_with_a_password_or_an_unknown_option_is_refused_and_not_repeate
     with pytest.raises(DefinitionError, match="KAFKA_ADDRESS") as raised:
         cluster_at(f"a:9093?{options}")
     assert "xyzzy" not in str(raised.value)
+
+
+def test_password_in_an_address_is_the_name_of_a_secret() -> None:
+    with pytest.raises(DefinitionError, match="; `password` must be the name of a secret, in capitals; write"):
+        cluster_at("a:9093?user=ada&password=xyzzy")

@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import threading
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from unittest import mock
@@ -282,9 +282,13 @@ def test_naive_times_are_taken_as_utc(tmp_path: Path) -> None:
     [
         ("two\nlines", "must not contain a newline"),
         (b"a\n", "must not contain a newline"),
-        ({"a": float("nan")}, "values that JSON can represent"),
-        ({"a": Decimal("0.1234567890123456789")}, "no exact JSON"),
-        ({"a": object()}, "no exact JSON"),
+        (
+            {"a": float("nan")},
+            "values that JSON can represent; field `a` is nan, which JSON cannot represent; convert it",
+        ),
+        ({"a": Decimal("0.1234567890123456789")}, "field `a` is a Decimal, which JSON cannot represent exactly"),
+        ({"b": 1, "at": timedelta(1)}, "; field `at` is a timedelta, which JSON cannot represent; convert it"),
+        ({"a": [object()]}, "field `a` contains an object, which JSON cannot represent"),
         ([1], "a mapping, a string or bytes; got list"),
     ],
 )
@@ -307,7 +311,7 @@ def test_a_frame_with_a_time_beyond_the_year_9999_is_refused(
 ) -> None:
     far = pl.Series([None, 2**62 if isinstance(dtype, pl.Datetime) else 2**30], dtype=pl.Int64).cast(dtype)
     frame = pl.DataFrame({"at": far}).select(at=pl.struct("at").implode() if is_nested else pl.col("at"))
-    words = rf"the years 1 to 9999; got \d+ in `{'at.at' if is_nested else 'at'}`"
+    words = rf"between years 1 and 9999; got \d+ in `{'at.at' if is_nested else 'at'}`"
     with LogWriter(tmp_path) as writer, pytest.raises(DefinitionError, match=words):
         writer.append_frame(frame)
     assert list_log(tmp_path) == []

@@ -160,7 +160,7 @@ def test_aggregate_with_a_name_that_begins_as_our_own_columns_is_refused_for_tha
 def test_result_with_a_name_that_late_rows_have_is_refused_by_the_next_step(name: str) -> None:
     first = counted(EVENTS, **{name: sw.count()})
     second = first.key_by("k").window(sw.tumbling("1m"), name="next").aggregate(n=sw.count())
-    with pytest.raises(sw.DefinitionError, match=f"got a column `{name}` at step `next`") as caught:
+    with pytest.raises(sw.DefinitionError, match=f"the rows of step `next` already have a column `{name}`") as caught:
         built(second, first.late.drop())
     assert caught.value.code == "LATE_COLUMN_TAKEN"
 

@@ -18,14 +18,14 @@ from typing import ClassVar, Self
 import polars as pl
 
 from slackwater.aggregates.inputs import Expression, as_expr, input_type, text
-from slackwater.errors import RunError, refuse, render
+from slackwater.errors import RunError, UnplacedError, refuse, render
 from slackwater.ground.times import MIN_MS, render_time
 
 ORDER = ("__ts", "__part", "__off")
 """The hidden columns that put rows in order: event time, then position in the log."""
 
 
-class WindowFailedError(RunError):
+class WindowFailedError(UnplacedError):
     """What an aggregate cannot compute of the rows of a key's window; `row` is that window among states."""
 
     def __init__(self, code: str, row: pl.DataFrame, **facts: object) -> None:

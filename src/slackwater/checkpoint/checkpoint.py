@@ -330,7 +330,7 @@ def _check_steps(manifest: Mapping[str, Any], plan: Plan, path: Path) -> None:
         difference = step.spec.difference(before.layout)
         if moved or difference is not None:
             is_named = difference is not None and difference.part not in now.layout
-            changes = str(difference) if is_named else before.changes(now)
+            changes = str(difference) if is_named else before.changes(now, step.spec)
             raise fault("CHECKPOINT_STEP_CHANGED", path=path, step=step.name, changes=changes)
 
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from slackwater.ground.durations import render_ms
+from slackwater.state.step import KeyedStep
 
 _STATE: Final = "state"
 """The part of a layout that has the columns of the state; they follow from everything else."""
 _MILLISECONDS: Final = re.compile(r"(\w+)_ms=(-?\d+)")
 _NOT_SET: Final = re.compile(r"(?<=\()\w+=None, |, \w+=None")
-_WINDOW: Final = re.compile(r"\b([A-Z][a-z]+)Window(?=\()")
 _ALIAS: Final = re.compile(r"(?<=[{ ])'(\w+)': ")
 
 
@@ -24,9 +24,9 @@ class Definition:
     layout: Mapping[str, str]
     rules: str
 
-    def changes(self, now: Definition) -> str:
-        """Return what `now` has otherwise than this one; columns of state only where nothing else explains them."""
-        parts = _changed(_written(self.layout), _written(now.layout))
+    def changes(self, now: Definition, step: KeyedStep) -> str:
+        """Return what `now` of `step` has otherwise; columns of state only where nothing else explains them."""
+        parts = _changed(_written(self.layout, step), _written(now.layout, step))
         state = parts.pop(_STATE, None)
         parts = parts or _changed(_lines(self.rules), _lines(now.rules)) or ({_STATE: state} if state else {})
         texts = [f"{part}: {was} -> {text}" for part, (was, text) in parts.items()]
@@ -41,11 +41,11 @@ def _changed(before: Mapping[str, str], now: Mapping[str, str]) -> dict[str, tup
     return {name: (before[name], text) for name, text in now.items() if before.get(name, text) != text}
 
 
-def _written(layout: Mapping[str, str]) -> dict[str, str]:
-    """Return a layout as users write it: durations with their units, windows and aggregates by their names."""
-    return {part: text if part == _STATE else _as_written(text) for part, text in layout.items()}
+def _written(layout: Mapping[str, str], step: KeyedStep) -> dict[str, str]:
+    """Return a layout as users write it: as the step does, with durations in their units and aggregates by name."""
+    return {part: text if part == _STATE else _as_written(step.written(part, text)) for part, text in layout.items()}
 
 
 def _as_written(text: str) -> str:
     in_units = _MILLISECONDS.sub(lambda found: f"{found[1]}={render_ms(int(found[2]))}", _NOT_SET.sub("", text))
-    return _ALIAS.sub(r"\1=", _WINDOW.sub(lambda found: found[1].lower(), in_units))
+    return _ALIAS.sub(r"\1=", in_units)

@@ -45,6 +45,14 @@ class RunError(SlackwaterError):
     """A job that cannot start, or cannot continue without losing or duplicating rows."""
 
 
+class UnplacedError(RunError):
+    """A failure raised where the step is not known, though the key may be."""
+
+    def placed(self, step: str, keys: tuple[str, ...]) -> RunError:
+        """Return the error with its step and what else is known of its place."""
+        raise NotImplementedError
+
+
 class RowError(RunError):
     """What is wrong with one row: it becomes a dead letter, or an error of the run where it has nowhere to go."""
 

@@ -22,6 +22,14 @@ _LAST_DAY: Final = (date.max - date(1970, 1, 1)).days
 _PER_DAY: Final = {"ms": 86_400 * 10**3, "us": 86_400 * 10**6, "ns": 86_400 * 10**9}
 
 
+class _NotJsonError(TypeError):
+    def __init__(self, value: object) -> None:
+        kind = type(value).__name__
+        article, exactly = "an" if kind[0] in "aeiouAEIOU" else "a", " exactly" if isinstance(value, Decimal) else ""
+        super().__init__(f"{article} {kind}, which JSON cannot represent{exactly}")
+        self.value = value
+
+
 def to_line(record: Record) -> bytes:
     """Return a record as one line, with its newline; a line that is given is not looked into."""
     if isinstance(record, str | bytes):
@@ -30,7 +38,7 @@ def to_line(record: Record) -> bytes:
             raise refuse(
                 "LOG_RECORD",
                 rule="a line of a log must not contain a newline",
-                got=repr(line[:60]),
+                got=f"got {line[:60]!r}",
                 remedy="append its lines one by one",
             )
         return line + b"\n"
@@ -38,18 +46,35 @@ def to_line(record: Record) -> bytes:
         raise refuse(
             "LOG_RECORD",
             rule="a record must be a mapping, a string or bytes",
-            got=type(record).__name__,
+            got=f"got {type(record).__name__}",
             remedy="append_frame takes whole frames",
         )
     try:
-        return json.dumps(dict(record), separators=(",", ":"), default=_plain, allow_nan=False).encode() + b"\n"
+        return _json(dict(record)).encode() + b"\n"
     except (TypeError, ValueError) as error:
         raise refuse(
             "LOG_RECORD",
             rule="a record must contain only values that JSON can represent",
-            got=f"{error} in {record!r:.100}",
-            remedy="convert them, or write the line yourself and append it as a string",
+            got=_unfit(record, error),
+            remedy="convert it, or write the line yourself and append it as a string",
         ) from error
+
+
+def _json(fields: dict[Any, Any]) -> str:
+    return json.dumps(fields, separators=(",", ":"), default=_plain, allow_nan=False)
+
+
+def _unfit(record: Mapping[str, Any], error: Exception) -> str:
+    """Return the field that made `error`, and why."""
+    for name, value in record.items():
+        try:
+            _json({name: value})
+        except _NotJsonError as found:
+            return f"field `{name}` {'is' if found.value is value else 'contains'} {found}"
+        except (TypeError, ValueError) as found:
+            is_number = isinstance(value, float)
+            return f"field `{name}` " + (f"is {value}, which JSON cannot represent" if is_number else f"fails: {found}")
+    return str(error)
 
 
 def to_lines(frame: pl.DataFrame) -> bytes:
@@ -105,9 +130,9 @@ def _check_times(column: pl.Series, name: str) -> None:
         unusual = column.to_physical().filter(~usual)
         raise refuse(
             "LOG_RECORD",
-            rule="times of a JSON record lie in the years 1 to 9999",
-            got=f"{unusual[0]} in `{name}`, a {dtype}",
-            remedy="check the unit of that column, or leave such rows out",
+            rule="times in a JSON record must be between years 1 and 9999",
+            got=f"got {unusual[0]} in `{name}`, a {dtype}",
+            remedy="check the unit of that column, or filter out these rows",
         )
 
 
@@ -121,4 +146,4 @@ def _plain(value: object) -> object:
         return base64.b64encode(value).decode()
     if isinstance(value, Decimal) and Decimal(repr(float(value))) == value:
         return float(value)
-    raise TypeError(f"{type(value).__name__} {value!r:.40} has no exact JSON representation")
+    raise _NotJsonError(value)

@@ -1,6 +1,6 @@
 """FRONT: from raw records to packets by key group, in one pass.
 
-Decode, dead letters, event time, guard, row functions, late split, windows, combine, pack. It works
+Decode, dead letters, event time, guard, row functions, late split, combine, pack. It works
 in chunks of bounded size; the chunks of one file are merged, files never are: the order of packets
 must not depend on which task read which file.
 """
@@ -18,12 +18,11 @@ from typing import Any
 
 import polars as pl
 
-from slackwater.aggregates.base import WindowFailedError
 from slackwater.clock.ages import EVENT, INGESTION, AgeSketch
 from slackwater.clock.clock import Clock
 from slackwater.clock.lateness import LatenessSketch
 from slackwater.clock.step_times import step_time
-from slackwater.errors import SlackwaterError, cause_of, fault
+from slackwater.errors import SlackwaterError, UnplacedError, cause_of, fault
 from slackwater.formats.dead_letters import PLACE
 from slackwater.front.enrichment import Enrichment
 from slackwater.front.rows import RowContext, RowFunctions, guarded
@@ -45,10 +44,10 @@ from slackwater.state.whole_rows import STREAM
 
 @contextmanager
 def placed_errors(step: StepPlan) -> Iterator[None]:
-    """Name the step in errors that no row is to blame for; with the key and the window where they are known."""
+    """Name the step in errors that no row is to blame for; with the key where that is known."""
     try:
         yield
-    except WindowFailedError as failed:
+    except UnplacedError as failed:
         raise failed.placed(step.name, step.spec.keys) from failed.__cause__
     except (MemoryError, SlackwaterError):
         raise

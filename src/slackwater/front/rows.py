@@ -8,10 +8,9 @@ from functools import partial
 
 import polars as pl
 
-from slackwater.aggregates.base import WindowFailedError
 from slackwater.clock.ages import AgeSketch
 from slackwater.clock.lateness import LatenessSketch
-from slackwater.errors import RowError, SlackwaterError, cause_of, fault
+from slackwater.errors import RowError, SlackwaterError, UnplacedError, cause_of, fault
 from slackwater.formats.base import Format
 from slackwater.formats.dead_letters import dead_letters
 from slackwater.formats.row_payloads import row_payloads
@@ -248,11 +247,11 @@ def _sound(
     The rows it fails on are added to `bad`, counted from `first`, each with the error's text.
     """
     if frame.is_empty() or (
-        isinstance(error, MemoryError | SlackwaterError) and not isinstance(error, WindowFailedError | RowError)
+        isinstance(error, MemoryError | SlackwaterError) and not isinstance(error, UnplacedError | RowError)
     ):
         raise error
     if frame.height <= 1:
-        cause = error.__cause__ if isinstance(error, WindowFailedError) and error.__cause__ else error
+        cause = error.__cause__ if isinstance(error, UnplacedError) and error.__cause__ else error
         words = str(cause) if isinstance(cause, RowError) else cause_of(cause)
         bad[first] = words[:1000]
         return

@@ -20,6 +20,7 @@ from slackwater.state.late_rows import check_late_columns, late_schema
 from slackwater.state.step import Operator, Port, PortFront, StepDefinition
 from slackwater.windows import Window
 from slackwater.windows.aligned import AlignedWindow
+from slackwater.windows.base import written_kind
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +49,10 @@ class WindowedJoin(JoinStep):
     def layout(self) -> dict[str, str]:
         """What the state looks like."""
         return {**self._ports_text, "window": self.window.layout_text}
+
+    def written(self, part: str, text: str) -> str:
+        """Return a part of a layout with the kind of window as users call it."""
+        return written_kind(text) if part == "window" else text
 
     @property
     def rules(self) -> str:

@@ -26,12 +26,12 @@ def cluster_at(address: str) -> Connection:
     given = {name: unquote(value) for name, _, value in (part.partition("=") for part in text.split("&") if part)}
     unknown = sorted(set(given) - {"tls", *_TLS, *_SASL})
     if unknown:
-        raise _refused(f"`{unknown[0]}`")
+        raise _refused(f"got `{unknown[0]}`")
     for name in ("password", "key_password"):
         if name in given and not _SECRET_NAME.fullmatch(given[name]):
-            raise _refused(f"a `{name}` that is no name in capitals")
+            raise _refused(f"`{name}` must be the name of a secret, in capitals")
     if any(name in given for name in _SASL) and not {"user", "password"} <= set(given):
-        raise _refused("`user` and `password` one without the other")
+        raise _refused("got only one of `user` and `password`")
     encrypted = login = None
     if any(name in given for name in ("tls", *_TLS)):
         encrypted = tls(

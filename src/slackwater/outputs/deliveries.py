@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from slackwater.ground.crash_points import crash_point
@@ -151,7 +151,7 @@ class _SlotWriter:
 
     def __call__(self, part: int, rows: SinkBatch) -> None:
         number = part + 1
-        slot = Slot(pipeline=self.slot.pipeline, output=self.slot.output, schema=self.slot.schema, number=number)
+        slot = replace(self.slot, number=number, behind=None, delivered_before=False)
         outlet = Outlet(sink=self.sink, slot=slot, check_owner=self.lease.check)
         try:
             outlet.deliver(rows, self.expected[number])

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Final, get_args
 
 from slackwater.errors import refuse
 from slackwater.ground.call_sites import blame, blamed
 from slackwater.ground.folders import lies_in
-from slackwater.planning.plan import OutputPlan, Plan, RowNode, StepPlan
-from slackwater.sinks.base import EVERYTHING, Change, Delivery, Sink
+from slackwater.planning.plan import OutputPlan, Plan, StepPlan
+from slackwater.sinks.base import EVERYTHING, Change, Delivery, Sink, Slot
 
 _CHANGES: Final[dict[Change, str]] = {"append": "new rows", "update": "updates", "retract": "retractions"}
 
@@ -28,32 +29,32 @@ def check_ends(
             raise blamed(refuse("LATE_UNHANDLED", step=owner), owners.get(owner))
         if not output.sinks and output.kind == "dead_letters":
             raise blamed(refuse("DEAD_LETTERS_UNHANDLED", stream=owner), owners.get(owner))
-        steps = [step for step in plan.steps if output.name in _outputs_below(step.results)]
+        steps = [step for step in plan.steps if output.name in step.results.all_outputs]
+        slot = plan.slot(output)
         for step in steps:
             for number, sink in enumerate(output.sinks):
                 with blame(ended[output.name][number]):
-                    _check_takes(step, output.name, sink)
-        identity = steps[0].spec.keys if steps else ()
+                    _check_takes(step, replace(slot, identity=step.spec.identity), sink)
         for number, sink in enumerate(output.sinks):
             with blame(ended[output.name][number]):
                 _check_promise(sink, output.name)
-                sink.check(plan.slot(output), identity)
+                sink.check(slot)
                 others = output.sinks[:number]
                 if sink.uses_marks and str(sink) in map(str, others):
                     raise refuse("SINK_TWICE", sink=sink, output=output.name)
     _check_places(plan, outputs, ended)
 
 
-def _check_takes(step: StepPlan, output: str, sink: Sink) -> None:
+def _check_takes(step: StepPlan, slot: Slot, sink: Sink) -> None:
     """Refuse results that a sink cannot take."""
+    output = slot.output
     need = step.spec.emits
     if need not in sink.takes:
         takes = " and ".join(_CHANGES[change] for change in _CHANGES if change in sink.takes)
         how = f" ({sink.for_retractions})" if need == "retract" and sink.for_retractions else ""
         raise refuse("SINK_CANNOT_TAKE", output=output, sink=sink, need=_CHANGES[need], takes=takes, how=how)
-    if sink.replaced_by:
-        key = ", ".join(sink.replaced_by)
-        step.spec.check_replaces(sink.replaced_by, output=output, sink=sink, key=key)
+    if replaced_by := sink.replaced_by(slot):
+        step.spec.check_replaces(replaced_by, output=output, sink=sink, key=", ".join(replaced_by))
 
 
 def _check_places(plan: Plan, outputs: Collection[OutputPlan], ended: Mapping[str, Sequence[object]]) -> None:
@@ -89,7 +90,3 @@ def _check_promise(sink: Sink, output: str) -> None:
         raise refuse("SINK_PROMISE", sink=sink, output=output, what="delivery", got=repr(sink.delivery))
     if unknown := sorted(map(repr, set(sink.takes) - EVERYTHING)):
         raise refuse("SINK_PROMISE", sink=sink, output=output, what="takes", got=", ".join(unknown))
-
-
-def _outputs_below(node: RowNode) -> list[str]:
-    return [*node.outputs, *(name for child in node.children for name in _outputs_below(child))]

@@ -16,6 +16,7 @@ from slackwater.lookups.definition import LookUp
 from slackwater.planning.row_functions import RowOp, TakeTime
 from slackwater.sinks.base import Sink, Slot, Trial
 from slackwater.sources.base import Source
+from slackwater.state.identity import Identity
 from slackwater.state.step import KeyedStep
 from slackwater.tables.definition import JoinTable
 
@@ -45,6 +46,11 @@ class RowNode:
     """The keyed steps that take the rows from here."""
     undecoded: Undecoded | None = None
     """The columns of these rows that were left out in the decoding, because no step looks at them."""
+
+    @property
+    def all_outputs(self) -> list[str]:
+        """The outputs that take rows from here or from what follows."""
+        return [*self.outputs, *(name for child in self.children for name in child.all_outputs)]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -146,7 +152,14 @@ class Plan:
 
     def slot(self, output: OutputPlan) -> Slot:
         """Return the driver's slot of an output."""
-        return Slot(pipeline=self.name, output=output.name, schema=output.schema)
+        identity = self.identities.get(output.name)
+        return Slot(pipeline=self.name, output=output.name, schema=output.schema, identity=identity)
+
+    @cached_property
+    def identities(self) -> dict[str, Identity]:
+        """Per output of results, what tells them apart, if their step knows; in a union, the first step that does."""
+        known = [(step.results, step.spec.identity) for step in reversed(self.steps)]
+        return {name: identity for root, identity in known if identity is not None for name in root.all_outputs}
 
     @cached_property
     def layout(self) -> dict[str, dict[str, str]]:

@@ -13,8 +13,10 @@ from slackwater.sinks.kafka import kafka
 from slackwater.sinks.memory import MemorySink, memory
 from slackwater.sinks.postgres import postgres
 from slackwater.sinks.redis import redis
+from slackwater.state.identity import Identity
 
 __all__ = [
+    "Identity",
     "Mark",
     "MemorySink",
     "Sink",

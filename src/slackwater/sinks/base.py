@@ -8,7 +8,7 @@ sink supplies a few operations for it: open a slot, tell the slot's last mark, w
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Final, Literal
 
@@ -16,6 +16,7 @@ import polars as pl
 
 from slackwater.ground.durations import render_ms
 from slackwater.ground.stored import DamageError, shaped
+from slackwater.state.identity import Identity
 
 Change = Literal["append", "update", "retract"]
 Delivery = Literal["exactly_once", "at_least_once", "at_most_once"]
@@ -80,9 +81,11 @@ class Slot:
     pipeline: str
     output: str
     schema: pl.Schema
+    identity: Identity | None = None
+    """The columns that tell the rows apart, if they are results of a step that knows."""
     number: int = 0
     behind: int | None = None
-    """What `SinkWriter.behind` gave when this run last noted it."""
+    """The value `SinkWriter.behind` returned when it was last recorded."""
     delivered_before: bool = False
     """Whether this run has written here before; if so, a missing target was removed and must not be recreated."""
 
@@ -138,9 +141,9 @@ class Sink(ABC):
     for_retractions: ClassVar[str] = ""
     """How to have a sink of this kind take retractions, where one can."""
     after_another_run: ClassVar[str] = (
-        "choose another place, or continue with --take-over, which keeps what is there and adds to it"
+        "choose another target, or restart with --take-over to keep the existing rows and append"
     )
-    """What can be done about a place that holds the rows of another run."""
+    """What to do about a target that holds the rows of another run."""
     shown_options: ClassVar[tuple[str, ...]] = ()
     """Attributes that `explain` shows if they are not the default; never one that may hold a secret."""
     takes: frozenset[Change] = frozenset({"append"})
@@ -159,9 +162,8 @@ class Sink(ABC):
         """What only this sink may write to, such as a folder; None if outputs may share it."""
         return None
 
-    @property
-    def replaced_by(self) -> tuple[str, ...]:
-        """The columns that identify the earlier row a new one replaces; none if rows are only added."""
+    def replaced_by(self, slot: Slot) -> tuple[str, ...]:  # noqa: ARG002  most sinks replace alike, or never
+        """Return the columns that identify the earlier row a new one replaces; none if rows are only added."""
         return ()
 
     @property
@@ -189,8 +191,8 @@ class Sink(ABC):
             if not _is_nothing(value) and value != defaults.get(name)
         )
 
-    def check(self, slot: Slot, identity: Sequence[str] = ()) -> None:  # noqa: B027  most sinks take any rows
-        """Reject unwritable rows when the pipeline is built; `identity` is the key of window results."""
+    def check(self, slot: Slot) -> None:  # noqa: B027  most sinks take any rows
+        """Reject unwritable rows when the pipeline is built, and keys by which results would overwrite each other."""
 
     def trial(self, slot: Slot) -> Trial | None:  # noqa: ARG002  most sinks write any value
         """Return a check that finds unwritable rows, which become dead letters; None if all rows are writable."""

@@ -45,16 +45,17 @@ def column_names(sink: str, what: str, given: object) -> tuple[str, ...]:
     return texts
 
 
-def check_window_keys(option: str, keys: Sequence[str], schema: pl.Schema, identity: Sequence[str]) -> None:
-    """Refuse keys of a table by which results of different windows would overwrite one another.
+def check_result_keys(option: str, keys: Sequence[str], slot: Slot) -> None:
+    """Refuse keys of a table by which results that differ would overwrite one another.
 
-    `identity` are the columns that the windows are keyed by. Rows that are no window results are left to the user.
+    Rows without an identity are left to the user.
     """
-    if not keys or not {"window_start", "pane_index"} <= schema.keys():
+    identity = slot.identity
+    if not keys or identity is None or not {identity.bounds[0], identity.version} <= slot.schema.keys():
         return
-    missing = [key for key in identity if key not in keys]
-    if not {"window_start", "window_end"} & set(keys):
-        missing.append("window_start")
+    missing = [key for key in identity.keys if key not in keys]
+    if not {*identity.bounds} & {*keys}:
+        missing.append(identity.bounds[0])
     if missing:
         whole = [*keys, *missing]
         raise refuse("SINK_KEYS_OVERWRITE", option=option, got=list(keys), missing=missing, whole=whole)

@@ -50,7 +50,7 @@ def jvm_ended(spark: SparkSession) -> SlackwaterError | None:
         code = process.wait(_END_S)
     except subprocess.TimeoutExpired:
         return None
-    how = f"exit code {code}" if code >= 0 else f"it was killed ({signal.Signals(-code).name})"
+    how = f"exit code {code}" if code >= 0 else f"killed ({signal.Signals(-code).name})"
     return fault("JVM_ENDED", how=how)
 
 

@@ -2,7 +2,7 @@
 
 A piece is a packed frame of state rows. Rows are appended as new pieces and merged when something
 fires, so that a batch costs what it touches and not what is stored. The index says of each piece
-which window ends it spans and when it must be looked at next; it alone is read in a quiet batch.
+which times of `__end` it spans and when it must be looked at next; it alone is read in a quiet batch.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ COMPACT_AT: Final = 16
 INBOX: Final = -1
 """The bucket of rows that wait for theirs."""
 _GROWTH: Final = 4
-"""Rewritten rows are split by window end into pieces of 1, 4, 16, … windows, soonest first."""
+"""Rewritten rows are split by `__end` into pieces of 1, 4, 16, … different times, soonest first."""
 
 
 Describe = Callable[[pl.DataFrame], dict[str, Any]]
@@ -75,7 +75,7 @@ class Piece:
     """The processing time at which one of its rows may show a pane."""
     tier: int = 0
     is_settled: bool = False
-    """All its windows have shown all they know: it only waits to be forgotten, or corrected."""
+    """All its rows have shown what they know: it only waits to be forgotten, or corrected."""
     bucket: int = INBOX
     """Of state by key, where its rows belong; see `buckets`."""
     part: int = 0
@@ -158,7 +158,7 @@ class StepState:
         self.is_changed = self.is_changed or bool(gone)
 
     def append(self, rows: pl.DataFrame, describe: Describe, tier: int = 0) -> None:
-        """Store `rows`, split by window end so that what fires sooner is in smaller pieces."""
+        """Store `rows`, split by `__end` so that what must be looked at sooner is in smaller pieces."""
         if rows.is_empty():
             return
         if rows["__end"].min() == rows["__end"].max():
@@ -180,7 +180,7 @@ class StepState:
         self.append_blob(blob, rows=rows.height, tier=tier, **describe(rows))
 
     def wakes(self, time: StepTime) -> bool:
-        """Return whether the clock calls for anything: a pane, or a window to forget."""
+        """Return whether the clock calls for anything: to show a result, or to forget one."""
         if time.keeps_too_much and self.pieces:
             return True  # the pieces were described for a longer lateness
         return any(piece.wakes(time) for piece in self.pieces)

@@ -21,6 +21,7 @@ import polars as pl
 from slackwater.errors import refuse
 from slackwater.formats.undecoded import Undecoded
 from slackwater.state.counted_keys import count_keys
+from slackwater.state.identity import Identity
 from slackwater.state.packets import Packet
 from slackwater.state.packing import unpack
 from slackwater.state.pieces import StepState
@@ -216,7 +217,7 @@ class KeyedStep(ABC):
 
     @property
     def band(self) -> tuple[int, int] | None:
-        """The size and the offset, in milliseconds, of windows that follow each other; None if there are none."""
+        """The size and the offset, in milliseconds, of equal spans of event time that each give a result; else None."""
         return None
 
     @property
@@ -233,6 +234,11 @@ class KeyedStep(ABC):
     def event_time(self) -> pl.Expr:
         """A result's event time in epoch milliseconds, for the steps that follow; most results have a column of it."""
         return pl.col("event_time").dt.epoch("ms")
+
+    @property
+    def identity(self) -> Identity | None:
+        """The columns that tell results apart; None where that is for the pipeline's author to know."""
+        return None
 
     @property
     @abstractmethod
@@ -262,6 +268,10 @@ class KeyedStep(ABC):
     def continued(self, stored: Mapping[str, str]) -> Mapping[str, str]:  # noqa: ARG002  as subclasses need it
         """Return the layout to write down for state that continues from one whose layout was `stored`."""
         return self.layout
+
+    def written(self, part: str, text: str) -> str:  # noqa: ARG002  as subclasses need it
+        """Return a part of a layout, this step's or a stored one, as users write it."""
+        return text
 
     @property
     @abstractmethod

@@ -21,7 +21,7 @@ class StepTime:
     now_ms: int
     fire_first: bool = True
     forgotten_ms: int = MIN_MS
-    """Windows up to this end were forgotten in the batches before."""
+    """State up to this `__end` was forgotten in the batches before."""
     keeps_too_much: bool = False
     """Whether the state was kept for a longer lateness than is allowed now."""
 
@@ -31,5 +31,5 @@ class StepTime:
         return self.watermark_ms if self.fire_first else self.previous_ms
 
     def gone_ms(self, lateness_ms: int) -> int:
-        """Return the end up to which windows are closed to this batch's rows: past their lateness, or forgotten."""
+        """Return the `__end` up to which this batch's rows are late: past the lateness, or forgotten."""
         return max(self.judge_ms - lateness_ms, self.forgotten_ms)

@@ -117,5 +117,5 @@ def _stored(name: str, layout: Mapping[str, str], manifest: Mapping[str, Any], p
     if spec.difference(layout) is None:
         return StoredStep(name=name, stage=stage, spec=spec)
     before = Definition(layout=layout, rules=manifest.get("rules", {}).get(name, ""))
-    changes = before.changes(Definition(layout=plan.layout[name], rules=spec.rules))
+    changes = before.changes(Definition(layout=plan.layout[name], rules=spec.rules), spec)
     return StoredStep(name=name, stage=stage, spec=None, changes=f"is not as it was stored: {changes}")

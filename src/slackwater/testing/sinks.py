@@ -10,6 +10,7 @@ import polars as pl
 
 from slackwater.sinks.base import Mark, Sink, SinkBatch, Slot
 from slackwater.sinks.delivery import Expected, Outlet
+from slackwater.state.identity import Identity
 
 
 @dataclass(kw_only=True)
@@ -22,6 +23,8 @@ class SinkHarness:
 
     sink: Sink
     schema: pl.Schema
+    identity: Identity | None = None
+    """What tells the rows apart, if they are to be results of windows."""
     pipeline: str = "test"
     output: str = "results"
     incarnation: str = "first"
@@ -51,7 +54,13 @@ class SinkHarness:
     def start(self, batch: int = 0) -> Outlet:
         """Prepare and open the sink, as a job does before its first batch."""
         if self._outlet is None:
-            slot = Slot(pipeline=self.pipeline, output=self.output, schema=self.schema, number=self.slot)
+            slot = Slot(
+                pipeline=self.pipeline,
+                output=self.output,
+                schema=self.schema,
+                identity=self.identity,
+                number=self.slot,
+            )
             outlet = Outlet(sink=self.sink, slot=slot)
             outlet.check(self._expected(batch))
             self._outlet = outlet

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 import polars as pl
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from slackwater.windows.front import WindowFront
     from slackwater.windows.operator import WindowOperator
     from slackwater.windows.spec import Accumulation, WindowSpec
+
+_KIND: Final = re.compile(r"\b([A-Z][a-z]+)Window(?=\()")
 
 
 class Window(ABC):
@@ -126,3 +129,8 @@ class Window(ABC):
     @abstractmethod
     def __str__(self) -> str:
         """Return the kind and its sizes as `explain` shows them."""
+
+
+def written_kind(layout_text: str) -> str:
+    """Return a layout's text with the kind as users call it: `tumbling(size_ms=…)`."""
+    return _KIND.sub(lambda found: found[1].lower(), layout_text)

@@ -23,7 +23,7 @@ from slackwater.state.step import ROWS, Emitted, Guard, KeyedStep, Operator, Por
 from slackwater.state.step_time import StepTime
 from slackwater.state.whole_rows import WholeRows
 from slackwater.triggers import Trigger, after_watermark
-from slackwater.windows.base import Window
+from slackwater.windows.base import Window, written_kind
 from slackwater.windows.front import WindowFront, usable_rows
 from slackwater.windows.operator import WindowOperator
 from slackwater.windows.shown import results_so_far
@@ -153,6 +153,10 @@ class CountSpec(KeyedStep):
             "aggregates": repr(self.aggregates),
             "state": ", ".join(f"{name} {dtype}" for name, dtype in self.state_types.items()),
         }
+
+    def written(self, part: str, text: str) -> str:
+        """Return a part of a layout with the kind of window as users call it."""
+        return written_kind(text) if part == "window" else text
 
     @property
     def rules(self) -> str:

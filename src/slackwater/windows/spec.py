@@ -16,12 +16,13 @@ from slackwater.formats.schemas import spark_type
 from slackwater.formats.undecoded import Undecoded
 from slackwater.ground.durations import render_ms
 from slackwater.ground.times import TIMESTAMP
+from slackwater.state.identity import Identity
 from slackwater.state.late_rows import late_schema
 from slackwater.state.pieces import StepState
 from slackwater.state.shown import held_rows, readable
 from slackwater.state.step import ROWS, Change, KeyedStep, Operator, Port, PortFront
 from slackwater.triggers import Schedule, written
-from slackwater.windows.base import Window
+from slackwater.windows.base import Window, written_kind
 from slackwater.windows.shown import results_so_far
 
 FINAL: Final = "final"
@@ -213,9 +214,15 @@ class WindowSpec(KeyedStep):
         return pl.col("window_end").dt.epoch("ms") - 1
 
     @property
+    def identity(self) -> Identity:
+        """The key, the window's bounds and the pane; the watermark depends on how rows were batched."""
+        bounds = ("window_start", "window_end")
+        return Identity(keys=self.keys, bounds=bounds, version="pane_index", incidental=("watermark",))
+
+    @property
     def result_order(self) -> list[str]:
         """By key and window; panes of one window stay in the order they were shown."""
-        return [*self.keys, "window_start", "window_end"]
+        return [*self.keys, *self.identity.bounds]
 
     @property
     def emission_delay_ms(self) -> int:
@@ -232,6 +239,10 @@ class WindowSpec(KeyedStep):
             "aggregates": repr(self.aggregates),
             "state": ", ".join(f"{name} {dtype}" for name, dtype in self.state_types.items()),
         }
+
+    def written(self, part: str, text: str) -> str:
+        """Return a part of a layout with the kind of window as users call it."""
+        return written_kind(text) if part == "window" else text
 
     @property
     def rules(self) -> str:
@@ -280,8 +291,8 @@ class WindowSpec(KeyedStep):
 
     def check_replaces(self, replaced_by: Sequence[str], **facts: object) -> None:
         """Refuse panes that would be wrong in a table of which each row replaces the one before."""
-        of_windows = {"window_start", "window_end"} & {*replaced_by}
-        if self.may_update and self.accumulation == "discarding" and "pane_index" not in replaced_by:
+        of_windows = {*self.identity.bounds} & {*replaced_by}
+        if self.may_update and self.accumulation == "discarding" and self.identity.version not in replaced_by:
             raise refuse("SINK_KEEPS_LAST_PANE", **facts)
         if not (self.window.may_move and of_windows):
             return

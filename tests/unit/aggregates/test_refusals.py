@@ -28,7 +28,7 @@ SCHEMA = pl.Schema({"x": pl.Float64(), "s": pl.String(), "l": pl.List(pl.Int64()
         (lambda: agg.top(0, by="x"), "TOP_N", "got 0;"),
         (lambda: agg.variance("x", ddof=-1), "AGGREGATE_DDOF", "got -1;"),
         (lambda: agg.stddev("x", ddof=-1), "AGGREGATE_DDOF", r"of stddev\(x, ddof=-1\)"),
-        (lambda: agg.approx_distinct("x", k=1), "APPROX_DISTINCT_K", "16 or more; got 1;"),
+        (lambda: agg.approx_distinct("x", k=1), "APPROX_DISTINCT_K", "an integer of at least 16; got 1;"),
         (lambda: agg.ewma("x", half_life="0s"), "DURATION_TOO_SHORT", "half_life of ewma"),
         (lambda: agg.ewma("x", half_life=timedelta(seconds=-1)), "DURATION_TOO_SHORT", "half_life of ewma"),
     ],

@@ -92,7 +92,7 @@ def test_letter_of_another_writer_may_use_z_and_fields_of_its_own() -> None:
 def test_what_is_no_dead_letter_is_named_by_its_place(value: bytes) -> None:
     values = pl.Series([GOOD, value], dtype=pl.Binary)
     assert decode_letters(values[:1], name=str)["payload"][0] == b"\xff"
-    with pytest.raises(RunError, match=r"\[DEAD_LETTER_JSON\].*; record 8 of a topic is .*; give the place"):
+    with pytest.raises(RunError, match=r"\[DEAD_LETTER_JSON\].*; record 8 of a topic is .*; give the folder or topic"):
         decode_letters(values, name=lambda number: f"record {number + 7} of a topic")
 
 

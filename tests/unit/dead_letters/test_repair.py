@@ -108,11 +108,11 @@ def test_letter_without_a_payload_can_be_repaired() -> None:
         (":mend", "REPAIR_NAME", "got ':mend'"),
         ("mend.py:mned", "REPAIR_MISSING", "mend.py has no function `mned` (did you mean `mend`?); define it"),
         ("mend.py:LIMIT", "REPAIR_MISSING", "has no function `LIMIT`"),
-        ("nowhere.py:mend", "REPAIR_FILE", "does not: FileNotFoundError"),
+        ("nowhere.py:mend", "REPAIR_FILE", "failed: FileNotFoundError"),
         (
             "broken.py:mend",
             "REPAIR_FILE",
-            "broken.py does not: line 2: ZeroDivisionError: division by zero; correct it",
+            "broken.py failed: line 2: ZeroDivisionError: division by zero; correct it",
         ),
         ("syntax.py:mend", "REPAIR_FILE", "SyntaxError"),
     ],

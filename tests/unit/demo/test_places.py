@@ -134,13 +134,13 @@ def test_place_that_started_by_half_is_stopped_and_its_trouble_is_one_sentence(t
     assert place.calls == ["start", "stop"]
     assert raised.value.code == "DEMO_SINK"
     assert raised.value.message == (
-        "the Noted place of the demo must start; it did not: OSError: no more room; "
+        "the demo needs its sink; the Noted place of the demo failed to start: OSError: no more room; "
         f"check {tmp_path}, or run the demo without --sink"
     )
 
 
 def test_place_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match=r"\[DEMO_SINK\] the Noted place of the demo"):
+    with pytest.raises(RunError, match=r"\[DEMO_SINK\].* the Noted place of the demo failed to start"):
         Noted(folder=tmp_path, fails_at="rows").read()
 
 

@@ -80,7 +80,7 @@ BAD: list[tuple[str, str, str, Callable[[], Any]]] = [
     ("a step and a column that give a time's name", "PATTERN_COLUMN_TAKEN", "got `first_time` twice", lambda: built(seq(first="ok"), "card string, ts long, time long, ok boolean")),
     ("a count and a column of one name", "PATTERN_COLUMN_TAKEN", "got `a_count` twice", lambda: built(seq({"a+": "ok"}))),
     ("two steps and columns that give one name", "PATTERN_COLUMN_TAKEN", "got `a_b_c` twice", lambda: built(seq(a="ok", a_b="ok"), "card string, ts long, ok boolean, b_c long, c long")),
-    ("a column that late rows have", "LATE_COLUMN_TAKEN", "got a column `late_by_ms`", lambda: built(seq(a="ok"), "card string, ts long, ok boolean, late_by_ms long")),
+    ("a column that late rows have", "LATE_COLUMN_TAKEN", "already have a column `late_by_ms`", lambda: built(seq(a="ok"), "card string, ts long, ok boolean, late_by_ms long")),
     ("a step name with a slash", "BAD_NAME", "a step name", lambda: sw.stream("s", sw.testing.rows_source(DDL)).key_by("card").match(seq(a="ok"), name="a/b")),
 ]  # fmt: skip
 

@@ -142,7 +142,7 @@ def test_stop_ends_the_waiting() -> None:
 def test_sink_that_is_not_there_at_the_start_is_said_at_once() -> None:
     run = job()
     store(run).trouble = ["opening"]
-    with pytest.raises(RunError, match=r"SINK_UNREACHABLE.*store of output `results` is not: gone opening"):
+    with pytest.raises(RunError, match=r"SINK_UNREACHABLE.*cannot connect to store for output `results`: gone opening"):
         run.start()
     assert store(run).opened == 1
 

@@ -64,7 +64,9 @@ MESSAGES: Final[dict[str, str]] = {
         "`.join_table` takes a table; got {got} in stream `{stream}`; use, for example, "
         'sw.table("rates.parquet", refresh="5m")'
     ),
-    "STORE_BACK": "what batch {batch} waited for is available again after {waited}; the batch continues",
+    "STORE_BACK": (
+        "the lookup or table that batch {batch} waited for is available again after {waited}; the batch continues"
+    ),
     "TABLE_CHANGED": (
         "a table must keep the columns that it had when the pipeline was built; {place} now has {got}; restore it, or "
         "rebuild the pipeline and restart"
@@ -93,7 +95,7 @@ MESSAGES: Final[dict[str, str]] = {
         "others, or aggregate them in the table, and restart"
     ),
     "TABLE_KEY_TYPE": (
-        "the columns of a join must have one type, and be neither floating-point nor nested; got `{left}` of type "
+        "the columns of a join must have the same type, and be neither floating-point nor nested; got `{left}` of type "
         "{left_type} and the table's `{right}` of type {right_type} in `{step}`; convert one of them"
     ),
     "TABLE_KIND": (
@@ -131,8 +133,8 @@ MESSAGES: Final[dict[str, str]] = {
         "`columns`, or use .lookup"
     ),
     "TABLE_UNREADABLE": (
-        "a batch joins with the tables that are due, never with older rows; {table} of `{step}` cannot be read: {why}; "
-        "make it readable and run the batch again"
+        "a batch never joins with a stale table; {table} of `{step}` cannot be read: {why}; make it readable and "
+        "restart"
     ),
     "TABLE_VALUE": (
         "the values of a table must have the declared types; {place} has {value} in column `{column}`, row {row}, "

@@ -44,7 +44,7 @@ MESSAGES: Final[dict[str, str]] = {
     "CSV_OPTION": "CSV option `{what}` must be {rule}; got {got}; omit it to use the default",
     "DEAD_LETTER_JSON": (
         "a dead letter in JSON is an object with source, partition, offset, step, reason and processed_at, and with "
-        "bytes in base64; {place} is {got}; give the place that a dead-letter output writes to"
+        "bytes in base64; {place} is {got}; give the folder or topic that a dead-letter output writes to"
     ),
     "DEBEZIUM_ARGUMENTS": (
         "Debezium events are read with one schema: the columns of the table for JSON, or a format of whole envelopes "
@@ -74,7 +74,7 @@ MESSAGES: Final[dict[str, str]] = {
         "a value written as JSON must be representable in JSON; column `{column}` has one that is not: {cause}; "
         "convert it before the sink with .with_columns(...)"
     ),
-    "LOG_RECORD": "{rule}; got {got}; {remedy}",
+    "LOG_RECORD": "{rule}; {got}; {remedy}",
     "PROTOBUF_DESCRIPTOR_SET": (
         "a descriptor set must contain the message's file and everything it imports; got {cause}; create it with "
         "`protoc --include_imports --descriptor_set_out=orders.desc orders.proto`"

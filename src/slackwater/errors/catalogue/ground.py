@@ -7,7 +7,7 @@ from typing import Final
 MESSAGES: Final[dict[str, str]] = {
     "CHECKPOINT_DAMAGED": (
         "checkpoint files must not be modified; `{path}` is damaged: {why}; restore all of `{checkpoint}` from a "
-        "backup, or start with a new checkpoint and new places for the outputs"
+        "backup, or start with a new checkpoint and new output locations"
     ),
     "COLUMN_NAME": (
         "a column name must be non-empty text without NUL and without lone surrogates, and not `*` or `^…$`, which "
@@ -30,7 +30,7 @@ MESSAGES: Final[dict[str, str]] = {
     ),
     "EXPRESSION_CLOCK": (
         "an expression must give the same value whenever a batch is processed; got `{clock}` in `{got}`; use the event "
-        "time, or .processing_time() if results are to follow the clock"
+        "time, or .processing_time() if results should depend on processing time"
     ),
     "EXPRESSION_FORMAT": (
         "times in text need a format, because a guessed one depends on the rows around it; got {got} in `{step}`; give "

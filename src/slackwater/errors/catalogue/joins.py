@@ -14,7 +14,7 @@ MESSAGES: Final[dict[str, str]] = {
         "first"
     ),
     "JOIN_COLUMN_TAKEN": (
-        "results of a join have a column `{column}` of their own; got one in the {side} rows of step `{step}`; rename "
+        "`{column}` is added by the join; the {side} rows of step `{step}` already have a column of that name; rename "
         "it with .select or .with_columns before key_by"
     ),
     "JOIN_HOW": '`how` of this join must be one of {known}; got {got}; omit it to use "inner"',

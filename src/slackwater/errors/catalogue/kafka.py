@@ -6,8 +6,8 @@ from typing import Final
 
 MESSAGES: Final[dict[str, str]] = {
     "BROKER_FAILED": (
-        "the local Kafka broker must start; it failed, and its log {log} ends with: {words}; fix the cause, or "
-        "delete the folder to start with an empty broker"
+        "this command needs a local Kafka broker; the broker failed to start, and its log {log} ends with: {words}; "
+        "fix the cause, or delete the folder to start with an empty broker"
     ),
     "BROKER_PORT": (
         "the broker needs a free port; {port} is in use; stop the process that listens on it, or choose another port "
@@ -19,7 +19,7 @@ MESSAGES: Final[dict[str, str]] = {
     ),
     "KAFKA_ADDRESS": (
         "a Kafka address may have tls, ca, certificate, key, key_password, user, password and mechanism after `?`, "
-        "with passwords given as names of secrets; got {got}; write, for example, "
+        "with passwords given as names of secrets; {got}; write, for example, "
         "'localhost:9093?ca=ca.pem&user=orders&password=KAFKA_PASSWORD', with the password in that variable"
     ),
     "KAFKA_CLIENT_MISSING": (

@@ -12,8 +12,8 @@ MESSAGES: Final[dict[str, str]] = {
         "`{what}` of a Kafka sink must name columns of its output; output `{output}` has no {got}{hint}; it has {known}"
     ),
     "KAFKA_SINK_CREATE": (
-        "`create` is the number of partitions for a missing topic; got {got}; give a number of 1 or more, or omit it "
-        "to fail if the topic is missing"
+        "`create` is the number of partitions for a missing topic; got {got}; give a positive integer, or omit it to "
+        "fail if the topic is missing"
     ),
     "KAFKA_SINK_DENIED": (
         "a Kafka sink needs permission to write; {servers} {what}, for output `{output}` to topic `{topic}`; grant "

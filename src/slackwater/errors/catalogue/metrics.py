@@ -25,8 +25,8 @@ MESSAGES: Final[dict[str, str]] = {
         "process that uses it"
     ),
     "METRICS_UNWRITTEN": (
-        "the figures of a batch cannot be written to `{path}`: {cause}; the job continues, and batches are missing "
-        "there until it can be written again"
+        "the metrics of a batch cannot be written to `{path}`: {cause}; the job continues, but batches will be missing "
+        "there until the path is writable again"
     ),
     "MONITOR_OUT": "`--out` must be a writable folder; `{path}` is not: {cause}; choose another folder",
     "OTLP_CLIENT_MISSING": (

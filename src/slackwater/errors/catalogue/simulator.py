@@ -6,7 +6,7 @@ from typing import Final
 
 MESSAGES: Final[dict[str, str]] = {
     "SIMULATE_BUSY": (
-        "the page runs one simulation at a time, and lets {most} wait; that many are waiting; try again in a moment"
+        "the page runs one simulation at a time, with at most {most} waiting; the queue is full; try again in a moment"
     ),
     "SIMULATE_OUT": "`--out` is for the plot of a sweep; got no `--sweep`; try --sweep out_of_orderness=0s..60s",
     "SIMULATE_PRESET": "a simulation starts from a preset; got {got}{hint}; the presets are {known}",

@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 MESSAGES: Final[dict[str, str]] = {
-    "CONSOLE_LIMIT": (
-        "`limit` of the console sink must be a whole number of 1 or more; got {got}; omit it to print 20 rows"
-    ),
+    "CONSOLE_LIMIT": "`limit` of the console sink must be a positive integer; got {got}; omit it to print 20 rows",
     "DELTA_APPEND_ONLY": (
         "a table that is merged into must allow updates and deletes; `{path}` has the property delta.appendOnly; "
         "remove it with ALTER TABLE … UNSET TBLPROPERTIES, or omit `merge_on`"
@@ -182,7 +180,7 @@ MESSAGES: Final[dict[str, str]] = {
     ),
     "SINK_MARK_DAMAGED": (
         "the mark that a sink stores with its rows must not be modified; {sink} has a damaged mark for output "
-        "`{output}`: {why}; restore the sink from a backup, or start with a new checkpoint and another place"
+        "`{output}`: {why}; restore the sink from a backup, or start with a new checkpoint and another target"
     ),
     "SINK_MARK_MISSING": (
         "a sink keeps the mark of the last batch written; {sink} has {last} in slot {slot} of output `{output}` of "
@@ -195,15 +193,15 @@ MESSAGES: Final[dict[str, str]] = {
         "checkpoint that wrote them, or {remedy}"
     ),
     "SINK_OF_A_COPY": (
-        "only one copy of a checkpoint can write to a sink; {sink} has batch {found} of output `{output}` of "
-        "pipeline `{pipeline}` in slot {slot}, which this checkpoint did not write: it is a copy or outdated, now at "
-        "batch {batch}; start from the newest checkpoint, give the copy another place, or restart with --take-over, "
-        "which may duplicate rows"
+        "only one copy of a checkpoint can write to a sink; {sink} has batch {found} of output `{output}` of pipeline "
+        "`{pipeline}` in slot {slot}, which this checkpoint did not write: it is a copy or outdated, now at batch "
+        "{batch}; start from the newest checkpoint, give the copy another target, or restart with --take-over, which "
+        "may duplicate rows"
     ),
     "SINK_OPTION": "`{what}` of {sink} must be {rule}; got {got}; {remedy}",
     "SINK_UNREACHABLE": (
-        "a sink must be available when a job starts; {sink} of output `{output}` is not: {why}; start it, or correct "
-        "its address"
+        "a sink must be available when a job starts; cannot connect to {sink} for output `{output}`: {why}; start it, "
+        "or correct its address"
     ),
     "SINK_VALUE": (
         "a sink must be able to represent every value; {sink} of output `{output}` cannot write {columns} in batch "

@@ -35,8 +35,8 @@ MESSAGES: Final[dict[str, str]] = {
         "changed, or correct `schema`"
     ),
     "DELTA_SOURCE_FILES": (
-        "`max_files_per_batch` is the largest number of files that a batch reads; got {got}; give a number of 1 or "
-        "more, or omit it"
+        "`max_files_per_batch` is the largest number of files that a batch reads; got {got}; give a positive integer, "
+        "or omit it"
     ),
     "DELTA_SOURCE_MISSING": (
         "the table of a Delta source must exist; there is none at `{path}`; correct the path, or give the columns of "
@@ -67,11 +67,11 @@ MESSAGES: Final[dict[str, str]] = {
     "KAFKA_METADATA": "`metadata` must name record metadata: {known}; got {got}; remove or correct it",
     "KAFKA_NEW_PARTITIONS": "stream `{stream}` has new partitions: {partitions}; reading them from the beginning",
     "KAFKA_OFFSETS": (
-        "start offsets must be whole numbers of 0 or more, by topic and partition; got {got}; write, for example, "
+        "start offsets must be non-negative integers, by topic and partition; got {got}; write, for example, "
         "start={like}"
     ),
     "KAFKA_OFFSETS_PARTITION": (
-        "start offsets must be of existing partitions; {servers} has no {partitions}; correct or remove them in "
+        "start offsets must refer to existing partitions; {servers} has no {partitions}; correct or remove them in "
         "`start` of stream `{stream}`"
     ),
     "KAFKA_OFFSETS_RANGE": (
@@ -79,7 +79,7 @@ MESSAGES: Final[dict[str, str]] = {
         "remove a partition from it to read it from the beginning"
     ),
     "KAFKA_OFFSETS_TOPIC": (
-        "start offsets must be of topics that the source reads; got `{got}`{near}; correct or remove it"
+        "start offsets must refer to topics that the source reads; got `{got}`{near}; correct or remove it"
     ),
     "KAFKA_ON_LOSS": '`on_data_loss` must be "stop" or "continue"; got {got}; omit it to stop when records are lost',
     "KAFKA_PATTERN": (
@@ -125,5 +125,5 @@ MESSAGES: Final[dict[str, str]] = {
         "it, or give schema="
     ),
     "LOG_WRITER_OPTION": "`{what}` of a log writer must be {rule}; got {got}; {remedy}",
-    "RATE_LIMIT": "`{what}` must be a whole number of 1 or more; got {got}; omit it to use the default",
+    "RATE_LIMIT": "`{what}` must be a positive integer; got {got}; omit it to use the default",
 }

@@ -12,7 +12,7 @@ MESSAGES: Final[dict[str, str]] = {
     "CHECKPOINT_FINISHING": (
         "a bounded run advances the watermark to the end of time, so an unbounded run cannot continue from it; "
         "`{path}` was stopped in the final batch of a bounded run, batch {batch}; run it once more with --bounded to "
-        "deliver that batch, then start with a new checkpoint and new places for the outputs{outputs}"
+        "deliver that batch, then start with a new checkpoint and new output locations{outputs}"
     ),
     "CHECKPOINT_UNSHARED": (
         "the driver and all executors must see the same checkpoint; some executors do not see `{path}`; put it on a "
@@ -33,19 +33,20 @@ MESSAGES: Final[dict[str, str]] = {
         "shows those that are kept"
     ),
     "HOT_KEY": (
-        "key `{key}` of step `{step}` has {share} of the {rows} rows of a batch, and one task does all of its work; "
-        "add a column to the key, aggregate before the step, or filter the key out if it is a bot or a default value"
+        "key `{key}` of step `{step}` has {share} of the {rows} rows of a batch, and a single task processes all of "
+        "them; add a column to the key, aggregate before the step, or filter the key out if it is a bot or a default "
+        "value"
     ),
     "JAVA_MISSING": (
         "Spark requires Java 17 or newer; none was found on PATH or in JAVA_HOME; install it, for example with "
         "`apt-get install openjdk-17-jre-headless`"
     ),
     "JVM_ENDED": (
-        "Spark's JVM must run as long as the job; it has ended: {how}; start again with the same checkpoint, nothing "
-        "is lost; if memory ran out, give it more with `spark.driver.memory`"
+        "Spark's JVM exited while the job was running: {how}; restart with the same checkpoint, nothing is lost; if "
+        "memory ran out, give it more with `spark.driver.memory`"
     ),
     "LATENESS_ABOVE_SLACK": (
-        "stream `{stream}` has an out-of-orderness of {slack}, and {share} of its rows are further behind (p99 is "
+        "stream `{stream}` has an out-of-orderness of {slack}, but {share} of its rows arrive later than that (p99 is "
         "{measured}); raise it, or compare the choices with `slackwater lateness FILE`"
     ),
     "LOG_FOLDER_UNSHARED": (
@@ -87,8 +88,8 @@ MESSAGES: Final[dict[str, str]] = {
         "--master, or omit it to use all local cores"
     ),
     "SPARK_START": (
-        "Spark must start; it did not on master {master}: {cause}; check the master's address, that Java is 17 or "
-        "newer, and the settings in SPARK_CONF_DIR"
+        "Spark failed to start on master {master}: {cause}; check the master's address and the settings in "
+        "SPARK_CONF_DIR; Java must be version 17 or newer"
     ),
     "SPARK_CONNECT": (
         "a job must run alongside its Spark driver; got a Spark Connect session; pass a session from "

@@ -7,7 +7,7 @@ from typing import Final
 MESSAGES: Final[dict[str, str]] = {
     "CHAIN_RETRACTIONS": (
         "a chained step must not count a row that is withdrawn; got step `{step}` on the results of `{before}`, which "
-        'retracts rows; keep "first" or "first_by_time" instead, or end its results in a sink'
+        'retracts rows; keep "first" or "first_by_time" instead, or send its results straight to a sink'
     ),
     "DEDUPLICATE_KEEP": (
         '`keep` must be "first", "first_by_time" or "last_by_time"; got {got} in step `{step}`; omit it to keep the '
@@ -22,18 +22,18 @@ MESSAGES: Final[dict[str, str]] = {
         "within=sw.FOREVER if a duplicate may arrive at any time"
     ),
     "NOT_A_PROCESS": (
-        "`process` takes an object of a class that derives from sw.Process or sw.FrameProcess; got {got} in step "
-        "`{step}`; write, for example, .process(FraudDetector(), output=...)"
+        "`process` takes an instance of a subclass of sw.Process or sw.FrameProcess; got {got} in step `{step}`; "
+        "write, for example, .process(FraudDetector(), output=...)"
     ),
     "PROCESS_ASYNC": (
-        "the methods of a process are plain functions, which nothing awaits; got async def {name} in class {cls}; "
-        "write {wanted}, and query other systems with a lookup"
+        "the methods of a process must be synchronous; got async def {name} in class {cls}; write {wanted}, and query "
+        "other systems with a lookup"
     ),
     "PROCESS_CLASS": (
-        "`process` takes an object, not its class; got the class {cls} in step `{step}`; write .process({cls}(), ...)"
+        "`process` takes an instance, not a class; got the class {cls} in step `{step}`; write .process({cls}(), ...)"
     ),
     "PROCESS_OF_FRAMES": (
-        "a process of frames has one method on_rows, one `state` and no timers or further outputs; class {cls} has "
+        "a FrameProcess has one method on_rows, one `state` and no timers or further outputs; class {cls} has "
         "`{name}`; remove it, or derive the class from sw.Process"
     ),
     "PROCESS_ON_EVENT": (
@@ -41,7 +41,7 @@ MESSAGES: Final[dict[str, str]] = {
         "event, ctx)"
     ),
     "PROCESS_ON_ROWS": (
-        "a process of frames must define how it handles rows; class {cls} has no method on_rows; add def on_rows(self, "
+        "a FrameProcess must define how it handles rows; class {cls} has no method on_rows; add def on_rows(self, "
         "rows, state, ctx)"
     ),
     "PROCESS_ORDER": (
@@ -53,35 +53,35 @@ MESSAGES: Final[dict[str, str]] = {
         'output="card string, reason string"'
     ),
     "PROCESS_OUTPUT_COLUMN": (
-        "rows that a process emits have a column `{column}` of their own; got one in the output or the key of step "
-        "`{step}`; rename it"
+        "`{column}` is added by the step; the output or the key of step `{step}` already has a column of that name; "
+        "rename it"
     ),
     "PROCESS_PARAMETERS": (
         "a method of a process must take what it is called with; got {got} in class {cls}; write {wanted}"
     ),
     "PROCESS_ROWS_COLUMN": (
-        "the rows of a process of frames have a column `event_time` of their own; got one in the rows of step "
-        "`{step}`; rename it with .select or .with_columns before key_by"
+        "`event_time` is added for a FrameProcess; the rows of step `{step}` already have a column of that name; "
+        "rename it with .select or .with_columns before key_by"
     ),
     "PROCESS_SIDE_NAME": (
         "a declared output must not have a name that every step may use; got `{name}` in class {cls}; choose another "
         "name, such as alerts"
     ),
     "PROCESS_STATE": (
-        "a process of frames must declare the columns of its state; class {cls} has no `state`; add, for example, "
-        'state = "total double, seen long"'
+        "a FrameProcess must declare the columns of its state; class {cls} has no `state`; add, for example, state = "
+        '"total double, seen long"'
     ),
     "PROCESS_STATE_COLUMN": (
         "state has the columns of the key in addition to its own; got `{column}` in both, in step `{step}`; choose "
         "another name for the column of the state"
     ),
     "RETRACTION_COLUMN_TAKEN": (
-        "results that may be withdrawn have a column is_retraction; got one in the rows of step `{step}`; rename it "
-        "with .select or .with_columns before key_by"
+        "`is_retraction` is added by a step that retracts; the rows of step `{step}` already have a column of that "
+        "name; rename it with .select or .with_columns before key_by"
     ),
     "SINK_KEY_RETRACTED": (
         "a table must have a row for each key, or the retraction of one would remove the row of another; `{output}` "
-        "retracts rows by {missing} too, and {sink} has one row for each {key}; add {missing} to the key of the table"
+        "also retracts by {missing}, and {sink} has one row for each {key}; add {missing} to the key of the table"
     ),
     "STATE_CLOCK": ('`clock` must be "event" or "processing"; got {got} in {call}; omit it to forget by the watermark'),
     "STATE_KEY_TYPE": (
@@ -89,7 +89,7 @@ MESSAGES: Final[dict[str, str]] = {
         "string or a time"
     ),
     "STATE_OVERWRITTEN": (
-        "declared state belongs to the class; an object of {cls} has its own attribute `{name}`; do not assign it, "
+        "declared state belongs to the class; an instance of {cls} has its own attribute `{name}`; do not assign it, "
         "call self.{name}.set(...) in on_event"
     ),
     "STATE_TTL": (

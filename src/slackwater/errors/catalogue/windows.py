@@ -21,7 +21,7 @@ MESSAGES: Final[dict[str, str]] = {
         'output = pl.Float64 or output = "double"'
     ),
     "AGGREGATE_DDOF": (
-        "`ddof` of {aggregate} must be a whole number of 0 or more; got {got}; use 1 for a sample, 0 for the population"
+        "`ddof` of {aggregate} must be a non-negative integer; got {got}; use 1 for a sample, 0 for the population"
     ),
     "AGGREGATE_INPUT_NOT_A_ROW_VALUE": (
         "the input of an aggregate must be computed from one row alone; got {got} in {aggregate}; compute it from "
@@ -29,8 +29,7 @@ MESSAGES: Final[dict[str, str]] = {
     ),
     "AGGREGATE_INPUT_TYPE": "{aggregate} needs {wants}; got {got}; choose another column or cast it",
     "APPROX_DISTINCT_K": (
-        "`k` of approx_distinct must be a whole number of {least} or more; got {got}; 4096 gives a standard error of "
-        "1.6 %"
+        "`k` of approx_distinct must be an integer of at least {least}; got {got}; 4096 gives a standard error of 1.6 %"
     ),
     "CALENDAR_OPTION": (
         '`{what}` of a calendar window must be one of {known}; got {got}; write, for example, sw.calendar("month", '
@@ -41,16 +40,16 @@ MESSAGES: Final[dict[str, str]] = {
         'zone="Europe/Berlin" or zone="UTC"'
     ),
     "COUNT_WINDOW_NAME": (
-        "results of a count window have the columns window_index and event_time of their own; got `{name}` in step "
-        "`{step}`; choose another name"
+        "`{name}` is added by a count window; a key or an aggregate of step `{step}` already has that name; choose "
+        "another name"
     ),
     "COUNT_WINDOW_OPTIONS": (
         "a count window fires once, when it is full, and no row is late for it; got a trigger, an accumulation or an "
         "allowed lateness; remove it"
     ),
     "COUNT_WINDOW_SIZE": (
-        "`{what}` of a count window must be a whole number of 1 or more; got {got}; count_window(100) is a window of a "
-        "hundred rows"
+        "`{what}` of a count window must be a positive integer; got {got}; count_window(100) is a window of a hundred "
+        "rows"
     ),
     "CUMULATIVE_UNEVEN": (
         "`size` of a cumulative window must be a multiple of `every`; got size {size}, every {every}; choose, for "
@@ -75,14 +74,13 @@ MESSAGES: Final[dict[str, str]] = {
         "a sum must fit its type {dtype}; got {got} for `{alias}` = {aggregate}{where}; cast the column to decimal "
         "or double before summing it"
     ),
-    "TOP_N": '`n` of top must be a whole number of 1 or more; got {got}; top(10, by="amount") keeps ten rows',
+    "TOP_N": '`n` of top must be a positive integer; got {got}; top(10, by="amount") keeps ten rows',
     "TRIGGER_ANY_OF": (
         "`any_of` takes two or more of after_count(n), every and every_event_time, each at most once; got {got}; "
         "give two different ones"
     ),
     "TRIGGER_COUNT": (
-        "`after_count` takes a whole number of 1 or more; got {got}; after_count(1) fires with every batch that has "
-        "rows"
+        "`after_count` takes a positive integer; got {got}; after_count(1) fires with every batch that has rows"
     ),
     "TRIGGER_EARLY": (
         "`early` takes after_count(n), every, every_event_time, any_of or never; got {got}; omit it for no early panes"
@@ -95,12 +93,12 @@ MESSAGES: Final[dict[str, str]] = {
         "event time < end; {kind} in step `{step}` does not: {cause}; correct the class"
     ),
     "WINDOW_BOUNDS_ROW": (
-        "a window must contain its event; {kind} gives an event at {ts} the window from {start} to {end}; correct "
+        "a window must contain its event; {kind} assigns an event at {ts} to the window from {start} to {end}; correct "
         "`bounds`, or filter such rows before the window"
     ),
     "WINDOW_OVERLAPS": (
-        "every event of a window must get the same window; {kind} has a window from {start} to {end}, but gives an "
-        "event at {ts} another; correct `bounds` so that windows do not overlap"
+        "every event of a window must get the same window; {kind} has a window from {start} to {end}, but assigns an "
+        "event at {ts} to a different window; correct `bounds` so that windows do not overlap"
     ),
     "WINDOW_MISSING": (
         "`aggregate` computes one result per key and window; got the keyed stream `{stream}`, which has no windows; "

@@ -15,7 +15,7 @@ from slackwater.errors import near_miss, refuse
 from slackwater.formats.schemas import check_arrow, spark_type
 from slackwater.ground.durations import Duration, duration_ms
 from slackwater.sinks.base import EVERYTHING, Change, Delivery, Sink, SinkWriter, Slot, Trial
-from slackwater.sinks.options import bad_option, check_delivery, check_flags, check_window_keys, column_names
+from slackwater.sinks.options import bad_option, check_delivery, check_flags, check_result_keys, column_names
 
 _RETRACTION: Final = "is_retraction"
 _UNFIT: Final = re.compile(r"[ ,;{}()\n\t=]")
@@ -49,13 +49,12 @@ class DeltaSink(Sink):
         """Return what a session with Delta is started with."""
         return delta_session_conf()
 
-    @property
-    def replaced_by(self) -> tuple[str, ...]:
-        """The key of the table's rows."""
+    def replaced_by(self, slot: Slot) -> tuple[str, ...]:  # noqa: ARG002  whatever the rows are
+        """Return the key of the table's rows."""
         return self.merge_on
 
-    def check(self, slot: Slot, identity: Sequence[str] = ()) -> None:
-        """Refuse rows that the sink cannot write; `identity` are the key columns of window results."""
+    def check(self, slot: Slot) -> None:
+        """Refuse rows that the sink cannot write, and a key by which results would overwrite one another."""
         stored = self.stored(slot.schema)
         for what, names in (("merge_on", self.merge_on), ("partition_by", self.partition_by)):
             for name in names:
@@ -70,7 +69,7 @@ class DeltaSink(Sink):
                     "DELTA_COLUMN_NAME", column=name, why=f"equals `{twins[0]}`" if twins else "contains one of them"
                 )
             spark_type(dtype, name)
-        check_window_keys("merge_on", self.merge_on, slot.schema, identity)
+        check_result_keys("merge_on", self.merge_on, slot)
 
     def stored(self, schema: pl.Schema) -> pl.Schema:
         """Return the columns that the table has: where retractions are carried out, they are not stored."""

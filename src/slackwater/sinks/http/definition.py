@@ -12,7 +12,7 @@ import socket
 import ssl
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar, Final, Literal
@@ -101,7 +101,7 @@ class HttpSink(Sink):
         needs = " if the receiver honours Idempotency-Key" if self.delivery == "exactly_once" else ""
         return f"{super().promise}{needs}"
 
-    def check(self, slot: Slot, identity: Sequence[str] = ()) -> None:  # noqa: ARG002  a request names its window
+    def check(self, slot: Slot) -> None:
         """Refuse an output that has not the columns of the key."""
         for name in self.key:
             if name not in slot.schema:
@@ -369,8 +369,8 @@ def _connect(parts: SplitResult, timeout_ms: int, ca: str | None) -> None:
     except ssl.SSLCertVerificationError as error:
         raise Unavailable(f"its certificate is not trusted ({error.verify_message}); give its root as `ca`") from error
     except OSError as error:
-        raise Unavailable(f"cannot connect: {error.strerror or error}") from error
+        raise Unavailable(f"{error.strerror or error}") from error
 
 
 def _rejected_slot(slot: Slot) -> Slot:
-    return replace(slot, output=f"{slot.output}.rejected", schema=DEAD_LETTER_SCHEMA)
+    return replace(slot, output=f"{slot.output}.rejected", schema=DEAD_LETTER_SCHEMA, identity=None)

@@ -16,8 +16,6 @@ from slackwater.sinks.base import SinkBatch, Slot
 
 LANES: Final = 64
 """Rows are spread over so many lanes whatever the concurrency is, so that changing it changes no request."""
-_WATERMARK: Final = "watermark"
-_PANE: Final = frozenset({"window_start", "window_end", "pane_index"})
 _SEEN: Final = pl.Schema({"hash": pl.UInt64(), "count": pl.UInt32()})
 
 
@@ -42,9 +40,9 @@ class Request:
 class Requests:
     """The requests of one batch, frame by frame.
 
-    A pane of a window is known by what it is, so its key is made of the row: pipeline, output, key, window, pane and
-    values, all but the watermark, which depends on how rows came in batches. Any other row may come twice and mean
-    two things, so its key is made of its place as well: run, batch, slot and number.
+    A result that has an identity is known by what it is, so its key is made of the row: pipeline, output and all
+    columns but those that depend on how rows came in batches. Any other row may come twice and mean two things, so its
+    key is made of its place as well: run, batch, slot and number.
     """
 
     slot: Slot
@@ -84,10 +82,11 @@ class Requests:
 
     def _keys(self, frame: pl.DataFrame, bodies: list[str]) -> list[str]:
         place = f"{self.slot.pipeline}\n{self.slot.output}"
-        if self.key and set(frame.columns) >= _PANE:
-            panes = json_objects(frame.select(pl.exclude(_WATERMARK)))
-            pairs = zip(panes, self._occurrences(panes), strict=True)
-            return [_digest(place, pane, str(nth)) for pane, nth in pairs]
+        identity = self.slot.identity
+        if self.key and identity is not None and identity.is_in(frame.columns):
+            results = json_objects(frame.select(pl.exclude(identity.incidental)))
+            pairs = zip(results, self._occurrences(results), strict=True)
+            return [_digest(place, result, str(nth)) for result, nth in pairs]
         place = f"{place}\n{self.run}\n{self.batch}\n{self.slot.number}"
         return [_digest(place, str(self._number + row), body) for row, body in enumerate(bodies)]
 

@@ -20,7 +20,7 @@ from slackwater.sinks.kafka.preparing import prepare
 from slackwater.sinks.kafka.records import Header, Records, RecordTrial, ValueFormat, check_columns
 from slackwater.sinks.kafka.troubles import Target
 from slackwater.sinks.kafka.writing import open_slot
-from slackwater.sinks.options import check_delivery, check_flags, check_window_keys
+from slackwater.sinks.options import check_delivery, check_flags, check_result_keys
 
 Partitioner = Literal["murmur2_random", "consistent", "random"]
 
@@ -64,19 +64,18 @@ class KafkaSink(Sink):
         """The topic, wherever its brokers are."""
         return f"kafka {self.topic}"
 
-    @property
-    def replaced_by(self) -> tuple[str, ...]:
-        """The records' key, where it names a window and not only a partition: a compacted topic keeps one of each."""
-        is_table = self.tombstones or {"window_start", "window_end"} & {*self.key}
+    def replaced_by(self, slot: Slot) -> tuple[str, ...]:
+        """Return the records' key if it names a result, not only a partition: a compacted topic keeps one of each."""
+        is_table = self.tombstones or (slot.identity is not None and {*slot.identity.bounds} & {*self.key})
         return self.key if is_table and not self.changelog else ()
 
-    def check(self, slot: Slot, identity: Sequence[str] = ()) -> None:
+    def check(self, slot: Slot) -> None:
         """Refuse an output that has not the columns of the key or the headers, or that `value` cannot encode."""
         check_columns(self, slot)
         if isinstance(self.value, Format):
             Records.of(self, slot)
         if self.tombstones:
-            check_window_keys("key", self.key, slot.schema, identity)
+            check_result_keys("key", self.key, slot)
 
     def trial(self, slot: Slot) -> Trial:
         """Return what finds rows that cannot be a record."""

@@ -14,7 +14,7 @@ from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA
 from slackwater.ground.durations import Duration, duration_ms
 from slackwater.secrets import Secret
 from slackwater.sinks.base import EVERYTHING, Change, Delivery, Sink, SinkWriter, Slot, Trial
-from slackwater.sinks.options import check_delivery, check_flags, check_key_values, check_window_keys
+from slackwater.sinks.options import check_delivery, check_flags, check_key_values, check_result_keys
 from slackwater.sinks.postgres.column_types import postgres_type
 from slackwater.sinks.postgres.connecting import check_url, connect, shown_server, transaction
 from slackwater.sinks.postgres.csv_rows import CsvRows, Field
@@ -56,13 +56,12 @@ class PostgresSink(Sink):
         """The table, wherever its server is."""
         return f"postgres {self.table}"
 
-    @property
-    def replaced_by(self) -> tuple[str, ...]:
-        """The key of the table's rows."""
+    def replaced_by(self, slot: Slot) -> tuple[str, ...]:  # noqa: ARG002  whatever the rows are
+        """Return the key of the table's rows."""
         return self.upsert_on
 
-    def check(self, slot: Slot, identity: Sequence[str] = ()) -> None:
-        """Refuse rows that the sink cannot write; `identity` are the key columns of window results."""
+    def check(self, slot: Slot) -> None:
+        """Refuse rows that the sink cannot write, and a key by which results would overwrite one another."""
         schema = slot.schema
         names = self._names(schema)
         for source in names:
@@ -76,7 +75,7 @@ class PostgresSink(Sink):
         for key in self.upsert_on:
             if key not in names:
                 raise refuse("POSTGRES_KEY_UNKNOWN", key=key, hint=near_miss(key, names), known=", ".join(names))
-        check_window_keys("upsert_on", self.upsert_on, schema, identity)
+        check_result_keys("upsert_on", self.upsert_on, slot)
 
     def trial(self, slot: Slot) -> Trial:
         """Return what finds rows that Postgres cannot store."""

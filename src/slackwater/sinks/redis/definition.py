@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -67,7 +67,7 @@ _WRITE: Final = """
 local epoch = redis.call('GET', KEYS[1])
 if epoch ~= ARGV[1] then return epoch and 'fenced' or 'lost' end
 local ttl, fields, rows = tonumber(ARGV[2]), cjson.decode(ARGV[3]), cjson.decode(ARGV[4])
-local window_end = tonumber(ARGV[6])
+local order = tonumber(ARGV[6])
 local failed
 local function ask(...)
     local said = redis.pcall(...)
@@ -78,13 +78,13 @@ local function run(...)
     ask(...)
     return not failed
 end
-local function is_of_an_older_window(key, i)
-    if window_end == 0 then return false end
-    local known, new = ask('HGET', key, fields[window_end]), rows[ARGV[6]][i]
+local function is_older(key, i)
+    if order == 0 then return false end
+    local known, new = ask('HGET', key, fields[order]), rows[ARGV[6]][i]
     return type(known) == 'string' and type(new) == 'string' and known > new
 end
 for i, key in ipairs(rows.key) do
-    if is_of_an_older_window(key, i) or failed then
+    if is_older(key, i) or failed then
         -- The hash has newer values, and keeps them; or its values are unknown.
     elseif rows.gone[i] then
         if run('HLEN', key) then run('DEL', key) end
@@ -146,12 +146,11 @@ class RedisSink(Sink):
         """The hashes with this prefix: a retraction deletes the whole of one."""
         return f"{self.url} {self.hashes.prefix or ''}".rstrip()
 
-    @property
-    def replaced_by(self) -> tuple[str, ...]:
-        """The columns that name a hash."""
+    def replaced_by(self, slot: Slot) -> tuple[str, ...]:  # noqa: ARG002  whatever the rows are
+        """Return the columns that name a hash."""
         return self.hashes.key
 
-    def check(self, slot: Slot, identity: Sequence[str] = ()) -> None:  # noqa: ARG002  a hash may be of many windows
+    def check(self, slot: Slot) -> None:
         """Refuse an output that has not the columns."""
         self.hashes.check(slot)
 
@@ -238,7 +237,7 @@ class _RedisWriter(SinkWriter):
     def _write(self, rows: str, mark: Mark | None) -> None:
         fields = json.dumps(self.sink.hashes.fields(self.slot.schema))
         stored = "" if mark is None else json.dumps({**mark.as_dict(), "batch": str(mark.batch)})
-        order = self.sink.hashes.order(self.slot.schema)
+        order = self.sink.hashes.order(self.slot)
         script = self.client.register_script(_WRITE)
         with _troubles(self.sink):
             said = script(

@@ -14,9 +14,8 @@ from slackwater.sinks.base import SinkBatch, Slot
 from slackwater.sinks.options import check_key_values
 
 RETRACTED: Final = "is_retraction"
-WINDOW_END: Final = "window_end"
-"""As text these are in the order of time."""
 _ISO: Final = "%Y-%m-%dT%H:%M:%S%.f%:z"
+"""Times as such texts are in the order of time."""
 _NESTED: Final = (pl.List, pl.Struct, pl.Array)
 _KEYLESS: Final = (*_NESTED, pl.Float32, pl.Float64)
 """Types that name nothing: of a nested value or a fraction, a reader cannot know the text."""
@@ -37,13 +36,19 @@ class Hashes:
         """Return the fields of a hash: the chosen columns, or all that are neither key nor sign of a retraction."""
         return list(self.columns or (name for name in schema if name not in (*self.key, RETRACTED)))
 
-    def order(self, schema: pl.Schema) -> int:
-        """Return the place among the fields of the end of a row's window, if windows share a hash; else 0."""
-        is_shared = {WINDOW_END, "window_start", "pane_index"} <= schema.keys()
-        if not is_shared or {WINDOW_END, "window_start"} & {*self.key}:
+    def newest_by(self, slot: Slot) -> str | None:
+        """Return the column that orders the results that share a hash; None if each has its own, or nobody knows."""
+        identity = slot.identity
+        if identity is None or not identity.is_in(slot.schema) or {*identity.bounds} & {*self.key}:
+            return None
+        return identity.bounds[-1]
+
+    def order(self, slot: Slot) -> int:
+        """Return the place of `newest_by` among the fields, from 1; -1 if it is not one of them, 0 if there is none."""
+        column, fields = self.newest_by(slot), self.fields(slot.schema)
+        if column is None:
             return 0
-        fields = self.fields(schema)
-        return 1 + fields.index(WINDOW_END) if WINDOW_END in fields else -1
+        return 1 + fields.index(column) if column in fields else -1
 
     def check(self, slot: Slot) -> None:
         """See that the output has what was named, and that its keys can be written as text."""
@@ -58,7 +63,7 @@ class Hashes:
                 raise refuse("REDIS_COLUMN", what="key", output=slot.output, got=got)
         if not self.fields(slot.schema):
             raise refuse("REDIS_COLUMN", what="columns", output=slot.output, got="no column besides the key")
-        if self.order(slot.schema) < 0:
+        if self.order(slot) < 0:
             raise refuse("REDIS_WINDOWS", output=slot.output, got=list(self.columns or ()), key=", ".join(self.key))
 
     def chunks(self, batch: SinkBatch, slot: Slot, *, reserved: str) -> Iterator[str]:
@@ -66,7 +71,7 @@ class Hashes:
 
         `key` has the names of the hashes, `gone` whether they are retracted, and "1", "2", … the fields' values.
         """
-        rows = self._last_rows(batch)
+        rows = self._last_rows(batch, slot)
         names = self._checked_names(rows, slot, reserved)
         values = {str(n): _text(name, rows.schema[name]) for n, name in enumerate(self.fields(batch.schema), start=1)}
         gone = pl.col(RETRACTED).fill_null(value=False) if RETRACTED in rows.schema else pl.lit(value=False)
@@ -91,15 +96,16 @@ class Hashes:
             raise row_error("REDIS_KEY_RESERVED", key=taken[0], output=slot.output, reserved=reserved)
         return names
 
-    def _last_rows(self, batch: SinkBatch) -> pl.DataFrame:
+    def _last_rows(self, batch: SinkBatch, slot: Slot) -> pl.DataFrame:
         """Return the rows that count; what is held grows with the keys of the batch, not with its rows."""
         kept = [pl.DataFrame(schema=batch.schema)]
-        kept += [self._newest(frame, batch.schema) for frame in batch.frames()]
-        return self._newest(pl.concat(kept), batch.schema)
+        kept += [self._newest(frame, slot) for frame in batch.frames()]
+        return self._newest(pl.concat(kept), slot)
 
-    def _newest(self, rows: pl.DataFrame, schema: pl.Schema) -> pl.DataFrame:
-        """Return the last row of each key, of its newest window where there are several."""
-        ordered = rows.sort(WINDOW_END, maintain_order=True) if self.order(schema) else rows
+    def _newest(self, rows: pl.DataFrame, slot: Slot) -> pl.DataFrame:
+        """Return the last row of each key, of its newest result where there are several."""
+        column = self.newest_by(slot)
+        ordered = rows if column is None else rows.sort(column, maintain_order=True)
         return ordered.unique(self.key, keep="last", maintain_order=True)
 
     def _names(self, schema: pl.Schema) -> pl.Expr:

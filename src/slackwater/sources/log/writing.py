@@ -65,7 +65,7 @@ class LogWriter:
             raise refuse(
                 "LOG_WRITER_OPTION",
                 what="roll_bytes",
-                rule="a whole number of 1 or more",
+                rule="a positive integer",
                 got=repr(roll_bytes),
                 remedy="omit it to use 64 MiB",
             )
@@ -87,7 +87,7 @@ class LogWriter:
             raise refuse(
                 "LOG_RECORD",
                 rule="a Parquet log takes mappings and frames",
-                got=type(record).__name__,
+                got=f"got {type(record).__name__}",
                 remedy='use format="json" for lines',
             )
         else:
@@ -126,7 +126,7 @@ class LogWriter:
                 raise refuse(
                     "LOG_RECORD",
                     rule="a closed log writer takes no records",
-                    got=f"{rows} more",
+                    got=f"got {rows} more",
                     remedy="open a new one; it continues at the right offset",
                 )
             if partition not in self._partitions:
