@@ -20,6 +20,7 @@ class ListState(State):
     """Values in the order they were added; each is forgotten by itself."""
 
     kind = "list"
+    _is_nested: bool
     _values: list[Any]
     _ats: list[int]
     _oldest: int
@@ -194,6 +195,7 @@ class MapState(_Entries):
     """Values by key; each is forgotten by itself, `ttl` after it was last set."""
 
     kind = "map"
+    _is_nested: bool
 
     def get(self, key: Any, default: Any = None) -> Any:  # noqa: ANN401  the user's own values
         """Return the value of `key`, or `default`."""
