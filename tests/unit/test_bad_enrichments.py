@@ -157,7 +157,7 @@ TABLES = [
     BadTable("a file that is not there", "TABLE_MISSING", "there is no such file", lambda folder: sw.table(folder / "none.parquet")),
     BadTable("a folder without a Delta table", "TABLE_MISSING", "there is no Delta table", sw.table),
     BadTable("a server that is not there", "TABLE_MISSING", "127.0.0.1:1/db cannot be read", lambda _: sw.table("postgresql://127.0.0.1:1/db", query="SELECT 1 AS x")),
-    BadTable("a file that is no Parquet", "TABLE_MISSING", "it cannot be read", lambda folder: sw.table(folder / "broken.parquet")),
+    BadTable("a file that is no Parquet", "TABLE_MISSING", "broken.parquet cannot be read: parquet: ", lambda folder: sw.table(folder / "broken.parquet")),
     BadTable("a server without a query", "TABLE_QUERY", "got None for host/db", lambda _: sw.table("postgresql://host/db")),
     BadTable("a query of a file", "TABLE_QUERY", "got 'SELECT 1'", lambda folder: sw.table(folder / "rates.parquet", query="SELECT 1")),
     BadTable("a CSV file without types", "TABLE_SCHEMA", 'schema="code string, rate double"', lambda folder: sw.table(folder / "rates.csv")),
