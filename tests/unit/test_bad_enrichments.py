@@ -82,6 +82,7 @@ LOOKUPS = [
     Bad("a key with a fraction", "LOOKUP_KEY_TYPE", "got `amount` of type Float64 in `purchases.lookup`", lambda: looked(key="amount")),
     Bad("a key that is a list", "LOOKUP_KEY_TYPE", "got `tags` of type List(String)", lambda: looked(key="tags")),
     Bad("an output column that is there already", "LOOKUP_COLUMN_TAKEN", "got the output column `code` in `purchases.lookup`", lambda: looked(output="code string")),
+    Bad("an output that differs from a column in case", "DUPLICATE_COLUMN", "got `AMOUNT` after `amount` in `purchases.lookup`", lambda: looked(output="AMOUNT string")),
     Bad("an output that cannot be read", "BAD_SCHEMA", "", lambda: looked(output="name strnig")),
     Bad("an output with a hidden name", "RESERVED_COLUMN", "`__x`", lambda: looked(output="__x string")),
     Bad("no concurrency", "LOOKUP_OPTION", "`concurrency` of `purchases.lookup` must be a whole number from 1 to 10,000; got 0", lambda: looked(concurrency=0)),

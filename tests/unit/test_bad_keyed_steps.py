@@ -246,6 +246,7 @@ PROCESS = [
     Bad("an order that there is not", "PROCESS_ORDER", "got 'random'", lambda: processed(Last(), order="random")),
     Bad("a process without columns", "PROCESS_OUTPUT", "got no `output`", lambda: processed(Last(), output=None)),
     Bad("a result column of its own", "PROCESS_OUTPUT_COLUMN", "a column `event_time` of their own", lambda: processed(Last(), output="event_time timestamp")),
+    Bad("a result column that differs from the key in case", "DUPLICATE_COLUMN", "got `User_Id` after `user_id` in the rows of step `purchases.process`", lambda: processed(Last(), output="User_Id string")),
     Bad("an output with a step's own name", "PROCESS_SIDE_NAME", "got `late` in class Loud", lambda: processed(Loud())),
     Bad("state that an object hides", "STATE_OVERWRITTEN", "has its own attribute `last`", lambda: processed(Overwritten())),
     Bad("state that an object declares", "STATE_ON_OBJECT", "got self.own = ... in an object of Declares", lambda: processed(Declares())),
