@@ -75,8 +75,10 @@ class Pipeline:
         asked how long topics keep records; if it does not answer, that stays unknown.
         """
         from slackwater import checker  # noqa: PLC0415  few are checked
+        from slackwater.spark.portable import check_portable  # noqa: PLC0415  as above
 
         plan, known = self.plan(), facts or checker.Facts(cores=checker.master_cores())
+        check_portable(plan)
         place = Path(checkpoint or Path(".slackwater") / self.name)
         known = checker.facts_of_topics(plan, facts=checker.facts_of_run(plan, place, facts=known))
         return checker.check_plan(plan, facts=known, accept=self.accept)

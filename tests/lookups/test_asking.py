@@ -208,6 +208,17 @@ def test_what_a_function_returns_and_is_no_dictionary_is_an_answer_that_does_not
     assert isinstance(asker(sw.lookups.function(many, batch=5)).ask(["ada"]).answers["ada"], Refused)
 
 
+def test_answers_for_keys_that_nobody_asked_for_are_refused_not_missing() -> None:
+    async def fetch(keys: list[int]) -> dict[Any, Any]:
+        return {key if key < 2 else str(key): {"name": "x"} for key in keys if key != 9}
+
+    answers = asker(sw.lookups.function(fetch, batch=5)).ask([1, 7]).answers
+    assert answers[1] == {"name": "x"}
+    words = "answers are by the keys that were asked for; got one for '7' (str), and none for 7 (int)"
+    assert answers[7] == Refused(words)
+    assert asker(sw.lookups.function(fetch, batch=5)).ask([1, 9]).answers == {1: {"name": "x"}, 9: None}
+
+
 def test_a_lookup_works_inside_a_running_event_loop() -> None:
     async def fetch(key: str) -> dict[str, str]:
         return {"name": key}

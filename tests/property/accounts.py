@@ -5,17 +5,33 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final, get_args
+from typing import Any, Final, get_args
 
 import polars as pl
 
 from slackwater.ground.times import EPOCH
+from slackwater.pipeline import Pipeline
+from slackwater.testing import Harness
 from slackwater.windows import SessionWindow
 from tests.property.model import Model, Place
 from tests.property.streams import Fate, Record, Setup
 
 ACCOUNTS: Final = ("on_time", "refired", "late", "no_window", "ignored")
 """The counts of a step of which every row that reaches it is in exactly one."""
+
+
+class Counted(Harness):
+    """A harness that adds up the counts of each step over all batches."""
+
+    def __init__(self, pipeline: Pipeline, **options: Any) -> None:  # noqa: ANN401  as the harness takes them
+        super().__init__(pipeline, **options)
+        self.counts: dict[str, Counter[str]] = {}
+
+    def run_batch(self) -> dict[str, pl.DataFrame]:
+        outputs = super().run_batch()
+        for step, counts in self.last.counts.items():
+            self.counts.setdefault(step, Counter()).update(counts)
+        return outputs
 
 
 @dataclass

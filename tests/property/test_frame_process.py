@@ -17,6 +17,7 @@ from polars.testing import assert_frame_equal
 import slackwater as sw
 from slackwater.streams import Results
 from slackwater.testing import Harness
+from tests.property.accounts import Counted
 from tests.property.frame_model import FrameModel, Shown
 from tests.property.process_model import END
 from tests.property.test_batches_run_again import ShufflingEngine, copied
@@ -82,14 +83,14 @@ SETUPS = st.builds(Setup, st.sampled_from(["arrival", "event_time"]), st.boolean
 class Run:
     """A stream that went through a process to its end, and what the model makes of it."""
 
-    harness: Harness
+    harness: Counted
     results: Results
     model: FrameModel
 
 
 def run(setup: Setup, stream: list[Batch], pipeline: tuple[sw.Pipeline, Results] | None = None) -> Run:
     built, results = pipeline or setup.pipeline()
-    harness = Harness(built, now=T0)
+    harness = Counted(built, now=T0)
     model = FrameModel(20 if setup.forgets else None, setup.order == "event_time")
     with tiny_buckets() if setup.is_crowded else nullcontext():
         for batch in stream:
@@ -126,6 +127,8 @@ def test_every_event_is_part_of_a_result_a_dead_letter_or_late(setup: Setup, str
     assert sorted(late) == sorted(done.model.late)
     shown = [int(id_) for ids in done.harness.output(done.results)["ids"] for id_ in ids.split()]
     assert sorted([*shown, *failed, *late]) == sorted(event.id for batch in stream for event in batch.events)
+    counts = done.harness.counts.get("events.process", Counter())
+    assert [counts[what] for what in ("on_time", "dead", "late")] == [len(shown), len(failed), len(late)]
 
 
 @given(SETUPS, batches())

@@ -18,6 +18,7 @@ import slackwater as sw
 from slackwater.ground.times import EPOCH
 from slackwater.streams import Ended, Results, Stream
 from slackwater.testing import Harness
+from tests.property.accounts import Counted
 from tests.property.process_model import END, OPS, Event, Model
 from tests.property.test_batches_run_again import ShufflingEngine, copied
 from tests.unit.state.bucket_sizes import tiny_buckets
@@ -168,7 +169,7 @@ def send(harness: Harness, batch: Batch) -> None:
 class Run:
     """A stream that went through a process to its end, and what the model makes of it."""
 
-    harness: Harness
+    harness: Counted
     events: Stream
     results: Results
     model: Model
@@ -179,7 +180,7 @@ class Run:
 
 def run(setup: Setup, stream: list[Batch]) -> Run:
     pipeline, events, results = setup.pipeline()
-    harness = Harness(pipeline, now=T0)
+    harness = Counted(pipeline, now=T0)
     model = Model(20 if setup.forgets else None, setup.order == "event_time")
     with tiny_buckets() if setup.is_crowded else nullcontext():
         for batch in stream:
@@ -214,6 +215,9 @@ def test_every_event_is_shown_a_dead_letter_or_late(setup: Setup, stream: list[B
     shown = [what for what in done.harness.output(done.results)["what"] if not what.startswith("timer")]
     accounts = [*map(int, shown), *map(int, failed), *late]
     assert sorted(accounts) == sorted(event.id for batch in stream for event in batch.events)
+    counts = done.harness.counts.get("events.process", Counter())
+    assert [counts[what] for what in ("on_time", "dead", "late")] == [len(shown), len(failed), len(late)]
+    assert counts["failed_timers"] == len(done.model.failed_timers)
 
 
 @given(SETUPS, batches())

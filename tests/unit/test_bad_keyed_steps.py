@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import polars as pl
@@ -106,6 +107,23 @@ class Loud(Last):
     """A process with an output that every step may have."""
 
     late = sw.side_output("n long")
+
+
+class Declares(Last):
+    """Declares state too late to be known."""
+
+    def __init__(self) -> None:
+        self.own = sw.value_state("long", ttl="1h")
+
+
+class Uses(Last):
+    """Does something with its state where there is no key."""
+
+    all = sw.list_state("long", ttl="1h")
+    by = sw.map_state("long", "long", ttl="1h")
+
+    def __init__(self, use: Callable[[Uses], object]) -> None:
+        use(self)
 
 
 class Awaited(Process):
@@ -228,8 +246,13 @@ PROCESS = [
     Bad("an order that there is not", "PROCESS_ORDER", "got 'random'", lambda: processed(Last(), order="random")),
     Bad("a process without columns", "PROCESS_OUTPUT", "got no `output`", lambda: processed(Last(), output=None)),
     Bad("a result column of its own", "PROCESS_OUTPUT_COLUMN", "`event_time` is added by the step; the output or the key", lambda: processed(Last(), output="event_time timestamp")),
+    Bad("a result column that differs from the key in case", "DUPLICATE_COLUMN", "got `User_Id` after `user_id` in the rows of step `purchases.process`", lambda: processed(Last(), output="User_Id string")),
     Bad("an output with a step's own name", "PROCESS_SIDE_NAME", "got `late` in class Loud", lambda: processed(Loud())),
     Bad("state that an object hides", "STATE_OVERWRITTEN", "has its own attribute `last`", lambda: processed(Overwritten())),
+    Bad("state that an object declares", "STATE_ON_OBJECT", "got self.own = ... in an object of Declares", lambda: processed(Declares())),
+    Bad("state that is used in __init__", "STATE_UNBOUND", "got a use of Last.last outside of them", lambda: Uses(lambda self: self.last.set(1.0))),
+    Bad("a list that is used in __init__", "STATE_UNBOUND", "got a use of Uses.all outside of them", lambda: Uses(lambda self: self.all.add(1))),
+    Bad("a map that is read in __init__", "STATE_UNBOUND", "got a use of Uses.by outside of them", lambda: Uses(lambda self: 1 in self.by)),
     Bad("state without an end", "STATE_TTL", 'add ttl="24h", or ttl=sw.FOREVER', lambda: sw.value_state("double")),
     Bad("state of no type", "STATE_TYPE", "got 'colour'", lambda: sw.value_state("colour", ttl="1h")),
     Bad("a clock that there is not", "STATE_CLOCK", "got 'wall'", lambda: sw.value_state("double", ttl="1h", clock="wall")),

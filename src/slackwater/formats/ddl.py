@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -209,14 +209,19 @@ def map_type(value: pl.DataType) -> pl.DataType:
 
 
 def check_distinct(columns: list[tuple[str, pl.DataType]]) -> list[tuple[str, pl.DataType]]:
-    """Return `columns`, or refuse two of one name; Spark's names do not tell capitals from small letters."""
-    seen: dict[str, str] = {}
-    for name, _ in columns:
-        check_column_name(name)
-        if name.lower() in seen:
-            raise refuse("DUPLICATE_COLUMN", name=name, other=seen[name.lower()])
-        seen[name.lower()] = name
+    """Return `columns`, or refuse two of one name."""
+    check_distinct_names(name for name, _ in columns)
     return columns
+
+
+def check_distinct_names(names: Iterable[str], *, place: str = "") -> None:
+    """Refuse two columns of one name, ignoring case, as Spark does; `place` says where they are."""
+    seen: dict[str, str] = {}
+    for name in names:
+        check_column_name(name, place=place)
+        if name.lower() in seen:
+            raise refuse("DUPLICATE_COLUMN", name=name, other=seen[name.lower()], place=place)
+        seen[name.lower()] = name
 
 
 def _unreadable(text: str, at: int, problem: str, remedy: str) -> Exception:

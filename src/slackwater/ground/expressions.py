@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Final, NamedTuple
 
 import polars as pl
 from polars.exceptions import DuplicateError, PanicException, PolarsError
@@ -19,7 +19,17 @@ FAILURES: Final = (Exception, SystemExit, PanicException)
 _SQL: Final[set[str]] = set()
 """Texts that were read as SQL."""
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_FIELD: Final = re.compile(r'col\("([^"]*)"\)\.struct\.field_by_name\(([^)]*)\)')
+"""A field of a column, as Polars shows it."""
 _UNSPEAKABLE: Final = re.compile("[\x00\ud800-\udfff]")
+
+
+class MissingField(NamedTuple):
+    """A field that a column of structs does not have, and those that it has."""
+
+    of: str
+    name: str
+    known: list[str]
 
 
 def check_column_name(name: str, *, place: str = "") -> None:
@@ -73,6 +83,8 @@ def result_schema(frame_schema: pl.Schema, expressions: list[pl.Expr], *, step: 
     except DuplicateError as error:
         raise refuse("EXPRESSION_NAME_TWICE", step=step, got=_shown(expressions)) from error
     except (PolarsError, TypeError, ValueError) as error:
+        if (missing := missing_field(expressions, frame_schema)) is not None:
+            raise _unknown_field(missing, step=step) from error
         cause = str(error).partition("\n")[0]  # what follows is the plan
         raise refuse("EXPRESSION_TYPE", step=step, got=_shown(expressions), cause=cause) from error
 
@@ -108,3 +120,17 @@ def unknown_column(name: str, schema: pl.Schema, *, step: str) -> DefinitionErro
     """Return the error for a column that the rows of `step` do not have."""
     known = [column for column in schema.names() if not column.startswith("__")]
     return refuse("UNKNOWN_COLUMN", step=step, name=name, known=", ".join(known), hint=near_miss(name, known))
+
+
+def missing_field(expressions: list[pl.Expr], schema: pl.Schema) -> MissingField | None:
+    """Return the first field that expressions read and the struct of its column does not have, if there is one."""
+    read = [found for expression in expressions for found in _FIELD.findall(str(expression))]
+    known = {of: [each.name for each in dtype.fields] for of, dtype in schema.items() if isinstance(dtype, pl.Struct)}
+    found = (MissingField(of, name, known[of]) for of, name in read if of in known and name not in known[of])
+    return next(found, None)
+
+
+def _unknown_field(missing: MissingField, *, step: str) -> DefinitionError:
+    known = [f"{missing.of}.{name}" for name in missing.known]
+    got = f"{missing.of}.{missing.name}"
+    return refuse("UNKNOWN_COLUMN", step=step, name=got, known=", ".join(known), hint=near_miss(got, known))

@@ -120,7 +120,7 @@ class AsOfDefinition(StepDefinition):
             check_late_columns(left, name)
         deleted = self.deleted
         if deleted is not None:
-            check_predicate(right.schema, deleted, step=f"{name}, `deleted`")
+            check_predicate(right.schema, deleted, step=f"{name}, deleted")
         if self.operation:
             is_delete = pl.col(self.operation) == "delete"
             deleted = is_delete if deleted is None else is_delete | deleted

@@ -51,6 +51,12 @@ class JoinColumns:
     carried: tuple[str, ...] = ()
     """Hidden columns of the left row that the added ones of a pair are made of, besides the rows' times."""
 
+    @property
+    def right_keys(self) -> list[str]:
+        """The columns of the key that results have besides the left side's, because the right side's names differ."""
+        mine = self.sides[RIGHT]
+        return [mine.shown[key] for key in mine.keys if key in mine.shown]
+
     def pairs(
         self, left: pl.DataFrame, right: pl.DataFrame, found: Pairs, added: Sequence[pl.Expr] = (LATER,)
     ) -> pl.DataFrame:
@@ -63,10 +69,22 @@ class JoinColumns:
         second = right.select(*_named(other.shown), pl.col("__end").alias("__right"))[found.theirs]
         return first.hstack(second.get_columns()).with_columns(added).select(self.result_types.names())
 
-    def padded(self, side: SideName, rows: pl.DataFrame, added: Sequence[pl.Expr] = (OWN_TIME,)) -> pl.DataFrame:
-        """Return the results for rows of one side that met no row of the other."""
+    def padded(
+        self,
+        side: SideName,
+        rows: pl.DataFrame,
+        added: Sequence[pl.Expr] = (OWN_TIME,),
+        *,
+        fills_keys: bool = False,
+    ) -> pl.DataFrame:
+        """Return the results for rows of one side that met no row of the other.
+
+        A key column with one name on both sides belongs to both. With two names each is its own side's, and null
+        without a row of that side; `fills_keys` gives the left one the value of the right all the same.
+        """
         mine = self.sides[side]
-        keys = [pl.col(own).alias(key) for own, key in zip(mine.keys, self.sides[LEFT].keys, strict=True)]
+        pairs = zip(mine.keys, self.sides[LEFT].keys, strict=True)
+        keys = [pl.col(own).alias(key) for own, key in pairs if own == key or fills_keys]
         columns = rows.select(*keys, *_named(mine.shown), *added)
         absent = {name: dtype for name, dtype in self.result_types.items() if name not in columns.columns}
         columns = columns.with_columns(pl.lit(None, dtype=dtype).alias(name) for name, dtype in absent.items())

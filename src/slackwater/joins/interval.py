@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +12,7 @@ import polars as pl
 from slackwater.errors import DefinitionError, near_miss, refuse
 from slackwater.formats.undecoded import Undecoded
 from slackwater.ground.durations import Duration, duration_ms, render_ms
-from slackwater.ground.expressions import Expression, as_expr, as_written, check_predicate, one_type
+from slackwater.ground.expressions import Expression, as_expr, as_written, check_predicate, missing_field, one_type
 from slackwater.joins.columns import LEFT, RIGHT, SIDES, SideName, join_columns
 from slackwater.joins.conditions import can_judge_alone
 from slackwater.joins.front import JoinFront
@@ -207,24 +206,23 @@ def _check_condition(step: str, condition: pl.Expr, said: str, left: Port, right
     try:
         check_predicate(schema, condition, step=step)
     except DefinitionError as error:
-        for side, port in (("left", left), ("right", right)):
-            for name in _fields(condition, side):
-                if name not in port.schema:
-                    cause = f"the {side} rows have no column `{name}`{near_miss(name, port.schema)}"
-                    raise refuse("JOIN_ON_MATCH", step=step, got=said, cause=cause) from error
-        raise refuse("JOIN_ON_MATCH", step=step, got=said, cause=_cause(error, condition, schema, step)) from error
+        if (cause := _cause(error, condition, schema, step)) is None:
+            raise
+        raise refuse("JOIN_ON_MATCH", step=step, got=said, cause=cause) from error
 
 
-def _cause(error: DefinitionError, condition: pl.Expr, schema: pl.Schema, step: str) -> str:
-    """Return what is wrong with a condition, in the terms of a join."""
+def _cause(error: DefinitionError, condition: pl.Expr, schema: pl.Schema, step: str) -> str | None:
+    """Return what is wrong with a condition, in the terms of a join; None if the error has better words."""
+    if (missing := missing_field([condition], schema)) is not None:
+        hint = near_miss(missing.name, missing.known)
+        return f"the {missing.of} rows have no column `{missing.name}`{hint}"
     if error.code == "UNKNOWN_COLUMN":
         name = next(name for name in condition.meta.root_names() if name not in schema)
         return f"`{name}` is of neither side"
     if error.code == "PREDICATE_TYPE":
         return f"the value has the type {one_type(schema, condition, step=step)}"
-    return error.message.split("; ")[1]
-
-
-def _fields(condition: pl.Expr, side: str) -> list[str]:
-    """Return the columns that a condition reads of a side, as Polars shows them."""
-    return re.findall(rf'col\("{side}"\)\.struct\.field_by_name\(([^)]*)\)', str(condition))
+    if error.code == "EXPRESSION_NOT_A_ROW_VALUE":
+        return "the value may depend on other pairs"
+    if error.code == "EXPRESSION_TYPE":
+        return "the types do not fit: " + str(error.__cause__).partition("\n")[0]
+    return None

@@ -65,7 +65,7 @@ class JoinStep(KeyedStep):
     @property
     def result_order(self) -> list[str]:
         """By key and time; results that are equal in both stay in the order they were shown."""
-        return [*self.keys, "event_time"]
+        return [*self.keys, "event_time", *self.columns.right_keys]
 
     def reads(self, port: str) -> list[pl.Expr]:
         """Return every column: results have them all."""
@@ -102,7 +102,7 @@ class JoinStep(KeyedStep):
         facts = {"__side": "side", "__met": "is_matched", "__gone": "is_deletion"}
         named = free_names(facts, (*self.result_types, *self.keys))
         side_of = pl.lit(side).alias(named["__side"])
-        shown = self.columns.padded(side, found, (time,)).select(
+        shown = self.columns.padded(side, found, (time,), fills_keys=True).select(
             *self.keys, side_of, "event_time", *mine.shown.values()
         )
         return shown.with_columns(found[name].alias(new) for name, new in named.items() if name in found.columns)

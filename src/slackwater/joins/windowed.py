@@ -38,7 +38,7 @@ class WindowedJoin(JoinStep):
     @property
     def result_order(self) -> list[str]:
         """By key and window."""
-        return [*self.keys, "window_start", "window_end"]
+        return [*self.keys, "window_start", "window_end", *self.columns.right_keys]
 
     @property
     def emission_delay_ms(self) -> int:

@@ -96,6 +96,8 @@ class Stage:
         )
         for late in shown.late:
             arrivals.emit_late(step, late, context)
+        self._send(context.dead, step, step.dead_letters, arrivals)
+        context.dead = []
         for failed in shown.failed:
             self._bury(failed, step, arrivals)
         for root, frames in ((step.results, shown.results), *self._sides(step, shown)):
@@ -108,7 +110,7 @@ class Stage:
                 self.functions[root.step].run(placed, context, arrivals.arrive)
         arrivals.count(step.name, "filtered", context.filtered)
         arrivals.count(step.name, "added", context.added)
-        self._send(context.dead, step, step.dead_letters, arrivals)
+        self._send(context.dead, step, step.dead_letters, arrivals, what="dead_results")
 
     def _bury(self, failed: Failed, step: StepPlan, arrivals: Arrivals) -> None:
         """Make rows dead letters of the streams they came from; a timer is of no stream, and goes to the first."""
@@ -121,13 +123,15 @@ class Stage:
             stream = name or step.name
             context = RowContext(source=stream, partition=stream, now_ms=arrivals.clock.now)
             bury(part.drop("__message"), step.name, pl.Series([failed.reason]), part["__message"], context)
-            self._send(context.dead, step, step.buried.get(stream, step.dead_letters), arrivals)
+            what = "dead" if failed.reason != TIMER_FAILED else "failed_timers"
+            self._send(context.dead, step, step.buried.get(stream, step.dead_letters), arrivals, what=what)
 
     @staticmethod
-    def _send(dead: list[pl.DataFrame], step: StepPlan, name: str, arrivals: Arrivals) -> None:
+    def _send(dead: list[pl.DataFrame], step: StepPlan, name: str, arrivals: Arrivals, *, what: str = "dead") -> None:
+        """Send dead letters to their output, and count them: rows of the step apart from timers and results."""
         for letters in dead:
             arrivals.reasons.setdefault(step.name, Counter()).update(letters["reason"].to_list())
-        arrivals.count(step.name, "dead", arrivals.bury(dead, name))
+        arrivals.count(step.name, what, arrivals.bury(dead, name))
 
     @staticmethod
     def _sides(step: StepPlan, shown: Emitted) -> list[tuple[RowNode, list[pl.DataFrame]]]:

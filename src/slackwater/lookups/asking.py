@@ -17,6 +17,7 @@ from slackwater.errors import SlackwaterError, cause_of
 from slackwater.ground.durations import render_ms
 from slackwater.lookups.base import Answer, Lookup, LookupClient, Question, Refused, RefusedKeysError
 from slackwater.lookups.breaker import Breaker
+from slackwater.lookups.fitting import excerpt
 from slackwater.lookups.loop import completed, submitted
 from slackwater.lookups.stats import LookupStats
 from slackwater.sinks.base import Unavailable
@@ -117,11 +118,23 @@ class Asker:
 
 
 def _take(keys: Sequence[Any], answers: object, asked: Asked) -> None:
-    if isinstance(answers, Mapping):
-        asked.answers.update((key, answers.get(key)) for key in keys)
+    if not isinstance(answers, Mapping):
+        why = f"a store answers with a mapping of keys to answers; got a {type(answers).__name__}"
+        asked.answers.update(dict.fromkeys(keys, Refused(why)))
         return
-    why = f"a store answers with a mapping of keys to answers; got a {type(answers).__name__}"
-    asked.answers.update(dict.fromkeys(keys, Refused(why)))
+    asked.answers.update((key, answers.get(key)) for key in keys)
+    missing = [key for key in keys if key not in answers]
+    if missing and len(answers) > len(keys) - len(missing):
+        # Not "the store has nothing": it has answered something else.
+        known = set(keys)
+        strange = next(key for key in answers if key not in known)
+        for key in missing:
+            got = f"got one for {_typed(strange)}, and none for {_typed(key)}"
+            asked.answers[key] = Refused(f"answers are by the keys that were asked for; {got}")
+
+
+def _typed(key: object) -> str:
+    return f"{excerpt(key)} ({type(key).__name__})"
 
 
 def _note_open(asker: Asker, client: LookupClient) -> None:

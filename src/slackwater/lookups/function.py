@@ -53,7 +53,7 @@ class _Caller(LookupClient):
         if not isinstance(found, Mapping):
             why = f"a function of many keys returns a dictionary by key; got a {type(found).__name__}"
             return dict.fromkeys(keys, Refused(why))
-        return {key: _answer(found.get(key)) for key in keys}
+        return {key: _answer(value) for key, value in found.items()}
 
 
 def _answer(found: object) -> Answer:

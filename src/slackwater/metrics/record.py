@@ -83,7 +83,8 @@ class StepRecord:
     """One keyed step in the batch."""
 
     counts: dict[str, int] = field(default_factory=dict)
-    """Rows on_time, late, partly_late, refired and ignored; panes, retractions; filtered, added, dead, and others."""
+    """Rows on_time, late, partly_late, refired, ignored and dead; panes, retractions; results that were filtered, added
+    or became dead letters (dead_results); timers that failed (failed_timers), and others."""
     dead: dict[str, int] = field(default_factory=dict)
     """Dead letters of its rows and results, by reason."""
     state_bytes: int = 0

@@ -55,8 +55,9 @@ class BatchReport:
 
     @property
     def dead_letters(self) -> int:
-        """Records, and results, that became dead letters."""
-        return sum(stream.dead for stream in self.stats.streams.values()) + self.total("dead")
+        """Records, results and timers that became dead letters."""
+        of_steps = sum(self.total(what) for what in ("dead", "dead_results", "failed_timers"))
+        return sum(stream.dead for stream in self.stats.streams.values()) + of_steps
 
     @property
     def filtered(self) -> int:

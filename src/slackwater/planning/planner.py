@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple
 import polars as pl
 
 from slackwater.errors import DefinitionError, near_miss, refuse
+from slackwater.formats.ddl import check_distinct_names
 from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA
 from slackwater.ground.call_sites import blame, blamed
 from slackwater.ground.expressions import unknown_column
@@ -222,6 +223,7 @@ class _Planner:
             step = getattr(op, "name", None) or f"{stream}.{op.label}"
             with blame(op):
                 schema = schema_after(op, node.schema, step=step, is_bytes=is_bytes, has_time=has_time)
+                check_distinct_names(schema, place=f" in `{step}`")
             child = RowNode(op=op, step=step, schema=schema)
             still_bytes = is_bytes and op.label != "decode"
             timed = has_time or isinstance(op, TakeTime)
@@ -250,6 +252,8 @@ class _Planner:
         }
         with blame(step):
             spec = step.definition.resolve(name, ports).asked(self._asked(name))
+            for schema in (spec.result_types, *spec.sides.values(), spec.late_types or ()):
+                check_distinct_names(schema, place=f" in the rows of step `{name}`")
         stage, behind_ms = 0, dict[str, int]()
         for branch in _branches(step):
             before, delays_ms = self._before(branch, step)

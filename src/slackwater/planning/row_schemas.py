@@ -51,7 +51,7 @@ def schema_after(  # noqa: C901, PLR0911, PLR0912  one answer per kind of row fu
             return schema
         case Validate(rules=rules):
             for rule in rules:
-                check_predicate(schema, rule.predicate, step=f"{step}, rule `{rule.name}`")
+                check_predicate(schema, rule.predicate, step=f"{step}, rule {rule.name}")
             return schema
         case WithColumns(expressions=expressions):
             return pl.Schema(dict(schema) | dict(_named(result_schema(schema, list(expressions), step=step), step)))

@@ -85,6 +85,11 @@ def side_outputs_of(cls: type) -> dict[str, pl.Schema]:
     return found
 
 
+def declared_on_object(process: object) -> list[str]:
+    """Return the names of state and outputs that an object has for itself, so that the step does not know of them."""
+    return [name for name, each in vars(process).items() if isinstance(each, State | SideOutputSpec)]
+
+
 def _attributes(cls: type) -> dict[str, Any]:
     """Return the attributes of a class and its parents, parents first, in the order they were written."""
     return {name: value for parent in reversed(cls.__mro__) for name, value in vars(parent).items()}

@@ -11,7 +11,7 @@ import polars as pl
 from slackwater.errors import refuse
 from slackwater.formats.schemas import SchemaSpec, as_schema
 from slackwater.process.base import FrameProcess, Process
-from slackwater.process.declarations import side_outputs_of, states_of
+from slackwater.process.declarations import declared_on_object, side_outputs_of, states_of
 from slackwater.process.frame_definition import FrameDefinition
 from slackwater.process.methods import check_method
 from slackwater.process.spec import ProcessSpec
@@ -40,6 +40,8 @@ class ProcessDefinition(StepDefinition):
         for name in states_of(own):
             if name in vars(process):
                 raise refuse("STATE_OVERWRITTEN", cls=own.__qualname__, name=name)
+        for name in declared_on_object(process):
+            raise refuse("STATE_ON_OBJECT", cls=own.__qualname__, name=name)
         for declared in (output, *side_outputs_of(own).values()):
             if "event_time" in declared:
                 raise refuse("PROCESS_OUTPUT_COLUMN", step=step, column="event_time")

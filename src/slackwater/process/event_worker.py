@@ -56,6 +56,7 @@ class EventWorker(Worker):
         for name, outlet in sides.items():
             if (frame := outlet.frame(keys)) is not None:
                 self.out.sides.setdefault(name, []).append(frame)
+        self.out.count("on_time", (0 if events is None else events.height) - len(done.failed))
         self.out.count("dropped_timers", done.dropped_timers)
         self._bury(keys, events, done)
         return self._rows(keys, done)

@@ -11,7 +11,7 @@ from slackwater.errors import refuse
 from slackwater.formats.schemas import as_schema
 from slackwater.ground.durations import Forever, duration_ms
 from slackwater.process.base import FrameProcess
-from slackwater.process.declarations import side_outputs_of, states_of
+from slackwater.process.declarations import declared_on_object, side_outputs_of, states_of
 from slackwater.process.frame_spec import FrameSpec
 from slackwater.process.methods import check_method
 from slackwater.process.state import NEVER_MS, Clock
@@ -40,7 +40,7 @@ class FrameDefinition(StepDefinition):
             raise refuse("PROCESS_ON_ROWS", cls=own.__qualname__)
         check_method(process, "on_rows")
         events = [name for name in ("on_event", "on_timer") if hasattr(own, name)]
-        for name in (*events, *states_of(own), *side_outputs_of(own)):
+        for name in (*events, *states_of(own), *side_outputs_of(own), *declared_on_object(process)):
             raise refuse("PROCESS_OF_FRAMES", cls=own.__qualname__, name=name)
         if process.state is None:
             raise refuse("PROCESS_STATE", cls=own.__qualname__)

@@ -88,6 +88,7 @@ class FrameWorker(Worker):
         else:
             if made.results is not None and made.results.height:
                 self.out.results.append(made.results)
+            self.out.count("on_time", rows.height)
             return [made]
         half = keys.height // 2
         return [made for part in (keys[:half], keys[half:]) for made in self._made(part, rows, state, failed)]

@@ -45,6 +45,9 @@ class State(ABC):
     journal: Journal
     dead_ms: int
     """What was written before this time is forgotten. It may go back: events come out of order."""
+    _checks: dict[str, Check]
+    _name = ""
+    """The class and the attribute that declare it."""
 
     def __init__(self, *, ttl: Duration | Forever | None, clock: Clock, **types: object) -> None:
         call = f"sw.{self.kind}_state"
@@ -57,7 +60,15 @@ class State(ABC):
         self.types = {name: state_type(given, call) for name, given in types.items()}
         if "key" in self.types and self.types["key"].is_nested():
             raise refuse("STATE_KEY_TYPE", call=call, dtype=self.types["key"])
-        self._checks: dict[str, Check] = {}
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = f"{owner.__qualname__}.{name}"
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  never returns
+        """Refuse the use of a declaration: only a cell has values, which are attributes that `bind` sets."""
+        if any(name in getattr(cls, "__annotations__", {}) for cls in type(self).__mro__):
+            raise refuse("STATE_UNBOUND", name=self._name or f"sw.{self.kind}_state(...)")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     def columns(self, name: str) -> pl.Schema:
         """Return the columns that the state is kept in, if it is called `name`."""
@@ -105,6 +116,8 @@ class ValueState(State):
     kind = "value"
     _value: Any
     _at: int
+    _check: Check
+    _is_nested: bool
 
     def get(self) -> Any:  # noqa: ANN401  the user's own value
         """Return the value, or None."""

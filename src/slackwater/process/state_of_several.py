@@ -5,9 +5,11 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
+import numpy as np
 import polars as pl
 
 from slackwater.process.failures import MisfitError
@@ -20,6 +22,7 @@ class ListState(State):
     """Values in the order they were added; each is forgotten by itself."""
 
     kind = "list"
+    _is_nested: bool
     _values: list[Any]
     _ats: list[int]
     _oldest: int
@@ -94,13 +97,14 @@ class ListState(State):
 class _Entries(State):
     """Values by a key of their own; each is forgotten by itself."""
 
+    _is_float: bool
     _held: dict[Any, tuple[Any, int]]
     _oldest: int
     """Nothing was written before."""
 
     def remove(self, key: Any) -> None:  # noqa: ANN401  the user's own value
         """Forget one entry; one that is not there is no mistake."""
-        key = self._checks["key"](key)
+        key = self._same(self._checks["key"](key))
         if key in self._held:
             self._put(key, _GONE)
 
@@ -110,7 +114,7 @@ class _Entries(State):
         self._restore({})
 
     def __contains__(self, key: object) -> bool:
-        held = self._held.get(key)
+        held = self._held.get(self._same(key))
         return held is not None and held[1] >= self.dead_ms
 
     def __len__(self) -> int:
@@ -155,9 +159,15 @@ class _Entries(State):
     def _key(self, key: Any) -> Any:  # noqa: ANN401  the user's own value
         if key is None:
             raise MisfitError("the elements of a set and the keys of a map are not null")
-        return self._checks["key"](key)
+        return self._same(self._checks["key"](key))
+
+    def _same(self, key: Any) -> Any:  # noqa: ANN401  the user's own value
+        """Return what stands for `key`: one NaN for all, which a dictionary finds by its identity."""
+        is_nan = self._is_float and isinstance(key, float | np.floating) and math.isnan(key)
+        return math.nan if is_nan else key
 
     def clear_unseen(self) -> None:
+        self._is_float = self.types["key"].is_float()
         self._restore({})
 
     @property
@@ -183,6 +193,8 @@ class SetState(_Entries):
 
     def load(self, *parts: Any) -> None:  # noqa: ANN401  the user's own values
         values, ats = parts
+        if values and self._is_float:
+            values = [self._same(value) for value in values]
         self._restore({value: (None, at) for value, at in zip(values, ats, strict=True)} if values else {})
 
     def dump(self) -> tuple[Any, ...]:
@@ -194,10 +206,11 @@ class MapState(_Entries):
     """Values by key; each is forgotten by itself, `ttl` after it was last set."""
 
     kind = "map"
+    _is_nested: bool
 
     def get(self, key: Any, default: Any = None) -> Any:  # noqa: ANN401  the user's own values
         """Return the value of `key`, or `default`."""
-        held = self._held.get(key)
+        held = self._held.get(self._same(key))
         if held is None or held[1] < self.dead_ms:
             return default
         return copy.deepcopy(held[0]) if self._is_nested else held[0]
@@ -225,6 +238,8 @@ class MapState(_Entries):
 
     def load(self, *parts: Any) -> None:  # noqa: ANN401  the user's own values
         keys, values, ats = parts
+        if keys and self._is_float:
+            keys = [self._same(key) for key in keys]
         self._restore(dict(zip(keys, zip(values, ats, strict=True), strict=True)) if keys else {})
 
     def dump(self) -> tuple[Any, ...]:

@@ -155,8 +155,8 @@ class ProcessStep(KeyedStep):
         return [pl.all()]
 
     def front(self, port: str, undecoded: Undecoded | None) -> PortFront:  # noqa: ARG002  nothing is left undecoded
-        """Return what splits off late rows, if the order of event time makes any."""
-        return WholeRows(self, port, judges=self.order == "event_time")
+        """Return what splits off late rows, if the order of event time makes any; the others may still fail."""
+        return WholeRows(self, port, judges=self.order == "event_time", counts=False)
 
     def operator(self) -> Operator:
         """Return what runs the user's code on the keys of a key group."""

@@ -6,14 +6,15 @@ A value is taken as its column will hold it, so that a batch that reads it back 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
 from typing import Any, Final
 
 import numpy as np
 import polars as pl
 
-from slackwater.formats.schemas import spark_type
+from slackwater.errors import near_miss
+from slackwater.formats.schemas import spark_type, whole_type
 from slackwater.process.failures import MisfitError
 
 Check = Callable[[Any], Any]
@@ -131,14 +132,58 @@ def _narrow(value: Any) -> float:  # noqa: ANN401  the user's own
 
 
 def _other(dtype: pl.DataType, what: str) -> Check:
-    """Return the check of decimals and nested values, which Polars itself does."""
+    """Return the check of decimals and nested values, which Polars itself does, but for the names of fields."""
+    check_names = _names(dtype, what)
+
+    def taken(value: Any) -> pl.Series:  # noqa: ANN401  the user's own
+        if check_names is not None:
+            check_names(value)
+        return pl.Series([value], dtype=dtype, strict=True)
 
     def check(value: Any) -> Any:  # noqa: ANN401  the user's own
         if value is None:
             return None
         try:
-            return pl.Series([value], dtype=dtype, strict=True).to_list()[0]
+            made = taken(value)
+            if made.dtype != dtype:  # a dataclass or a named tuple, which Polars takes by its own names
+                made = taken(made.to_list()[0])
+            return made.to_list()[0]
+        except MisfitError:
+            raise
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException, TypeError, ValueError, OverflowError) as error:
             raise _wrong(what, dtype, value) from error
 
     return check
+
+
+def _names(dtype: pl.DataType, what: str, path: str = "") -> Callable[[Any], None] | None:
+    """Return what raises `MisfitError` for a field that a struct does not have; None for types without structs.
+
+    Polars would leave the field out.
+    """
+    if isinstance(dtype, pl.List):
+        inside = _names(whole_type(dtype.inner), what, path)
+        return None if inside is None else lambda values: _each(inside, values)
+    if not isinstance(dtype, pl.Struct):
+        return None
+    known = frozenset(field.name for field in dtype.fields)
+    deeper = {field.name: _names(whole_type(field.dtype), what, f"{path}{field.name}.") for field in dtype.fields}
+    nested = {name: check for name, check in deeper.items() if check is not None}
+
+    def check(value: Any) -> None:  # noqa: ANN401  the user's own
+        if not isinstance(value, Mapping):
+            return
+        if not value.keys() <= known:
+            strange = next(str(name) for name in value if name not in known)
+            has = ", ".join(deeper)
+            raise MisfitError(f"{what} has no field `{path}{strange}`{near_miss(strange, deeper)}; it has {has}")
+        for name, check_field in nested.items():
+            if (held := value.get(name)) is not None:
+                check_field(held)
+
+    return check
+
+
+def _each(check: Callable[[Any], None], values: Any) -> None:  # noqa: ANN401  the user's own
+    for value in values if isinstance(values, list | tuple) else ():
+        check(value)

@@ -22,6 +22,7 @@ from slackwater.metrics.report import BatchReport
 from slackwater.outputs.deliveries import prepare_without_spark
 from slackwater.spark.folders import check_logs
 from slackwater.spark.intake import check_intake
+from slackwater.spark.portable import check_portable
 from slackwater.spark.session_conf import check_master, start_jvm
 from slackwater.spark.warm_up import warm_up
 
@@ -68,6 +69,7 @@ def make_job(
     check_master(master)
     if spark is not None and ".connect." in type(spark).__module__:
         raise fault("SPARK_CONNECT")
+    check_portable(plan)
     check_free(path)
     found = existing_checkpoint(path, plan, accept_changes=accept_changes)
     noted = {} if found is None else found.noted_marks(found.next_clock())

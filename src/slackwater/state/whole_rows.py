@@ -21,8 +21,9 @@ IN_ORDER: Final = ("__ts", "__part", "__off")
 class WholeRows(PortFront):
     """Passes rows on by the channel that is named after their port; those behind the watermark are late.
 
-    A row is late when its event time is before the watermark. `judges=False` lets every row pass. `checked` are
-    expressions that KEYED will evaluate: a row on which one of them fails is a dead letter already here.
+    A row is late when its event time is before the watermark. `judges=False` lets every row pass. The others are on
+    time; `counts=False` leaves it to KEYED to count them. `checked` are expressions that KEYED will evaluate: a row on
+    which one of them fails is a dead letter already here.
     """
 
     def __init__(
@@ -31,12 +32,14 @@ class WholeRows(PortFront):
         port: str,
         *,
         judges: bool = True,
+        counts: bool = True,
         checked: tuple[pl.Expr, ...] = (),
         **more: pl.Expr,
     ) -> None:
         self.step = step
         self.port = port
         self.judges = judges
+        self.counts = counts
         self.checked = checked
         self.more = more
         """Columns that late rows of this step have besides the usual ones."""
@@ -55,7 +58,8 @@ class WholeRows(PortFront):
                 rows = rows.filter(~is_late)
         place = [*PLACE, STREAM] if STREAM in rows.columns else [*PLACE]
         kept = rows.select(*self.step.ports[self.port].schema.names(), *place, pl.col("__ts").alias("__end"))
-        return Taken(kept=kept, late=late, counts={"on_time": kept.height, "late": 0 if late is None else late.height})
+        counts = {"on_time": kept.height if self.counts else 0, "late": 0 if late is None else late.height}
+        return Taken(kept=kept, late=late, counts=counts)
 
     def merge(self, parts: list[pl.DataFrame], time: StepTime) -> dict[str, pl.DataFrame]:  # noqa: ARG002  judged before
         """Return the rows of a file's chunks, in their order."""

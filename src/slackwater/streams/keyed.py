@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from slackwater.aggregates.base import Aggregate
 from slackwater.deduplication.definition import DeduplicateDefinition
@@ -33,6 +33,8 @@ from slackwater.triggers import Trigger, after_watermark
 from slackwater.windows import Window
 from slackwater.windows.definition import WindowDefinition
 from slackwater.windows.spec import FINAL, Accumulation, Semantics
+
+_KEY_BY: Final = "add .key_by(...)"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -169,7 +171,10 @@ class KeyedStream(Hinting, kind="a keyed stream"):
 
     def _joined(self, other: KeyedStream, definition: StepDefinition, name: str | None) -> Results:
         if not isinstance(other, KeyedStream):
-            raise refuse("JOIN_OTHER", stream=self.stream.name, takes="a keyed stream", got=_called(other))
+            has_windows = isinstance(other, WindowedStream)
+            remedy = "remove .window(...); a join of windows has it on both sides" if has_windows else _KEY_BY
+            facts = {"takes": "a keyed stream", "got": _called(other), "remedy": remedy}
+            raise refuse("JOIN_OTHER", stream=self.stream.name, **facts)
         name = self._step_name("join", name)
         return _results(name, definition, {LEFT: self, RIGHT: other})
 
@@ -236,8 +241,9 @@ class WindowedStream(Hinting, kind="a windowed stream"):
         outer joins, whose unmatched rows could not be taken back, allow none.
         """
         if not isinstance(other, WindowedStream):
-            takes = "a windowed stream"
-            raise refuse("JOIN_OTHER", stream=self.keyed.stream.name, takes=takes, got=_called(other))
+            remedy = "add .window(...) to it too" if isinstance(other, KeyedStream) else f"{_KEY_BY} and .window(...)"
+            facts = {"takes": "a windowed stream", "got": _called(other), "remedy": remedy}
+            raise refuse("JOIN_OTHER", stream=self.keyed.stream.name, **facts)
         for each in (self, other):
             shown = (each.trigger, each.accumulation, each.semantics)
             if shown != (after_watermark(), "accumulating", Semantics()):

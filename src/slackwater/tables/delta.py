@@ -47,7 +47,7 @@ def read_delta(path: str, schema: pl.Schema) -> pl.DataFrame:
         return state.rows(Path(path), schema)
     except _BROKEN as error:
         # A commit or a cleanup may be under way; the next attempt lists the log again.
-        raise Unavailable(f"it cannot be read: {str(error).strip().partition(chr(10))[0][:200]}") from error
+        raise Unavailable(str(error).strip().partition("\n")[0][:200]) from error
 
 
 @dataclass(kw_only=True)

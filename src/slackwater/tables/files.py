@@ -19,7 +19,7 @@ def parquet_schema(path: str) -> pl.Schema:
     try:
         found = pl.read_parquet_schema(path)
     except _BROKEN as error:
-        raise Unavailable(f"it cannot be read: {_words(error)}") from error
+        raise Unavailable(_words(error)) from error
     return pl.Schema({name: normal_type(dtype) for name, dtype in found.items()})
 
 
@@ -29,7 +29,7 @@ def read_parquet(path: str, schema: pl.Schema) -> pl.DataFrame:
     try:
         frame = pl.read_parquet(path, use_pyarrow=False)
     except _BROKEN as error:
-        raise Unavailable(f"it cannot be read: {_words(error)}") from error
+        raise Unavailable(_words(error)) from error
     return conformed(frame, schema, path)
 
 
@@ -39,7 +39,7 @@ def csv_schema(path: str, declared: pl.Schema) -> pl.Schema:
     try:
         header = pl.read_csv(path, n_rows=0, infer_schema=False).columns
     except _BROKEN as error:
-        raise Unavailable(f"it cannot be read: {_words(error)}") from error
+        raise Unavailable(_words(error)) from error
     return pl.Schema({name: declared.get(name, pl.String()) for name in header})
 
 
@@ -49,7 +49,7 @@ def read_csv(path: str, schema: pl.Schema) -> pl.DataFrame:
     try:
         texts = pl.read_csv(path, infer_schema=False)
     except _BROKEN as error:
-        raise Unavailable(f"it cannot be read: {_words(error)}") from error
+        raise Unavailable(_words(error)) from error
     missing = [name for name in schema if name not in texts.columns]
     if missing:
         raise fault("TABLE_CHANGED", place=path, got=f"no column `{missing[0]}`")

@@ -58,4 +58,4 @@ def _check_aggregate(step: str, alias: str, aggregate: Aggregate, port: Port) ->
     for expression in aggregate.inputs():
         for column in expression.meta.root_names():
             if column and column not in port.schema:  # the empty name is an element of a list
-                raise unknown_column(column, port.schema, step=f"{step}, aggregate `{alias}`")
+                raise unknown_column(column, port.schema, step=f"{step}, aggregate {alias}")

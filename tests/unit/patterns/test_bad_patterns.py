@@ -37,7 +37,7 @@ BAD: list[tuple[str, str, str, Callable[[], Any]]] = [
     ("a condition that is a number", "EXPRESSION_KIND", "got 3", lambda: seq(a=3)),
     ("SQL that cannot be read", "EXPRESSION_SQL", "check quotes", lambda: seq(a="amount > ")),
     ("an unknown column", "UNKNOWN_COLUMN", "got `amuont` in `payments.match, pattern step a` (did you mean `amount`?); the rows there have card, ts,", lambda: built(seq(a="amuont > 1"))),
-    ("an unknown column of an earlier row", "EXPRESSION_TYPE", "in `payments.match, pattern step b`", lambda: built(seq(a="ok", b="amount > a.amuont"))),
+    ("an unknown column of an earlier row", "UNKNOWN_COLUMN", "got `a.amuont` in `payments.match, pattern step b` (did you mean `a.amount`?); the rows there have a.card, a.ts,", lambda: built(seq(a="ok", b="amount > a.amuont"))),
     ("a condition that is no truth value", "PREDICATE_TYPE", "of type Float64 in `payments.match, pattern step a`", lambda: built(seq(a="amount"))),
     ("a condition on other rows", "EXPRESSION_NOT_A_ROW_VALUE", "in `payments.match, pattern step a`", lambda: built(seq(a=pl.col("amount") > pl.col("amount").mean()))),
     ("a reference to a later step", "PATTERN_REFERENCE_LATER", "got the later step `b` in `payments.match, pattern step a`", lambda: built(seq(a="amount < b.amount", b="ok"))),

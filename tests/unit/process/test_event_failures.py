@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -66,6 +67,52 @@ MISFITS: list[tuple[str, Call]] = [
 @pytest.mark.parametrize("words, call", MISFITS)
 def test_a_result_that_does_not_fit_is_told_in_words_alone(words: str, call: Call) -> None:
     assert letter(call) == words
+
+
+class Nested(sw.Process):
+    """Does something with structs for the second of three events."""
+
+    hist = sw.list_state("cents long, shop string", ttl="1h")
+    last = sw.value_state("cents long, at struct<shop:string>", ttl="1h")
+    seen = sw.map_state("long", "cents long, shop string", ttl="1h")
+
+    def __init__(self, call: Callable[[Nested], Any]) -> None:
+        self.call = call
+
+    def on_event(self, event: dict[str, Any], ctx: sw.Context) -> Any:  # noqa: ANN401  as the function has it
+        if event["x"] == 0:
+            return self.call(self)
+        return [{"x": {"cents": event["x"]}, "xs": [None, {"cents": None}]}]
+
+
+@dataclass(frozen=True)
+class Misspelt:
+    """A user's own class with a field that is not declared."""
+
+    cents: int
+    shpo: str
+
+
+UNKNOWN_FIELDS: list[tuple[str, Callable[[Nested], Any]]] = [
+    ("state `hist` has no field `shpo` (did you mean `shop`?)", lambda p: p.hist.add({"cents": 1, "shpo": "a"})),
+    ("state `hist` has no field `shpo` (did you mean `shop`?)", lambda p: p.hist.set([Misspelt(1, "a")])),
+    ("state `last` has no field `at.shpo` (did you mean `shop`?)", lambda p: p.last.set({"at": {"shpo": "a"}})),
+    ("state `seen` has no field `cnets` (did you mean `cents`?)", lambda p: p.seen.set(1, {"cnets": 1})),
+    ("column `x` of `output` has no field `cnets` (did you mean `cents`?)", lambda _: [{"x": {"cnets": 5}, "xs": []}]),
+    ("column `xs` of `output` has no field `y`; it has cents", lambda _: [{"x": None, "xs": [{"y": 5}]}]),
+]
+
+
+@pytest.mark.parametrize("words, call", UNKNOWN_FIELDS)
+def test_a_field_that_a_struct_does_not_have_is_told(words: str, call: Callable[[Nested], Any]) -> None:
+    events = sw.stream("events", sw.testing.rows_source("key string, ts long, x long")).event_time("ts")
+    results = events.key_by("key").process(Nested(call), output="x struct<cents:long>, xs array<struct<cents:long>>")
+    ends = [results.to(sw.sinks.memory()), events.dead_letters.to(sw.sinks.memory())]
+    test = Harness(sw.Pipeline("p", *ends, key_groups=1))
+    test.send("events", [{"key": "a", "ts": ts, "x": ts - 1} for ts in (0, 1, 2)]).run_batch()
+    assert test.output(results)["x"].to_list() == [{"cents": -1}, {"cents": 1}]
+    (message,) = test.output("events.dead_letters")["message"]
+    assert message.startswith(words)
 
 
 def test_a_row_that_is_emitted_has_every_column_and_the_line_is_shown() -> None:

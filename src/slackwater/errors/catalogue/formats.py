@@ -61,7 +61,9 @@ MESSAGES: Final[dict[str, str]] = {
         "with a transform of the connector, or choose another key"
     ),
     "DEBEZIUM_OPTION": "Debezium option `{what}` must be {takes}; got {got}; omit it if the records carry their schema",
-    "DUPLICATE_COLUMN": "column names must be unique, ignoring case; got `{name}` after `{other}`; rename one of them",
+    "DUPLICATE_COLUMN": (
+        "column names must be unique, ignoring case; got `{name}` after `{other}`{place}; rename one of them"
+    ),
     "FORMAT_LIMIT": (
         "format option `{what}` must be a whole number from {least} to {most}; got {got}; omit it to use {default}"
     ),

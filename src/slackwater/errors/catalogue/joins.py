@@ -35,10 +35,7 @@ MESSAGES: Final[dict[str, str]] = {
         "`on_match` must be true or false for each pair, and read columns as left.name and right.name; got {got} in "
         'step `{step}`, where {cause}; correct it, for example on_match="right.amount <= left.amount"'
     ),
-    "JOIN_OTHER": (
-        "the other side of this join must be {takes}; got {got} for stream `{stream}`; add .key_by(...), and "
-        ".window(...) on both sides for a join of windows"
-    ),
+    "JOIN_OTHER": ("the other side of this join must be {takes}; got {got} for stream `{stream}`; {remedy}"),
     "JOIN_SUFFIXES": (
         '`suffixes` takes two strings, for left and right columns that share a name; got {got}; omit it to use ("", '
         '"_right")'

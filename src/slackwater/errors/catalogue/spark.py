@@ -22,6 +22,11 @@ MESSAGES: Final[dict[str, str]] = {
         "every task needs the clock of its batch; batch {batch} has none; start Spark jobs of a pipeline on the "
         "stream's own thread"
     ),
+    "CODE_NOT_PORTABLE": (
+        "your own code, and what it holds, must be picklable, so that Spark's workers can load it; got {got} in "
+        "{where}: {cause}; open locks, connections and clients on first use in the worker, not in `__init__` and not "
+        "where the pipeline is defined"
+    ),
     "DEAD_LETTERS_EXCEEDED": (
         "at most {most} of the records of a run may be dead letters (--fail-if-dead); got {dead} of {rows} records "
         "({share}), most of them `{reason}`, for example: {sample}; all rows and dead letters are delivered: correct "

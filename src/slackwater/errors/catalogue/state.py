@@ -88,6 +88,10 @@ MESSAGES: Final[dict[str, str]] = {
         "the elements of a set and the keys of a map must be plain values; got {dtype} in {call}; use a number, a "
         "string or a time"
     ),
+    "STATE_ON_OBJECT": (
+        "state and outputs are declared on the class, where the step finds them; got self.{name} = ... in an object of "
+        "{cls}; move `{name} = ...` from __init__ to the body of the class"
+    ),
     "STATE_OVERWRITTEN": (
         "declared state belongs to the class; an instance of {cls} has its own attribute `{name}`; do not assign it, "
         "call self.{name}.set(...) in on_event"
@@ -99,5 +103,9 @@ MESSAGES: Final[dict[str, str]] = {
     "STATE_TYPE": (
         "state must have a type that can be stored; got {got} in {call}; use a Polars type such as pl.Float64, or a "
         'Spark type name such as "double"'
+    ),
+    "STATE_UNBOUND": (
+        "state belongs to a key, and can be used in on_event and on_timer only; got a use of {name} outside of them, "
+        "such as in __init__; move it to on_event, where a value that was never set reads as None"
     ),
 }

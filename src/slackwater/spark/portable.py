@@ -1,0 +1,99 @@
+"""Whether a plan can travel to Spark's workers, with the user's own objects and functions in it.
+
+1. A plain pickle of the plan is enough where it has no code of `__main__` or of the pipeline's file, and costs little.
+2. Otherwise the plan is packed as the workers will get it: such code travels by value, with the globals that it uses.
+3. If that fails, the plan is taken apart to find what cannot be packed.
+"""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+from collections.abc import Iterator, Mapping
+from types import FunctionType
+from typing import Final
+
+from slackwater.errors import cause_of, refuse
+from slackwater.ground.call_sites import blamed
+from slackwater.planning.plan import OutputPlan, Plan, RowNode, SourcePlan, StepPlan
+
+_Part = tuple[str, object]
+_DEEPEST: Final = 50
+
+
+def check_portable(plan: Plan) -> None:
+    """Refuse a plan that Spark's workers could not load, and name the step and what cannot be packed."""
+    if _is_plain(plan) or _trouble(plan) is None:
+        return
+    chain = [("", plan), *_blocking(plan)]
+    values = [value for _, value in chain]
+    places = [at for at, value in enumerate(values) if isinstance(value, RowNode | SourcePlan | StepPlan | OutputPlan)]
+    own = next((at for at, value in enumerate(values) if _is_users(value)), len(chain) - 1)
+    path = ".".join(name for name, _ in chain[own + 1 :] if name)
+    got = _called(values[own]) + (f" with `{path}`" if path else "")
+    cause = cause_of(_trouble(values[-1]) or TypeError())
+    where = _where(values[places[-1]]) if places else f"pipeline `{plan.name}`"
+    raise blamed(refuse("CODE_NOT_PORTABLE", got=got, where=where, cause=cause), *values)
+
+
+def _is_plain(plan: Plan) -> bool:
+    """Return whether a plan certainly travels; pickling it the plain way needs no PySpark."""
+    try:
+        return b"__main__" not in pickle.dumps(plan)
+    except Exception:  # noqa: BLE001  a user's object may raise anything; what it is, `_trouble` finds
+        return False
+
+
+def _trouble(value: object) -> Exception | None:
+    """Return why a value cannot be packed."""
+    from pyspark import cloudpickle  # noqa: PLC0415  takes a while, and few plans need it before Spark
+
+    try:
+        cloudpickle.dumps(value)  # type: ignore[no-untyped-call]  # has no types
+    except Exception as error:  # noqa: BLE001  a user's object may raise anything
+        return error
+    return None
+
+
+def _blocking(value: object) -> Iterator[_Part]:
+    """Yield the part of `value` that cannot be packed, then the part of that, down to the smallest."""
+    seen = {id(value)}
+    while len(seen) < _DEEPEST:
+        found = next((part for part in _parts(value) if id(part[1]) not in seen and _trouble(part[1])), None)
+        if found is None:
+            return
+        yield found
+        value = found[1]
+        seen.add(id(value))
+
+
+def _parts(value: object) -> list[_Part]:
+    """Return what a value consists of, by name."""
+    if isinstance(value, FunctionType):
+        used = inspect.getclosurevars(value)
+        return [*used.nonlocals.items(), *used.globals.items()]
+    if isinstance(value, Mapping):
+        return [(str(name), part) for name, part in value.items()]
+    if isinstance(value, tuple | list):
+        return [("", part) for part in value]
+    if isinstance(value, type):
+        return [(name, part) for name, part in vars(value).items() if not name.startswith("__") or callable(part)]
+    return [*getattr(value, "__dict__", {}).items(), *([("", type(value))] if _is_users(value) else [])]
+
+
+def _is_users(value: object) -> bool:
+    cls = value if isinstance(value, type | FunctionType) else type(value)
+    return cls.__module__.partition(".")[0] not in ("slackwater", "builtins", "polars", "pyarrow")
+
+
+def _called(value: object) -> str:
+    if isinstance(value, FunctionType):
+        return f"function {value.__qualname__}"
+    return f"class {(value if isinstance(value, type) else type(value)).__qualname__}"
+
+
+def _where(value: object) -> str:
+    if isinstance(value, RowNode):
+        return f"step `{value.step}`"
+    kind = "step" if isinstance(value, StepPlan) else "stream" if isinstance(value, SourcePlan) else "output"
+    return f"{kind} `{getattr(value, 'name', '')}`"
