@@ -70,12 +70,15 @@ def make_job(
         raise fault("SPARK_CONNECT")
     check_free(path)
     found = existing_checkpoint(path, plan, accept_changes=accept_changes)
-    noted = {} if found is None else found.noted_marks(found.next_clock())
+    marks: dict[str, Any] = {"marks": {}}
+    if found is not None:
+        clock = found.next_clock()
+        marks = {"marks": found.noted_marks(clock), "mark": found.begun_mark(clock.batch)}
     check_logs(plan)
     waiting = check_intake(plan, found)
     prepared = frozenset[str]()
     if spark is None:
-        prepared = prepare_without_spark(plan, noted, take_over=take_over)
+        prepared = prepare_without_spark(plan, **marks, take_over=take_over)
     over("checks")
     if on_start is not None:
         on_start()
