@@ -11,6 +11,8 @@ import slackwater as sw
 from tests.docs.pages import ROOT, blocks, pages
 
 DOORS = ("aggregates", "formats", "kafka", "lookups", "sinks", "sources", "testing", "windows")
+SHOWN_ONLY = {"slackwater.formats.dead_letter_json"}
+"""What a page uses to show what an output holds; no class of one's own needs it."""
 
 
 @pytest.mark.parametrize(
@@ -34,4 +36,6 @@ def test_pages_import_from_public_modules_and_from_nothing_behind_them(page: Pat
         for node in ast.walk(ast.parse(block.code))
         if isinstance(node, ast.ImportFrom)
     }
-    assert [name for name in imported if name.startswith(tuple(f"slackwater.{door}." for door in DOORS))] == []
+    assert [
+        name for name in imported - SHOWN_ONLY if name.startswith(tuple(f"slackwater.{door}." for door in DOORS))
+    ] == []
