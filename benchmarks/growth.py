@@ -19,6 +19,7 @@ from benchmarks.processes import WorkerMemory
 from benchmarks.queries import OUT_OF_ORDERNESS_S, log_of, our_job
 from benchmarks.sides import OurSide, put
 from benchmarks.workloads import Counts, ValueState, Workload
+from slackwater.errors import counted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +52,12 @@ class Point:
                 yield files, events.rows_per_batch
 
     def __str__(self) -> str:
-        return f"{self.size:,} {self.axis}"
+        return sized(self.size, self.axis)
+
+
+def sized(size: int, axis: str) -> str:
+    """Return a point by its size: 1 open window, 1,000 open windows."""
+    return counted(size, axis.removesuffix("s")) if axis.endswith("s") else f"{size:,} {axis}"
 
 
 def _points() -> Iterator[Point]:
@@ -167,5 +173,5 @@ def growth_table(entries: list[dict[str, Any]]) -> Table:
             table.add_section()
         axis = entry["axis"]
         cells = [f"{entry[name]:,.{_DIGITS.get(name, 0)}f}" for name in columns]
-        table.add_row(f"{entry['size']:,} {axis}", *cells)
+        table.add_row(sized(entry["size"], entry["axis"]), *cells)
     return table

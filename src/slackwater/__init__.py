@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from slackwater import formats, kafka, lookups, sinks, sources, testing, windows
     from slackwater.aggregates import (
         Accumulator,
+        Aggregate,
         accumulator,
         approx_distinct,
         collect_list,
@@ -70,6 +71,7 @@ __version__ = VERSION
 __all__ = [
     "FOREVER",
     "Accumulator",
+    "Aggregate",
     "Context",
     "DefinitionError",
     "FrameContext",
@@ -141,8 +143,8 @@ _PLACES = {
     ),
     "slackwater.patterns": "absent sequence step times",
     "slackwater.aggregates": (
-        "Accumulator accumulator approx_distinct collect_list collect_set count count_distinct ewma first last max "
-        "mean median min quantile quantiles stddev sum top variance"
+        "Accumulator Aggregate accumulator approx_distinct collect_list collect_set count count_distinct ewma first "
+        "last max mean median min quantile quantiles stddev sum top variance"
     ),
     "slackwater.errors": "DefinitionError RunError SlackwaterError",
     "slackwater.ground.durations": "FOREVER duration",

@@ -28,7 +28,7 @@ DEFAULT_KEY_GROUPS: Final = 16
 _MOST_KEY_GROUPS: Final = 4096
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Pipeline:
     """A named set of outputs with their sinks; building it checks everything that can be checked without data."""
 
@@ -62,6 +62,10 @@ class Pipeline:
         if not outputs:
             raise refuse("PIPELINE_EMPTY", pipeline=name)
         self.plan()
+
+    def __repr__(self) -> str:
+        outputs = ", ".join(output.name for output in self.plan().outputs)
+        return f"<Pipeline {self.name}, outputs {outputs}>"
 
     def plan(self) -> Plan:
         """Return the plan of this pipeline: every step named, typed and placed."""

@@ -50,7 +50,8 @@ def test_job_that_is_killed_loses_nothing_and_doubles_nothing(ground: Ground, ki
     assert (verdict.lost, verdict.doubled, verdict.examples) == (0, 0, ())
 
 
-STEPS = [Kill(batch=4, point="keyed", victim="worker"), Kill(batch=6, point="written"), EVERYTHING]
+JVM = Kill(batch=7, victim="jvm", after_s=0.9)
+STEPS = [Kill(batch=4, point="keyed", victim="worker"), Kill(batch=6, point="written"), JVM]
 
 
 @pytest.mark.long
@@ -65,6 +66,10 @@ def test_killed_joins_processes_patterns_and_deduplications_lose_and_double_noth
     assert list(ground.suffer(Course(kills=STEPS, master=TRIES_AGAIN))) == STEPS, "every kill took place"
     [verdict] = ground.verdicts
     assert (verdict.lost, verdict.doubled, verdict.examples) == (0, 0, ())
+    said = (tmp_path / "job-1" / "output.txt").read_text()
+    assert said.count("[JVM_ENDED]") == 1
+    assert "socketserver" not in said
+    assert "py4j" not in said
 
 
 @pytest.mark.long

@@ -56,6 +56,11 @@ _AGGREGATES = (
     "median",
     "accumulator",
 )
+_OWN = {"Source", "Reading", "TaskFacts", "Chunk", "Format", "Decoder", "Decoded", "Flaw", "Lookup", "LookupClient"}
+_OWN |= {"Question"}
+"""What users write classes of their own with: each has a section with all its methods."""
+_SHORT = 40
+"""Characters of a default that is shown."""
 
 
 def page() -> str:
@@ -83,6 +88,7 @@ def page() -> str:
         "Aggregates",
         *(_entry(f"sw.{name}", getattr(sw, name)) for name in _AGGREGATES),
         _type("sw.Accumulator", sw.Accumulator),
+        *_class("sw.Aggregate", sw.Aggregate, "aggregate"),
     )
     parts += _section("Patterns", *(_entry(f"sw.{name}", getattr(sw, name)) for name in _PATTERNS))
     parts += _section(
@@ -121,13 +127,36 @@ def page() -> str:
         names = [name for name in module.__all__ if name.islower()]
         parts += _section(title, *(_entry(f"{prefix}.{name}", getattr(module, name)) for name in sorted(names)))
         if module is not sw.sinks:
-            types = sorted(set(module.__all__) - set(names))
+            types = sorted(set(module.__all__) - set(names) - _OWN)
             parts += [_type(f"{prefix}.{name}", getattr(module, name)) for name in types]
     parts += [_type("sw.sinks.MemorySink", sw.sinks.MemorySink), *_members("memory", sw.sinks.MemorySink, "rows")]
     parts += _section(
         "Your own window",
         _type("sw.windows.AlignedWindow", sw.windows.AlignedWindow),
         *_members("window", sw.windows.AlignedWindow, "bounds", "windows_of"),
+    )
+    parts += _section(
+        "Your own source",
+        *_class("sw.sources.Source", sw.sources.Source, "source"),
+        _entry("source.__str__", sw.sources.Source.__str__),
+        *_class("sw.sources.Reading", sw.sources.Reading, "reading"),
+        *_class("sw.sources.TaskFacts", sw.sources.TaskFacts, "task"),
+        *_class("sw.sources.Chunk", sw.sources.Chunk, "chunk"),
+    )
+    parts += _section(
+        "Your own format",
+        *_class("sw.formats.Format", sw.formats.Format, "format"),
+        _entry("format.__str__", sw.formats.Format.__str__),
+        *_class("sw.formats.Decoder", sw.formats.Decoder, "decoder"),
+        *_class("sw.formats.Decoded", sw.formats.Decoded, "decoded"),
+        *_class("sw.formats.Flaw", sw.formats.Flaw, "flaw"),
+    )
+    parts += _section(
+        "Your own lookup store",
+        *_class("sw.lookups.Lookup", sw.lookups.Lookup, "lookup"),
+        _entry("lookup.__str__", sw.lookups.Lookup.__str__),
+        *_class("sw.lookups.LookupClient", sw.lookups.LookupClient, "client"),
+        *_class("sw.lookups.Question", sw.lookups.Question, "question"),
     )
     parts += _section(
         "Your own sink",
@@ -138,7 +167,10 @@ def page() -> str:
         *_class("sw.sinks.Identity", sw.sinks.Identity, "identity"),
         *_class("sw.sinks.SinkBatch", sw.sinks.SinkBatch, "sink_batch"),
         *_class("sw.sinks.Mark", sw.sinks.Mark, "mark"),
+        *_class("sw.sinks.Trial", sw.sinks.Trial, "trial"),
         _type("sw.sinks.Unavailable", sw.sinks.Unavailable),
+        _type("sw.sinks.StoppedWaitingError", sw.sinks.StoppedWaitingError),
+        _type("sw.sinks.DamagedMarkError", sw.sinks.DamagedMarkError),
     )
     parts += _section(
         "Testing",
@@ -186,8 +218,7 @@ def _entry(name: str, thing: Any) -> str:  # noqa: ANN401  functions, classes an
 
 def _class(name: str, thing: type, called: str) -> list[str]:
     """Return the entries of a class, its fields and its members."""
-    fields = _fields(thing) if dataclasses.is_dataclass(thing) else []
-    return [_type(name, thing), *fields, *_members(called, thing)]
+    return [_type(name, thing), *_fields(thing), *_members(called, thing)]
 
 
 def _members(called: str, thing: type, *names: str) -> list[str]:
@@ -203,17 +234,39 @@ def _type(name: str, thing: type) -> str:
 
 
 def _fields(definition: type) -> list[str]:
-    """Return the fields as a list; a field's words are the string below it."""
+    """Return the attributes of the class and the fields as a list; the words about one are the string below it."""
     [body] = [node.body for node in ast.parse(inspect.getsource(definition)).body if isinstance(node, ast.ClassDef)]
     said = {
-        field.target.id: str(below.value.value)
+        field.target.id: " ".join(str(below.value.value).split())
         for field, below in pairwise(body)
         if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
         if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant)
     }
-    fields = [field for field in dataclasses.fields(definition) if not field.name.startswith("_")]
-    lines = [f"- `{_field(field)}`" + (f": {said[field.name]}" if field.name in said else "") for field in fields]
-    return ["\n".join(_wrapped(line) for line in lines) + "\n"]
+    fields = {field.name: field for field in dataclasses.fields(definition)} if _is_record(definition) else {}
+    own = {
+        each.target.id: each for each in body if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)
+    }
+    shown = {name: _field(fields[name]) if name in fields else _attribute(own[name]) for name in {**own, **fields}}
+    lines = [
+        f"- `{text}`" + (f": {said[name]}" if name in said else "")
+        for name, text in shown.items()
+        if not name.startswith("_")
+    ]
+    return ["\n".join(_wrapped(line) for line in lines) + "\n"] if lines else []
+
+
+def _is_record(definition: type) -> bool:
+    return dataclasses.is_dataclass(definition)
+
+
+def _attribute(written: ast.AnnAssign) -> str:
+    """Return an attribute of a class by its default, or by its type where it has none that is short."""
+    assert isinstance(written.target, ast.Name)
+    value = "" if written.value is None else ast.unparse(written.value).replace("'", '"')
+    if value and len(value) < _SHORT:
+        return f"{written.target.id}={value}"
+    kind = ast.unparse(written.annotation)
+    return f"{written.target.id}: {kind.removeprefix('ClassVar[').removesuffix(']') if 'ClassVar' in kind else kind}"
 
 
 def _wrapped(item: str) -> str:

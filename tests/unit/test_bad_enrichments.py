@@ -112,6 +112,7 @@ LOOKUPS = [
     Bad("a Postgres table without a name", "POSTGRES_TABLE_NAME", "", lambda: sw.lookups.postgres("postgresql://host/db", "a.b.c")),
     Bad("a Postgres key without a name", "LOOKUP_OPTION", "`key` of the Postgres lookup must be the name of a column; got ''", lambda: sw.lookups.postgres("postgresql://host/db", "users", key="")),
     Bad("a service elsewhere", "LOOKUP_OPTION", "`url` of the HTTP lookup must be a URL such as https://host/path", lambda: sw.lookups.http("ftp://host/users")),
+    Bad("a service with a user in its address", "LOOKUP_OPTION", "got https://…@x/{key}; ", lambda: sw.lookups.http("https://u:p@x/{key}")),
     Bad("a service with a token in its address", "LOOKUP_OPTION", "a URL without credentials", lambda: sw.lookups.http("https://host/users?token=abc")),
     Bad("a token that is no secret", "SECRET_EXPECTED", "headers['Authorization']", lambda: sw.lookups.http("https://host/users", headers={"Authorization": "Bearer x"})),
     Bad("a key in the host", "LOOKUP_OPTION", "an address with {key} once, behind the host", lambda: sw.lookups.http("https://{key}.example/users")),

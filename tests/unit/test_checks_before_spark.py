@@ -18,6 +18,7 @@ from slackwater.outputs.deliveries import Deliveries, prepare_without_spark
 from slackwater.sinks.base import Mark, Sink, SinkBatch, SinkWriter, Slot
 from slackwater.spark.job import Job
 from slackwater.spark.start import make_job
+from slackwater.testing import SinkHarness
 from slackwater.topics.broker import free_port
 
 if TYPE_CHECKING:
@@ -135,6 +136,44 @@ def test_job_is_shown_in_one_line(tmp_path: Path) -> None:
     checkpoint = open_checkpoint(tmp_path / "c", plan, partitions=1)
     job = Job(plan=plan, spark=cast("SparkSession", None), checkpoint=checkpoint, trigger_ms=0)
     assert repr(job) == f"<Job p, checkpoint {tmp_path / 'c'}, next batch 0>"
+
+
+def test_folder_of_another_run_is_known_before_spark_starts(tmp_path: Path) -> None:
+    sink = sw.sinks.files(tmp_path / "out")
+    plan = plan_to(sink, tmp_path)
+    written_by("another", sink)
+    with pytest.raises(RunError, match=r"SINK_OF_ANOTHER_RUN.*this is a new run; .* if its run has not finished, or"):
+        make_job(plan, checkpoint=tmp_path / "c", on_start=no_spark)
+    with pytest.raises(RunError, match=r"FILES_BATCH_TAKEN.*already contains batch 0 or a later one"):
+        make_job(plan, checkpoint=tmp_path / "c", on_start=no_spark, take_over=True)
+    assert not (tmp_path / "c").exists()
+
+
+def test_folder_of_the_run_that_is_continued_is_taken_before_spark_starts(tmp_path: Path) -> None:
+    sink = sw.sinks.files(tmp_path / "out")
+    plan = plan_to(sink, tmp_path)
+    checkpoint = open_checkpoint(tmp_path / "c", plan, partitions=1)
+    written_by(checkpoint.incarnation, sink)
+    with pytest.raises(_StartedError):
+        make_job(plan, checkpoint=tmp_path / "c", on_start=_start)
+    written_by("another", sink, batch=1)
+    with pytest.raises(RunError, match=rf"SINK_OF_ANOTHER_RUN.*this is run {checkpoint.incarnation[:8]}; "):
+        make_job(plan, checkpoint=tmp_path / "c", on_start=no_spark)
+
+
+class _StartedError(Exception):
+    """Raised where Spark would be started."""
+
+
+def _start() -> None:
+    raise _StartedError
+
+
+def written_by(incarnation: str, sink: Sink, batch: int = 0) -> None:
+    """Let a run deliver a batch to the sink of `plan_to`."""
+    run = {"incarnation": incarnation, "take_over": True, "pipeline": "p", "output": "rows.rows"}
+    with SinkHarness(sink=sink, schema=pl.Schema({"k": pl.String()}), **run) as job:  # type: ignore[arg-type]
+        job.deliver(pl.DataFrame({"k": ["a"]}), batch=batch)
 
 
 def deliveries_of(plan: Plan, folder: Path, prepared: frozenset[str] = frozenset()) -> Deliveries:

@@ -301,7 +301,7 @@ def test_job_in_which_nothing_happens_says_so_once_a_minute(*, verbose: bool, li
     for number in range(1, 50):
         batch(number, 0)
     batch(50, 1)
-    assert out.getvalue().splitlines()[-1].startswith("batch 50  1 row  1 rows/s")
+    assert out.getvalue().splitlines()[-1].startswith("batch 50  1 row  1 row/s")
     for number in range(51, 101):
         batch(number, 0)
     assert len(out.getvalue().splitlines()) == lines, "the batches with rows, and one for each full minute between"

@@ -92,5 +92,9 @@ def test_near_miss_offers_the_closest_known_name() -> None:
     assert near_miss("usr_id", ["amount", "user_id"]) == " (did you mean `user_id`?)"
 
 
+def test_near_miss_offers_a_longer_name_by_what_stands_before_its_dot() -> None:
+    assert near_miss("flighst", ["orders.window", "flights.window"]) == " (did you mean `flights.window`?)"
+
+
 def test_near_miss_is_silent_when_nothing_is_close() -> None:
     assert near_miss("weight", ["amount", "user_id"]) == ""

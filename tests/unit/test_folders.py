@@ -11,6 +11,7 @@ import pytest
 
 import slackwater as sw
 from slackwater.errors import DefinitionError, RunError
+from slackwater.ground.folders import plain_path
 from slackwater.sinks.base import Sink
 from slackwater.spark.folders import check_folders
 
@@ -27,6 +28,15 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def build(rows: Sink, dead: Sink, log: str = "log") -> sw.Pipeline:
     orders = sw.stream("orders", sw.sources.log(log)).decode(sw.formats.json("id long"))
     return sw.Pipeline("p", orders.to(rows), orders.dead_letters.to(dead))
+
+
+def test_path_is_shown_without_the_way_back_unless_a_link_makes_it_another_place(home: Path) -> None:
+    (home / "out" / "deep").mkdir()
+    (home / "deep").symlink_to(home / "out" / "deep")
+    assert plain_path("log/../out") == home / "out"
+    assert plain_path("nowhere/../out") == home / "out"
+    assert plain_path("link") == home / "link", "a link stays what it is called"
+    assert plain_path("deep/../x") == home / "deep" / ".." / "x", "which is in `out`"
 
 
 @pytest.mark.parametrize(

@@ -29,21 +29,24 @@ def maven_that(does: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     command.write_text(f"#!/bin/sh\n{does}\n")
     command.chmod(0o755)
     monkeypatch.setenv("PATH", f"{command.parent}:/usr/bin:/bin")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "home"))
 
 
-def java_that(does: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def java_that(does: str, tmp_path: Path) -> None:
     (tmp_path / "home" / "bin").mkdir(parents=True)
     command = tmp_path / "home" / "bin" / "java"
     command.write_text(f"#!/bin/sh\n{does}\n")
     command.chmod(0o755)
+
+
+def no_maven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(shutil, "which", lambda _: None)
 
 
 def test_without_maven_sparks_own_resolver_fetches_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    java_that(
-        f'echo "$@" > {tmp_path}/call; cat ivy.xml settings.xml >> {tmp_path}/call; mkdir jars', tmp_path, monkeypatch
-    )
+    no_maven(tmp_path, monkeypatch)
+    java_that(f'echo "$@" > {tmp_path}/call; cat ivy.xml settings.xml >> {tmp_path}/call; mkdir jars', tmp_path)
     monkeypatch.setenv("DEFAULT_ARTIFACT_REPOSITORY", "https://mirror.example/maven/")
     assert jars(NONSENSE).is_dir()
     call = (tmp_path / "call").read_text()
@@ -55,17 +58,37 @@ def test_without_maven_sparks_own_resolver_fetches_them(tmp_path: Path, monkeypa
 def test_without_maven_the_error_names_the_coordinates_and_the_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    java_that(
-        "echo '....... (3kB)'; echo '  :: org.slackwater#no-such-thing;1.0: not found'; exit 1", tmp_path, monkeypatch
-    )
+    no_maven(tmp_path, monkeypatch)
+    java_that("echo '....... (3kB)'; echo '  :: org.slackwater#no-such-thing;1.0: not found'; exit 1", tmp_path)
     with pytest.raises(RunError) as raised:
         jars(NONSENSE)
     assert raised.value.code == "JARS_UNAVAILABLE"
     assert (
-        "org.slackwater:no-such-thing:1.0 could not be resolved: org.slackwater#no-such-thing;1.0: not found;"
-        in str(raised.value)
-    )
+        "org.slackwater:no-such-thing:1.0 could not be resolved: Spark's Ivy: "
+        "org.slackwater#no-such-thing;1.0: not found; "
+    ) in str(raised.value)
     assert str(cache()) in str(raised.value)
+
+
+def test_where_maven_fails_sparks_own_resolver_fetches_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    maven_that("echo '[ERROR] JAVA_HOME is not defined correctly'; exit 1", tmp_path, monkeypatch)
+    java_that("grep -q tokens ivy.xml && mkdir jars", tmp_path)
+    folder = jars(NONSENSE, pinned=("org.slackwater:tokens:1.0",))
+    assert folder == jars(NONSENSE, pinned=("org.slackwater:tokens:1.0",))
+
+
+def test_where_both_fail_both_say_why_in_a_sentence_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    maven_that("echo '[ERROR] JAVA_HOME is not defined correctly.'; exit 1", tmp_path, monkeypatch)
+    java_that("echo '  :: org.slackwater#no-such-thing;1.0: not found'; exit 1", tmp_path)
+    causes = "Maven: JAVA_HOME is not defined correctly. Spark's Ivy: org.slackwater#no-such-thing;1.0: not found; "
+    with pytest.raises(RunError, match=rf"JARS_UNAVAILABLE.*: {re.escape(causes)}"):
+        jars(NONSENSE)
+
+
+def test_java_that_cannot_be_run_is_a_cause_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    maven_that("exit 3", tmp_path, monkeypatch)
+    with pytest.raises(RunError, match=r"Maven: exit code 3\. Spark's Ivy: .*No such file or directory"):
+        jars(NONSENSE)
 
 
 def test_version_is_pinned_only_where_the_exact_one_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,6 +25,7 @@ from slackwater.kafka.reading import equal_shares
 from slackwater.metrics.report import BatchReport
 from slackwater.sources.intake import StreamPlace
 from slackwater.sources.kafka.offsets import connector_offsets
+from slackwater.topics import playing
 from slackwater.topics.exporting import one_line
 from slackwater.topics.playing import Pace, keys_of
 
@@ -117,6 +118,25 @@ def test_key_of_a_line_is_the_text_of_its_field() -> None:
         b'{"user": {"id": 1}}',
     ]
     assert keys_of(pl.Series(lines), "user") == ["ada", "7", None, None, None, None, '{"id": 1}']
+
+
+def test_key_that_no_record_has_is_known_before_kafka_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(playing, "existing_partitions", asked)
+    with sw.LogWriter(tmp_path / "log") as log:
+        for record in ('{"user": "ada", "id": 1}', "broken", '{"user": null}'):
+            log.append(record)
+    with pytest.raises(RunError, match=r"PLAY_KEY.*has `usr` \(did you mean `user`\?\); choose one of user, id, or"):
+        playing.play(tmp_path / "log", connection("localhost:9"), "t", pace=Pace(), key="usr")
+    with pytest.raises(AskedError):
+        playing.play(tmp_path / "log", connection("localhost:9"), "t", pace=Pace(), key="user")
+
+
+class AskedError(Exception):
+    """Raised where Kafka would be asked."""
+
+
+def asked(*_: object) -> list[int]:
+    raise AskedError
 
 
 def test_topic_that_is_missing_is_offered_the_nearest_name(monkeypatch: pytest.MonkeyPatch) -> None:

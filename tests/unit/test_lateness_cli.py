@@ -16,6 +16,7 @@ from slackwater.cli.lateness import ReadingProgress, lateness
 from slackwater.errors import SlackwaterError
 from slackwater.lateness import Reading
 from slackwater.sources.chunk import Chunk
+from slackwater.sources.log.reports import StrayFilesWarning
 from slackwater.sources.log.writing import LogWriter
 
 PIPELINE = """
@@ -63,6 +64,13 @@ def test_log_is_measured_by_its_time_alone() -> None:
     words = " ".join(run("--log", "log", "--time", "at").split())
     assert 'out_of_orderness="0s" for a target of 99 %: 1.0 % of the events (20) fall behind the watermark.' in words
     assert "Currently" not in words
+
+
+def test_file_of_the_log_that_is_never_read_is_named() -> None:
+    Path("log/0/000000000099.jsonl").symlink_to("nowhere.jsonl")
+    with pytest.warns(StrayFilesWarning, match=r"LOG_STRAYS.*broken link.*000000000099\.jsonl"):
+        words = " ".join(run("--log", "log", "--time", "at").split())
+    assert "log: 2,000 events in 1 partition" in words
 
 
 def test_log_may_be_told_its_columns_format_and_guard() -> None:
@@ -115,9 +123,11 @@ def test_picture_is_drawn_beside_the_report() -> None:
         (["orders.py", "--max-ahead", "1m"], "LATENESS_SUBJECT", "got orders.py with --max-ahead;"),
         (["orders.py", "--picture", "a.png"], "LATENESS_PICTURE", "ends in .svg"),
         (["orders.py", "--target", "99"], "LATENESS_TARGET", "got 99.0;"),
-        (["nowhere.py"], "PIPELINE_FILE_MISSING", "nowhere.py"),
+        (["nowhere.py"], "PIPELINE_FILE_MISSING", "`nowhere.py` does not; "),
+        (["ordres.py"], "PIPELINE_FILE_MISSING", "`ordres.py` does not (did you mean `orders.py`?); "),
         (["--log", "nowhere", "--time", "at"], "LOG_FOLDER_MISSING", "nowhere"),
         (["--log", "log", "--time", "when"], "LATENESS_TIME_UNKNOWN", "they have id, at;"),
+        (["--log", "log", "--time", "att"], "LATENESS_TIME_UNKNOWN", "`att` (did you mean `at`?), they have id, at;"),
         (["--log", "log", "--time", "at", "--schema", "at date"], "LATENESS_NO_EVENTS", "2,000 wrong_type"),
         (["--log", "log", "--time", "at", "--max-ahead", "soon"], "DURATION_UNREADABLE", "soon"),
     ],

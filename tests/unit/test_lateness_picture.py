@@ -137,8 +137,11 @@ def test_picture_is_written_as_svg(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["a.png", "a.jpg", "a"])
 def test_picture_of_another_kind_is_refused_with_what_to_do(name: str, tmp_path: Path) -> None:
-    with pytest.raises(RunError, match=r"\[LATENESS_PICTURE\].*written as SVG; got `.*`; give .* ends in \.svg"):
+    with pytest.raises(
+        RunError, match=r"\[LATENESS_PICTURE\].*written as SVG; got `.*`; give .* ends in \.svg"
+    ) as caught:
         check_picture(tmp_path / name)
+    assert f"`rsvg-convert {tmp_path}/a.svg -o {tmp_path}/a.png`" in str(caught.value)
 
 
 def test_picture_in_a_folder_that_does_not_exist_is_refused_before_anything_is_measured(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import traceback
 from pathlib import Path
 from typing import Any, Final
 
-from slackwater.errors import DefinitionError, SlackwaterError, fault
+from slackwater.errors import DefinitionError, SlackwaterError, fault, near_miss
 from slackwater.pipeline import Pipeline
 
 _PACKAGE: Final = Path(__file__).resolve().parents[1]
@@ -24,7 +24,8 @@ and it is not `__main__`, so that `if __name__ == "__main__":` still means start
 def load_pipeline(file: Path) -> Pipeline:
     """Return the pipeline in `file`: the variable `pipeline`, or the only one there is."""
     if not file.is_file():
-        raise fault("PIPELINE_FILE_MISSING", file=file)
+        beside = [path.name for path in file.parent.glob("*.py")] if file.parent.is_dir() else []
+        raise fault("PIPELINE_FILE_MISSING", file=file, hint=near_miss(file.stem, beside))
     _add_to_path(str(file.resolve().parent))
     found = {name: value for name, value in _run(file).items() if isinstance(value, Pipeline)}
     if isinstance(found.get("pipeline"), Pipeline):

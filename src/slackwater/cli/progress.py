@@ -119,7 +119,7 @@ def line(report: BatchReport, totals: Counts[str]) -> str:
         lag = f" (lag {_roughly(max(0, report.stats.now_ms - watermark))})"
     waiting = f"  {report.lag_records:,} waiting in Kafka" if report.lag else ""
     return (
-        f"batch {report.batch}  {counted(report.rows, 'row')}  {rate:,.0f} rows/s  "
+        f"batch {report.batch}  {counted(report.rows, 'row')}  {counted(round(rate), 'row')}/s  "
         f"watermark {render_time(watermark)}{lag}  "
         f"this run {counted(totals['panes'], 'pane')}, {totals['late']:,} late, "
         f"{counted(totals['dead'], 'dead letter')}{waiting}{_lookups(report)}{_held(report)}{_ahead(report)}"

@@ -17,7 +17,7 @@ from rich.text import Text
 from slackwater.cli.loading import load_pipeline
 from slackwater.cli.paths import at_home
 from slackwater.errors import cause_of, fault
-from slackwater.ground.folders import given_path
+from slackwater.ground.folders import plain_path
 from slackwater.state_reading.rows import rows_of_key
 from slackwater.state_reading.stored import StoredState, stored_state
 from slackwater.state_reading.summary import MOST_KEYS, StepSummary, summarise
@@ -74,7 +74,7 @@ def state(
     if form == "parquet" and out is None:
         raise fault("STATE_READ_OUT", got="no --out")
     plan = load_pipeline(file).plan()
-    stored = stored_state(given_path(checkpoint or Path(".slackwater") / plan.name).absolute(), plan, batch)
+    stored = stored_state(plain_path(checkpoint or Path(".slackwater") / plan.name), plan, batch)
     report = Report(form=form, out=out, head={"pipeline": plan.name, "batch": stored.batch})
     if key is None:
         steps = stored.chosen(step)

@@ -131,7 +131,7 @@ class Screen:
             facts.add_column(style="dim", no_wrap=True)
             facts.add_column(justify="right", no_wrap=True, min_width=9)
             facts.add_column(style="dim", no_wrap=True, min_width=13)
-        facts.add_row("records", f"{self.records:,}", f"{self.rate:,.0f} rows/s", *self._watermark())
+        facts.add_row("records", f"{self.records:,}", f"{counted(round(self.rate), 'row')}/s", *self._watermark())
         refired, late = self.purchases("refired"), self.purchases("late")
         facts.add_row("panes fired", f"{self.panes:,}", "", "late re-firings", f"{refired:,}", "rows")
         facts.add_row("late output", f"{late:,}", "rows", "dead letters", f"{self.dead:,}", "records")
@@ -160,7 +160,7 @@ class Screen:
         said = [
             f"{self.feed.elapsed_s:3.0f} s",
             counted(self.records, "record"),
-            f"{self.rate:,.0f} rows/s",
+            f"{counted(round(self.rate), 'row')}/s",
             f"{label} {moment}" + (f" ({lag})" if lag else ""),
             f"panes {self.panes:,}",
             f"late {self.purchases('late'):,}",

@@ -98,6 +98,9 @@ def cause_of(error: BaseException) -> str:
 
 
 def near_miss(name: str, known: Iterable[str]) -> str:
-    """Return ' (did you mean `x`?)' when one of `known` is close to `name`, else ''."""
-    close = difflib.get_close_matches(name, list(known), n=1)
+    """Return ' (did you mean `x`?)' when one of `known`, or what stands before its first dot, is close to `name`."""
+    names = list(known)
+    heads = {each.partition(".")[0]: each for each in reversed(names)}
+    close = difflib.get_close_matches(name, names, n=1)
+    close = close or [heads[head] for head in difflib.get_close_matches(name, heads, n=1)]
     return f" (did you mean `{close[0]}`?)" if close else ""

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from slackwater.formats.avro import AvroFormat, avro
-from slackwater.formats.base import Decoded, Decoder, Format
+from slackwater.formats.base import Decoded, Decoder, Flaw, Format
 from slackwater.formats.csv import CsvFormat, csv
 from slackwater.formats.debezium import DebeziumFormat, debezium
 from slackwater.formats.json import JsonFormat, json
@@ -17,6 +17,7 @@ __all__ = [
     "DebeziumFormat",
     "Decoded",
     "Decoder",
+    "Flaw",
     "Format",
     "JsonFormat",
     "ProtobufFormat",

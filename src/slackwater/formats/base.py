@@ -59,7 +59,10 @@ class Decoder(ABC):
 
     @abstractmethod
     def decode(self, payload: pl.Series) -> Decoded:
-        """Return the rows of a column of bytes (`pl.Binary`, nulls included); never raises, whatever the bytes."""
+        """Return the rows of a column of bytes (`pl.Binary`, nulls included), and the flaws.
+
+        A record on which it raises is a dead letter with the reason `failed`, found by decoding smaller parts again.
+        """
 
 
 class Format(ABC):

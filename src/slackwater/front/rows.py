@@ -14,7 +14,7 @@ from slackwater.errors import RowError, SlackwaterError, UnplacedError, cause_of
 from slackwater.formats.base import Format
 from slackwater.formats.dead_letters import dead_letters
 from slackwater.formats.row_payloads import row_payloads
-from slackwater.formats.undecoded import decoder_of
+from slackwater.front.decoding import decoded
 from slackwater.front.enrichment import Enrichment, dead_reasons
 from slackwater.ground.durations import render_ms
 from slackwater.ground.expressions import FAILURES
@@ -96,7 +96,7 @@ class RowFunctions:
     ) -> pl.DataFrame:
         match op:
             case Decode(format=form):
-                return self._decode(node, form, frame, context)
+                return guarded(frame, lambda rows: self._decode(node, form, rows, context), node.step, context)
             case TakeTime():
                 return self._take_time(node, op, frame, context)
             case Where(predicate=predicate):
@@ -125,14 +125,13 @@ class RowFunctions:
 
     def _decode(self, node: RowNode, form: Format, frame: pl.DataFrame, context: RowContext) -> pl.DataFrame:
         sizes, frame = frame.get_column("__size", default=None), frame.drop("__size", strict=False)
-        decoder = decoder_of(form) if node.undecoded is None else node.undecoded.decoder()
-        decoded = decoder.decode(frame["__payload"])
+        made = decoded(node, form, frame["__payload"])
         added = [value.alias(name) for name, (_, value) in self.metadata.items()]
-        columns = decoded.frame.hstack(frame.get_columns()).with_columns(added)
-        if decoded.bad.is_empty():
+        columns = made.frame.hstack(frame.get_columns()).with_columns(added)
+        if made.bad.is_empty():
             return columns
-        index = decoded.bad["index"]
-        bury(frame[index], node.step, decoded.bad["reason"], _with_sizes(decoded.bad, sizes), context)
+        index = made.bad["index"]
+        bury(frame[index], node.step, made.bad["reason"], _with_sizes(made.bad, sizes), context)
         good = pl.repeat(value=True, n=frame.height, eager=True).scatter(index, values=False)
         return columns.filter(good)
 

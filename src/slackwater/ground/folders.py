@@ -18,6 +18,13 @@ def given_path(path: str | os.PathLike[str]) -> Path:
     return Path(os.path.expanduser(path))  # noqa: PTH111  pathlib's fails where there is no such user
 
 
+def plain_path(path: str | os.PathLike[str]) -> Path:
+    """Return a given path as an absolute one, without `..` unless a link makes that another place."""
+    given = given_path(path).absolute()
+    plain = Path(os.path.normpath(given))
+    return plain if plain.resolve() == given.resolve() else given
+
+
 def local_folder(path: str | os.PathLike[str], *, what: str) -> str:
     """Return `path` as an absolute one; `what` says in the error what it was for."""
     if not isinstance(path, str | os.PathLike) or not str(path).strip():

@@ -1,7 +1,8 @@
 """Jars by their coordinates: fetched once, kept in a cache, found there ever after.
 
-Maven fetches them where it is installed, with its settings and mirrors. Elsewhere Spark's own resolver does: Ivy, which
-is among PySpark's jars, from Maven Central or from the repository in `DEFAULT_ARTIFACT_REPOSITORY`, as Spark reads it.
+Maven fetches them where it is installed, with its settings and mirrors. Where it is not, or fails, Spark's own resolver
+does: Ivy, which is among PySpark's jars, from Maven Central or from the repository in `DEFAULT_ARTIFACT_REPOSITORY`, as
+Spark reads it.
 """
 
 from __future__ import annotations
@@ -13,11 +14,15 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Final
 from xml.sax.saxutils import escape, quoteattr
 
-from slackwater.errors import RunError, fault
+from slackwater.errors import fault
+
+_Resolver = Callable[[tuple[str, ...], tuple[str, ...], Path], list[str]]
+"""Gives the command that fetches coordinates, with pinned ones, from within a folder."""
 
 _POM: Final = """<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
@@ -68,15 +73,16 @@ def jars(coordinates: tuple[str, ...], *, pinned: tuple[str, ...] = (), what: st
     for folder in folders:
         if folder.exists():
             return folder
-    for (wanted, fixed), folder in zip(ways, folders, strict=True):
-        try:
-            _fetch(wanted, fixed, folder, what)
-        except RunError:
-            if folder == folders[-1]:
-                raise
-        else:
-            return folder
-    raise AssertionError("the last way returns or raises")
+    causes: list[str] = []
+    for name, resolver in _resolvers():
+        cause = ""
+        for (wanted, fixed), folder in zip(ways, folders, strict=True):
+            cause = _fetched(resolver, wanted, fixed, folder)
+            if not cause:
+                return folder
+        causes.append(f"{name}: {cause.rstrip('.')}")
+    asked = ", ".join(ways[-1][0])
+    raise fault("JARS_UNAVAILABLE", what=what, coordinates=asked, cause=". ".join(causes), folder=folders[-1])
 
 
 def cache() -> Path:
@@ -85,20 +91,39 @@ def cache() -> Path:
     return Path(base) / "slackwater" / "jars"
 
 
-def _fetch(coordinates: tuple[str, ...], pinned: tuple[str, ...], folder: Path, what: str) -> None:
+def _resolvers() -> list[tuple[str, _Resolver]]:
+    """Return what can fetch jars, by name, in the order in which they are tried."""
+    maven: list[tuple[str, _Resolver]] = [("Maven", _maven)] if shutil.which("mvn") else []
+    if (java := _java()) is not None:
+        return [*maven, ("Spark's Ivy", partial(_ivy, java))]
+    if not maven:
+        raise fault("JAVA_MISSING")
+    return maven
+
+
+def _fetched(resolver: _Resolver, coordinates: tuple[str, ...], pinned: tuple[str, ...], folder: Path) -> str:
+    """Let a resolver fetch jars into `folder`; return why it could not, empty if it could."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as work:
-        command = (_maven if shutil.which("mvn") else _ivy)(coordinates, pinned, Path(work))
-        fetched = subprocess.run(command, cwd=work, capture_output=True, text=True, check=False)  # noqa: S603  our own arguments
+        command = resolver(coordinates, pinned, Path(work))
+        try:
+            fetched = subprocess.run(command, cwd=work, capture_output=True, text=True, check=False)  # noqa: S603  our own arguments
+        except OSError as error:
+            return str(error)
         if fetched.returncode or not (Path(work) / "jars").is_dir():
-            cause = _cause(fetched.stdout + fetched.stderr)
-            raise fault("JARS_UNAVAILABLE", what=what, coordinates=", ".join(coordinates), cause=cause, folder=folder)
+            return _cause(fetched.stdout + fetched.stderr) or f"exit code {fetched.returncode}"
         try:
             # Another process may have fetched the same jars meanwhile.
             (Path(work) / "jars").rename(folder)
         except OSError:
             if not folder.exists():
                 raise
+    return ""
+
+
+def _java() -> str | None:
+    home = os.environ.get("JAVA_HOME")
+    return f"{home}/bin/java" if home else shutil.which("java")
 
 
 def _maven(coordinates: tuple[str, ...], pinned: tuple[str, ...], work: Path) -> list[str]:
@@ -107,13 +132,9 @@ def _maven(coordinates: tuple[str, ...], pinned: tuple[str, ...], work: Path) ->
     return ["mvn", "-q", "-B", "dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory=jars"]
 
 
-def _ivy(coordinates: tuple[str, ...], pinned: tuple[str, ...], work: Path) -> list[str]:
+def _ivy(java: str, coordinates: tuple[str, ...], pinned: tuple[str, ...], work: Path) -> list[str]:
     import pyspark  # noqa: PLC0415  half a second, and most jars are in the cache
 
-    home = os.environ.get("JAVA_HOME")
-    java = f"{home}/bin/java" if home else shutil.which("java")
-    if java is None:
-        raise fault("JAVA_MISSING")
     repository = os.environ.get("DEFAULT_ARTIFACT_REPOSITORY") or _CENTRAL
     (work / "settings.xml").write_text(_IVY_SETTINGS.format(repository=quoteattr(repository)), encoding="utf-8")
     asked = _IVY.format(

@@ -10,7 +10,7 @@ from typing import Final
 
 import polars as pl
 
-from slackwater.errors import fault
+from slackwater.errors import fault, near_miss
 from slackwater.formats.json import json as json_format
 from slackwater.formats.schemas import SchemaSpec
 from slackwater.ground.durations import Duration
@@ -29,6 +29,7 @@ from slackwater.streams import Output, Stream, stream
 
 _NAME: Final = "log"
 _SAMPLE: Final = 200
+_SHOWN: Final = 20
 _FORMATS: Final[dict[str, LogFormat]] = {".parquet": "parquet", ".avro": "avro"}
 _TIMESTAMP: Final = pl.Datetime("us", "UTC")
 
@@ -136,9 +137,9 @@ def _seen_types(folder: str | Path, records: list[dict[str, object]], needed: li
     for column in needed:
         kinds = Counter(_kind(record[column]) for record in records if record.get(column) is not None)
         if not kinds:
-            raise fault(
-                "LATENESS_TIME_UNKNOWN", column=column, path=folder, number=len(records), known=_fields(records)
-            )
+            names = _fields(records)
+            facts = {"hint": near_miss(column, names), "known": ", ".join(names[:_SHOWN]) or "none"}
+            raise fault("LATENESS_TIME_UNKNOWN", column=column, path=folder, number=len(records), **facts)
         found[column] = kinds.most_common(1)[0][0]
     return found
 
@@ -170,6 +171,5 @@ def _kind(value: object) -> pl.DataType:
     return pl.Float64() if isinstance(value, float) else _TIMESTAMP
 
 
-def _fields(records: list[dict[str, object]]) -> str:
-    names = dict.fromkeys(name for record in records for name in record)
-    return ", ".join(list(names)[:20]) or "none"
+def _fields(records: list[dict[str, object]]) -> list[str]:
+    return list(dict.fromkeys(name for record in records for name in record))

@@ -47,7 +47,7 @@ _STYLE: Final = """
 def check_picture(path: Path) -> None:
     """Refuse a picture that cannot be drawn, before anything is measured."""
     if path.suffix.lower() != ".svg":
-        raise fault("LATENESS_PICTURE", path=path)
+        raise fault("LATENESS_PICTURE", path=path, svg=path.with_suffix(".svg"), png=path.with_suffix(".png"))
     if not path.parent.is_dir():
         raise fault("LATENESS_PICTURE_UNWRITTEN", path=path, cause=f"there is no folder {path.parent}")
 

@@ -209,7 +209,7 @@ def http(
     it, up to `batch` keys are a POST of a JSON array, answered with an object of such objects by key. An answer of 429
     or 5xx is a failed request; any other 4xx is the error of its key.
     """
-    check_url(url.replace(_KEY, "key") if isinstance(url, str) else url, has_ca=ca is not None, option=_option)
+    check_url(url, has_ca=ca is not None, option=_option)
     if url.count(_KEY) > 1 or (_KEY in url and "/" not in url.partition("://")[2].partition(_KEY)[0]):
         raise _option("url", "an address with {key} once, behind the host", shown_url(url), "correct it")
     if type(batch) is not int or not 1 <= batch <= _MOST_KEYS:

@@ -70,7 +70,8 @@ def _run(status: JobStatus) -> list[str]:
     rows = f"{counted(status.rows, 'row')} in, {status.rows_out:,} out"
     return [
         f"batch {status.batch:,} at {render_time(status.batch_at_ms)[:19]} UTC{ago}; this run {batches}, {rows}",
-        f"last minute {status.rows_per_s:,.0f} rows/s, {status.batch_s:.2f} s a batch" + (phases and f" ({phases})"),
+        f"last minute {counted(round(status.rows_per_s), 'row')}/s, {status.batch_s:.2f} s a batch"
+        + (phases and f" ({phases})"),
     ]
 
 

@@ -25,6 +25,8 @@ _BEHIND: Final = "behind"
 """What stands for the sink behind a sink, such as that of refused rows, in the clock."""
 _UNMARKED: Final = "unmarked"
 """What stands for the slots of a sink that keeps no marks, in the clock: it has been delivered to."""
+_OF_A_NEW_RUN: Final = Mark(incarnation="", batch=0, token="")
+"""The mark of the first batch of a run that has no checkpoint yet."""
 
 
 @dataclass(kw_only=True)
@@ -159,16 +161,18 @@ class _SlotWriter:
             outlet.close()
 
 
-def prepare_without_spark(plan: Plan, marks: Marks, *, take_over: bool) -> frozenset[str]:
+def prepare_without_spark(plan: Plan, marks: Marks, *, take_over: bool, mark: Mark = _OF_A_NEW_RUN) -> frozenset[str]:
     """Prepare every sink that needs no Spark, so that what is wrong is known before it starts; return their names.
 
-    `marks` are those that the checkpoint has noted.
+    `marks` are those that the checkpoint has noted, `mark` is that of the next batch.
     """
     found = set()
     for output in plan.outputs:
         for name, sink in named(output.name, output.sinks).items():
             if not sink.needs_spark:
                 came_before = bool(marks.get(name)) and not take_over
-                Outlet(sink=sink, slot=plan.slot(output)).prepare(came_before=came_before)
+                outlet = Outlet(sink=sink, slot=plan.slot(output))
+                outlet.prepare(came_before=came_before)
+                outlet.look(Expected(mark=mark, before=None, takes_over=take_over))
                 found.add(name)
     return frozenset(found)

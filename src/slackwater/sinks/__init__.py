@@ -3,8 +3,9 @@
 from typing import TYPE_CHECKING
 
 from slackwater.ground.foreign_names import hinting
-from slackwater.sinks.base import Mark, Sink, SinkBatch, SinkWriter, Slot, Unavailable
+from slackwater.sinks.base import DamagedMarkError, Mark, Sink, SinkBatch, SinkWriter, Slot, Trial, Unavailable
 from slackwater.sinks.console import console
+from slackwater.sinks.delivery import StoppedWaitingError
 from slackwater.sinks.delta import delta
 from slackwater.sinks.files import files, read_files
 from slackwater.sinks.foreach_batch import foreach_batch
@@ -16,6 +17,7 @@ from slackwater.sinks.redis import redis
 from slackwater.state.identity import Identity
 
 __all__ = [
+    "DamagedMarkError",
     "Identity",
     "Mark",
     "MemorySink",
@@ -23,6 +25,8 @@ __all__ = [
     "SinkBatch",
     "SinkWriter",
     "Slot",
+    "StoppedWaitingError",
+    "Trial",
     "Unavailable",
     "console",
     "delta",

@@ -210,6 +210,16 @@ class Sink(ABC):
     def prepare(self, slot: Slot) -> None:  # noqa: B027  most sinks need nothing
         """Check, or create if asked to, the sink's target: once, before the first batch."""
 
+    def last_mark(self, slot: Slot) -> Mark | None:  # noqa: ARG002  most sinks have no mark that is read so cheaply
+        """Return the last mark of a slot without opening it, so that a job can check it before Spark starts.
+
+        None, the default, leaves the check to `open`, after Spark has started.
+        """
+        return None
+
+    def check_take_over(self, found: Mark, batch: int) -> None:  # noqa: B027  most sinks take any batch
+        """Raise if `batch` cannot follow the batch of `found`, another run's mark, even with --take-over."""
+
     @abstractmethod
     def open(self, slot: Slot) -> SinkWriter:
         """Open a slot, and fence its previous writer."""

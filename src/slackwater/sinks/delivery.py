@@ -70,19 +70,36 @@ class Expected:
         """Return whether the slot has the batch already; raises if its mark cannot be explained."""
         if found == self.mark:
             return True
-        is_foreign = found is not None and found.incarnation != self.mark.incarnation
+        if found is not None and self._is_foreign(found):
+            self.check_run(found, sink, slot)
+            return False
         last = None if found is None else found.batch
-        is_before = not is_foreign and last == self.before != self.mark.batch
-        if is_before or self.takes_over:
+        if last == self.before != self.mark.batch:
+            return False
+        if self.takes_over:
+            if found is not None:
+                sink.check_take_over(found, self.mark.batch)
             return False
         facts = {"sink": sink, "output": slot.output, "pipeline": slot.pipeline, "slot": slot.number}
-        if found is not None and is_foreign:
-            runs = {"found": found.incarnation[:8], "mine": self.mark.incarnation[:8]}
-            raise fault("SINK_OF_ANOTHER_RUN", **runs, remedy=sink.after_another_run, **facts)
         if found is None or (self.before is not None and found.batch < self.before):
             words = "no mark" if found is None else f"the mark of batch {found.batch}"
             raise fault("SINK_MARK_MISSING", last=words, before=self.before, **facts)
         raise fault("SINK_OF_A_COPY", found=found.batch, batch=self.mark.batch, **facts)
+
+    def check_run(self, found: Mark, sink: Sink, slot: Slot) -> None:
+        """Raise if `found` is another run's mark, unless this run takes over and can."""
+        if not self._is_foreign(found):
+            return
+        if self.takes_over:
+            sink.check_take_over(found, self.mark.batch)
+            return
+        mine = f"run {self.mark.incarnation[:8]}" if self.mark.incarnation else "a new run"
+        facts = {"sink": sink, "output": slot.output, "pipeline": slot.pipeline, "slot": slot.number}
+        run = found.incarnation[:8]
+        raise fault("SINK_OF_ANOTHER_RUN", found=run, mine=mine, remedy=sink.after_another_run, **facts)
+
+    def _is_foreign(self, found: Mark) -> bool:
+        return found.incarnation != self.mark.incarnation
 
 
 @dataclass(kw_only=True)
@@ -107,6 +124,13 @@ class Outlet:
         with self._reachable():
             self.sink.check(self.slot)
             self.sink.prepare(replace(self.slot, delivered_before=came_before))
+
+    def look(self, expected: Expected) -> None:
+        """Check, as far as that is known without opening the sink, that it holds no other run's rows."""
+        with self._reachable(), self._marks_read():
+            found = self.sink.last_mark(self.slot) if self.sink.uses_marks else None
+        if found is not None:
+            expected.check_run(found, self.sink, self.slot)
 
     def check(self, expected: Expected, *, is_prepared: bool = False) -> None:
         """Prepare the sink unless that was done, and check that this run can continue from its mark."""
@@ -208,14 +232,19 @@ class Outlet:
     def _open(self) -> SinkWriter:
         if self._writer is None:
             self.check_owner()
-            try:
+            with self._marks_read():
                 self._writer = self.sink.open(self.slot)
                 self._found = self._writer.mark() if self.sink.uses_marks else None
-            except DamagedMarkError as error:
-                raise fault("SINK_MARK_DAMAGED", sink=self.sink, output=self.slot.output, why=error) from error
             if not isinstance(self._found, Mark | None):
                 raise fault("SINK_MARK", sink=self.sink, output=self.slot.output, got=repr(self._found))
         return self._writer
+
+    @contextmanager
+    def _marks_read(self) -> Iterator[None]:
+        try:
+            yield
+        except DamagedMarkError as error:
+            raise fault("SINK_MARK_DAMAGED", sink=self.sink, output=self.slot.output, why=error) from error
 
     def _wait(self, seconds: float) -> None:
         began = time.monotonic()

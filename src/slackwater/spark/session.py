@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 import threading
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Final
 
 from py4j.protocol import Py4JJavaError
@@ -17,6 +15,7 @@ from pyspark.sql import SparkSession
 from slackwater.errors import fault
 from slackwater.ground.stopping import kept_handlers
 from slackwater.spark.jvm import Jvm
+from slackwater.spark.jvm_noise import mute_accumulators, mute_py4j
 from slackwater.spark.session_conf import session_conf, start_jvm
 
 QUERY_CONF: Final = {
@@ -66,8 +65,7 @@ def spark_session(
         return active
     # Workers must run this very Python, whatever else is on the PATH.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    # Of a connection that breaks because the JVM has ended, Py4J would log its stack of calls; the job's error has it.
-    logging.getLogger().addFilter(_is_not_py4js)
+    mute_py4j()
     given = session_conf(master, name, conf or {})
     jvm = jvm or start_jvm(master=master, name=name, conf=conf or {}, is_short=False)
     try:
@@ -79,15 +77,12 @@ def spark_session(
         java = getattr(error, "java_exception", None)
         cause = str(error if java is None else java.getMessage()).strip().partition("\n")[0]
         raise fault("SPARK_START", master=given["spark.master"], cause=cause) from error
+    mute_accumulators(getattr(session.sparkContext, "_accumulatorServer", None))
     session.sparkContext.setLogLevel("ERROR")
     log4j: Any = session._jvm.org.apache.logging.log4j  # type: ignore[union-attr]  # noqa: SLF001  no public way
     for logger in _TOLD_BY_JOBS:
         log4j.core.config.Configurator.setLevel(f"org.apache.spark.{logger}", log4j.Level.OFF)
     return session
-
-
-def _is_not_py4js(record: logging.LogRecord) -> bool:
-    return "py4j" not in Path(record.pathname).parts
 
 
 def hush(spark: SparkSession, name: str) -> None:

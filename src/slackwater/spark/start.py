@@ -15,7 +15,7 @@ from slackwater.checkpoint.checkpoint import existing_checkpoint, open_checkpoin
 from slackwater.checkpoint.lock import check_free, held
 from slackwater.errors import fault
 from slackwater.ground.durations import Duration, duration_ms
-from slackwater.ground.folders import given_path
+from slackwater.ground.folders import plain_path
 from slackwater.ground.stopping import stopped_by_signals
 from slackwater.metrics.monitor import OnRecord
 from slackwater.metrics.report import BatchReport
@@ -65,19 +65,22 @@ def make_job(
     over = on_phase or _nothing
     plan = replace(plan, shows_data=show_data)
     trigger_ms = duration_ms(trigger, what="`trigger`", least_ms=0)
-    path = given_path(checkpoint or Path(".slackwater") / plan.name).absolute()
+    path = plain_path(checkpoint or Path(".slackwater") / plan.name)
     check_master(master)
     if spark is not None and ".connect." in type(spark).__module__:
         raise fault("SPARK_CONNECT")
     check_portable(plan)
     check_free(path)
     found = existing_checkpoint(path, plan, accept_changes=accept_changes)
-    noted = {} if found is None else found.noted_marks(found.next_clock())
+    marks: dict[str, Any] = {"marks": {}}
+    if found is not None:
+        clock = found.next_clock()
+        marks = {"marks": found.noted_marks(clock), "mark": found.begun_mark(clock.batch)}
     check_logs(plan)
     waiting = check_intake(plan, found)
     prepared = frozenset[str]()
     if spark is None:
-        prepared = prepare_without_spark(plan, noted, take_over=take_over)
+        prepared = prepare_without_spark(plan, **marks, take_over=take_over)
     over("checks")
     if on_start is not None:
         on_start()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from slackwater.aggregates.base import Aggregate
 from slackwater.deduplication.definition import DeduplicateDefinition
 from slackwater.deduplication.spec import DUPLICATES, Keep
-from slackwater.errors import refuse
+from slackwater.errors import near_miss, refuse
 from slackwater.formats.schemas import SchemaSpec
 from slackwater.ground.call_sites import remember
 from slackwater.ground.durations import Duration, Forever, duration_ms
@@ -37,7 +37,7 @@ from slackwater.windows.spec import FINAL, Accumulation, Semantics
 _KEY_BY: Final = "add .key_by(...)"
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class KeyedStream(Hinting, kind="a keyed stream"):
     """A stream and its key."""
 
@@ -47,6 +47,9 @@ class KeyedStream(Hinting, kind="a keyed stream"):
     """Of `versions`, the column that says which change a row was."""
     spread: int = 1
     """How many key groups the rows of one key may meet in, before they are brought together."""
+
+    def __repr__(self) -> str:
+        return f"<KeyedStream {self.stream.name} by {', '.join(self.keys)}>"
 
     def window(
         self,
@@ -65,8 +68,9 @@ class KeyedStream(Hinting, kind="a keyed stream"):
         """
         if not isinstance(window, Window):
             raise refuse("NOT_A_WINDOW", got=repr(window))
-        if accumulation not in ("discarding", "accumulating", "retracting"):
-            raise refuse("ACCUMULATION", got=repr(accumulation))
+        if accumulation not in get_args(Accumulation):
+            hint = near_miss(str(accumulation), get_args(Accumulation))
+            raise refuse("ACCUMULATION", got=f"{accumulation!r}{hint}")
         trigger = after_watermark() if trigger is None else trigger
         if not isinstance(trigger, Trigger):
             raise refuse("NOT_A_TRIGGER", got=repr(trigger))
@@ -197,7 +201,7 @@ class KeyedStream(Hinting, kind="a keyed stream"):
         return _results(name, process_definition(process, output, order, step=name), {ROWS: self})
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class WindowedStream(Hinting, kind="a windowed stream"):
     """A keyed stream in windows; call `aggregate` to compute results."""
 
@@ -208,6 +212,9 @@ class WindowedStream(Hinting, kind="a windowed stream"):
     accumulation: Accumulation
     semantics: Semantics
     name: str
+
+    def __repr__(self) -> str:
+        return f"<WindowedStream {self.name}: {self.window}>"
 
     def aggregate(self, **aggregates: Aggregate) -> WindowResults:
         """Compute aggregates per key and window: `aggregate(orders=count(), revenue=sum("amount"))`."""
@@ -253,7 +260,7 @@ class WindowedStream(Hinting, kind="a windowed stream"):
         return self.keyed._joined(other.keyed, definition, name)  # noqa: SLF001  the stream's own
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Results(Stream, kind="results"):
     """What a keyed step shows: a stream again, its other outputs, and the rows that came too late for it."""
 
@@ -270,7 +277,7 @@ class Results(Stream, kind="results"):
         return remember(SideOutput(name=f"{self.origin.name}.{side}", origin=self.origin, side=side))
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class WindowResults(Results):
     """The panes of windows, and the last result of each."""
 
@@ -280,7 +287,7 @@ class WindowResults(Results):
         return self.output(FINAL)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Deduplicated(Results):
     """The rows that a deduplication keeps, and those that it does not."""
 
@@ -290,7 +297,7 @@ class Deduplicated(Results):
         return self.output(DUPLICATES)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class SideOutput(Stream):
     """An output of a keyed step beside its results: a stream, which must end in a sink, a step, or `drop`."""
 

@@ -45,7 +45,7 @@ def stream(name: str, source: Source) -> Stream:
     return Stream(name=name, origin=remember(source))
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Output(Hinting, kind="an output"):
     """One way out of the pipeline: rows, results, late rows or dead letters; it ends in `.to` or `.drop`."""
 
@@ -58,6 +58,9 @@ class Output(Hinting, kind="an output"):
         owner = self.of.origin if isinstance(self.of, Stream) and isinstance(self.of.origin, Step) else self.of
         return f"{owner.name}.{self.kind}"
 
+    def __repr__(self) -> str:
+        return f"<Output {self.name}>"
+
     def to(self, sink: Sink) -> Ended:
         """Write this output to `sink`."""
         if not isinstance(sink, Sink):
@@ -69,15 +72,18 @@ class Output(Hinting, kind="an output"):
         return remember(Ended(output=self, sink=DROP))
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Ended:
     """An output and the sink it ends in."""
 
     output: Output
     sink: Sink
 
+    def __repr__(self) -> str:
+        return f"<Output {self.output.name} to {self.sink}>"
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Stream(Hinting, Enriching, kind="a stream"):
     """Rows that flow: from a source, or out of a keyed step, through row functions."""
 
@@ -86,6 +92,9 @@ class Stream(Hinting, Enriching, kind="a stream"):
     ops: tuple[RowOp, ...] = ()
     side: str = ""
     """Which of a step's other outputs the rows come from; empty for its results."""
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}>"
 
     def _then(self, op: RowOp) -> Stream:
         return replace(self, ops=(*self.ops, remember(op)))

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from slackwater.errors import fault
+from slackwater.errors import fault, near_miss
 from slackwater.kafka.client import confluent
 from slackwater.kafka.connection import Connection
 from slackwater.kafka.presence import Presence
@@ -24,6 +24,7 @@ _AT_ONCE_S: Final = 0.05
 _TIMEOUT_S: Final = 60.0
 _STOP_S: Final = 10.0
 _POLL_S: Final = 0.1
+_SHOWN: Final = 20
 _BY_KEY: Final = -1
 """The partition that the client chooses by the key."""
 
@@ -73,12 +74,15 @@ def play(
 
     Each partition of the log goes to one partition of the topic, so that its order is kept. With `key`, a field of the
     records, that field's text is the key of each record and decides its partition, as it does for Java's producers;
-    records without the field have no key. `told` is called now and then with the number of records that the cluster
-    has acknowledged. Once `is_stopping`, nothing more is sent, and records on their way get a few seconds.
+    records without the field have no key, but some of the first must have it. `told` is called now and then with the
+    number of records that the cluster has acknowledged. Once `is_stopping`, nothing more is sent, and records on their
+    way get a few seconds.
     """
     files = sorted(list_log(folder), key=lambda file: (file.modified_ms, file.partition, file.path))
     if not files:
         raise fault("PLAY_EMPTY", path=folder)
+    if key is not None:
+        _check_key(folder, files, key)
     count = len(existing_partitions(connection, [topic]))
     numbers = {name: at % count for at, name in enumerate(sorted({file.partition for file in files}))}
     sending = _Sending(connection=connection, topic=topic, told=told, is_stopping=is_stopping)
@@ -185,6 +189,28 @@ def _slices(
             for start in range(0, len(lines), at_once):
                 part = lines[start : start + at_once]
                 yield file, part.to_list(), [None] * len(part) if key is None else keys_of(part, key)
+
+
+def _check_key(folder: Path, files: list[LogFile], key: str) -> None:
+    """Refuse a field that none of the first records has, before anything is sent: it is most likely misspelt."""
+    names = dict[str, None]()
+    for _, lines, keys in _slices(files, _AT_ONCE, key):
+        if any(found is not None for found in keys):
+            return
+        names |= dict.fromkeys(name for line in lines for name in _fields(line))
+        if names:
+            break
+    if names and key not in names:
+        known, hint = ", ".join(list(names)[:_SHOWN]), near_miss(key, names)
+        raise fault("PLAY_KEY", path=folder, key=key, hint=hint, known=known)
+
+
+def _fields(line: bytes) -> list[str]:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return []
+    return list(record) if isinstance(record, dict) else []
 
 
 def keys_of(lines: pl.Series, field: str) -> list[str | None]:

@@ -18,6 +18,7 @@ from slackwater.aggregates.base import Aggregate
 from slackwater.checkpoint.checkpoint import existing_checkpoint, open_checkpoint
 from slackwater.errors import RunError
 from slackwater.planning.plan import Plan
+from slackwater.spark.start import make_job
 from slackwater.state import pieces
 from slackwater.state.key_groups import labels, spark_hash
 from slackwater.testing import Harness
@@ -52,6 +53,25 @@ def test_rule_12_checkpoint_is_not_continued_by_what_does_not_fit_it(tmp_path: P
     open_checkpoint(tmp_path, plan(), partitions=2)
     with pytest.raises(RunError, match=code):
         open_checkpoint(tmp_path, changed, partitions=2)
+
+
+def of_format(path: Path, number: int) -> None:
+    """Let the manifest of a checkpoint be of another version's format, in which nothing else is as it is here."""
+    manifest = path / "slackwater" / "manifest.json"
+    assert json.loads(manifest.read_text())["format"] != number
+    manifest.write_text(json.dumps({"format": number}))
+
+
+@pytest.mark.parametrize("number", [1, 99], ids=["older", "newer"])
+def test_rule_12_checkpoint_of_another_format_is_not_continued(tmp_path: Path, number: int) -> None:
+    path = tmp_path / "orders"
+    open_checkpoint(path, plan(), partitions=2)
+    of_format(path, number)
+    shown = rf"CHECKPOINT_FORMAT.*`{re.escape(str(path))}` is in format {number}, "
+    with pytest.raises(RunError, match=shown):
+        existing_checkpoint(path, plan())
+    with pytest.raises(RunError, match=shown):
+        make_job(plan(), checkpoint=path / ".." / "orders")
 
 
 def of(aggregate: Aggregate | None = None, *, v: str = "double", **options: Any) -> Plan:  # noqa: ANN401  as `window` takes them

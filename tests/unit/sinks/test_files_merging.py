@@ -10,6 +10,7 @@ import pytest
 
 import slackwater as sw
 from slackwater.errors import DefinitionError, RunError
+from slackwater.sinks.base import Slot
 from slackwater.sinks.delivery import SinkWarning
 from slackwater.sinks.files import batches
 from slackwater.sinks.files.turn import Turn
@@ -159,6 +160,17 @@ def test_merging_may_begin_and_end_at_any_start(tmp_path: Path) -> None:
     plain.marked = [4]
     deliver(plain, 5, 6, 7)
     assert ids(tmp_path) == list(range(8)), "the manifest goes on, once there is one"
+
+
+def test_mark_of_a_batch_that_the_manifest_does_not_name_yet_is_the_newest(tmp_path: Path) -> None:
+    run, manifest = job(tmp_path), tmp_path / "_manifest.json"
+    deliver(run, 0)
+    before = manifest.read_text()
+    deliver(run, 1)
+    manifest.write_text(before)  # as a crash between the two leaves it
+    found = run.sink.last_mark(Slot(pipeline="test", output="results", schema=SCHEMA))
+    assert found is not None
+    assert found.batch == 1
 
 
 def test_older_batch_of_another_run_is_refused(tmp_path: Path) -> None:

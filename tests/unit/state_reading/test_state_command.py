@@ -94,6 +94,11 @@ def test_checkpoint_of_another_pipeline_is_refused(checkpoint: Path) -> None:
     assert refusal(checkpoint, plan=other).code == "CHECKPOINT_OF_ANOTHER"
 
 
+def test_checkpoint_of_another_format_is_refused(checkpoint: Path) -> None:
+    (checkpoint / "slackwater" / "manifest.json").write_text('{"format": 99}')
+    assert refusal(checkpoint).code == "CHECKPOINT_FORMAT"
+
+
 def test_checkpoint_without_a_committed_batch_is_refused(tmp_path: Path) -> None:
     path = make_checkpoint(tmp_path / "checkpoint", loaded().plan(), range(0))
     assert refusal(path).code == "STATE_READ_NOTHING"

@@ -61,6 +61,15 @@ MESSAGES: Final[dict[str, str]] = {
         "with a transform of the connector, or choose another key"
     ),
     "DEBEZIUM_OPTION": "Debezium option `{what}` must be {takes}; got {got}; omit it if the records carry their schema",
+    "DECODER_FAILED": (
+        "a format must be able to create its decoder in every worker; `decoder()` of format {form} raised {cause} in "
+        "step `{step}`; fix it, then restart: no record is lost"
+    ),
+    "DECODER_RESULT": (
+        "a decoder must return `Decoded` with one row per record, exactly the declared columns, and in `bad` the "
+        "index, reason and message of each bad record; step `{step}` got {got} from format {form}; fix its decoder, "
+        "then restart: no record is lost"
+    ),
     "DUPLICATE_COLUMN": (
         "column names must be unique, ignoring case; got `{name}` after `{other}`{place}; rename one of them"
     ),

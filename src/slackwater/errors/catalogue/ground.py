@@ -70,8 +70,8 @@ MESSAGES: Final[dict[str, str]] = {
     ),
     "JARS_UNAVAILABLE": (
         "{what} must be downloaded once, with its dependencies; {coordinates} could not be resolved: {cause}; check "
-        "the network and the mirror (~/.m2/settings.xml, or DEFAULT_ARTIFACT_REPOSITORY without Maven), or copy these "
-        "jars and their dependencies to {folder}"
+        "the network and the mirror (~/.m2/settings.xml for Maven, DEFAULT_ARTIFACT_REPOSITORY for Spark's Ivy), or "
+        "copy these jars and their dependencies to {folder}"
     ),
     "NOT_A_FOLDER": '{what} must be the path of a folder; got {got}; write, for example, "data/orders"',
     "PREDICATE_TYPE": (

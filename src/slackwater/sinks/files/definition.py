@@ -22,7 +22,7 @@ from slackwater.ground.durable import flush_file, write_and_flush, write_durably
 from slackwater.ground.folders import local_folder
 from slackwater.ground.stored import read_stored
 from slackwater.sinks.base import Change, Delivery, Mark, Sink, SinkBatch, SinkWriter, Slot, Trial
-from slackwater.sinks.files.batches import MARK, OWNER, Batches, damaged
+from slackwater.sinks.files.batches import MARK, OWNER, Batches, damaged, newest_mark
 from slackwater.sinks.files.turn import Turn
 from slackwater.sinks.options import check_flags
 
@@ -71,6 +71,15 @@ class FilesSink(Sink):
     def trial(self, slot: Slot) -> Trial | None:  # noqa: ARG002  the format alone decides
         """Return what finds rows without a JSON; Parquet holds any."""
         return Trial(rule="json", check=check_json) if self.format == "json" else None
+
+    def last_mark(self, slot: Slot) -> Mark | None:  # noqa: ARG002  a folder has one slot
+        """Return the mark of the newest batch."""
+        return newest_mark(Path(self.path))
+
+    def check_take_over(self, found: Mark, batch: int) -> None:
+        """Refuse a batch that is not newer than those in the folder: its name would be taken."""
+        if batch <= found.batch:
+            raise fault("FILES_BATCH_TAKEN", path=self.path, batch=batch)
 
     def open(self, slot: Slot) -> SinkWriter:
         """Take the folder from the writer that has it, and put right what an interrupted run has left."""

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from slackwater.sources.chunk import Chunk, conform
-from slackwater.sources.log.listing import LogFile, file_position, list_log, reading_order, shown
+from slackwater.sources.log.listing import LogFile, file_position, list_folder, reading_order, shown
 from slackwater.sources.log.reading import read_file
+from slackwater.sources.log.reports import report_strays
 from slackwater.sources.reading import Held
 
 if TYPE_CHECKING:
@@ -19,8 +20,9 @@ if TYPE_CHECKING:
 
 def held_log(log: LogSource, *, limit: int | None = None) -> Held:
     """Return the records of a log, partition by partition, in the order in which a job reads them."""
-    files = list_log(log.path)
-    return Held(chunks=_chunks(log, files, limit), files=len(files))
+    listed = list_folder(log.path)
+    report_strays(log.path, [shown(path) for path in listed.strays], set())
+    return Held(chunks=_chunks(log, listed.files, limit), files=len(listed.files))
 
 
 def _chunks(log: LogSource, files: list[LogFile], limit: int | None) -> Iterator[Chunk]:
