@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
@@ -22,7 +22,7 @@ class Own(Format):
     """A format whose decoder is one function."""
 
     function: Decode
-    schema: pl.Schema = SCHEMA
+    schema: pl.Schema = field(default_factory=lambda: SCHEMA)
 
     def decoder(self) -> Decoder:
         return OwnDecoder(self.function)
