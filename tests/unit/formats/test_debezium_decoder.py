@@ -116,6 +116,13 @@ def test_what_is_cut_short_is_no_tombstone(record: bytes) -> None:
     assert flaw(record)[0] in {"empty_record", "malformed"}
 
 
+def test_record_that_is_too_deep_has_one_message_whether_its_schema_is_known_or_not() -> None:
+    deep = written(wrapped({"op": "@"})).replace(b'"@"', b"[" * 70 + b"]" * 70)
+    alone, after_another = decode(FORM, deep), decode(FORM, written(wrapped(change("c", None, ANNE))), deep)
+    assert alone.bad["message"].to_list() == after_another.bad["message"].to_list()
+    assert "nested deeper than 64 levels" in alone.bad["message"].item()
+
+
 def test_wrapped_tombstone_that_is_cut_short_is_malformed_also_when_its_schema_is_known() -> None:
     whole = written(wrapped(None))
     decoded = decode(FORM, whole, whole[:-1], whole)

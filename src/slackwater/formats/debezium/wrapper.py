@@ -57,7 +57,7 @@ class Unwrapper:
         self._encodings = encodings
         self._known: dict[str, Reading | None] = {}
         # The payload is one level down, and may be as deep as if it stood alone.
-        self._reader = RecordReader(pl.Schema({"op": pl.String()}), max_depth=MAX_DEPTH + 1)
+        self._reader = RecordReader(pl.Schema({"op": pl.String()}), max_depth=MAX_DEPTH, wrapped_in=1)
         self._decoder = json.JSONDecoder(parse_int=str, parse_float=str)
 
     def unwrap(self, lines: pl.Series) -> Unwrapped:

@@ -26,14 +26,22 @@ _BLANKS: Final = re.compile(f"[{_BLANK}]*")
 class RecordReader:
     """Reads records of one schema; never raises, whatever the text.
 
-    With `keep_unknown`, a record has one value more: the fields that are not declared, as they stand in it.
+    With `keep_unknown`, a record has one value more: the fields that are not declared, as they stand in it. The levels
+    that it is `wrapped_in` do not count towards its depth.
     """
 
     def __init__(
-        self, schema: pl.Schema, *, max_depth: int, keep_unknown: bool = False, numbers_as_strings: bool = False
+        self,
+        schema: pl.Schema,
+        *,
+        max_depth: int,
+        wrapped_in: int = 0,
+        keep_unknown: bool = False,
+        numbers_as_strings: bool = False,
     ) -> None:
         self._names = schema.names()
         self._max_depth = max_depth
+        self._wrapped_in = wrapped_in
         self._keep_unknown = keep_unknown
         self._convert: Callable[[Any], Any] = converter(pl.Struct(dict(schema)), numbers_as_strings=numbers_as_strings)
         self._decoder = json.JSONDecoder(
@@ -59,7 +67,7 @@ class RecordReader:
         """Return the record's keys and raw values as they stand in it, or its flaw."""
         if not text.strip(_BLANK):
             return Flaw(reason="empty_record", message="the record is empty")
-        if _is_deeper(text, self._max_depth):
+        if _is_deeper(text, self._max_depth + self._wrapped_in):
             words = f"the record is nested deeper than {self._max_depth} levels; begins {excerpt(text)}"
             return Flaw(reason="too_deep", message=words)
         try:
