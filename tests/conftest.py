@@ -41,7 +41,7 @@ settings.register_profile("quick", deadline=None, max_examples=15, suppress_heal
 # On CI the same examples every time: a red run is the change's, not the dice's.
 settings.register_profile("ci", settings.get_profile("quick"), derandomize=True, database=None, print_blob=True)
 # What `make long` tries, and what one may try by hand.
-settings.register_profile("long", settings.get_profile("quick"), max_examples=200)
+settings.register_profile("long", settings.get_profile("quick"), max_examples=100)
 settings.register_profile("thorough", settings.get_profile("quick"), max_examples=2_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if IS_CI else "quick"))
 
