@@ -19,7 +19,7 @@ from polars.testing import assert_frame_equal
 from pyspark.sql import SparkSession
 
 import slackwater as sw
-from slackwater.errors import render
+from slackwater.errors import notice
 from slackwater.sinks.memory import MemorySink
 from slackwater.spark import outside
 from slackwater.spark.outside import OutsideWarning
@@ -121,12 +121,12 @@ def test_a_batch_waits_for_a_store_that_is_down_and_loses_nothing(
     def said(code: str, **facts: object) -> str:
         if code == "LOOKUP_WAITING":
             (tmp_path / "down").unlink(missing_ok=True)
-        return render(code, **facts)
+        return notice(code, **facts)
 
-    monkeypatch.setattr(outside, "render", said)
+    monkeypatch.setattr(outside, "notice", said)
     with pytest.warns(OutsideWarning) as notices:
         run(spark, enriched.pipeline, tmp_path / "checkpoint")
-    waiting, back = (str(notice.message) for notice in notices)
+    waiting, back = (str(each.message) for each in notices)
     assert "LOOKUP_WAITING" in waiting
     assert "the store is down" in waiting
     assert "STORE_BACK" in back

@@ -97,7 +97,8 @@ class Monitor:
     ) -> BatchRecord:
         """Take a batch that was delivered; its statistics still have their sketches."""
         for step, counted in report.stats.keys.items():
-            self._keys.setdefault(step, {}).update(counted)
+            earlier = {place: keys for place, keys in self._keys.get(step, {}).items() if place not in counted}
+            self._keys[step] = earlier | counted  # the newest count is the last
         known = Circumstances(
             run=self.run.starts,
             delivered_at_ms=delivered_at_ms,

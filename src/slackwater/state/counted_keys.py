@@ -1,8 +1,9 @@
 """How many keys a step holds, at a cost that does not grow with its state.
 
-In each batch one key group has its turn and counts the keys of its rows; the driver adds up what each of them counted
-last. A group with much to read counts only at every second, third … turn, so that a batch reads the same number of
-bytes for it on average, however large the state is.
+In each batch one key group has its turn and counts the keys of its rows, if they changed. A group with much to read
+counts only at every second, third … turn, so that a batch reads the same few bytes for it on average, however large the
+state is. The driver takes what was counted last, as much of it as it takes for a good estimate: keys are spread over
+key groups by a hash, so one group is like the others.
 """
 
 from __future__ import annotations
@@ -14,14 +15,18 @@ import polars as pl
 
 from slackwater.state.pieces import StepState
 
-READ_BYTES: Final = 1 << 20
+READ_BYTES: Final = 4 << 10
 """What may be read of the state of a step in each batch, on average."""
+ENOUGH: Final = 10_000
+"""Keys of some groups that stand for those of all, within one percent or so."""
 
 
 def has_turn(state: StepState, *, place: int, key_groups: int, batch: int) -> bool:
     """Return whether the key group at a place, of so many, counts the keys of a step in this batch."""
     round_, turn = divmod(batch, key_groups)
-    return turn == place and round_ % (1 + sum(piece.bytes for piece in state.pieces) // READ_BYTES) == 0
+    if turn != place or not (state.is_changed or round_ == 0):
+        return False
+    return round_ % (1 + sum(piece.bytes for piece in state.pieces) // READ_BYTES) == 0
 
 
 def count_keys(state: StepState, keys_of: Mapping[int, tuple[str, ...]]) -> int:
@@ -35,5 +40,10 @@ def count_keys(state: StepState, keys_of: Mapping[int, tuple[str, ...]]) -> int:
 
 
 def estimated_keys(counted: Mapping[int, int], key_groups: int) -> int | None:
-    """Return how many keys all groups have, if those that have not counted are like the others; None if none has."""
-    return round(sum(counted.values()) * key_groups / len(counted)) if counted else None
+    """Return how many keys all groups have; `counted` has those of some, by place, the newest count last."""
+    taken: list[int] = []
+    for keys in reversed(counted.values()):
+        if sum(taken) >= ENOUGH:
+            break
+        taken.append(keys)
+    return round(sum(taken) * key_groups / len(taken)) if taken else None

@@ -90,7 +90,8 @@ def exact(work: sw.testing.Harness) -> int:
 
 
 @pytest.mark.parametrize("kind", STEPS)
-def test_estimate_is_close_to_the_keys_of_a_step_after_each_batch(kind: str) -> None:
+def test_estimate_is_close_to_the_keys_of_a_step_after_each_batch(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counted_keys, "READ_BYTES", 1 << 20)
     work, dice = started(kind), random.Random(7)
     most, counted = 0, dict[int, int]()
     for batch in range(BATCHES):
@@ -118,6 +119,13 @@ def test_one_key_group_in_each_batch_counts() -> None:
     assert estimated_keys(counted, GROUPS) == 100
 
 
+def test_of_many_keys_the_newest_counts_are_enough() -> None:
+    few = {0: 90, 1: 110, 2: 100}
+    assert estimated_keys(few, GROUPS) == 400
+    assert estimated_keys({3: 1, 0: 9_000, 2: 11_000}, GROUPS) == 44_000
+    assert estimated_keys({}, GROUPS) is None
+
+
 def test_a_group_without_keys_counts_too() -> None:
     work = started("tumbling")
     work.send("events", [row("ada", 0)])
@@ -126,7 +134,7 @@ def test_a_group_without_keys_counts_too() -> None:
         assert len(work.last.keys["step"]) == 1
 
 
-def test_large_state_is_counted_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_state_is_counted_less_often_and_unchanged_state_never(monkeypatch: pytest.MonkeyPatch) -> None:
     work = started("process")
     monkeypatch.setattr(counted_keys, "READ_BYTES", 3_000)
     counted = []
@@ -137,3 +145,6 @@ def test_large_state_is_counted_less_often(monkeypatch: pytest.MonkeyPatch) -> N
     per_group = work.last.state["step"]["bytes"] / GROUPS
     assert per_group > 3_000
     assert 0 < sum(len(each) for each in counted[GROUPS:]) <= 7 * GROUPS / (per_group // 3_000)
+    for _ in range(8 * GROUPS):
+        work.run_batch()
+        assert work.last.keys == {}
