@@ -96,6 +96,7 @@ def test_mark_of_a_commit_that_is_no_longer_in_the_log_is_missing(lake: Lake) ->
     assert lake.rows() == [*APPENDED, ("eve", 5)]
 
 
+@pytest.mark.long
 @WAYS
 def test_whoever_was_about_to_commit_when_another_opened_the_table_is_shut_out(
     lake: Lake, options: dict[str, Any], rows: list[Any]

@@ -166,6 +166,7 @@ def test_table_may_have_columns_that_the_rows_lack(lake: Lake, options: dict[str
     assert lake.rows("user", "total", "note") == [("ann", 1, "x"), ("bob", 2, None)]
 
 
+@pytest.mark.long
 def test_table_whose_types_differ_is_refused(lake: Lake) -> None:
     lake.write([("ann", "1")], "user string, total string")
     with pytest.raises(RunError, match=r"DELTA_TABLE_UNFIT.*`total` is string and must be bigint"):

@@ -46,6 +46,7 @@ def test_table_is_read_and_then_what_is_added_to_it(lake: Lake, tmp_path: Path) 
     assert kept.rows().filter(id=3)["ts"].to_list() == [at(2)]
 
 
+@pytest.mark.long
 def test_versions_written_during_a_bounded_run_are_left_to_the_next(lake: Lake, tmp_path: Path) -> None:
     """During a run's one batch of rows, and during its final one, a row comes whose window is still open."""
     lake.write([(0, "a", at(0))], COLUMNS)

@@ -19,10 +19,10 @@ from slackwater.testing.spark_runner import SparkRunner
 WIRING = (
     "acc-flink-early-late-retract",
     "ij-spark-left-range",
-    "tmb-spark-recovery",
-    "trg-beam-early-proctime",
 )
 LONGER = (  # each much like one above
+    "tmb-spark-recovery",
+    "trg-beam-early-proctime",
     "dd-spark-with-watermark",
     "tj-flink-inner",
     "lat-flink-session-10ms",

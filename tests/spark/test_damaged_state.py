@@ -11,7 +11,7 @@ import slackwater as sw
 from slackwater.errors import RunError
 from tests.spark.jobs import MINUTE, CrashError, Kept, crash_after, record, run, stream, write_log
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 
 def test_damaged_state_is_one_sentence(spark: SparkSession, tmp_path: Path) -> None:

@@ -79,7 +79,8 @@ def test_what_comes_during_a_bounded_run_is_not_read_whatever_the_source(spark: 
     assert kept.late.rows().is_empty()
 
 
-@pytest.mark.parametrize("locale", ["C", pytest.param("C.UTF-8", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
 def test_log_is_read_whole_whatever_the_encodings_of_its_names(tmp_path: Path, locale: str) -> None:
     home = tmp_path / "hömé"
     written = write_names(home / "lög")

@@ -42,7 +42,7 @@ def count_keys(state: StepState, keys_of: Mapping[int, tuple[str, ...]]) -> int:
 def estimated_keys(counted: Mapping[int, int], key_groups: int) -> int | None:
     """Return how many keys all groups have; `counted` has those of some, by place, the newest count last."""
     taken: list[int] = []
-    for keys in reversed(counted.values()):
+    for keys in reversed([*counted.values()]):
         if sum(taken) >= ENOUGH:
             break
         taken.append(keys)
