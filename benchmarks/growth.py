@@ -106,7 +106,7 @@ _DIGITS: Final = {"batch_seconds": 2, "state_mb": 1}
 
 def grow(spark: SparkSession, point: Point, *, home: Path, say: Callable[[str], None]) -> dict[str, Any]:
     """Run one point and return its row of the table; its events are thrown away afterwards."""
-    name = f"growth-{point.axis.replace(' ', '-')}-{point.size}"
+    name = f"growth-{point.axis.replace('%', 'percent').replace(' ', '-')}-{point.size}"
     home = home / name  # not the last point's: Spark may still be tidying up its state
     shutil.rmtree(home, ignore_errors=True)
     folder = home / "ours-in"
