@@ -5,6 +5,7 @@ The settings at the top stand before any import of Polars or PySpark, which read
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import sys
@@ -37,7 +38,7 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
 )
 
 # No deadlines: a busy machine is no bug. Slow data generation is the machine's as well.
-settings.register_profile("quick", deadline=None, max_examples=15, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", deadline=None, max_examples=10, suppress_health_check=[HealthCheck.too_slow])
 # On CI the same examples every time: a red run is the change's, not the dice's.
 settings.register_profile("ci", settings.get_profile("quick"), derandomize=True, database=None, print_blob=True)
 # What `make long` tries, and what one may try by hand.
@@ -55,6 +56,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return 0 if marks & {"crash", "cluster"} else 1 if marks & {"spark", "kafka"} else 2
 
     items.sort(key=turn)
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector skip what was imported and collected: it stays until the end."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    """Let modules tidy up when they are unloaded."""
+    gc.unfreeze()
 
 
 class Needs(Protocol):

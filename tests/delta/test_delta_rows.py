@@ -21,6 +21,7 @@ from tests.delta.tables import CHANGES, TOTALS, Lake, changes, totals
 pytestmark = pytest.mark.spark
 
 
+@pytest.mark.long
 def test_last_row_of_a_key_counts_and_a_retraction_deletes(lake: Lake) -> None:
     job = lake.job(schema=CHANGES, merge_on="user")
     job.deliver(changes(("ann", 1, False), ("bob", 2, False)), changes(("ann", 3, False)))

@@ -32,6 +32,7 @@ def consumed(servers: str, topic: str, count: int) -> list[bytes | None]:
         consumer.close()
 
 
+@pytest.mark.long
 def test_records_survive_a_restart_of_the_broker(folder: Path) -> None:
     first = broker.up(folder, port=broker.free_port())
     made = CliRunner().invoke(app, ["kafka", "topic", "events", "--partitions", "1", "--servers", first.servers])

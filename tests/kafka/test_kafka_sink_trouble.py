@@ -149,7 +149,8 @@ def test_broker_killed_and_started_again_in_mid_batch(
 
 
 @pytest.mark.filterwarnings("ignore::slackwater.sinks.delivery.SinkWarning")
-@pytest.mark.parametrize("moment", [pytest.param("amid_rows", marks=pytest.mark.long), "before_the_commit"])
+@pytest.mark.long
+@pytest.mark.parametrize("moment", ["amid_rows", "before_the_commit"])
 def test_connections_cut_in_mid_batch(rough: Rough, monkeypatch: pytest.MonkeyPatch, moment: str) -> None:
     topic, trouble = rough.topics.make(partitions=2), Trouble(monkeypatch=monkeypatch)
     run = job(rough.topics, topic)

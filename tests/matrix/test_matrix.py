@@ -1,4 +1,4 @@
-"""The crash matrix, short form: every sink that promises exactly once, a crash at every step of the protocol.
+"""The crash matrix: every sink that promises exactly once, a crash at every step of the protocol.
 
 The driver fails where the kill test would kill it, in the tests' own Spark session; real kills are `make crash SINK=…`.
 """
@@ -27,7 +27,6 @@ pytestmark = pytest.mark.spark
 
 POINTS: Final = ("evaluated", "opened", "written", "committed", "delivered", "clock")
 """Where the driver can fail around and inside a sink."""
-INSIDE: Final = POINTS[1:4]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,11 +74,6 @@ def each(*kinds: str, long: Collection[str] = ()) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("ground", chosen, indirect=True, scope="module")
 
 
-IN_TIME = ("postgres",)
-"""The kinds for which a crash is always tried on Spark; files are killed for real in tests/crash.
-
-What a new checkpoint, a copy and a lost mark mean to each sink is always tried in tests/sinks, without Spark.
-"""
 BY_EXECUTORS = ("files", "kafka", "postgres", "redis", "delta")
 """The kinds whose large batches are written by the executors, and so in another way when the number of slots changes.
 
@@ -94,13 +88,6 @@ def test_crash_at_every_step_loses_nothing_and_doubles_nothing(
     ground: Ground, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     crashed_at(ground, spark, monkeypatch, POINTS, LONG)
-
-
-@each(*IN_TIME)
-def test_crash_inside_a_sink_loses_nothing_and_doubles_nothing(
-    ground: Ground, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    crashed_at(ground, spark, monkeypatch, INSIDE, SHORT)
 
 
 def crashed_at(

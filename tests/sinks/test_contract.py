@@ -27,8 +27,7 @@ from tests.spark.jobs import CrashError
 
 pytestmark = pytest.mark.filterwarnings("ignore::slackwater.sinks.delivery.SinkWarning")
 
-LONG: Final = ("delta, merged",)
-LONGER: Final = ("delta", *LONG)
+LONG: Final = ("delta", "delta, merged")
 """Where a commit, which takes Delta seconds, is one of several."""
 KNOWS_WRITERS: Final = tuple(kind for kind in SINKS if kind != "http")
 """The kinds that keep marks: a receiver over HTTP knows a row again by its key, whoever sends it."""
@@ -84,7 +83,7 @@ def test_batch_delivered_again_changes_nothing(ground: Ground, place: str) -> No
     assert ground.content(place) == ground.expected(2)
 
 
-@each(*SINKS, long=LONGER)
+@each(*SINKS, long=LONG)
 @pytest.mark.parametrize("point", POINTS)
 def test_writer_that_dies_leaves_all_of_a_batch_or_nothing_and_the_repeat_writes_it_once(
     ground: Ground, place: str, point: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -101,7 +100,7 @@ def test_writer_that_dies_leaves_all_of_a_batch_or_nothing_and_the_repeat_writes
     assert ground.content(place) == ground.expected(2)
 
 
-@each(*KNOWS_WRITERS, long=LONGER)
+@each(*KNOWS_WRITERS, long=LONG)
 def test_new_checkpoint_is_an_error_unless_it_takes_over(ground: Ground, place: str) -> None:
     old = begun(ground, place)
     new = replace(old, incarnation="second", marked=[], _outlet=None)
@@ -115,7 +114,7 @@ def test_new_checkpoint_is_an_error_unless_it_takes_over(ground: Ground, place: 
         assert ground.content(place) == ground.expected(3)
 
 
-@each(*KNOWS_WRITERS, long=LONGER)
+@each(*KNOWS_WRITERS, long=LONG)
 def test_copied_checkpoint_neither_skips_nor_doubles(ground: Ground, place: str) -> None:
     run = begun(ground, place)
     copy = replace(run, token="copy", marked=[0, 1], _outlet=None)  # noqa: S106  not a secret
@@ -129,7 +128,7 @@ def test_copied_checkpoint_neither_skips_nor_doubles(ground: Ground, place: str)
     assert ground.content(place) == ground.expected(3)
 
 
-@each(*(kind for kind in KNOWS_WRITERS if kind != "files, merged"), long=LONGER)
+@each(*(kind for kind in KNOWS_WRITERS if kind != "files, merged"), long=LONG)
 def test_lost_mark_is_an_error_unless_the_job_takes_over(ground: Ground, place: str) -> None:
     run = begun(ground, place)
     ground.target.forget_mark(place)
@@ -140,7 +139,7 @@ def test_lost_mark_is_an_error_unless_the_job_takes_over(ground: Ground, place: 
     assert ground.content(place) == ground.expected(2)
 
 
-@each(*KNOWS_WRITERS, long=LONGER)
+@each(*KNOWS_WRITERS, long=LONG)
 def test_older_writer_of_a_slot_is_shut_out(ground: Ground, place: str) -> None:
     older = begun(ground, place)
     newer = replace(older, sink=ground.sink(place), _outlet=None)

@@ -16,11 +16,9 @@ from slackwater.testing.conformance import load
 from slackwater.testing.replays import depends_on_batches, replay
 from slackwater.testing.spark_runner import SparkRunner
 
-WIRING = (
-    "acc-flink-early-late-retract",
+WIRING = ("acc-flink-early-late-retract",)
+LONGER = (  # each much like that one
     "ij-spark-left-range",
-)
-LONGER = (  # each much like one above
     "tmb-spark-recovery",
     "trg-beam-early-proctime",
     "dd-spark-with-watermark",

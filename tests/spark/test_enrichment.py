@@ -111,7 +111,7 @@ def test_rule_11_a_batch_run_again_has_the_answers_and_the_table_it_had(spark: S
     assert len(list((checkpoint / "slackwater" / "tables" / "events.join_table").iterdir())) == 2
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_batch_waits_for_a_store_that_is_down_and_loses_nothing(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -32,6 +32,7 @@ def counted(log: Path) -> Kept:
     return Kept(events=events, results=events.key_by("k").window(sw.tumbling("1m")).aggregate(**aggregates))
 
 
+@pytest.mark.long
 def test_files_of_the_same_time_are_read_by_name_and_what_comes_during_a_bounded_run_is_left(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -51,8 +51,9 @@ class ByTime(Operator):
 
     def _advance(self, time: StepTime, state: StepState, buckets: Buckets, out: Emitted) -> None:
         if state.wakes(time):
-            rows = self._due(buckets.woken(time), time.watermark_ms, out)
-            self._store(rows.filter(pl.col("__until") >= time.watermark_ms), buckets)
+            for woken in buckets.woken(time):
+                rows = self._due(woken, time.watermark_ms, out)
+                self._store(rows.filter(pl.col("__until") >= time.watermark_ms), buckets)
 
     def _add(self, fresh: pl.DataFrame, time: StepTime, buckets: Buckets, out: Emitted) -> None:
         # A row that is behind by more than `within` is remembered until the watermark moves, if it is processed.
@@ -62,9 +63,10 @@ class ByTime(Operator):
             "__is_shown": pl.lit(value=False),
             "__end": pl.lit(0, dtype=pl.Int64),
         }
-        known = buckets.touched(fresh)
-        rows = pl.concat([known, fresh.with_columns(**columns).select(self._names)])
-        self._store(self._chosen(rows.with_row_index("__place"), out), buckets)
+        fresh = fresh.with_columns(**columns).select(self._names)
+        for portion in buckets.touched(fresh):
+            rows = pl.concat([portion.rows, portion.of(fresh)])
+            self._store(self._chosen(rows.with_row_index("__place"), out), buckets)
 
     def _store(self, rows: pl.DataFrame, buckets: Buckets) -> None:
         wake = pl.col("__until" if self.spec.retracts else "__ts") + 1

@@ -41,13 +41,18 @@ class PatternOperator(Operator):
     def _add(self, rows: StepRows, buckets: Buckets) -> None:
         buckets.put_aside(rows.packets(OPEN))
         if buckets.is_inbox_full:
-            self._store(buckets.everything_near(), buckets)
+            for portion in buckets.everything_near():
+                self._store(portion.rows, buckets)
 
     def _decide(self, time: StepTime, buckets: Buckets, out: Emitted) -> None:
-        spec = self.spec
         if not buckets.state.wakes(time):
             return
-        rows = buckets.woken(time, whole=True)
+        for rows in buckets.woken(time, whole=True):
+            self._store(self._undecided(rows, time, out), buckets)
+
+    def _undecided(self, rows: pl.DataFrame, time: StepTime, out: Emitted) -> pl.DataFrame:
+        """Show what is certain of the keys of `rows`; return what is still needed of them."""
+        spec = self.spec
         is_known = pl.col("__end") <= time.watermark_ms
         known = rows.filter(is_known).sort(self._order, maintain_order=True)
         decided = decide(known, spec.course, time.watermark_ms)
@@ -55,7 +60,7 @@ class PatternOperator(Operator):
             out.results.append(result_rows(spec.course, spec.result_types, known, decided.matches))
         noted = [pl.Series("__due", decided.due_ms), pl.Series("__seen", decided.seen_ms)]
         kept = known.with_columns(noted).filter(pl.Series(decided.is_kept))
-        self._store(pl.concat([kept, rows.filter(~is_known)]), buckets)
+        return pl.concat([kept, rows.filter(~is_known)])
 
     def _store(self, rows: pl.DataFrame, buckets: Buckets) -> None:
         buckets.store(rows, pl.col("__due"), _described)

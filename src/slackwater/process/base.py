@@ -108,10 +108,11 @@ class FrameProcess:
     ) -> tuple[pl.DataFrame | None, pl.DataFrame]:
         """Take the events of some keys and the state of these keys; return results and their new state.
 
-        Called once for each key group and batch. `rows` have the stream's columns and `event_time`; `state` has the
-        key columns and the declared ones, with a row for each of the keys that has state. Results have the key
-        columns, those of `output`, and `event_time`; without it, a result has the latest time of its key's rows. None
-        stands for no results. A key that the new state does not have is forgotten. Each key must be treated
-        independently: after a failure the call is repeated with fewer keys, at last with each alone.
+        Called once for each key group and batch, or a few times, with other keys each, where the key group holds much
+        state. `rows` have the stream's columns and `event_time`; `state` has the key columns and the declared ones,
+        with a row for each of the keys that has state. Results have the key columns, those of `output`, and
+        `event_time`; without it, a result has the latest time of its key's rows. None stands for no results. A key
+        that the new state does not have is forgotten. Each key must be treated independently: after a failure the
+        call is repeated with fewer keys, at last with each alone.
         """
         raise NotImplementedError

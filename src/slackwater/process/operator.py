@@ -65,24 +65,29 @@ class ProcessOperator(Operator):
 
     def _take(self, events: pl.DataFrame, batch: _Batch) -> None:
         """Process events as they arrive."""
-        known = batch.buckets.touched(events)
-        keys = events.select(self._keys).unique(maintain_order=True)
-        untouched = known.join(keys, on=self._keys, how="anti", nulls_equal=True, maintain_order="left")
-        changed = batch.worker.work(keys, known, events, watermark_ms=batch.time.judge_ms)
-        self._store([untouched, changed], batch.buckets)
+        for portion in batch.buckets.touched(events):
+            known, theirs = portion.rows, portion.of(events)
+            keys = theirs.select(self._keys).unique(maintain_order=True)
+            untouched = known.join(keys, on=self._keys, how="anti", nulls_equal=True, maintain_order="left")
+            changed = batch.worker.work(keys, known, theirs, watermark_ms=batch.time.judge_ms)
+            self._store([untouched, changed], batch.buckets)
 
     def _put_aside(self, rows: StepRows, buckets: Buckets) -> None:
         """Let events wait for the watermark."""
         buckets.put_aside(rows.packets(ROWS))
         if buckets.is_inbox_full:
-            self._store([buckets.everything_near()], buckets)
+            for portion in buckets.everything_near():
+                self._store([portion.rows], buckets)
 
     def _advance(self, state: StepState, batch: _Batch) -> None:
         """Process what the clock calls for: events in their order, timers, and state whose time is over."""
-        time = batch.time
-        if not state.wakes(time):
+        if not state.wakes(batch.time):
             return
-        rows = batch.buckets.woken(time, whole=self._waits)
+        for rows in batch.buckets.woken(batch.time, whole=self._waits):
+            self._wake(rows, batch)
+
+    def _wake(self, rows: pl.DataFrame, batch: _Batch) -> None:
+        time = batch.time
         is_due = pl.col("__due") <= time.now_ms
         if time.watermark_ms > time.previous_ms:
             is_due = (pl.col("__end") <= time.watermark_ms) | is_due.fill_null(value=False)

@@ -9,12 +9,15 @@ lie in small pieces, and those with time in large ones. New rows wait in the inb
 3. `touched` takes everything of the buckets that some rows belong to, and what waits for them.
 4. `store` puts rows back where they belong.
 
-So rows of one key are at hand together, except for those that neither changed nor woke.
+So rows of one key are at hand together, except for those that neither changed nor woke. What is taken comes in portions
+of whole buckets, each stored before the next is read: a worker holds a portion, not what a batch touches in all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -28,6 +31,8 @@ from slackwater.state.step_time import StepTime
 BUCKET_BYTES: Final = 16 << 10
 """What a bucket holds when there are as many as there should be; from twice as much on, there are more."""
 _MOST_BUCKETS: Final = 1 << 12
+PORTION_BYTES: Final = 1 << 20
+"""A portion has the buckets that hold so much, packed; at least one."""
 INBOX_BYTES: Final = (64 << 10, 1 << 20)
 """The inbox is emptied when it has a quarter of what the buckets have, and that is more than the first or at least the
 second."""
@@ -35,6 +40,23 @@ SOON: Final = 64
 """Rows of so many different times to wake at are a bucket's first piece; the next has four times as many."""
 _SHIFT: Final = np.uint64(40)
 """The lower bits of a key's hash have chosen its key group."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Portion:
+    """Some buckets: all that was taken of them."""
+
+    rows: pl.DataFrame
+    numbers: frozenset[int] | None
+    """Which buckets, by their numbers among `buckets`; None if it is the only portion."""
+    buckets: int
+    keys: tuple[str, ...]
+
+    def of(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Return the rows of `frame` that belong to these buckets, in their order."""
+        if self.numbers is None:
+            return frame
+        return frame.filter(bucket_of(frame, self.keys, self.buckets).is_in(list(self.numbers)))
 
 
 class Buckets:
@@ -57,39 +79,43 @@ class Buckets:
         limit = min(max(least, (self._bytes() - size) // 4), most)
         return len(waiting) >= COMPACT_AT or size > limit
 
-    def woken(self, time: StepTime, *, whole: bool = False) -> pl.DataFrame:
+    def woken(self, time: StepTime, *, whole: bool = False) -> Iterator[pl.DataFrame]:
         """Take the rows that the clock calls for, each with all that is known of its key's time around it.
 
         With `whole`, take them with all rows of their keys.
         """
         if time.keeps_too_much:
-            return self.everything()
-        awake = [piece for piece in self.state.pieces if piece.wakes(time)]
+            yield from self.everything()
+            return
         inbox = self._inbox()
-        roused = inbox.filter(pl.col("__end") <= time.watermark_ms)["__bucket"].unique().to_list()
-        numbers = {piece.bucket for piece in awake if piece.bucket != INBOX} | {*roused}
-        waiting, rest = _split(inbox, numbers)
+        awake = {piece.bucket for piece in self.state.pieces if piece.wakes(time)} - {INBOX}
+        roused = {*inbox.filter(pl.col("__end") <= time.watermark_ms)["__bucket"].unique()}
+        waiting, rest = _split(inbox, awake | roused)
         self._put_back(rest)
-        entire = numbers if whole else {*waiting["__bucket"].unique().to_list(), *roused}
-        pieces = [piece for piece in self.state.pieces if piece.bucket in entire]
-        pieces += [piece for piece in awake if piece.bucket not in entire and piece.bucket != INBOX]
-        return pl.concat([self._rows(pieces), waiting.drop("__bucket")])
+        numbers, before = awake | roused, self.state.buckets
+        entire = numbers if whole else roused | {*waiting["__bucket"].unique()}
+        for portion in self._portions(
+            numbers, waiting, lambda piece: piece.bucket % before in entire or piece.wakes(time)
+        ):
+            yield portion.rows
 
-    def touched(self, *frames: pl.DataFrame | None) -> pl.DataFrame:
+    def touched(self, *frames: pl.DataFrame | None) -> Iterator[Portion]:
         """Take all rows of the buckets that rows of `frames` belong to."""
         numbers = self._buckets_of(frames)
         waiting, rest = _split(self._inbox(), numbers)
         self._put_back(rest)
-        return self._whole(numbers, waiting)
+        yield from self._portions(numbers, waiting)
 
-    def everything_near(self, *frames: pl.DataFrame | None) -> pl.DataFrame:
+    def everything_near(self, *frames: pl.DataFrame | None) -> Iterator[Portion]:
         """Take the inbox, and all rows of the buckets that it and `frames` belong to."""
         inbox = self._inbox()
-        return self._whole(self._buckets_of(frames) | {*inbox["__bucket"].unique()}, inbox)
+        yield from self._portions(self._buckets_of(frames) | {*inbox["__bucket"].unique()}, inbox)
 
-    def everything(self) -> pl.DataFrame:
+    def everything(self) -> Iterator[pl.DataFrame]:
         """Take all rows."""
-        return self._rows(self.state.pieces)
+        inbox = self._inbox()
+        numbers = {piece.bucket for piece in self.state.pieces} | {*inbox["__bucket"].unique()}
+        yield from (portion.rows for portion in self._portions(numbers, inbox))
 
     def store(self, rows: pl.DataFrame, wake: pl.Expr, describe: Describe) -> None:
         """Put rows into their buckets; `wake` is the watermark at which a row is looked at, to lay them out by."""
@@ -97,8 +123,14 @@ class Buckets:
             return
         size = int(rows.estimated_size()) // 2 + self._bytes()  # packed, rows have about half of their size
         if self.state.buckets < _MOST_BUCKETS and size > 2 * BUCKET_BYTES * self.state.buckets:
-            rows = pl.concat([rows, self.everything()])
+            chunks = self._chunks({piece.bucket for piece in self.state.pieces} - {INBOX})
             self.state.buckets = min(1 << (size // BUCKET_BYTES).bit_length(), _MOST_BUCKETS)
+            for numbers in chunks:
+                taken = self._rows([piece for piece in self.state.pieces if piece.bucket in numbers])
+                self._lay_out(taken, wake, describe)
+        self._lay_out(rows, wake, describe)
+
+    def _lay_out(self, rows: pl.DataFrame, wake: pl.Expr, describe: Describe) -> None:
         numbered = rows.with_columns(self._numbers(rows), wake.alias("__wake"))
         soon = pl.col("__wake").rank("dense").over("__bucket")
         piece = ((soon - 1) // SOON + 1).log(4).floor().cast(pl.Int32).alias("__piece")
@@ -107,10 +139,37 @@ class Buckets:
             stored = part.drop("__bucket", "__wake", "__piece")
             self.state.append_whole(stored, _in_bucket(describe, int(number)))
 
-    def _whole(self, numbers: Collection[int], waiting: pl.DataFrame) -> pl.DataFrame:
-        """Take all rows of some buckets; return them, and after them those that were waiting."""
-        pieces = [piece for piece in self.state.pieces if piece.bucket in numbers]
-        return pl.concat([self._rows(pieces), waiting.drop("__bucket")])
+    def _portions(
+        self, numbers: set[int], waiting: pl.DataFrame, is_taken: Callable[[Piece], bool] = lambda _: True
+    ) -> Iterator[Portion]:
+        """Take some buckets, portion by portion: their rows, and after them those that were waiting."""
+        # Whoever stores a portion may make more buckets; those that come of one have its number modulo these.
+        before, chunks = self.state.buckets, self._chunks(numbers)
+        for chunk in chunks:
+            pieces = [piece for piece in self.state.pieces if piece.bucket != INBOX and piece.bucket % before in chunk]
+            stored = self._rows([piece for piece in pieces if is_taken(piece)])
+            mine = waiting if len(chunks) == 1 else waiting.filter(pl.col("__bucket").is_in(list(chunk)))
+            yield Portion(
+                rows=pl.concat([stored, mine.drop("__bucket")]),
+                numbers=None if len(chunks) == 1 else chunk,
+                buckets=before,
+                keys=self.layout.keys,
+            )
+
+    def _chunks(self, numbers: set[int]) -> list[frozenset[int]]:
+        """Return the numbers of buckets by portion."""
+        sizes = Counter[int]()
+        for piece in self.state.pieces:
+            sizes[piece.bucket] += piece.bytes
+        chunks: list[set[int]] = []
+        size = 0
+        for number in sorted(numbers):
+            size += sizes[number]
+            if not chunks or size > PORTION_BYTES:
+                chunks.append(set())
+                size = sizes[number]
+            chunks[-1].add(number)
+        return [frozenset(chunk) for chunk in chunks]
 
     def _buckets_of(self, frames: Iterable[pl.DataFrame | None]) -> set[int]:
         return {number for frame in frames if frame is not None for number in self._numbers(frame).unique()}

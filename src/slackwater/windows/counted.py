@@ -219,11 +219,12 @@ class _CountOperator(Operator):
         """Add the batch's rows in the order of arrival; at the end of time, forget what never filled."""
         out, buckets = Emitted(), Buckets(state, self.spec)
         if (fresh := rows.frame(ROWS)) is not None:
-            kept = self._add(fresh, buckets.touched(fresh), out)
-            buckets.store(kept, pl.lit(MAX_MS, dtype=pl.Int64), _unhurried)
+            for portion in buckets.touched(fresh):
+                kept = self._add(portion.of(fresh), portion.rows, out)
+                buckets.store(kept, pl.lit(MAX_MS, dtype=pl.Int64), _unhurried)
         if time.watermark_ms >= MAX_MS:
-            left = buckets.everything().filter(pl.col("__index") != _COUNTER)
-            out.count("ignored", int(left["__rows"].sum()))
+            for left in buckets.everything():
+                out.count("ignored", int(left.filter(pl.col("__index") != _COUNTER)["__rows"].sum()))
         return out
 
     def _add(self, fresh: pl.DataFrame, known: pl.DataFrame, out: Emitted) -> pl.DataFrame:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
 from slackwater.aggregates.combine import empty_state
-from slackwater.state.buckets import Buckets
+from slackwater.state.buckets import Buckets, Portion
 from slackwater.state.pieces import StepState
 from slackwater.state.step import Emitted, StepRows
 from slackwater.state.step_time import StepTime
@@ -17,6 +18,18 @@ from slackwater.windows.late_rows import late_rows
 from slackwater.windows.operator import WindowOperator, describe, wake_of
 from slackwater.windows.session import SUSPECT, SessionWindow
 from slackwater.windows.spec import WindowSpec
+
+
+class _Fresh(NamedTuple):
+    """The rows of a batch, by what FRONT could say of their intervals; see `session`."""
+
+    opened: pl.DataFrame | None
+    behind: pl.DataFrame | None
+    suspects: pl.DataFrame | None
+
+    def of(self, portion: Portion) -> _Fresh:
+        """Return those of some buckets."""
+        return _Fresh(*(None if frame is None else portion.of(frame) for frame in self))
 
 
 class SessionOperator(WindowOperator):
@@ -50,41 +63,43 @@ class SessionOperator(WindowOperator):
     def _advance(self, time: StepTime, state: StepState, out: Emitted) -> None:
         if not state.wakes(time):
             return
-        rows = self._buckets(state).woken(time)
-        kept = self._shown(self._sessions(rows), lambda sessions: self.panes.advance(sessions, time, out))
-        self._store(kept, state, time.watermark_ms)
+        for rows in self._buckets(state).woken(time):
+            kept = self._shown(self._sessions(rows), lambda sessions: self.panes.advance(sessions, time, out))
+            self._store(kept, state, time.watermark_ms)
 
     def _add(self, rows: StepRows, time: StepTime, state: StepState, out: Emitted) -> None:
         spec, buckets = self.spec, self._buckets(state)
-        suspects = rows.frame(SUSPECT)
-        behind = rows.frame(BEHIND)
         # Rows of an open interval may be put aside unseen, unless their session may be finished, or complete by a cut.
-        is_seen = self.window.settles_open_rows(spec)
-        aside = spec.schedule.is_lazy and not is_seen
-        if aside:
+        is_aside = spec.schedule.is_lazy and not self.window.settles_open_rows(spec)
+        if is_aside:
             buckets.put_aside(rows.packets(OPEN))
-            opened = None
-        else:
-            opened = rows.frame(OPEN)
+        fresh = _Fresh(None if is_aside else rows.frame(OPEN), rows.frame(BEHIND), rows.frame(SUSPECT))
         if buckets.is_inbox_full:
-            taken = buckets.everything_near(opened, behind, suspects)
-        elif opened is None and suspects is None and behind is None:
-            return
+            portions = buckets.everything_near(*fresh)
+        elif any(frame is not None for frame in fresh):
+            portions = buckets.touched(*fresh)
         else:
-            taken = buckets.touched(opened, behind, suspects)
-        known = self.panes.known(taken, time)
-        fresh = [self.panes.start(frame) for frame in (opened, behind) if frame is not None]
+            return
+        for portion in portions:
+            every = self._with(fresh.of(portion), self.panes.known(portion.rows, time), time, out)
+            kept = self._shown(every, lambda sessions: self.panes.after_rows(sessions, time, out))
+            self._store(kept, state, time.judge_ms)
+
+    def _with(self, fresh: _Fresh, known: pl.DataFrame, time: StepTime, out: Emitted) -> pl.DataFrame:
+        """Return the rows of `known` and `fresh` in their sessions, less those that are late for good."""
+        opened, behind, suspects = fresh
+        started = [self.panes.start(frame) for frame in (opened, behind) if frame is not None]
         # Of an open interval FRONT knows that its rows are on time, if they cannot be ignored, nor correct anything.
+        is_seen = self.window.settles_open_rows(self.spec)
         judged = sum(frame.height for frame in (opened if is_seen else None, behind) if frame is not None)
         if suspects is not None:
-            accepted = self._judge(suspects, pl.concat([known, *fresh]), time, out)
-            fresh.append(self.panes.start(accepted))
+            accepted = self._judge(suspects, pl.concat([known, *started]), time, out)
+            started.append(self.panes.start(accepted))
             judged += accepted.height
-        every = self._sessions(pl.concat([known, *fresh]))
+        every = self._sessions(pl.concat([known, *started]))
         if judged:
             self._account(every, judged, time, out)
-        kept = self._shown(every, lambda sessions: self.panes.after_rows(sessions, time, out))
-        self._store(kept, state, time.judge_ms)
+        return every
 
     def _account(self, rows: pl.DataFrame, judged: int, time: StepTime, out: Emitted) -> None:
         """Put the last `judged` of `rows` into their accounts, by what became of their sessions."""

@@ -11,6 +11,6 @@ from slackwater.state import buckets
 
 @contextmanager
 def tiny_buckets() -> Iterator[None]:
-    """Make buckets split, and pieces and the inbox fill, from a few rows on."""
-    with mock.patch.multiple(buckets, BUCKET_BYTES=300, INBOX_BYTES=(200, 400), SOON=1):
+    """Make buckets split, and pieces, portions and the inbox fill, from a few rows on."""
+    with mock.patch.multiple(buckets, BUCKET_BYTES=300, INBOX_BYTES=(200, 400), PORTION_BYTES=500, SOON=1):
         yield

@@ -117,3 +117,49 @@ def test_inbox_that_is_emptied_is_hashed_once(monkeypatch: pytest.MonkeyPatch) -
     keys = pl.int_range(20_000, eager=True)
     harness.send("s", pl.DataFrame({"k": "u" + keys.cast(pl.String), "ts": START + keys})).run_batch()
     assert hashed.count(20_000) == 2, "once to find its buckets, and once to store it there"
+
+
+class Visits(sw.FrameProcess):
+    """Counts the rows of each key."""
+
+    state = "n long"
+    ttl = sw.FOREVER
+
+    def on_rows(
+        self, rows: pl.DataFrame, state: pl.DataFrame, ctx: sw.FrameContext
+    ) -> tuple[pl.DataFrame, pl.DataFrame]:
+        counts = pl.concat([state, rows.group_by("k").agg(n=pl.len().cast(pl.Int64))])
+        counts = counts.group_by("k").agg(pl.col("n").sum())
+        return counts, counts
+
+
+def test_batch_that_touches_every_bucket_holds_one_portion_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    many, portion = 60_000, 64 << 10
+    monkeypatch.setattr(buckets, "PORTION_BYTES", portion)
+    read, held = 0, [0]
+    get, put = memory.DictStore.get, memory.DictStore.put
+
+    def counted_get(store: memory.DictStore, key: str) -> bytes | None:
+        nonlocal read
+        blob = get(store, key)
+        if blob is not None and key != "index":
+            read, held[-1] = read + len(blob), held[-1] + len(blob)
+        return blob
+
+    def counted_put(store: memory.DictStore, key: str, blob: bytes) -> None:
+        if held[-1]:
+            held.append(0)
+        put(store, key, blob)
+
+    stream = sw.stream("s", rows_source("k string, ts long")).event_time("ts", out_of_orderness="1h")
+    counts = stream.key_by("k").process(Visits(), output="k string, n long")
+    harness = Harness(sw.Pipeline("p", counts.to(sw.sinks.memory()), stream.dead_letters.drop(), key_groups=1))
+    keys = "u" + pl.int_range(many, eager=True).cast(pl.String)
+    harness.send("s", pl.DataFrame({"k": keys[: many // 3], "ts": START})).run_batch()
+    monkeypatch.setattr(memory.DictStore, "get", counted_get)
+    monkeypatch.setattr(memory.DictStore, "put", counted_put)
+    for share in (2, 1):
+        harness.send("s", pl.DataFrame({"k": keys[: many // share], "ts": START})).run_batch()
+    assert harness.output("s.process").group_by("k").agg(pl.col("n").max())["n"].sum() == many + many // 2 + many // 3
+    assert read > 6 * portion, "buckets were read, to be touched and to be split"
+    assert max(held) <= portion
