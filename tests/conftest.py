@@ -111,29 +111,20 @@ def spark(tmp_path_factory: pytest.TempPathFactory, needs: Needs) -> Iterator[Sp
 
     from pyspark.sql import SparkSession
 
+    from slackwater.spark.session_conf import session_conf
+
     folder = tmp_path_factory.mktemp("spark")
-    session = (
-        SparkSession.builder.master("local[2]")
-        .appName("slackwater-tests")
-        .config(
-            map={
-                "spark.driver.bindAddress": "127.0.0.1",
-                "spark.driver.extraJavaOptions": f"-Dderby.system.home={folder} -Duser.timezone=UTC",
-                "spark.driver.host": "127.0.0.1",
-                "spark.driver.memory": "2g",
-                "spark.executorEnv.POLARS_MAX_THREADS": "1",
-                "spark.local.dir": str(folder / "local"),
-                "spark.sql.catalogImplementation": "in-memory",
-                "spark.sql.session.timeZone": "UTC",
-                "spark.sql.shuffle.partitions": "2",
-                "spark.sql.warehouse.dir": str(folder / "warehouse"),
-                "spark.ui.enabled": "false",
-                "spark.ui.showConsoleProgress": "false",
-                **_connectors(),
-            }
-        )
-        .getOrCreate()
-    )
+    conf = {
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.extraJavaOptions": f"-Dderby.system.home={folder} -Duser.timezone=UTC",
+        "spark.driver.host": "127.0.0.1",
+        "spark.local.dir": str(folder / "local"),
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        **_connectors(),
+    }
+    session = SparkSession.builder.config(map=session_conf("local[2]", "tests", conf)).getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()

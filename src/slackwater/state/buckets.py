@@ -143,7 +143,7 @@ class Buckets:
         self, numbers: set[int], waiting: pl.DataFrame, is_taken: Callable[[Piece], bool] = lambda _: True
     ) -> Iterator[Portion]:
         """Take some buckets, portion by portion: their rows, and after them those that were waiting."""
-        # Whoever stores a portion may make more buckets; those that come of one have its number modulo these.
+        # Storing a portion may make more buckets; those that come of one have its number modulo these.
         before, chunks = self.state.buckets, self._chunks(numbers)
         for chunk in chunks:
             pieces = [piece for piece in self.state.pieces if piece.bucket != INBOX and piece.bucket % before in chunk]
