@@ -102,7 +102,12 @@ def _values(value: Any) -> Any:  # noqa: ANN401  whatever a row holds
 
 ACCUMULATIONS: list[Accumulation] = ["discarding", "accumulating", "retracting"]
 CASES = [
-    (window, accumulation)
+    pytest.param(
+        window,
+        accumulation,
+        # Retractions have the most columns; the others are tried with one window.
+        marks=[] if accumulation == "retracting" or window == WINDOWS[0] else [pytest.mark.long],
+    )
     for window, accumulation in product(WINDOWS, ACCUMULATIONS)
     if not (accumulation == "discarding" and str(window).startswith("sliding"))
 ]
