@@ -1,4 +1,4 @@
-"""A receiver for every test about the HTTP sink, on a free port."""
+"""A receiver for every test about the HTTP sink, on a free port; no test waits long before it tries again."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from slackwater.sinks import delivery
+from slackwater.sinks.http import sending as http_sending
 from tests.conftest import Needs
 from tests.http.receiver import Receiver
 
@@ -19,3 +21,10 @@ def receiver(needs: Needs) -> Iterator[Receiver]:
     receiver.start()
     yield receiver
     receiver.kill()
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delivery, "FIRST_WAIT_S", 0.01)
+    monkeypatch.setattr(http_sending, "FIRST_WAIT_S", 0.01)
+    monkeypatch.setattr(http_sending, "SAID_AFTER_S", 60.0)  # a busy machine is no trouble of the receiver's

@@ -1,4 +1,4 @@
-"""A real Redis for every test about it, on a free port."""
+"""A real Redis for every test about it, on a free port; no test waits long before it tries again."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from slackwater.sinks import delivery
 from tests.conftest import Needs
 from tests.redis.servers import RedisServer, redis_program
 
@@ -29,3 +30,8 @@ def server(redis_parts: str, tmp_path: Path) -> Iterator[RedisServer]:
     server.start()
     yield server
     server.kill()
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delivery, "FIRST_WAIT_S", 0.01)

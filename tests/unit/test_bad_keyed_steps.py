@@ -12,7 +12,7 @@ import pytest
 
 from slackwater.errors import DefinitionError
 from slackwater.process import FrameProcess, Process
-from tests.unit.test_bad_definitions import Bad, built, purchases, sw, windowed
+from tests.unit.bad_definition import Bad, built, purchases, sw, windowed
 
 
 def deduplicated(**options: Any) -> Any:  # noqa: ANN401  half of these definitions are wrong in their types

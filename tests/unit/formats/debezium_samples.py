@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 import polars as pl
@@ -13,6 +14,7 @@ from slackwater.formats.base import Decoded
 Json = dict[str, Any]
 
 CUSTOMERS = "id int, first_name string, last_name string, email string"
+FORM = debezium(CUSTOMERS, key="id")
 COMPANY = 100
 """So many records are read all at once; one alone is read one by one."""
 
@@ -48,6 +50,8 @@ MYSQL = {
     "thread": 7,
     "query": None,
 }
+HAPPENED = datetime(2019, 5, 28, 8, 58, 24, 863000, tzinfo=UTC)
+PROCESSED = datetime(2019, 5, 28, 8, 58, 24, 961000, tzinfo=UTC)
 SOURCE_TYPES = {str: "string", int: "int64", bool: "boolean"}
 
 

@@ -1,110 +1,22 @@
-"""The rules about logs that show without Spark: which files a batch gets, what waits, and what is never read."""
+"""The rules about logs that show without Spark: which files a batch gets, what waits, and what is remembered."""
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import threading
-import warnings
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-import slackwater as sw
-from slackwater.checkpoint.checkpoint import Checkpoint, open_checkpoint
+from slackwater.checkpoint.checkpoint import Checkpoint
 from slackwater.errors import RunError
-from slackwater.ground.times import render_time
-from slackwater.sources.intake import Look, StreamPlace
+from slackwater.sources.intake import StreamPlace
 from slackwater.sources.log.intake import KEPT, LogIntake
-from slackwater.sources.log.listing import ListedFile
-from slackwater.sources.log.reports import StrayFilesWarning, report_strays
 from slackwater.sources.log.spark_files import newest_files
 from slackwater.spark.feed import Feed
-from slackwater.spark.start import make_job
-
-TIME_S = 1_767_000_000
-
-
-class Job:
-    """A job over one log without Spark: its batches take listings as Spark's would, and are over at once."""
-
-    def __init__(self, home: Path, *, accept_changes: bool = False, **limits: Any) -> None:  # noqa: ANN401  as log's
-        (home / "log").mkdir(exist_ok=True)
-        events = sw.stream("events", sw.sources.log(home / "log", **limits)).decode(sw.formats.json("id long"))
-        self.plan = sw.Pipeline("p", events.to(sw.sinks.memory()), events.dead_letters.drop()).plan()
-        self.home = home / "checkpoint"
-        self.checkpoint = open_checkpoint(self.home, self.plan, partitions=1, accept_changes=accept_changes)
-        source = self.plan.sources[0].source
-        place = StreamPlace(pipeline="p", stream="events", number=0, progress=self.checkpoint, slots=2)
-        made = source.intake(place)
-        assert isinstance(made, LogIntake)
-        self.intake = made
-        self.intake.open()
-
-    def offer(self, most: int | None = None) -> list[Path]:
-        """Return the shares that Spark finds and no batch has, oldest first."""
-        taken = {share for path in (self.home / "sources" / "0").glob("*") for share in path.read_text().split("\n")}
-        shares = sorted(self.intake.listings.glob("[0-9]*/*"), key=lambda share: (share.stat().st_mtime_ns, share))
-        return [share for share in shares if not any(str(share) in line for line in taken)][:most]
-
-    def begin(self, most: int | None = None) -> int:
-        """Begin a batch as Spark does: write down which shares it has."""
-        log, offsets = self.home / "sources" / "0", self.home / "offsets"
-        for folder in (log, offsets, self.home / "commits"):
-            folder.mkdir(parents=True, exist_ok=True)
-        batch, entry = len(list(offsets.iterdir())), len(list(log.iterdir()))
-        if shares := self.offer(most):
-            lines = [json.dumps({"path": f"file://{s}", "timestamp": 0, "batchId": entry}) for s in shares]
-            (log / str(entry)).write_text("\n".join(["v1", *lines]))
-            entry += 1
-        offset = json.dumps({"logOffset": entry - 1}) if entry else "-"
-        (offsets / str(batch)).write_text(f'v1\n{{"batchTimestampMs":0}}\n{offset}\n0')
-        return batch
-
-    def batch(self, most: int | None = None) -> list[str]:
-        """Run a batch; returns the names of its files, in the order in which they are read."""
-        number = self.begin(most)
-        files = self.taken(number)
-        self.intake.take(number)
-        (self.home / "commits" / str(number)).touch()
-        return files
-
-    def taken(self, number: int) -> list[str]:
-        """Return the names of a batch's files."""
-        lines = (self.home / "offsets" / str(number)).read_text().splitlines()
-        before = (self.home / "offsets" / str(number - 1)).read_text().splitlines()[2] if number else "-"
-        if lines[2] in ("-", before):
-            return []
-        entry = (self.home / "sources" / "0" / str(json.loads(lines[2])["logOffset"])).read_text().splitlines()[1:]
-        shares = [Path(json.loads(line)["path"].removeprefix("file://")) for line in entry]
-        listed = [ListedFile(**json.loads(line)) for share in shares for line in share.read_text().splitlines()]
-        return [Path(file.place).name for file in sorted(listed, key=lambda file: (file.partition, file.number))]
-
-    def look(self) -> Look:
-        """Compare the log with what batches have taken."""
-        return self.intake.look(0, ())
-
-    @property
-    def strays(self) -> list[str]:
-        """What is never read."""
-        return self.intake.unread()[0].strays
-
-    @property
-    def left(self) -> list[str]:
-        """What no batch has."""
-        return [file.path for file in self.intake.unread()[0].files]
-
-
-def write(home: Path, name: str, *, time_s: int = TIME_S, text: str = "{}\n") -> Path:
-    """Write a file of the log."""
-    path = home / "log" / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    os.utime(path, (time_s, time_s))
-    return path
+from tests.unit.rules.log_jobs import TIME_S, Job, write
 
 
 def test_rule_07_files_of_one_time_are_read_by_name_with_numbers_as_numbers(tmp_path: Path) -> None:
@@ -203,50 +115,6 @@ def test_rule_06_partition_whose_folder_was_removed_is_missing(tmp_path: Path) -
     assert job.look().missing == frozenset(), "a log that is away for a while loses nothing"
 
 
-def test_rule_17_file_that_grew_after_it_was_read_is_a_stray_also_when_newer_ones_came(tmp_path: Path) -> None:
-    grown = write(tmp_path, "0/a.jsonl")
-    job = Job(tmp_path)
-    job.intake.publish()
-    job.batch()
-    write(tmp_path, "0/a.jsonl", time_s=TIME_S + 1, text="{}\n{}\n")
-    write(tmp_path, "0/b.jsonl", time_s=TIME_S + 2)
-    job.intake.publish()
-    assert job.batch() == ["b.jsonl"]
-    assert job.strays == [str(grown)]
-    assert Job(tmp_path).strays == [str(grown)], "a restarted job knows it, too"
-
-
-def test_rule_17_file_replaced_under_its_time_by_one_of_another_length_is_an_error(tmp_path: Path) -> None:
-    write(tmp_path, "0/a.jsonl")
-    job = Job(tmp_path)
-    job.intake.publish()
-    job.batch()
-    write(tmp_path, "0/a.jsonl", text="{}\n{}\n")
-    for started in (job, Job(tmp_path)):
-        with pytest.raises(RunError, match=r"LOG_FILE_CHANGED.*a\.jsonl was listed with 3 bytes.*now has 6 bytes"):
-            started.look()
-    assert Job(tmp_path, accept_changes=True).strays == [str(tmp_path / "log/0/a.jsonl")]
-
-
-@pytest.mark.parametrize("time_s, text", [(TIME_S, "{}\n{}\n"), (TIME_S + 1, "{}\n")])
-def test_rule_17_batch_that_was_begun_is_not_run_with_another_file(tmp_path: Path, time_s: int, text: str) -> None:
-    write(tmp_path, "0/a.jsonl")
-    job = Job(tmp_path)
-    job.intake.publish()
-    batch = job.begin()
-    write(tmp_path, "0/a.jsonl", time_s=time_s, text=text)
-    again = Job(tmp_path)
-    assert again.strays == [], "its batch is not over"
-    with pytest.raises(
-        RunError, match=rf"BATCH_INPUT_CHANGED.*batch 0 .*modified at {render_time(time_s * 1_000)}, and was 3 bytes"
-    ):
-        again.intake.take(batch)
-    accepted = Job(tmp_path, accept_changes=True)
-    accepted.intake.take(batch)
-    [share] = [share for share in accepted.intake.listings.glob("*/*") if share.stat().st_size]
-    assert json.loads(share.read_text())["length"] == len(text)
-
-
 def test_rule_17_a_checkpoint_may_be_moved_amid_a_batch(tmp_path: Path) -> None:
     write(tmp_path, "0/a.jsonl")
     job = Job(tmp_path)
@@ -300,50 +168,6 @@ def test_checkpoint_that_has_lost_what_it_listed_is_refused(tmp_path: Path) -> N
         Job(tmp_path)
 
 
-def test_rule_17_names_that_begin_with_an_underscore_are_strays_and_temporary_ones_are_not(tmp_path: Path) -> None:
-    strays = [str(write(tmp_path, name)) for name in ("0/_a.jsonl", "_1/b.jsonl")]
-    write(tmp_path, "0/.c.jsonl")
-    assert Job(tmp_path).strays == strays
-
-
-def test_rule_17_each_stray_is_reported_once(tmp_path: Path) -> None:
-    log, reported = str(tmp_path / "log"), set[str]()
-    with pytest.warns(
-        StrayFilesWarning, match=r"LOG_STRAYS.*2 files of .* will never be read \(changed after it was read\): /a, /b;"
-    ):
-        report_strays(log, ["/a", "/b"], reported)
-    with pytest.warns(
-        StrayFilesWarning, match=r"1 file of .*log` will never be read \(changed after it was read\): /c;"
-    ):
-        report_strays(log, ["/a", "/b", "/c"], reported)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        report_strays(log, ["/a", "/b", "/c"], reported)
-
-
-@pytest.mark.parametrize(
-    "name, why, remedy",
-    [
-        ("0/_a.jsonl", "name starts with `_`", "rename it"),
-        ("_1/b.jsonl", "name starts with `_`", "rename it"),
-        ("0/link.jsonl", "broken link", "restore its target"),
-        ("0/changed.jsonl", "changed after it was read", "write new records to new files"),
-    ],
-)
-def test_rule_17_stray_is_reported_with_the_one_reason_that_it_has(
-    tmp_path: Path, name: str, why: str, remedy: str
-) -> None:
-    file = write(tmp_path, name)
-    if why == "broken link":
-        file.unlink()
-        file.symlink_to(tmp_path / "nothing")
-    with pytest.warns(StrayFilesWarning, match="LOG_STRAYS") as told:
-        report_strays(str(tmp_path / "log"), [str(file)], set())
-    reasons = ("begins with", "broken link", "changed after")
-    assert [reason for reason in reasons if reason in str(told[0].message)] == [r for r in reasons if r in why]
-    assert remedy in str(told[0].message)
-
-
 def test_files_that_come_between_batches_are_listed_by_the_feed_and_its_errors_end_the_job(tmp_path: Path) -> None:
     job, failed, errors = Job(tmp_path), threading.Event(), list[Exception]()
 
@@ -380,31 +204,3 @@ def test_sparks_own_list_of_listings_keeps_those_of_the_last_batches(tmp_path: P
     assert (version, left) == ("v1", lines[-KEPT + 1 :])
     assert not (log / f".{compaction.name}.crc").exists()
     assert Job(tmp_path).left == [], "nothing is read again"
-
-
-def refused_before_spark(job: Job, checkpoint: Path) -> str:
-    """Return what a start is refused with, before it would call `on_start` and make a session."""
-    with pytest.raises(RunError) as refused:
-        make_job(job.plan, checkpoint=checkpoint, on_start=lambda: pytest.fail("all that needs no Spark was checked"))
-    return refused.value.code
-
-
-def test_link_that_leads_back_is_refused_before_spark_starts(tmp_path: Path) -> None:
-    job = Job(tmp_path)
-    (tmp_path / "log" / "loop").symlink_to(".")
-    assert refused_before_spark(job, tmp_path / "new") == "LOG_LINK"
-    assert refused_before_spark(job, job.home) == "LOG_LINK"
-
-
-def test_file_that_has_changed_is_refused_before_spark_starts_and_nothing_is_written(tmp_path: Path) -> None:
-    write(tmp_path, "0/a.jsonl")
-    job = Job(tmp_path)
-    job.intake.publish()
-    job.batch()
-    job.checkpoint.write_clock(replace(job.checkpoint.clock(0), batch=1))
-    write(tmp_path, "0/b.jsonl")
-    job.intake.publish()
-    write(tmp_path, "0/a.jsonl", text="{}\n{}\n")
-    before = {path: path.read_bytes() for path in job.home.rglob("*") if path.is_file()}
-    assert refused_before_spark(job, job.home) == "LOG_FILE_CHANGED"
-    assert before == {path: path.read_bytes() for path in job.home.rglob("*") if path.is_file()}
