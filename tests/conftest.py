@@ -37,8 +37,14 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
     [str(ROOT / "src"), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
 )
 
-# No deadlines: a busy machine is no bug. Slow data generation is the machine's as well.
-settings.register_profile("quick", deadline=None, max_examples=10, suppress_health_check=[HealthCheck.too_slow])
+# No deadlines: a busy machine is no bug. Slow data generation is the machine's as well; and of few examples, many may
+# happen to be filtered out.
+settings.register_profile(
+    "quick",
+    deadline=None,
+    max_examples=10,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
 # On CI the same examples every time: a red run is the change's, not the dice's.
 settings.register_profile("ci", settings.get_profile("quick"), derandomize=True, database=None, print_blob=True)
 # What `make long` tries, and what one may try by hand.

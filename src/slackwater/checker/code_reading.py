@@ -30,6 +30,7 @@ _ATTRIBUTES: Final = ("LOAD_ATTR", "LOAD_METHOD")
 _GLOBALS: Final = ("LOAD_GLOBAL", "LOAD_NAME")
 _CLOSED: Final = ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
 _LOCALS: Final = ("LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_FAST_BORROW")
+"""Also the end of an instruction that stores or loads another variable first, from Python 3.13 on."""
 _BY_PYTHON: Final = ("__hash__", "__eq__", "__repr__")
 """Methods that classes have without being called by events; a data class has `hash` in the first."""
 _BETWEEN: Final = ("PUSH_NULL", "CACHE", "NOP", "PRECALL", "COPY_FREE_VARS")
@@ -136,7 +137,7 @@ def _chains(code: CodeType) -> Iterator[tuple[dis.Instruction, list[str], int]]:
         if start is not None and each.opname not in _BETWEEN:
             yield start, names, line
             start = None
-        if each.opname in (*_GLOBALS, *_CLOSED, *_LOCALS):
+        if each.opname in (*_GLOBALS, *_CLOSED) or each.opname.endswith(_LOCALS):
             start, names, line = each, [], _line(each, line)
     if start is not None:
         yield start, names, line
@@ -148,8 +149,8 @@ def _line(each: dis.Instruction, line: int) -> int:
 
 def _begin(start: dis.Instruction, scope: dict[str, Any], known: dict[str, Any]) -> Any:  # noqa: ANN401  any value
     """Return what the first name of a chain stands for; what the function imports when it runs is but its name."""
-    name = str(start.argval)
-    if start.opname in _LOCALS:
+    name = str(start.argval[-1] if isinstance(start.argval, tuple) else start.argval)
+    if start.opname.endswith(_LOCALS):
         return known.get(name, _NOTHING)
     if start.opname in _CLOSED:
         return scope.get(name, known.get(name, _NOTHING))
@@ -219,7 +220,10 @@ def _name(value: Any) -> str:  # noqa: ANN401  any value
         return f"{type(value.__self__).__module__}.{value.__name__}"
     if not isinstance(value, type | FunctionType | BuiltinFunctionType):
         value = type(value)
-    return f"{getattr(value, '__module__', '') or 'builtins'}.{value.__qualname__}"
+    first, *inner = (getattr(value, "__module__", "") or "builtins").split(".")
+    # What users import from `pathlib` may lie in a private module of it.
+    public = [first, *(part for part in inner if not part.startswith("_"))]
+    return ".".join([*public, value.__qualname__.replace("PathBase.", "Path.")])
 
 
 def _loops(code: CodeType) -> list[tuple[int, int]]:

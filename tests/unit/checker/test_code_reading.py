@@ -87,7 +87,8 @@ def test_process_of_frames_is_read() -> None:
 
 @pytest.mark.parametrize("way", ["where", "with_columns", "validate", "aggregate"])
 def test_function_inside_an_expression_is_read(way: str) -> None:
-    factor = pl.col("v").map_elements(lambda value: value * time.time(), return_dtype=pl.Float64)
+    # Not a plain product: Polars would warn that it has expressions for that.
+    factor = pl.col("v").map_elements(lambda value: float(str(value)) * time.time(), return_dtype=pl.Float64)
     stream = rows()
     match way:
         case "where":
@@ -107,3 +108,18 @@ def test_function_inside_an_expression_is_read(way: str) -> None:
 def test_expression_without_functions_is_fine() -> None:
     stream = rows().with_columns(v=pl.col("v").replace_strict(list(range(100)), list(range(100)), default=0.0))
     assert codes(sw.Pipeline("p", stream.to(files("rows")), kept(stream))) == []
+
+
+def test_variables_that_one_instruction_loads_are_followed() -> None:
+    class Twice:
+        def on_event(self, event: str) -> object:
+            other = event
+            return self.keep(other, self.clock())
+
+        def keep(self, *values: object) -> object:
+            return values
+
+        def clock(self) -> float:
+            return time.time()
+
+    assert "time.time" in {use.name for use in uses_of(Twice.on_event, Twice())}
