@@ -130,7 +130,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory, needs: Needs) -> Iterator[Sp
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         **_connectors(),
     }
-    session = SparkSession.builder.config(map=session_conf("local[2]", "tests", conf)).getOrCreate()
+    session = SparkSession.builder.config(map={**session_conf("local[2]", "tests", conf)}).getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()
