@@ -49,6 +49,7 @@ def test_case_replayed_whole_on_spark_gives_its_rows(name: str, spark: SparkSess
 
 
 @pytest.mark.spark
+@pytest.mark.long
 def test_case_replayed_row_by_row_on_spark_gives_its_rows(spark: SparkSession) -> None:
     case = CASES["lat-beam-default-late"]
     assert depends_on_batches(case) is None
