@@ -1,13 +1,13 @@
-"""The checkpoint: Spark's own logs, and beside them Slackwater's manifest, clocks and delivery marks.
+"""The checkpoint: Spark's own logs, and alongside them Slackwater's manifest, clocks and delivery marks.
 
 - `<checkpoint>/offsets`, `commits`, `state`, `sources`: Spark's
-- `<checkpoint>/slackwater/manifest.json`: what this checkpoint belongs to
+- `<checkpoint>/slackwater/manifest.json`: the pipeline and layout that the checkpoint belongs to
 - `<checkpoint>/slackwater/clock/<batch>`: the clock of each batch
-- `<checkpoint>/slackwater/delivering.json`: the batch whose delivery was begun: its code, its slots
-- `<checkpoint>/slackwater/attempts.json`: the last batch that was given to each sink that promises at most once
-- `<checkpoint>/slackwater/lookups/<step>/<batch>/`: the answers that the rows of a batch got
+- `<checkpoint>/slackwater/delivering.json`: the batch whose delivery was last started, its code and its slots
+- `<checkpoint>/slackwater/attempts.json`: the last batch attempted for each at-most-once sink
+- `<checkpoint>/slackwater/lookups/<step>/<batch>/`: the answers that a batch's lookups received
 - `<checkpoint>/slackwater/tables/<step>/`: the versions of a table that batches were joined with
-- `<checkpoint>/slackwater/history/`: the figures of batches and the number of starts, which nothing depends on
+- `<checkpoint>/slackwater/history/`: the figures of batches and the number of starts; nothing depends on them
 """
 
 from __future__ import annotations
@@ -37,36 +37,36 @@ from slackwater.tables.snapshots import FolderSnapshots
 
 FORMAT: Final = 2
 RETAIN: Final = 100
-"""Batches whose clocks are kept, as many as Spark keeps of its own logs."""
+"""How many batches' clocks are kept: as many as Spark keeps of its own logs."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Checkpoint:
-    """A checkpoint folder, opened and found fit for a plan."""
+    """An open checkpoint folder that has been checked against a plan."""
 
     path: Path
     incarnation: str
     partitions: int
-    """Spark's shuffle partitions, fixed when the checkpoint was made."""
+    """Spark's shuffle partitions, fixed when the checkpoint was created."""
     accepts_changes: bool = False
-    """Whether the user allows a half-delivered batch to be finished with other code or files."""
+    """Whether the user allows a partly delivered batch to be finished with different code or files."""
 
     @property
     def home(self) -> Path:
-        """Slackwater's own folder."""
+        """Slackwater's own subfolder."""
         return self.path / "slackwater"
 
     def next_batch(self) -> int:
-        """Return the batch that Spark will run first: the last one begun, if it was not committed."""
+        """Return the next batch that Spark will run: the last one started, if it was not committed."""
         begun, committed = _newest(self.path / "offsets"), _newest(self.path / "commits")
         return begun if begun > committed else committed + 1
 
     def committed_batch(self) -> int:
-        """Return the last batch that is over, or -1."""
+        """Return the last committed batch, or -1."""
         return _newest(self.path / "commits")
 
     def is_amid_batch(self) -> bool:
-        """Return whether a batch was begun and is not committed."""
+        """Return whether a batch was started and is not committed."""
         return _newest(self.path / "offsets") > _newest(self.path / "commits")
 
     def clock(self, batch: int) -> Clock:
@@ -82,49 +82,49 @@ class Checkpoint:
         return clock
 
     def readable(self, path: Path) -> AbstractContextManager[None]:
-        """Say of what goes wrong inside that a file of this checkpoint is damaged."""
+        """Report errors inside as damage to a file of this checkpoint."""
         return readable(path, damaged(self.path))
 
     def write_clock(self, clock: Clock) -> None:
-        """Write the clock of a batch durably, and forget those that Spark cannot run again."""
+        """Write the clock of a batch durably, and delete the one that Spark can no longer replay."""
         write_durably(self._clock_path(clock.batch), clock.to_json())
         self._clock_path(clock.batch - RETAIN - 1).unlink(missing_ok=True)
         self.answers.forget(clock.batch - RETAIN - 1)
 
     @property
     def answers(self) -> FolderAnswers:
-        """Where the answers of lookups are."""
+        """The stored answers of lookups."""
         return FolderAnswers(home=self.home)
 
     @property
     def snapshots(self) -> FolderSnapshots:
-        """Where the versions of tables are."""
+        """The stored versions of tables."""
         return FolderSnapshots(home=self.home)
 
     def complete_clock(self, clock: Clock) -> None:
-        """Write down which tables a batch joins with, before its first task; forget versions that no batch can see."""
+        """Persist which tables a batch joins with, before its first task; delete versions that no batch can use."""
         self.write_clock(replace(self.clock(clock.batch), tables=clock.tables))
         batches = [int(entry.name) for entry in (self.home / "clock").iterdir() if entry.name.isdigit()]
         kept = []
         for batch in batches:
-            with suppress(RunError):  # a damaged one, of a batch that cannot be run again then
+            with suppress(RunError):  # damaged, so its batch cannot be replayed
                 kept.append(self.clock(batch).tables)
         for step in clock.tables:
             self.snapshots.forget(step, {tables[step].version for tables in kept if step in tables})
 
     def next_clock(self) -> Clock:
-        """Return the clock of the batch that Spark will run first.
+        """Return the clock of the next batch that Spark will run.
 
-        Batch N is run again if its commit is missing, though clock N + 1 may be written already; it is
-        written again before batch N + 1 reads it.
+        Batch N is replayed if its commit is missing, even if clock N + 1 is already written; that clock is rewritten
+        before batch N + 1 reads it.
         """
         return self.clock(self.next_batch())
 
     def begun_clock(self, batch: int) -> Clock:
-        """Read the clock of a batch that Spark has begun, with the processing time that Spark has logged for it."""
+        """Read the clock of a batch that Spark has started, with the processing time that Spark logged for it."""
         clock = self.clock(batch)
         if clock.now_ms is not None:
-            return clock  # a test has pinned it
+            return clock  # pinned by a test
         path = self.path / "offsets" / str(batch)
         with self.readable(path):
             _, facts = [*path.read_text().splitlines(), "", ""][:2]
@@ -133,26 +133,26 @@ class Checkpoint:
             return replace(clock, now_ms=shaped(json.loads(facts), _Begun)["batchTimestampMs"])
 
     def source_offsets(self, batch: int) -> list[str]:
-        """Return what each source of a batch reads up to, in the source's own format; nothing if Spark has none."""
+        """Return each source's end offset for a batch, in the source's own format; empty if Spark has none."""
         path = self.path / "offsets" / str(batch)
         with self.readable(path):
             return path.read_text().splitlines()[2:] if path.exists() else []
 
     def begun_mark(self, batch: int) -> Mark:
-        """Return the mark of a batch; of one that Spark has not begun yet, one that no sink can have."""
+        """Return the mark of a batch; if Spark has not started it yet, a mark that no sink can hold."""
         offsets = self.path / "offsets" / str(batch)
         token = hashlib.blake2b(offsets.read_bytes(), digest_size=8).hexdigest() if offsets.exists() else ""
         return Mark(incarnation=self.incarnation, batch=batch, token=token)
 
     def noted_marks(self, clock: Clock) -> Marks:
-        """Return what every slot had when it was last noted: before the batch, or after it if that was delivered."""
+        """Return the last batch recorded for every slot: from before this batch, or after it if it was delivered."""
         following = self._clock_path(clock.batch + 1)
         return self.clock(clock.batch + 1).marks if following.exists() else clock.marks
 
     def begin_delivery(self, batch: int, fingerprint: str, slots: Mapping[str, int]) -> dict[str, int]:
-        """Note, before the first sink is asked, what delivers the batch: which code, in which slots.
+        """Record, before the first sink is called, which code delivers the batch and through which slots.
 
-        Returns the slots: a batch that was begun before keeps them.
+        Returns the slots: a batch whose delivery had already started keeps its own.
         """
         slots, before = dict(slots), self._delivering()
         if before["batch"] == batch:
@@ -162,7 +162,7 @@ class Checkpoint:
         return slots
 
     def begin_attempt(self, sink: str, batch: int) -> bool:
-        """Note that a sink is about to be given a batch; False if it was about to be before."""
+        """Record that a sink is about to be sent a batch; return False if that was already recorded."""
         path = self.home / "attempts.json"
         attempts = self._stored(path, dict[str, int]) if path.exists() else {}
         if attempts.get(sink, -1) >= batch:
@@ -171,7 +171,7 @@ class Checkpoint:
         return True
 
     def check_half_delivered(self, fingerprint: str) -> None:
-        """Refuse to finish a half-delivered batch by other code than began it."""
+        """Refuse to finish a partly delivered batch with different code."""
         before = self._delivering()
         if before["batch"] == self.next_batch() and before["fingerprint"] != fingerprint:
             raise fault("BATCH_HALF_DELIVERED", batch=before["batch"], path=self.path)
@@ -181,11 +181,11 @@ class Checkpoint:
         none: _Delivering = {"batch": -1, "fingerprint": "", "slots": {}}
         return self._stored(path, _Delivering) if path.exists() else none
 
-    def _stored(self, path: Path, shape: Any) -> Any:  # noqa: ANN401  the shape says what it is
+    def _stored(self, path: Path, shape: Any) -> Any:  # noqa: ANN401  the shape gives the type
         return read_stored(path, shape, damaged(self.path))
 
     def mark_finished(self) -> None:
-        """Note that a bounded run has ended: its watermark is the end of time."""
+        """Record that a bounded run has ended: its watermark is the end of time."""
         manifest = read_manifest(self.path)
         write_durably(self.home / "manifest.json", json.dumps({**manifest, "finished": True}, indent=1))
 
@@ -198,7 +198,7 @@ class Checkpoint:
 
 
 def existing_checkpoint(path: Path, plan: Plan, *, accept_changes: bool = False) -> Checkpoint | None:
-    """Return the checkpoint at `path` as it is, if there is one; refuses one that `plan` cannot continue from."""
+    """Return the checkpoint at `path` without changing it, or None; raises if `plan` cannot continue from it."""
     if not (path / "slackwater" / "manifest.json").exists():
         if (path / "offsets").exists():
             raise fault("CHECKPOINT_FOREIGN", path=path)
@@ -217,7 +217,7 @@ def existing_checkpoint(path: Path, plan: Plan, *, accept_changes: bool = False)
 
 
 def open_checkpoint(path: Path, plan: Plan, *, partitions: int, accept_changes: bool = False) -> Checkpoint:
-    """Open or make the checkpoint at `path` for `plan`; refuses what would continue from the wrong state."""
+    """Open or create the checkpoint at `path` for `plan`; raises if that would continue from the wrong state."""
     manifest_path = path / "slackwater" / "manifest.json"
     if (found := existing_checkpoint(path, plan, accept_changes=accept_changes)) is not None:
         _clear(found)
@@ -244,19 +244,19 @@ def open_checkpoint(path: Path, plan: Plan, *, partitions: int, accept_changes: 
 
 
 def marked_outputs(plan: Plan) -> str:
-    """Return the sinks that keep marks of their batches, for an error that asks for new ones; "" if there are none."""
+    """Return the sinks that store batch marks, for an error that asks for new ones; "" if there are none."""
     sinks = [sink for output in plan.outputs for sink in output.sinks if sink.uses_marks]
     return f" (now {', '.join(map(str, sinks))})" if sinks else ""
 
 
 def _clear(checkpoint: Checkpoint) -> None:
-    """Delete what a driver that was killed had half written; one that was replaced cannot give it its name any more."""
+    """Delete the unfinished files of a killed driver; a replaced driver can then no longer rename them into place."""
     for left in [*checkpoint.home.glob(".*"), *(checkpoint.home / "clock").glob(".*")]:
         left.unlink()
 
 
 class _Begun(TypedDict):
-    """What Spark writes of a batch that it begins."""
+    """The fields that are read from Spark's metadata of a batch."""
 
     batchTimestampMs: int
 
@@ -272,7 +272,7 @@ class _Format(TypedDict):
 
 
 class _Manifest(_Format):
-    """What is read of a manifest."""
+    """The fields that are read from a manifest."""
 
     pipeline: str
     incarnation: str
@@ -281,12 +281,12 @@ class _Manifest(_Format):
     sources: dict[str, str]
     steps: dict[str, dict[str, str]]
     rules: NotRequired[dict[str, str]]
-    """What users wrote of each step when the checkpoint was last opened, besides its layout."""
+    """Each step's definition as users wrote it, besides its layout, when the checkpoint was last opened."""
     finished: bool
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
-    """Read a manifest; of another format, only that can be known."""
+    """Read a manifest; if it has another format, only the format is checked."""
     file = path / "slackwater" / "manifest.json"
     found: dict[str, Any] = read_stored(file, _Format, damaged(path))
     with readable(file, damaged(path)):
@@ -294,7 +294,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
 
 
 def _code(plan: Plan) -> dict[str, Any]:
-    import pyspark  # noqa: PLC0415  what is checked before Spark starts does not wait for it
+    import pyspark  # noqa: PLC0415  checks before Spark starts should not wait for this import
 
     versions = {"slackwater": VERSION, "pyspark": pyspark.__version__, "polars": pl.__version__}
     rules = {step.name: step.spec.rules for step in plan.steps}

@@ -1,4 +1,4 @@
-"""Damaged files of a checkpoint; Spark's own are looked for when Spark has failed, so that a start costs nothing."""
+"""Detection of damaged checkpoint files; Spark's own are checked only after a failure, so a start costs nothing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LONGEST: Final = 150
 
 
 def damage_of(checkpoint: Path, error: BaseException) -> RunError | None:
-    """Return which file of the checkpoint is damaged, in one sentence; None if that is not why Spark failed."""
+    """Return an error naming the damaged file of the checkpoint; None if damage is not why Spark failed."""
     try:
         for path in _logs(checkpoint):
             _check(path, checkpoint)
@@ -37,7 +37,7 @@ def damage_of(checkpoint: Path, error: BaseException) -> RunError | None:
         checkpoint.glob("state/*/*/*.zip"), key=lambda path: -int(path.stem) if path.stem.isdigit() else 0
     )
     if broken := next((path for path in snapshots if not zipfile.is_zipfile(path)), None):
-        # Spark then tries older and older ones, and names the last that it did not find.
+        # Spark falls back to older and older snapshots, and names the last one it did not find.
         return damaged(checkpoint)(broken, "it is not a snapshot of state")
     return damaged(checkpoint)(state, _why(text, state))
 
@@ -50,9 +50,9 @@ def _logs(checkpoint: Path) -> Iterator[Path]:
 
 
 def _check(path: Path, checkpoint: Path) -> None:
-    """Raise if a log of Spark's cannot be read: a version, and then lines of which many are JSON."""
+    """Raise if one of Spark's logs cannot be read: a version line, then lines of which many are JSON."""
     with readable(path, damaged(checkpoint)):
-        # The Kafka connector begins its file with a zero.
+        # The Kafka connector starts its file with a zero byte.
         first, *lines = path.read_text(encoding="utf-8").lstrip("\0").splitlines() or [""]
         if path.name == "metadata":
             shaped(json.loads(first), dict)

@@ -1,17 +1,18 @@
-"""The lock of a checkpoint: one driver runs it at a time, and a driver that was replaced stops.
+"""The lock of a checkpoint: only one driver runs it at a time, and a driver that was replaced stops.
 
-`<checkpoint>/slackwater/lock/<epoch>` tells who took the checkpoint for the epoch-th time. The newest file counts.
+`<checkpoint>/slackwater/lock/<epoch>` names the driver that took the checkpoint for the epoch-th time. The newest file
+counts.
 
-1. Look at the newest file. Its driver is alive: refuse. It has released the lock, is dead or silent: take it.
+1. Look at the newest file. If its driver is alive, refuse. If it has released the lock, is dead or silent, continue.
 2. Create the file of the next epoch, which only one driver can do; the others start again at 1.
-3. Check that it is the newest: a driver that was frozen between 1 and 2 may have created one of long ago.
+3. Check that it is the newest: a driver that was frozen between 1 and 2 may have created an outdated one.
 4. Touch the file every few seconds: the heartbeat.
 5. Before a delivery, and before the clock is written, check that the file is still the newest.
 6. At the end, note in the file that the lock is released.
 
-That a file is created once and that a listing is current is all that this needs of a file system, and a heartbeat's age
-is measured by the file system's clock alone. A process of this machine is looked up by its number and start time, so a
-driver that was killed is replaced at once.
+All this needs from a file system is exclusive creation and up-to-date listings; the age of a heartbeat is measured by
+the file system's clock alone. A process on the same machine is looked up by its pid and start time, so a driver that
+was killed can be replaced at once.
 """
 
 from __future__ import annotations
@@ -35,33 +36,33 @@ from slackwater.ground.durations import render_ms
 
 HEARTBEAT_S: Final = 3.0
 STALE_S: Final = 30.0
-"""Without a heartbeat for so long, a driver that cannot be looked up counts as dead."""
+"""A driver that cannot be looked up counts as dead after this long without a heartbeat."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Owner:
-    """A driver that took the lock."""
+    """A driver that has taken the lock."""
 
     user: str
     host: str
     machine: str
-    """What process numbers are unique in: one boot of a host, one container."""
+    """The scope in which pids are unique: one boot of a host, one container."""
     pid: int
     born: str
-    """When the process was started, by the machine's own count: a number may be given to another process."""
+    """When the process was started, by the machine's own count: its pid may be reused by another process."""
     since: str
     is_released: bool = False
 
     @classmethod
     def this(cls) -> Owner:
-        """Return this process."""
+        """Return the owner for this process."""
         pid, since = os.getpid(), datetime.now(UTC).isoformat(timespec="seconds")
         born = _born(pid) or ""
         return cls(user=_user(), host=platform.node(), machine=_machine(), pid=pid, born=born, since=since)
 
     @classmethod
     def read(cls, path: Path) -> Owner:
-        """Return who a file of the lock names; of a damaged one, nobody that could be looked up."""
+        """Return the owner named in a lock file; if the file is damaged, one that cannot be looked up."""
         try:
             return cls(**json.loads(path.read_text()))
         except (TypeError, ValueError):
@@ -69,7 +70,7 @@ class Owner:
 
     @property
     def is_dead(self) -> bool:
-        """Whether the process is known to be gone; one of another machine is not known."""
+        """Whether the process is known to be gone; on another machine, that is never known."""
         return self.machine == _machine() and _born(self.pid) != self.born
 
     def __str__(self) -> str:
@@ -80,7 +81,7 @@ class Owner:
 
 @dataclass(frozen=True, kw_only=True)
 class Lease:
-    """The lock as its holder has it, in any process that sees the checkpoint."""
+    """A held lock, usable in any process that sees the checkpoint."""
 
     path: Path
     """The checkpoint."""
@@ -92,12 +93,12 @@ class Lease:
         return lock_folder(self.path) / str(self.epoch)
 
     def check(self) -> None:
-        """Raise if another driver has the checkpoint now."""
+        """Raise if another driver has taken the checkpoint."""
         if (lost := self.lost()) is not None:
             raise lost
 
     def lost(self) -> RunError | None:
-        """Return the error of a driver that was replaced; None if it was not."""
+        """Return the error for a driver that was replaced; None if it was not."""
         newest = _newest(lock_folder(self.path))
         if newest == self.epoch:
             return None
@@ -108,25 +109,25 @@ class Lease:
 
 
 def lock_folder(checkpoint: Path) -> Path:
-    """Return where the lock of a checkpoint is."""
+    """Return the folder of a checkpoint's lock files."""
     return checkpoint / "slackwater" / "lock"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Holding:
-    """Who has a checkpoint, or had it last."""
+    """The current or last owner of a checkpoint."""
 
     owner: Owner
     beat_s: float
-    """The last heartbeat, by the file system's clock; of one that has released it, when that was."""
+    """The last heartbeat, by the file system's clock; if the lock was released, the time of release."""
 
     def is_alive(self, now_s: float) -> bool:
-        """Return whether its driver runs, as far as can be known."""
+        """Return whether the owner is running, as far as can be known."""
         return not self.owner.is_released and not self.owner.is_dead and now_s - self.beat_s < STALE_S
 
 
 def last_holding(checkpoint: Path) -> Holding | None:
-    """Return who has the checkpoint, or had it last; None if nobody had. Nothing is written."""
+    """Return the current or last holder of the checkpoint, None if there was none. Writes nothing."""
     folder = lock_folder(checkpoint)
     path = folder / str(_newest(folder))
     try:
@@ -136,13 +137,13 @@ def last_holding(checkpoint: Path) -> Holding | None:
 
 
 def check_free(checkpoint: Path) -> None:
-    """Raise if a driver runs the checkpoint."""
+    """Raise if a driver is running on the checkpoint."""
     folder = lock_folder(checkpoint)
     path = folder / str(_newest(folder))
     try:
         owner, beat = Owner.read(path), path.stat().st_mtime
     except FileNotFoundError:
-        return  # the first epoch, or one that was replaced in this moment: step 3 tells
+        return  # the first epoch, or replaced just now: step 3 finds out
     if owner.is_released or owner.is_dead:
         return
     silent_s = max(0.0, _now(folder) - beat)
@@ -153,7 +154,7 @@ def check_free(checkpoint: Path) -> None:
 
 @contextmanager
 def held(checkpoint: Path) -> Iterator[Lease]:
-    """Hold the lock of a checkpoint."""
+    """Hold the lock of a checkpoint while the context is open."""
     lease = _taken(checkpoint)
     over = threading.Event()
     threading.Thread(target=_beat, args=(lease, over), daemon=True, name="slackwater-heartbeat").start()
@@ -187,7 +188,7 @@ def _taken(checkpoint: Path) -> Lease:
 
 
 def _now(folder: Path) -> float:
-    """Return the time by the file system's clock: that of a new file."""
+    """Return the current time by the file system's clock, from a new file."""
     path = folder / f".{uuid.uuid4().hex}"
     path.touch()
     try:
@@ -205,20 +206,20 @@ def _beat(lease: Lease, over: threading.Event) -> None:
         try:
             os.utime(lease.file)
         except FileNotFoundError:
-            return  # replaced, and cleared away: the next check tells
+            return  # replaced and deleted: the next check finds out
         except OSError:
-            continue  # the file system is away; if that lasts, the silence is right
+            continue  # file system unavailable; if it stays so, going stale is correct
 
 
 def _newest(folder: Path) -> int:
-    """Return the newest epoch; 0 if nobody has had the lock yet."""
+    """Return the newest epoch; 0 if the lock was never taken."""
     if not folder.is_dir():
         return 0
     return max((int(path.name) for path in folder.iterdir() if path.name.isdigit()), default=0)
 
 
 def _machine() -> str:
-    """Return what process numbers are unique in; of systems that do not tell, the host's name."""
+    """Return an identifier of the scope in which pids are unique; the host name where the system has none."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
@@ -227,11 +228,11 @@ def _machine() -> str:
 
 
 def _born(pid: int) -> str | None:
-    """Return when a process was started; None if it is dead, or was killed and only its entry is left."""
+    """Return when a process was started; None if it is dead or a zombie."""
     if not Path("/proc/self/stat").exists():
         return _answers(pid)
     try:
-        # The name, in parentheses, may hold anything; the state and the rest follow it.
+        # The process name, in parentheses, may contain anything; the state and the other fields follow it.
         state, *facts = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
         return None
@@ -239,7 +240,7 @@ def _born(pid: int) -> str | None:
 
 
 def _answers(pid: int) -> str | None:
-    """Return the same where only its life can be asked for: a number that was given again looks alive."""
+    """Return "alive" or None, where start times are not available: a reused pid looks alive."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -252,5 +253,5 @@ def _answers(pid: int) -> str | None:
 def _user() -> str:
     try:
         return getpass.getuser()
-    except (KeyError, OSError):  # a container's user may have a number and no name
+    except (KeyError, OSError):  # a container's user may have an id but no name
         return str(os.getuid())

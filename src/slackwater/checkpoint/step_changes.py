@@ -1,4 +1,4 @@
-"""What became of a step since its state was stored, as users write it."""
+"""How a step has changed since its state was stored, in the notation users write."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from slackwater.ground.durations import render_ms
 from slackwater.state.step import KeyedStep
 
 _STATE: Final = "state"
-"""The part of a layout that has the columns of the state; they follow from everything else."""
+"""The part of a layout that holds the state's columns; they follow from everything else."""
 _MILLISECONDS: Final = re.compile(r"(\w+)_ms=(-?\d+)")
 _NOT_SET: Final = re.compile(r"(?<=\()\w+=None, |, \w+=None")
 _ALIAS: Final = re.compile(r"(?<=[{ ])'(\w+)': ")
@@ -19,13 +19,13 @@ _ALIAS: Final = re.compile(r"(?<=[{ ])'(\w+)': ")
 
 @dataclass(frozen=True, kw_only=True)
 class Definition:
-    """A step as it is stored: the layout that must stay, and the rules, a line each, that may change."""
+    """A stored step: its layout, which must not change, and its rules, one per line, which may."""
 
     layout: Mapping[str, str]
     rules: str
 
     def changes(self, now: Definition, step: KeyedStep) -> str:
-        """Return what `now` of `step` has otherwise; columns of state only where nothing else explains them."""
+        """Return the differences in `now`, for `step`; state columns only if nothing else explains them."""
         parts = _changed(_written(self.layout, step), _written(now.layout, step))
         state = parts.pop(_STATE, None)
         parts = parts or _changed(_lines(self.rules), _lines(now.rules)) or ({_STATE: state} if state else {})
@@ -42,7 +42,7 @@ def _changed(before: Mapping[str, str], now: Mapping[str, str]) -> dict[str, tup
 
 
 def _written(layout: Mapping[str, str], step: KeyedStep) -> dict[str, str]:
-    """Return a layout as users write it: as the step does, with durations in their units and aggregates by name."""
+    """Return a layout in the notation users write: the step's, with readable durations and aggregates by name."""
     return {part: text if part == _STATE else _as_written(step.written(part, text)) for part, text in layout.items()}
 
 

@@ -1,1 +1,1 @@
-"""OUTPUTS: one evaluated batch, and its delivery to every sink."""
+"""OUTPUTS: an evaluated batch and its delivery to every sink."""

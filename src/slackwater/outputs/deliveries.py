@@ -1,4 +1,4 @@
-"""The sinks of a job, on the driver: which slots a batch goes through, and what every slot has had."""
+"""The sinks of a job, on the driver: which slots a batch goes through, and the last batch in each slot."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ if TYPE_CHECKING:
 
 
 _BEHIND: Final = "behind"
-"""What stands for the sink behind a sink, such as that of refused rows, in the clock."""
+"""The clock's key for a sink's secondary sink, such as the one for refused rows (see `SinkWriter.behind`)."""
 _UNMARKED: Final = "unmarked"
-"""What stands for the slots of a sink that keeps no marks, in the clock: it has been delivered to."""
+"""The clock's key, instead of slots, for a sink that keeps no marks: it has been delivered to."""
 _OF_A_NEW_RUN: Final = Mark(incarnation="", batch=0, token="")
 """The mark of the first batch of a run that has no checkpoint yet."""
 
 
 @dataclass(kw_only=True)
 class Deliveries:
-    """All sinks of a plan, each opened for its output."""
+    """All sinks of a plan, each open for its output."""
 
     plan: Plan
     checkpoint: Checkpoint
     lease: Lease
     is_stopping: Callable[[], bool]
     take_over: bool = False
-    """Whether sinks with marks that this run cannot explain are to be written to all the same."""
+    """Whether to write to sinks even if this run cannot explain their marks."""
     prepared: frozenset[str] = frozenset()
-    """The sinks that were prepared before Spark was started."""
+    """The sinks that were prepared before Spark started."""
     stats: dict[str, SinkStats] = field(default_factory=dict)
-    """What each sink did in the last batch."""
+    """The statistics of each sink for the last batch."""
     _outlets: dict[str, Outlet] = field(default_factory=dict)
     _ours: set[tuple[str, int]] = field(default_factory=set)
-    """Slots that this run has written to: their marks can be explained."""
+    """The slots that this run has written to, whose marks can therefore be explained."""
 
     def open(self, clock: Clock) -> None:
-        """Prepare and open every sink, and check that this run can continue from what it holds."""
+        """Prepare and open every sink, and check that this run can continue from its mark."""
         begun, noted = self.checkpoint.begun_mark(clock.batch), self.checkpoint.noted_marks(clock)
         for output in self.plan.outputs:
             slot = self.plan.slot(output)
@@ -59,7 +59,7 @@ class Deliveries:
                 self._outlets[name].check(self._expected(name, 0, begun, noted), is_prepared=name in self.prepared)
 
     def deliver(self, batch: EvaluatedBatch, clock: Clock) -> Marks:
-        """Deliver a batch to every sink, and return what every slot then has."""
+        """Deliver a batch to every sink; return the last batch of every slot."""
         marks = {name: dict(slots) for name, slots in clock.marks.items()}
         self.stats = {
             name: SinkStats(output=outlet.slot.output, last_batch=_last_batch(marks.get(name, {})))
@@ -102,7 +102,7 @@ class Deliveries:
         return marks
 
     def _deliver(self, batch: EvaluatedBatch, name: str, rows: SinkBatch, expected: dict[int, Expected]) -> list[int]:
-        """Deliver one output to one sink; return the slots that have the batch then."""
+        """Deliver one output to one sink; return the slots that now have the batch."""
         outlet, [driver, *others] = self._outlets[name], list(expected.values())
         if not others:
             outlet.deliver(rows, driver)
@@ -122,7 +122,7 @@ class Deliveries:
             outlet.close()
 
     def _layout(self, batch: EvaluatedBatch) -> dict[str, int]:
-        """Return how many slots of the executors' each sink is written through; 0 means in one go, by the driver."""
+        """Return the number of executor slots each sink is written through; 0 means in one go, by the driver."""
         return {
             name: self.checkpoint.partitions if outlet.sink.has_slots and batch.is_large(outlet.slot.output) else 0
             for name, outlet in self._outlets.items()
@@ -162,9 +162,9 @@ class _SlotWriter:
 
 
 def prepare_without_spark(plan: Plan, marks: Marks, *, take_over: bool, mark: Mark = _OF_A_NEW_RUN) -> frozenset[str]:
-    """Prepare every sink that needs no Spark, so that what is wrong is known before it starts; return their names.
+    """Prepare every sink that needs no Spark, so that errors show before Spark starts; return the sinks' names.
 
-    `marks` are those that the checkpoint has noted, `mark` is that of the next batch.
+    `marks` are those recorded in the checkpoint, `mark` is that of the next batch.
     """
     found = set()
     for output in plan.outputs:

@@ -1,4 +1,4 @@
-"""OUTPUTS: one evaluated batch, unpacked output by output into its sinks."""
+"""OUTPUTS: an evaluated batch, unpacked per output for its sinks."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 INLINE_BYTES: Final = 1 << 20
-"""A packet up to this size comes to the driver with the batch's statistics; larger ones stay on the executors."""
+"""Packets up to this size reach the driver with the batch's statistics; larger ones stay on the executors."""
 PARALLEL_BYTES: Final = 64 << 20
-"""An output above this size is written by the executors in parallel, if its sink can."""
+"""An output larger than this is written by the executors in parallel, if its sink supports it."""
 _OF_THE_BATCH: Final = "kind IN ('output', 'stats')"
 _HOME: Final = (
-    # As text: built of PySpark's functions, call by call, the same took tens of milliseconds of every batch.
+    # As text: built call by call from PySpark functions, the same expressions cost tens of milliseconds per batch.
     "kind",
     "target",
     "order",
@@ -39,10 +39,10 @@ _PART: Final = pa.schema([("part", pa.int32())])
 
 @dataclass(kw_only=True)
 class EvaluatedBatch:
-    """A batch of which every partition is evaluated, once; its packets are held until it is released.
+    """A batch whose partitions have all been evaluated, exactly once; its packets are cached until `release`.
 
-    Every partition must be evaluated before any sink is asked: if the callback returned without,
-    Spark would commit the batch and the state of the untouched partitions would be missing for good.
+    Every partition must be evaluated before the first sink is called: if the callback returned without evaluating one,
+    Spark would commit the batch, and that partition's state would be lost for good.
     """
 
     number: int
@@ -52,11 +52,11 @@ class EvaluatedBatch:
     rows: dict[str, int] = field(default_factory=dict)
     bytes: dict[str, int] = field(default_factory=dict)
     large: set[str] = field(default_factory=set)
-    """Outputs of which some packets stayed on the executors."""
+    """Outputs with packets that stayed on the executors."""
 
     @classmethod
     def evaluate(cls, frame: DataFrame, number: int) -> EvaluatedBatch:
-        """Evaluate every partition, in one Spark job that brings home the statistics and the small packets."""
+        """Evaluate every partition in one Spark job, which returns the statistics and the small packets."""
         frame = frame.persist(StorageLevel.MEMORY_AND_DISK)
         batch = cls(number=number, stats=BatchStats(), frame=frame)
         try:
@@ -83,11 +83,11 @@ class EvaluatedBatch:
         self.stats = BatchStats.merged(stats)
 
     def is_large(self, name: str) -> bool:
-        """Return whether an output is better written by the executors than in one go by the driver."""
+        """Return whether the executors should write an output, rather than the driver in one go."""
         return name in self.large or self.bytes.get(name, 0) > PARALLEL_BYTES
 
     def sink_batch(self, name: str, schema: pl.Schema) -> SinkBatch:
-        """Return one output's rows as its sinks take them."""
+        """Return the rows of one output as a batch for its sinks."""
         return SinkBatch(
             batch=self.number,
             schema=schema,
@@ -100,7 +100,7 @@ class EvaluatedBatch:
         )
 
     def release(self) -> None:
-        """Let go of the packets."""
+        """Release the cached packets."""
         self.frame.unpersist()
 
     def _packets(self, name: str) -> DataFrame:
@@ -117,9 +117,9 @@ class EvaluatedBatch:
             yield unpack(payload, name)
 
     def in_parallel(self, name: str, schema: pl.Schema, write: Callable[[int, SinkBatch], None]) -> list[int]:
-        """Run `write` on the executors over the parts of an output that have rows; return their numbers.
+        """Run `write` on the executors over each part of an output that has rows; return the parts' numbers.
 
-        A row is in the part of its key group, so a batch that is run again has the same parts.
+        A row belongs to the part of its key group, so a replayed batch has the same parts.
         """
         number = self.number
 
@@ -141,7 +141,7 @@ class EvaluatedBatch:
 
 
 def unpack_rows(target: str, schema: pa.Schema) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return a function that turns packets of one output into its rows, of types that Spark takes."""
+    """Return a function that unpacks one output's packets into rows with types that Spark accepts."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:

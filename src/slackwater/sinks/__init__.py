@@ -1,4 +1,4 @@
-"""Sinks: where an output's rows go, and what each promises."""
+"""Sinks: where the rows of an output are written, each with its delivery guarantee."""
 
 from typing import TYPE_CHECKING
 
@@ -40,5 +40,5 @@ __all__ = [
     "redis",
 ]
 
-if not TYPE_CHECKING:  # a type checker knows what a module does not have
+if not TYPE_CHECKING:  # type checkers report missing names themselves
     __getattr__ = hinting(__name__, __all__)

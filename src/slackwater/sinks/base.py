@@ -1,8 +1,8 @@
 """The contract between the engine and a sink.
 
-Once a batch is fully evaluated, each of its outputs goes to its sinks. A batch may come again after a crash, with the
-same rows; what keeps it from being written twice is the protocol of `delivery`, which is the same for all sinks. A
-sink supplies a few operations for it: open a slot, tell the slot's last mark, write rows and a mark together.
+Once a batch is fully evaluated, each of its outputs goes to its sinks. After a crash a batch may be replayed with the
+same rows; the protocol in `delivery`, the same for all sinks, keeps them from being written twice. A sink supplies
+the operations it needs: open a slot, return the slot's last mark, write rows and a mark together.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Delivery = Literal["exactly_once", "at_least_once", "at_most_once"]
 EVERYTHING: Final[frozenset[Change]] = frozenset({"append", "update", "retract"})
 
 
-class Unavailable(Exception):  # noqa: N818  what a sink says, not what the job fails with
+class Unavailable(Exception):  # noqa: N818  a signal from a sink, not the error the job fails with
     """Raised by a writer for a transient failure: an unavailable server, a lost connection.
 
     The slot is closed, reopened after a delay, and asked for its mark, so it does not matter whether the interrupted
@@ -33,15 +33,15 @@ class Unavailable(Exception):  # noqa: N818  what a sink says, not what the job 
 
 
 class DamagedMarkError(DamageError):
-    """A mark that a sink has kept is not as it was written."""
+    """A mark stored in a sink is damaged."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """Tells, before rows are sent on their way, whether a sink can write them."""
+    """A check, made before rows are sent, that a sink can write them."""
 
     rule: str
-    """Everything that decides: equal rules judge equal rows alike."""
+    """Everything the check depends on: equal rules give the same verdict on equal rows."""
     check: Callable[[pl.DataFrame], object]
     """Raises if a row has a value that cannot be written."""
 
@@ -54,7 +54,7 @@ class Mark:
     """Created with every new checkpoint, so that a new run under an old name is never mistaken for a redelivery."""
     batch: int
     token: str
-    """Of the batch's input: two copies of a checkpoint may share batch numbers, but not tokens."""
+    """A hash of the batch's offsets: two copies of a checkpoint may share batch numbers, but not tokens."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the mark as sinks store it."""
@@ -73,16 +73,16 @@ class Mark:
 
 @dataclass(frozen=True, kw_only=True)
 class Slot:
-    """One way into a sink: rows are always split over slots the same way, and each slot has its own mark.
+    """One path into a sink: rows are always split over slots the same way, and each slot has its own mark.
 
-    Slot 0 is the driver's, for batches written in one go; slots from 1 on are the executors'.
+    Slot 0 is the driver's, for batches written in one go; slots 1 and up are the executors'.
     """
 
     pipeline: str
     output: str
     schema: pl.Schema
     identity: Identity | None = None
-    """The columns that tell the rows apart, if they are results of a step that knows."""
+    """The columns that identify a row, if the rows are results of a step that declares them."""
     number: int = 0
     behind: int | None = None
     """The value `SinkWriter.behind` returned when it was last recorded."""
@@ -92,7 +92,7 @@ class Slot:
 
 @dataclass(kw_only=True)
 class SinkBatch:
-    """The rows of one output in one batch, or those of them that belong to one slot."""
+    """The rows of one output in one batch, or the subset that belongs to one slot."""
 
     batch: int
     schema: pl.Schema
@@ -124,14 +124,14 @@ class SinkWriter(ABC):
         """
 
     def behind(self) -> int | None:
-        """Return the last batch that wrote to a sink behind this one, such as that of refused rows; None if none did.
+        """Return the last batch that wrote to this sink's secondary sink, such as the one for refused rows, or None.
 
-        The checkpoint notes it, so that a mark that is lost there is noticed.
+        The checkpoint records it, so that a lost mark in that sink is detected.
         """
         return None
 
     def close(self) -> None:  # noqa: B027  most sinks hold nothing
-        """Release connections, and discard what is not committed."""
+        """Release connections and discard anything uncommitted."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -139,7 +139,7 @@ class Sink(ABC):
     """A sink as users define it; it is sent to the executors, so it holds no connections."""
 
     for_retractions: ClassVar[str] = ""
-    """How to have a sink of this kind take retractions, where one can."""
+    """How to make a sink of this kind accept retractions, if it can."""
     after_another_run: ClassVar[str] = (
         "choose another target, or restart with --take-over to keep the existing rows and append"
     )
@@ -147,7 +147,7 @@ class Sink(ABC):
     shown_options: ClassVar[tuple[str, ...]] = ()
     """Attributes that `explain` shows if they are not the default; never one that may hold a secret."""
     takes: frozenset[Change] = frozenset({"append"})
-    """What rows may do to earlier ones: be new (`append`), replace (`update`), withdraw (`retract`)."""
+    """What a row may do to earlier ones: add to them (`append`), replace (`update`), withdraw (`retract`)."""
     delivery: Delivery = "at_least_once"
     """The guarantee of the sink: `exactly_once`, `at_least_once` or `at_most_once`."""
     keeps_marks: bool = True
@@ -159,10 +159,10 @@ class Sink(ABC):
 
     @property
     def place(self) -> str | None:
-        """What only this sink may write to, such as a folder; None if outputs may share it."""
+        """The target that only this sink may write to, such as a folder; None if outputs may share it."""
         return None
 
-    def replaced_by(self, slot: Slot) -> tuple[str, ...]:  # noqa: ARG002  most sinks replace alike, or never
+    def replaced_by(self, slot: Slot) -> tuple[str, ...]:  # noqa: ARG002  most sinks ignore the slot, or only append
         """Return the columns that identify the earlier row a new one replaces; none if rows are only added."""
         return ()
 
@@ -173,7 +173,7 @@ class Sink(ABC):
 
     @property
     def uses_marks(self) -> bool:
-        """Whether slots record what they have; otherwise every delivery is written."""
+        """Whether slots store marks; otherwise every delivery is written."""
         return self.delivery == "exactly_once" and self.keeps_marks
 
     @property
@@ -200,7 +200,7 @@ class Sink(ABC):
 
     @property
     def needs_spark(self) -> bool:
-        """Whether the sink can be prepared in a Spark session only; else that is done before Spark is started."""
+        """Whether preparing the sink requires a Spark session; otherwise it is prepared before Spark starts."""
         return False
 
     def session_conf(self) -> dict[str, str]:
@@ -208,9 +208,9 @@ class Sink(ABC):
         return {}
 
     def prepare(self, slot: Slot) -> None:  # noqa: B027  most sinks need nothing
-        """Check, or create if asked to, the sink's target: once, before the first batch."""
+        """Check the sink's target, or create it if asked to; called once, before the first batch."""
 
-    def last_mark(self, slot: Slot) -> Mark | None:  # noqa: ARG002  most sinks have no mark that is read so cheaply
+    def last_mark(self, slot: Slot) -> Mark | None:  # noqa: ARG002  most sinks cannot read a mark this cheaply
         """Return the last mark of a slot without opening it, so that a job can check it before Spark starts.
 
         None, the default, leaves the check to `open`, after Spark has started.
@@ -236,7 +236,7 @@ class _Dropped(SinkWriter):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Drop(Sink):
-    """Where `.drop()` leads: the rows are counted and go nowhere."""
+    """The sink of `.drop()`: rows are counted and discarded."""
 
     takes: frozenset[Change] = EVERYTHING
 
@@ -252,14 +252,14 @@ DROP: Final = Drop()
 
 
 def _is_nothing(value: object) -> bool:
-    """Return whether an option says no more than one that was left out; a duration of 0 does."""
+    """Return whether an option has the same effect as leaving it out; a duration of 0 does not."""
     if isinstance(value, Sink):
         return not value.chosen()
     return value is None or value is False or value in ((), {})
 
 
 def _option_words(name: str, value: Any) -> str:  # noqa: ANN401  sinks have any options
-    """Return an option and its value; of headers and settings the names alone, for a value may be confidential."""
+    """Return an option and its value; only the names of headers and settings, whose values may be confidential."""
     option = name.removesuffix("_ms")
     match value:
         case True:
@@ -273,7 +273,7 @@ def _option_words(name: str, value: Any) -> str:  # noqa: ANN401  sinks have any
         case str() | int() | float():
             text = str(value)
         case _:
-            # A class that does not say how it is shown would print its fields, or where it is in memory.
+            # Without its own __str__, a class would print its fields or its memory address.
             kind: Any = type(value)
             text = kind.__name__ if kind.__str__ is object.__str__ else str(value)
     return f"{option} {text if text.isprintable() and text.strip() else repr(text)}"

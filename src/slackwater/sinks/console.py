@@ -1,4 +1,4 @@
-"""Console: rows printed as they come, for a look at a running pipeline."""
+"""Console: prints rows as they arrive, to watch a running pipeline."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from slackwater.errors import counted, refuse
 from slackwater.sinks.base import EVERYTHING, Change, Mark, Sink, SinkBatch, SinkWriter, Slot
 
 _WIDTH: Final = 200
-"""Columns where there is no terminal to say."""
+"""The width in columns if there is no terminal."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -43,7 +43,7 @@ class _Printer(SinkWriter):
     limit: int
 
     def write(self, batch: SinkBatch, mark: Mark | None) -> None:  # noqa: ARG002  keeps no marks
-        """Print the first rows, and how many more there are."""
+        """Print the first rows."""
         rows = pl.concat(list(batch.frames())).head(self.limit)
         with pl.Config(
             tbl_rows=self.limit,

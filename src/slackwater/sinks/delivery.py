@@ -1,17 +1,17 @@
-"""How a batch gets into a sink, and never twice: the one protocol of all sinks that promise exactly once.
+"""How a batch is written to a sink exactly once: one protocol for all sinks that promise it.
 
-1. Open the slot, which fences off earlier writers.
-2. Ask it for its last mark.
-3. Judge the mark. This batch's: it was delivered before, do nothing. The one that was there before the batch:
-   continue. Any other: an error with choices, never a skip and never a second write.
-4. Write rows and mark, in one transaction.
-5. The driver notes the batch in the clock of the next one, where step 3 will look for what was there before.
+1. Open the slot, which fences earlier writers.
+2. Read its last mark.
+3. Judge the mark. If it is this batch's, the batch was delivered: do nothing. If it is the one from before this
+   batch, continue. Any other mark is an error with options for the user, never a skip and never a second write.
+4. Write the rows and the mark in one transaction.
+5. The driver records the batch in the clock of the next one, where step 3 finds what the mark should have been before.
 
-A large batch goes through the executors' slots beside one another, and then, without rows, through the driver's. So the
-mark of that one is always the last batch's, and who looks at it alone sees whether a sink is another run's.
+A large batch goes through the executors' slots in parallel, and then, without rows, through the driver's slot. So the
+driver's mark is always the last batch's, and is enough to tell whether a sink belongs to another run.
 
-A crash, or trouble that passes, at any point leads back to step 1. A sink that promises less skips steps 2 and 3 and
-writes no mark.
+A crash or a transient failure at any point leads back to step 1. A sink with a weaker guarantee skips steps 2 and 3
+and writes no mark.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from slackwater.sinks.base import DamagedMarkError, Mark, Sink, SinkBatch, SinkW
 FIRST_WAIT_S: Final = 0.2
 LONGEST_WAIT_S: Final = 15.0
 SAID_EVERY_MS: Final = 60_000
-"""How often a waiting batch is reported."""
+"""How often a warning about a waiting batch is repeated."""
 
 
 class SinkWarning(SlackwaterWarning):
@@ -48,26 +48,26 @@ class StoppedWaitingError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Expected:
-    """What a slot's last mark can be when a batch is to be delivered."""
+    """The marks that a slot may hold when a batch is about to be delivered."""
 
     mark: Mark
-    """This batch's."""
+    """The mark of this batch."""
     before: int | None
-    """The last batch that this run has noted for the slot, None if none: the one before this, or already this one."""
+    """The last batch this run has recorded for the slot, or None: the batch before this one, or this one already."""
     takes_over: bool = False
-    """Whether the user allows any other mark to be overwritten."""
+    """Whether the user allows any other mark to be overwritten (`--take-over`)."""
     behind: int | None = None
-    """The last batch that this run has noted for the sink behind this one."""
+    """The last batch this run has recorded for the secondary sink (see `SinkWriter.behind`)."""
     has_unmarked: bool = False
-    """Whether this run has delivered here without marks, so that it knows nothing but that."""
+    """Whether this run has delivered here without marks, so that no batch number is known."""
 
     @property
     def came_before(self) -> bool:
-        """Whether this run has delivered here before, and what is missing was removed."""
+        """Whether this run has delivered here before; if so, a missing target was removed."""
         return (self.before is not None or self.has_unmarked) and not self.takes_over
 
     def is_there(self, found: Mark | None, sink: Sink, slot: Slot) -> bool:
-        """Return whether the slot has the batch already; raises if its mark cannot be explained."""
+        """Return whether the slot already has the batch; raises if its mark cannot be explained."""
         if found == self.mark:
             return True
         if found is not None and self._is_foreign(found):
@@ -87,7 +87,7 @@ class Expected:
         raise fault("SINK_OF_A_COPY", found=found.batch, batch=self.mark.batch, **facts)
 
     def check_run(self, found: Mark, sink: Sink, slot: Slot) -> None:
-        """Raise if `found` is another run's mark, unless this run takes over and can."""
+        """Raise if `found` is another run's mark, unless this run may and can take over."""
         if not self._is_foreign(found):
             return
         if self.takes_over:
@@ -104,36 +104,36 @@ class Expected:
 
 @dataclass(kw_only=True)
 class Outlet:
-    """One slot of one sink, opened when needed, and opened again after trouble."""
+    """One slot of one sink, opened when needed and reopened after a failure."""
 
     sink: Sink
     slot: Slot
     is_stopping: Callable[[], bool] = lambda: False
     check_owner: Callable[[], None] = lambda: None
-    """Raises if another driver runs this job now; asked before the slot is opened and before it is written to."""
+    """Raises if another driver now runs this job; called before the slot is opened and before it is written to."""
     retries: int = 0
-    """How often something was tried again, since the outlet was made."""
+    """Retries since the outlet was created."""
     waited_s: float = 0.0
-    """How long it waited to try again, since the outlet was made."""
+    """Time spent waiting to retry, since the outlet was created."""
     _writer: SinkWriter | None = None
     _found: Mark | None = None
     _dice: random.Random = field(default_factory=random.Random)
 
     def prepare(self, *, came_before: bool) -> None:
-        """Prepare the sink, once, before the first batch; `came_before` says whether this run has written to it."""
+        """Prepare the sink, once, before the first batch; `came_before`: whether this run has written to it before."""
         with self._reachable():
             self.sink.check(self.slot)
             self.sink.prepare(replace(self.slot, delivered_before=came_before))
 
     def look(self, expected: Expected) -> None:
-        """Check, as far as that is known without opening the sink, that it holds no other run's rows."""
+        """Check, as far as possible without opening the sink, that it does not hold another run's rows."""
         with self._reachable(), self._marks_read():
             found = self.sink.last_mark(self.slot) if self.sink.uses_marks else None
         if found is not None:
             expected.check_run(found, self.sink, self.slot)
 
     def check(self, expected: Expected, *, is_prepared: bool = False) -> None:
-        """Prepare the sink unless that was done, and check that this run can continue from its mark."""
+        """Prepare the sink unless it is prepared already, and check that this run can continue from its mark."""
         if not is_prepared:
             self.prepare(came_before=expected.came_before)
         self.slot = replace(self.slot, behind=None if expected.takes_over else expected.behind)
@@ -144,7 +144,7 @@ class Outlet:
 
     @contextmanager
     def _reachable(self) -> Iterator[None]:
-        """Close the slot after an error inside; before the first batch nobody waits for a sink that is away."""
+        """Close the slot after an error inside; before the first batch, an unavailable sink is an error at once."""
         try:
             yield
         except BaseException as error:
@@ -154,7 +154,7 @@ class Outlet:
             raise
 
     def deliver(self, batch: SinkBatch, expected: Expected) -> None:
-        """Deliver a batch as the sink promises, waiting for a sink that is not there."""
+        """Deliver a batch with the sink's guarantee, waiting while the sink is unavailable."""
         batch.is_stopping, batch.check_owner = self.is_stopping, self.check_owner
         if self.sink.delivery == "at_most_once":
             self._deliver_or_lose(batch)
@@ -162,7 +162,7 @@ class Outlet:
             self._patiently(batch.batch, lambda: self._deliver(batch, expected))
 
     def behind(self) -> int | None:
-        """Return the last batch that wrote to a sink behind this one."""
+        """Return the last batch that wrote to this sink's secondary sink."""
         return self.slot.behind if self._writer is None else self._writer.behind()
 
     def judge(self, expected: Expected) -> None:
@@ -175,7 +175,7 @@ class Outlet:
         self._patiently(expected.mark.batch, look)
 
     def _patiently(self, batch: int, act: Callable[[], None]) -> None:
-        """Do something with the sink; if it is gone, wait and do it again, from the slot's opening on."""
+        """Run `act`; while the sink is unavailable, wait and run it again, reopening the slot."""
         began, wait_s, said_ms = time.monotonic(), FIRST_WAIT_S, 0
         while True:
             try:
@@ -202,7 +202,7 @@ class Outlet:
                 return
 
     def _deliver(self, batch: SinkBatch, expected: Expected) -> None:
-        """Go through the protocol once; the numbers are its own."""
+        """Go through the protocol once; the numbers refer to its steps."""
         writer = self._open()  # 1, 2
         crash_point("opened", batch.batch)
         if not self.sink.uses_marks or not expected.is_there(self._found, self.sink, self.slot):  # 3
@@ -255,7 +255,7 @@ class Outlet:
         self.waited_s += time.monotonic() - began
 
     def close(self) -> None:
-        """Close the slot; what is not committed is gone."""
+        """Close the slot; anything uncommitted is lost."""
         writer, self._writer = self._writer, None
         if writer is not None:
             self.slot = replace(self.slot, behind=writer.behind())
@@ -263,7 +263,7 @@ class Outlet:
 
 
 def _unwritable(batch: SinkBatch) -> str:
-    """Return the columns in which a value has no text; empty if there are none."""
+    """Return the columns with a value that cannot be converted to text; empty if there are none."""
     found = dict[str, None]()
     for frame in batch.frames():
         for name in frame.columns:

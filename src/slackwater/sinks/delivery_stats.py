@@ -1,4 +1,4 @@
-"""What a sink did in one batch."""
+"""Statistics of one sink in one batch."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class SinkStats:
-    """What one sink was given in a batch, and how long that took on the driver."""
+    """The rows that a sink received in a batch, and how long that took on the driver."""
 
     output: str
     rows: int = 0
     seconds: float = 0.0
     """From the first call to the commit, waits included."""
     waited_s: float = 0.0
-    """How much of it was spent waiting for a sink that was away."""
+    """How much of it was spent waiting for an unavailable sink."""
     retries: int = 0
-    """How often it was tried again; executors, which write large outputs, do not report theirs."""
+    """The number of retries; executors, which write large outputs, do not report theirs."""
     last_batch: int | None = None
-    """The last batch that it has rows of; a batch without rows for it leaves it alone."""
+    """The last batch whose rows the sink has; a batch without rows for the sink does not touch it."""

@@ -1,4 +1,4 @@
-"""Any Spark writer: a function of a PySpark DataFrame and a batch number."""
+"""Any Spark writer: a function that takes a PySpark DataFrame and a batch number."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from slackwater.sinks.base import EVERYTHING, Change, Mark, Sink, SinkBatch, Sin
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ForeachBatchSink(Sink):
-    """Calls a function with each batch's rows; at least once, unless the function itself is idempotent."""
+    """Calls a function with each batch's rows: at least once, or exactly once if the function is idempotent."""
 
     function: Callable[[Any, int], None]
     takes: frozenset[Change] = EVERYTHING
 
-    def trial(self, slot: Slot) -> Trial:  # noqa: ARG002  the types are in the rows
-        """Return what finds rows that Spark cannot take."""
+    def trial(self, slot: Slot) -> Trial:  # noqa: ARG002  the rows carry their types
+        """Return the check for rows that Spark cannot represent."""
         return Trial(rule="arrow", check=check_arrow)
 
     def open(self, slot: Slot) -> SinkWriter:
@@ -40,11 +40,11 @@ def foreach_batch(function: Callable[[Any, int], None]) -> ForeachBatchSink:
 
 
 def _check_signature(function: Callable[..., Any]) -> None:
-    """Refuse a function that cannot be called as it will be; one that does not tell its parameters is tried."""
+    """Reject a function that cannot be called with two arguments; one without a known signature is accepted."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
-        return  # written in C, mostly
+        return  # mostly functions written in C
     try:
         signature.bind(None, 0)
     except TypeError as error:
@@ -58,7 +58,7 @@ class _Caller(SinkWriter):
     output: str
 
     def write(self, batch: SinkBatch, mark: Mark | None) -> None:  # noqa: ARG002  keeps no marks
-        """Call the function; the same rows may come again after a crash."""
+        """Call the function; after a crash the same rows may be passed again."""
         if batch.spark_frame is None:
             raise fault("FOREACH_BATCH_NEEDS_SPARK", output=self.output)
         self.function(batch.spark_frame(), batch.batch)

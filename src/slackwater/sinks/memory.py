@@ -15,7 +15,7 @@ class _Kept(SinkWriter):
     schema: pl.Schema | None = None
 
     def write(self, batch: SinkBatch, mark: Mark | None) -> None:
-        """Keep the batch's rows; a batch that comes again replaces itself."""
+        """Keep the batch's rows; a replayed batch overwrites itself."""
         assert mark is not None, "the sink promises exactly once"
         frames = [pl.DataFrame(schema=batch.schema), *batch.frames()]
         self.batches[mark.incarnation, batch.batch] = pl.concat(frames)
@@ -31,7 +31,7 @@ class MemorySink(Sink):
     kept: _Kept = field(default_factory=_Kept)
 
     def open(self, slot: Slot) -> SinkWriter:
-        """Keep what was kept before; only the schema is new."""
+        """Return the writer with the rows kept so far; only the schema is new."""
         self.kept.schema = slot.schema
         return self.kept
 

@@ -1,4 +1,4 @@
-"""The names of the sinks of an output, in checkpoints and figures."""
+"""The names of an output's sinks, in checkpoints and statistics."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from slackwater.sinks.base import Sink
 
 
 def named(output: str, sinks: tuple[Sink, ...]) -> dict[str, Sink]:
-    """Return the sinks of an output by names that stay the same when another one is added."""
+    """Return the sinks of an output by name; the names stay the same when another sink is added."""
     found: dict[str, Sink] = {}
     for sink in sinks:
         name = f"{output} to {sink.name}"

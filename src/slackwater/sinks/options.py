@@ -1,4 +1,4 @@
-"""Options that several sinks have, checked in one way and with one error."""
+"""Options shared by several sinks, checked the same way and with the same errors."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ _DELIVERIES: Final = ("exactly_once", "at_least_once", "at_most_once")
 
 
 def bad_option(sink: str, what: str, *, rule: str, got: str, remedy: str) -> DefinitionError:
-    """Return the error for an option of a sink, to be raised by the caller."""
+    """Return the error for an invalid option of a sink, for the caller to raise."""
     return refuse("SINK_OPTION", sink=sink, what=what, rule=rule, got=got, remedy=remedy)
 
 
 def check_delivery(sink: str, delivery: object) -> None:
-    """Refuse a promise that no sink makes."""
+    """Reject an unknown delivery guarantee."""
     if delivery not in _DELIVERIES:
         rule, remedy = f"one of {', '.join(_DELIVERIES)}", "omit it to use exactly once"
         raise bad_option(sink, "delivery", rule=rule, got=repr(delivery), remedy=remedy)
 
 
 def check_flags(sink: str, **flags: object) -> None:
-    """Refuse what only looks like yes or no: the text "no" would count as yes."""
+    """Reject flags that are not booleans: the text "no" would count as true."""
     for what, given in flags.items():
         if not isinstance(given, bool):
             remedy = f"write {what}=True, or omit it"
@@ -34,7 +34,7 @@ def check_flags(sink: str, **flags: object) -> None:
 
 
 def column_names(sink: str, what: str, given: object) -> tuple[str, ...]:
-    """Return one name, a list of names or None as a tuple of names that differ."""
+    """Return one name, a list of names or None as a tuple of distinct names."""
     if given is None:
         return ()
     names = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, list | tuple) else (None,)
@@ -46,9 +46,9 @@ def column_names(sink: str, what: str, given: object) -> tuple[str, ...]:
 
 
 def check_result_keys(option: str, keys: Sequence[str], slot: Slot) -> None:
-    """Refuse keys of a table by which results that differ would overwrite one another.
+    """Reject table keys by which different results would overwrite each other.
 
-    Rows without an identity are left to the user.
+    Rows without an identity are not checked.
     """
     identity = slot.identity
     if not keys or identity is None or not {identity.bounds[0], identity.version} <= slot.schema.keys():
@@ -62,7 +62,7 @@ def check_result_keys(option: str, keys: Sequence[str], slot: Slot) -> None:
 
 
 def check_key_values(rows: pl.DataFrame, keys: Sequence[str], slot: Slot) -> None:
-    """Raise if a row has null in a key, by which it could neither be found nor replaced."""
+    """Raise if a row has a null in a key: it could be neither found nor replaced."""
     for name in keys:
         if rows[name].null_count():
             raise row_error("SINK_KEY_NULL", column=name, output=slot.output)

@@ -21,32 +21,32 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class TaskFacts:
-    """What a task knows besides the rows that Spark hands to it."""
+    """What a task knows besides the rows that Spark passes to it."""
 
     stream: str
     number: int
-    """Among the tasks of its batch."""
+    """The task's number within its batch."""
     rows_before: int
-    """Rows of the stream that the batches before have read."""
+    """Rows of the stream read by earlier batches."""
     now_ms: int
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Source(ABC):
-    """Where a stream's rows come from. A source of bytes needs `.decode`; a typed one has a schema."""
+    """Where a stream's rows come from. A source of bytes needs `.decode`; a typed source has a schema."""
 
     has_places: ClassVar[bool] = True
-    """Whether a row has a place, partition and offset, that is the same when its batch is run again."""
+    """Whether a row has a place (partition and offset) that stays the same when its batch is replayed."""
     read_limit: ClassVar[Literal["files", "rows"] | None] = None
-    """What Spark can limit the next batch of it by; None for a source that cannot wait for others."""
+    """The unit in which Spark can limit its next batch; None for a source that cannot wait for others."""
     limits_batches: ClassVar[bool] = True
-    """Whether the source itself limits how much a batch takes."""
+    """Whether the source itself limits the size of a batch."""
     is_partitioned: ClassVar[bool] = False
-    """Whether it usually has several partitions."""
+    """Whether the source usually has several partitions."""
     is_measurable: ClassVar[bool] = False
-    """Whether `held` reads it without Spark."""
+    """Whether `held` can read the source without Spark."""
     arrives_in_files: ClassVar[bool] = False
-    """Whether a record was received when its file was last modified, a time that copying may change."""
+    """Whether a record's ingestion time is the modification time of its file, which copying may change."""
 
     @property
     @abstractmethod
@@ -55,19 +55,19 @@ class Source(ABC):
 
     @property
     def place(self) -> str | None:
-        """The folder that is read, which no output may be written to; None if it is no folder."""
+        """The folder being read, to which no output may be written; None if the source is not a folder."""
         return None
 
     @property
     def folder(self) -> str | None:
-        """The local folder that driver and executors must both see; None if there is none."""
+        """The local folder that both the driver and the executors must see, or None."""
         return None
 
     @property
     def metadata(self) -> Mapping[str, tuple[pl.DataType, pl.Expr]]:
-        """Columns that a source of bytes adds to what is decoded, with their types and how they are made of a chunk's.
+        """Columns that a source of bytes adds to the decoded ones: their types, and expressions over a chunk's columns.
 
-        None unless asked for.
+        Empty unless requested.
         """
         return {}
 
@@ -75,13 +75,13 @@ class Source(ABC):
         """Return the Spark settings that a session must be started with for this source."""
         return {}
 
-    def read(self, spark: SparkSession, reading: Reading) -> DataFrame:  # noqa: ARG002  as subclasses need it
-        """Return the stream that Spark reads, as `chunks` takes it."""
+    def read(self, spark: SparkSession, reading: Reading) -> DataFrame:  # noqa: ARG002  for subclasses
+        """Return the streaming DataFrame whose batches `chunks` takes."""
         message = f"{self} cannot run on Spark"
         raise TypeError(message)
 
     def chunks(self, batches: Iterator[pa.RecordBatch], task: TaskFacts) -> Iterator[Chunk]:  # noqa: ARG002  as above
-        """Yield the records of what Spark hands to one task, in the order of the source."""
+        """Yield the records that Spark passes to one task, in source order."""
         message = f"{self} cannot run on Spark"
         raise TypeError(message)
 
@@ -90,18 +90,18 @@ class Source(ABC):
         return Intake()
 
     def held(self, *, limit: int | None = None) -> Held:  # noqa: ARG002  as above
-        """Return what the source holds now; of each partition, its share of the newest `limit` records."""
+        """Return the source's current content; for each partition, its share of the newest `limit` records."""
         message = f"{self} cannot be read without Spark"
         raise TypeError(message)
 
     def retention_ms(self, *, timeout_s: float) -> int | None:  # noqa: ARG002  as above
-        """Return how long records are kept, as far as the source tells within `timeout_s`."""
+        """Return how long records are kept, or None if the source does not say within `timeout_s`."""
         return None
 
     def explained(self, error: Exception) -> RunError | None:  # noqa: ARG002  as above
-        """Return what is behind an error that has stopped the query, if this source knows."""
+        """Return the cause of an error that stopped the query, if this source recognizes it."""
         return None
 
     @abstractmethod
     def __str__(self) -> str:
-        """Return the source as `explain` shows it."""
+        """Return the source as shown by `explain`."""

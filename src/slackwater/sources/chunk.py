@@ -1,4 +1,4 @@
-"""Chunks: what a source gives FRONT, some thousand records at a time, each with its place."""
+"""Chunks: the unit in which a source passes records to FRONT, each record with its place."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ _CHUNK_BYTES: Final = 128 << 20
 
 @dataclass(kw_only=True)
 class Chunk:
-    """Some records of one file, or of one Arrow batch, with where they come from."""
+    """Some records of one file, or of one Arrow batch, with their origin."""
 
     frame: pl.DataFrame
-    """The columns of a typed source; or `__payload`, with `__key` and `__headers` where there are such."""
+    """The columns of a typed source; or `__payload`, with `__key` and `__headers` if the source has them."""
     partition: str
     file: str
-    """What `partition` calls the file; chunks with equal files are merged."""
+    """The file's name within `partition`; chunks with equal files are merged."""
     first_offset: int
     source: str
     ingestion_ms: int | pl.Series
-    """When the log received the records: all of them, or each."""
+    """When the log received the records: one time for all, or one per record."""
     shown_offset: int | None = None
-    """What dead letters call the place of the first record; `first_offset` unless its file's name says another."""
+    """The first record's offset as shown in dead letters; `first_offset`, unless the file's name gives another."""
     offsets: pl.Series | None = None
-    """The place of each record, if they do not simply follow `first_offset`."""
+    """The offset of each record, if they do not simply count up from `first_offset`."""
 
     @property
     def last_offset(self) -> int:
-        """The place of the last record, or of the one before the first if there are none."""
+        """The offset of the last record; if there are none, of the one before the first."""
         if self.offsets is None or not len(self.offsets):
             return self.first_offset + self.frame.height - 1
-        return int(self.offsets.max())  # type: ignore[arg-type]  # whole numbers: Polars says any
+        return int(self.offsets.max())  # type: ignore[arg-type]  # integers, which Polars does not narrow
 
     def placed(self) -> pl.DataFrame:
-        """Return the frame with each row's partition, place and ingestion time, which travel with it."""
+        """Return the frame with each row's partition, offset and ingestion time as columns."""
         stop = self.first_offset + self.frame.height
         offsets = pl.int_range(self.first_offset, stop, dtype=pl.Int64) if self.offsets is None else self.offsets
         ingested = self.ingestion_ms
@@ -53,7 +53,7 @@ class Chunk:
 
 
 def gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Yield the rows of small batches in large tables: the more rows FRONT sees at once, the more it combines."""
+    """Yield the rows of small batches as large tables: the more rows FRONT sees at once, the more it combines."""
     pieces: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:
@@ -67,9 +67,9 @@ def gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
 
 
 def conform(frame: pl.DataFrame, schema: pl.Schema, place: str) -> pl.DataFrame:
-    """Return a typed source's frame with exactly the declared columns; a missing one is null.
+    """Return a typed source's frame with exactly the declared columns; missing ones are null.
 
-    A column of another type becomes the declared one where that changes no value of it; else `place` is at fault.
+    A column of another type is cast to the declared one if no value changes; otherwise raises, naming `place`.
     """
     missing = [pl.lit(None, dtype=dtype).alias(name) for name, dtype in schema.items() if name not in frame.columns]
     frame = frame.with_columns(missing).select(schema.names())

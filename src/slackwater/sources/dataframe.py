@@ -1,4 +1,4 @@
-"""Any streaming PySpark DataFrame as a source, so that Spark SQL, connectors and UDFs come before."""
+"""Any streaming PySpark DataFrame as a source: the output of Spark SQL, connectors and UDFs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DataFrameSource(Source):
-    """A streaming DataFrame; the stream has its columns."""
+    """A source that reads a streaming DataFrame and has its columns."""
 
     has_places: ClassVar[bool] = False
     limits_batches: ClassVar[bool] = False
@@ -34,12 +34,12 @@ class DataFrameSource(Source):
         """The DataFrame's columns."""
         return self.typed
 
-    def read(self, spark: SparkSession, reading: Reading) -> DataFrame:  # noqa: ARG002  the trigger bounds it
+    def read(self, spark: SparkSession, reading: Reading) -> DataFrame:  # noqa: ARG002  the trigger bounds the run
         """Return the stream of rows."""
         return numbered(self.frame)
 
     def chunks(self, batches: Iterator[pa.RecordBatch], task: TaskFacts) -> Iterator[Chunk]:
-        """Yield the rows, numbered behind those of the batches before."""
+        """Yield the rows, numbered after those of earlier batches."""
         return frame_chunks(self.typed, task, batches)
 
     def __str__(self) -> str:
@@ -58,5 +58,5 @@ def dataframe(frame: Any) -> DataFrameSource:  # noqa: ANN401  Spark types stay 
 
 
 def _without_frame(typed: pl.Schema) -> DataFrameSource:
-    # A DataFrame belongs to the driver; tasks only need its columns.
+    # A DataFrame exists only on the driver; tasks just need its columns.
     return DataFrameSource(frame=None, typed=typed)

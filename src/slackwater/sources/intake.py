@@ -1,7 +1,7 @@
 """The contract of an intake: the driver's part in reading one source of a job.
 
-Spark reads a source and keeps its offsets. Between two batches the driver looks at the source itself: whether it can
-still be read, which partitions have records that no batch has read, and what will never be read.
+Spark reads a source and keeps its offsets. Between batches the driver inspects the source itself: whether it can still
+be read, which partitions have unread records, and which records will never be read.
 """
 
 from __future__ import annotations
@@ -17,48 +17,48 @@ from slackwater.sources.reading import Reading
 
 
 class Progress(Protocol):
-    """How far the batches of a job have come; its checkpoint."""
+    """How far the batches of a job have progressed; implemented by its checkpoint."""
 
     @property
     def path(self) -> Path:
-        """Spark's folder."""
+        """The checkpoint folder, which is Spark's."""
 
     @property
     def home(self) -> Path:
-        """Slackwater's own folder in it."""
+        """Slackwater's subfolder of it."""
 
     @property
     def accepts_changes(self) -> bool:
-        """Whether a batch may be run again from other files than it was begun with."""
+        """Whether a batch may be replayed with files other than those it started with."""
 
     def next_batch(self) -> int:
-        """Return the batch that Spark will run first."""
+        """Return the next batch that Spark will run."""
 
     def committed_batch(self) -> int:
-        """Return the last batch that is over, or -1."""
+        """Return the last committed batch, or -1."""
 
     def is_amid_batch(self) -> bool:
-        """Return whether a batch was begun and is not committed."""
+        """Return whether a batch was started and is not committed."""
 
     def source_offsets(self, batch: int) -> list[str]:
-        """Return what each source of a batch reads up to, as Spark writes it; nothing if Spark has none."""
+        """Return each source's end offset for a batch, as Spark writes it; empty if Spark has none."""
 
     def readable(self, path: Path) -> AbstractContextManager[None]:
-        """Report what goes wrong inside as damage of a file of this checkpoint."""
+        """Report errors inside as damage to a file of this checkpoint."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StreamPlace:
-    """Where a source stands in its job."""
+    """The position of a source in its job."""
 
     pipeline: str
     stream: str
     number: int
-    """Among the sources of the plan, which is its line in Spark's offset log."""
+    """Its index among the sources of the plan, and so its line in Spark's offset log."""
     progress: Progress | None
     """None before the first start, when there is no checkpoint yet."""
     slots: int = 1
-    """How many tasks run at once."""
+    """How many tasks run at the same time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,56 +67,56 @@ class Lag:
 
     records: int
     per_second: float = 0.0
-    """How fast that grows; below zero while the job catches up."""
+    """How fast the lag grows; negative while the job catches up."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Look:
-    """What one look at a source gave."""
+    """The result of inspecting a source."""
 
     backlog: frozenset[str] = frozenset()
-    """Partitions with records that a batch to come will read."""
+    """Partitions with records that a later batch will read."""
     known: frozenset[str] = frozenset()
-    """Partitions that exist, whether or not anything was ever in them."""
+    """Partitions that exist, even if nothing was ever in them."""
     missing: frozenset[str] = frozenset()
-    """Partitions that were read and that the source no longer has."""
+    """Partitions that were read and no longer exist."""
     lag: dict[str, Lag] = field(default_factory=dict)
-    """How many records of a partition no batch has read, where that is known."""
+    """Unread records per partition, where known."""
 
 
 class Intake:
-    """One source of a job, as the driver sees it; this one leaves everything to Spark.
+    """The driver's view of one source of a job; this base class leaves everything to Spark.
 
-    A job calls `check` before Spark starts, then `open`; `publish` before the query, and again whenever a batch of a
-    live job is over; in each batch `take` when it begins, `look` and `commit` when it was delivered; at last `close`.
+    A job calls `check` before Spark starts, then `open`; `publish` before the query starts, and in a live job again
+    after each batch; in each batch `take` when it starts, and `look` and `commit` after its delivery; finally `close`.
     """
 
     is_listed: ClassVar[bool] = False
-    """Whether Spark reads only what `publish` lists. Then a live job lists between batches too, and a bounded run over
-    such sources alone ends with `publish_end`."""
+    """Whether Spark reads only what `publish` lists. If so, a live job also lists between batches, and a bounded run
+    over such sources alone ends with `publish_end`."""
 
     @property
     def waiting(self) -> int:
-        """How many listings no batch has taken."""
+        """The number of listings that no batch has taken."""
         return 0
 
     @property
     def is_at_end(self) -> bool:
-        """Whether only the listing of `publish_end` is left."""
+        """Whether only the listing of `publish_end` remains."""
         return False
 
     def check(self) -> int | None:
-        """Refuse what cannot be read from where batches have come to; needs no Spark and changes nothing.
+        """Reject a source that cannot be read on from the current offsets; needs no Spark and changes nothing.
 
-        Returns how many bytes wait to be read, None if that is unknown.
+        Returns the number of bytes waiting to be read, or None if unknown.
         """
         return None
 
     def open(self) -> None:
-        """Begin a run: refuse what cannot be read, and forget what no batch has taken."""
+        """Start a run: reject a source that cannot be read, and discard listings that no batch has taken."""
 
     def loss(self) -> RunError | None:
-        """Return what is gone from the source, if that may have stopped a query."""
+        """Return an error for data missing from the source, if that may have stopped a query."""
         return None
 
     def reading(self, *, bounded: bool) -> Reading:
@@ -124,27 +124,27 @@ class Intake:
         return Reading(bounded=bounded)
 
     def publish(self, *, all_of_it: bool = False) -> None:
-        """Offer what is new to the next batch; or all that a bounded run will read."""
+        """Offer new data to the next batch; with `all_of_it`, everything that a bounded run will read."""
 
     def publish_end(self) -> None:
-        """Let one more batch follow the one that takes the last of what is listed."""
+        """Add one more batch after the one that takes the last listing."""
 
     def brings(self) -> bool:
-        """Return whether the next batch of a bounded run certainly has records, if it may read them."""
+        """Return whether the next batch of a bounded run is certain to have records, if it may read them."""
         return False
 
     def take(self, batch: int) -> None:
-        """Note what a batch that Spark has begun reads."""
+        """Record what a batch that Spark has started reads."""
 
-    def look(self, batch: int, partitions: Collection[str]) -> Look:  # noqa: ARG002  as subclasses need it
-        """Compare what is there with what was read up to `batch`; `partitions` are those that were ever met."""
+    def look(self, batch: int, partitions: Collection[str]) -> Look:  # noqa: ARG002  for subclasses
+        """Compare the source with what was read up to `batch`; `partitions` are all those seen so far."""
         return Look()
 
     def report(self, *, left: bool = False) -> None:
-        """Warn of what will never be read; with `left`, also of what a bounded run leaves unread."""
+        """Warn about data that will never be read; with `left`, also about data that a bounded run leaves unread."""
 
     def commit(self) -> None:
-        """Tell the source's own tools how far the job has read, as of the last look."""
+        """Publish how far the job has read, as of the last look, for the source's own tools."""
 
     def close(self) -> None:
-        """Let go of the source."""
+        """Release the source."""

@@ -1,4 +1,4 @@
-"""How a job reads a source, and what a source holds for tools that read it without a job."""
+"""How a job reads a source, and the content of a source for tools that read it without a job."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ class Reading:
     """How a job reads a source."""
 
     bounded: bool
-    """Whether the job reads what is there when it starts, and ends."""
+    """Whether the job reads the data available at its start, and then ends."""
     listings: Path | None = None
-    """Where the listings of a log are."""
+    """The folder of a log's listings."""
     shares: int = 1
-    """How many listings a batch has."""
+    """How many listings make up a batch."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Held:
-    """What a source holds now, read without Spark."""
+    """The current content of a source, read without Spark."""
 
     chunks: Iterator[Chunk]
-    """The chunks of a partition stand in order of arrival; those of several partitions may alternate."""
+    """Within a partition, chunks are in order of arrival; chunks of several partitions may alternate."""
     files: int = 0
-    """In how many files they are, where that is known."""
+    """The number of files that hold the chunks, where known."""

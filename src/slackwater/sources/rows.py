@@ -1,4 +1,4 @@
-"""How Spark hands over the rows of a DataFrame, and how FRONT sees them."""
+"""How Spark passes on the rows of a DataFrame, and how FRONT reads them."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _MOST_TASKS: Final = 1 << 16
 
 
 def numbered(frame: DataFrame) -> DataFrame:
-    """Return `frame` with plain names for its columns: PySpark takes a dot for a way into a struct."""
+    """Return `frame` with plain column names: PySpark reads a dot in a name as access to a struct field."""
     return frame.toDF(*(f"c{number}" for number in range(len(frame.columns))))
 
 
 def frame_chunks(schema: pl.Schema, task: TaskFacts, batches: Iterator[pa.RecordBatch]) -> Iterator[Chunk]:
-    """Yield the rows of a DataFrame.
+    """Yield the rows of a DataFrame as chunks.
 
-    They have no place of their own. So they are numbered, behind all rows of the batches before; the tasks of a batch
-    take turns.
+    They have no offsets, so they are numbered, continuing after all rows of earlier batches; the tasks of a batch
+    number theirs in turn.
     """
     read = task.rows_before
     assert task.number < _MOST_TASKS, "two tasks would give rows the same place"

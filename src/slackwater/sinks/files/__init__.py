@@ -1,7 +1,7 @@
-"""Files as a sink: folders of Parquet or JSON lines, each of which appears whole.
+"""Files as a sink: one folder of Parquet or JSON lines per batch, each of which appears atomically.
 
-`definition` is what users write, and an open sink; `batches` knows the folders, and merges small ones; `turn` shuts
-out the writer before.
+`definition` holds the sink as users define it and its writer; `batches` manages the folders and merges small ones;
+`turn` fences the previous writer.
 """
 
 from slackwater.sinks.files.batches import OWNER, part_files, read_files

@@ -1,18 +1,18 @@
-"""The folders of a files sink: which of them hold the rows, and how many small ones become one.
+"""The folders of a files sink: which of them hold the rows, and how small ones are merged.
 
-Without merging, every folder `batch-…` holds rows, and each has appeared whole. With merging, the manifest says which
-folders do; it is replaced in one go, so a reader sees either the small folders or the one they were merged into:
+Without merging, every folder `batch-…` holds rows, and each has appeared atomically. With merging, the manifest lists
+the folders that do; it is replaced atomically, so a reader sees either the small folders or the merged one:
 
-1. the rows of small folders are written into a folder of the writer's own, with the last one's mark;
-2. the folder gets its name, `merged-…`: nobody looks at it yet;
-3. the manifest names it in place of the small ones, which are now retired;
-4. at the next merging the retired ones are deleted. A reader who has seen the older manifest has had so long to read.
+1. The rows of the small folders are written to a folder of the writer's, with the mark of the last one.
+2. The folder is renamed to `merged-…`; nobody reads it yet.
+3. The manifest lists it in place of the small ones, which are now retired.
+4. The next merge deletes the retired folders. A reader that has seen the older manifest has until then to read them.
 
-Folders that were merged are merged again when there are as many of them, up to a size: so the number of folders grows
-with the bytes that the sink holds, and not with its batches.
+Merged folders are merged again once there are equally many of them, up to a size: so the number of folders grows with
+the bytes in the sink, not with the number of batches.
 
-A crash after any step is put right when the sink is opened: what the manifest does not name is a batch that came after
-it was written, or is deleted.
+A crash after any step is repaired when the sink is opened: a folder that the manifest does not list is either a batch
+added after the manifest was written, or is deleted.
 """
 
 from __future__ import annotations
@@ -40,27 +40,27 @@ MARK: Final = "_mark.json"
 MANIFEST: Final = "_manifest.json"
 _NAME: Final = re.compile(r"(?:batch|merged(?P<tier>\d*)-\d+)-(?P<last>\d+)")
 MANY: Final = 10_000
-"""The number of folders from which on a notice recommends merging."""
+"""The number of folders above which a notice recommends merging."""
 _FULL_BYTES: Final = 128 << 20
-"""A folder of this size is merged no further."""
+"""A folder of this size is not merged again."""
 
 
 def damaged(home: Path) -> Damaged:
-    """Return what makes the error for a damaged file of a sink."""
+    """Return a function that creates the error for a damaged file of a sink."""
     return lambda path, why: fault("FILES_DAMAGED", path=path, why=why, home=home)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """Which folders hold the rows."""
+    """The folders that hold the rows."""
 
     folders: tuple[str, ...]
     retired: tuple[str, ...] = ()
-    """Folders whose rows are in a merged one."""
+    """Folders whose rows are now in a merged one."""
 
     @classmethod
     def read(cls, home: Path) -> Manifest:
-        """Return what the manifest says; where there is none, every batch's folder counts."""
+        """Return the stored manifest; without one, every batch folder counts."""
         try:
             found: Manifest = read_stored(home / MANIFEST, cls, damaged(home))
         except FileNotFoundError:
@@ -95,9 +95,9 @@ class Batches:
 
     turn: Turn
     merge_after: int | None = None
-    """How many small folders are merged; None for never."""
+    """How many small folders are merged into one; None means never."""
     newest: int = -1
-    """The newest batch that is there."""
+    """The newest batch in the sink."""
     _count: int = 0
 
     @property
@@ -106,7 +106,7 @@ class Batches:
         return self.turn.home
 
     def mend(self) -> None:
-        """Put right what a crash has left."""
+        """Repair what a crash left behind."""
         manifest = Manifest.read(self.home)
         self.newest = last_batch(manifest.folders)
         named = {*manifest.folders, *manifest.retired}
@@ -127,7 +127,7 @@ class Batches:
         return _mark_in(self.home, Manifest.read(self.home).folders)
 
     def add(self, folder: Path, batch: int) -> None:
-        """Let a batch that was written appear, and merge if there are enough."""
+        """Publish a written batch, and merge if there are enough folders."""
         name = f"batch-{batch:012d}"
         self.turn.add(folder, name)
         self.newest = batch
@@ -156,7 +156,7 @@ class Batches:
             warnings.warn(notice("FILES_MANY", path=self.home, count=f"{self._count:,}"), SinkWarning, stacklevel=2)
 
     def _to_merge(self, folders: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the newest folders if they are to be merged: as many of one tier as asked for, or as fill one."""
+        """Return the newest folders if they should be merged: `merge_after` of one tier, or enough to fill a folder."""
         if self.merge_after is None:
             return ()
         tier, size, run = _tier(folders[-1]), 0, 0
@@ -169,7 +169,7 @@ class Batches:
         return folders[-run:] if is_enough else ()
 
     def _merge(self, small: tuple[str, ...]) -> str:
-        """Write the rows of small folders into one, and return its name."""
+        """Write the rows of small folders into one; return its name."""
         tier = _tier(small[0]) + 1
         name = f"merged{tier if tier > 1 else ''}-{_first_batch(small[0]):012d}-{last_batch(small[-1:]):012d}"
         folder = self.turn.new_folder()
@@ -189,14 +189,14 @@ class Batches:
 
 
 def newest_mark(home: Path) -> Mark | None:
-    """Return the mark of the newest batch in a folder that may not be put right yet."""
+    """Return the mark of the newest batch in a folder that may not have been repaired yet."""
     named = Manifest.read(home).folders
     added = [path.name for path in home.glob("batch-*") if last_batch([path.name]) > last_batch(named)]
     return _mark_in(home, (*named, *sorted(added)))
 
 
 def _mark_in(home: Path, folders: tuple[str, ...]) -> Mark | None:
-    """Return the mark of the last of the folders of a sink."""
+    """Return the mark in the last of a sink's folders."""
     path = home / folders[-1] / MARK if folders else None
     if path is None or not path.exists():
         return None
@@ -205,7 +205,7 @@ def _mark_in(home: Path, folders: tuple[str, ...]) -> Mark | None:
 
 
 def last_batch(folders: tuple[str, ...] | list[str]) -> int:
-    """Return the number of the newest batch in folders of these names, -1 if there are none."""
+    """Return the newest batch among folders with these names, or -1."""
     found = (_NAME.fullmatch(name) for name in folders)
     return max((int(match["last"]) for match in found if match is not None), default=-1)
 
@@ -215,7 +215,7 @@ def _first_batch(folder: str) -> int:
 
 
 def _tier(folder: str) -> int:
-    """Return how often the rows of a folder were merged."""
+    """Return how many times the rows of a folder have been merged."""
     match = _NAME.fullmatch(folder)
     tier = None if match is None else match["tier"]
     return 0 if tier is None else int(tier or 1)

@@ -1,8 +1,8 @@
 """Files: Parquet or JSON lines in one folder per batch, exactly once.
 
-The transaction is a rename. Rows are written into a folder that nobody sees, the mark with them; all of it is flushed
-to disk; then the folder gets its place and name, and rows and mark become visible together. Of two writers only the
-one that opened the sink last can do that: see `turn`.
+The transaction is a rename. Rows and mark are written into a hidden folder and flushed to disk; then the folder is
+renamed into place, and rows and mark become visible together. Of two writers, only the one that opened the sink last
+can do that: see `turn`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LEAST_MERGED: Final = 2
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FilesSink(Sink):
-    """A folder of batch folders."""
+    """A sink that writes each batch to a folder of its own."""
 
     for_retractions: ClassVar[str] = "changelog=True keeps them as rows"
     shown_options: ClassVar[tuple[str, ...]] = ("merge_after", "changelog")
@@ -49,7 +49,7 @@ class FilesSink(Sink):
         return self.path
 
     def prepare(self, slot: Slot) -> None:
-        """Claim the folder for this output; a folder of another output is an error with choices."""
+        """Claim the folder for this output; a folder of another output is an error with options for the user."""
         try:
             self._claim(Path(self.path), slot)
         except OSError as error:
@@ -68,8 +68,8 @@ class FilesSink(Sink):
             folder.mkdir(parents=True, exist_ok=True)
             write_durably(owner, json.dumps(mine))
 
-    def trial(self, slot: Slot) -> Trial | None:  # noqa: ARG002  the format alone decides
-        """Return what finds rows without a JSON; Parquet holds any."""
+    def trial(self, slot: Slot) -> Trial | None:  # noqa: ARG002  depends only on the format
+        """Return the check for rows that cannot be written as JSON; Parquet can hold any."""
         return Trial(rule="json", check=check_json) if self.format == "json" else None
 
     def last_mark(self, slot: Slot) -> Mark | None:  # noqa: ARG002  a folder has one slot
@@ -77,12 +77,12 @@ class FilesSink(Sink):
         return newest_mark(Path(self.path))
 
     def check_take_over(self, found: Mark, batch: int) -> None:
-        """Refuse a batch that is not newer than those in the folder: its name would be taken."""
+        """Reject a batch that is not newer than those in the folder: its name would be taken."""
         if batch <= found.batch:
             raise fault("FILES_BATCH_TAKEN", path=self.path, batch=batch)
 
     def open(self, slot: Slot) -> SinkWriter:
-        """Take the folder from the writer that has it, and put right what an interrupted run has left."""
+        """Take the folder over from its current writer, and repair what an interrupted run left behind."""
         turn = Turn.taken(Path(self.path), slot, self)
         batches = Batches(turn=turn, merge_after=self.merge_after)
         with turn.checked():
@@ -96,7 +96,7 @@ class FilesSink(Sink):
 def files(
     path: str | Path,
     *,
-    format: Literal["parquet", "json"] = "parquet",  # noqa: A002  the word users expect
+    format: Literal["parquet", "json"] = "parquet",  # noqa: A002  the name users expect
     changelog: bool = False,
     merge_after: int | None = None,
 ) -> FilesSink:
@@ -130,7 +130,7 @@ class _FilesWriter(SinkWriter):
         return self.batches.mark()
 
     def write(self, batch: SinkBatch, mark: Mark | None) -> None:
-        """Write a folder, and let it appear."""
+        """Write a folder and publish it."""
         assert mark is not None, "the sink promises exactly once"
         if batch.batch <= self.batches.newest:
             raise fault("FILES_BATCH_TAKEN", path=self.batches.home, batch=batch.batch)
@@ -146,7 +146,7 @@ class _FilesWriter(SinkWriter):
             self.batches.add(folder, batch.batch)
 
     def close(self) -> None:
-        """Let go of the folder, and of what is not committed."""
+        """Release the folder, and discard anything uncommitted."""
         self.batches.turn.end()
 
 

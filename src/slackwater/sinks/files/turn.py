@@ -1,9 +1,9 @@
-"""Whose turn it is: only the writer that opened a folder last can change it.
+"""Fencing for a files sink: only the writer that opened a folder last can change it.
 
-A writer has a folder of its own, `.writer-…`, inside the sink's, and changes the sink by renaming alone: what it adds
-comes out of its own folder, what it removes goes into it. The next writer takes that folder away before it looks at
-anything. From then on each rename of the writer before fails, for one of its ends is gone: a writer that was frozen is
-stopped by the rename itself, not by a look before it, wherever it was frozen and however long.
+Each writer has its own folder, `.writer-…`, inside the sink's, and changes the sink only by renaming: what it adds comes
+out of its own folder, what it removes goes into it. The next writer takes that folder away before it reads anything.
+From then on every rename by the previous writer fails, because one end of it is gone: a frozen writer is stopped by the
+rename itself, not by a check before it, wherever and for however long it was frozen.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from slackwater.ground.durable import flush_folder, write_and_flush
 from slackwater.sinks.base import Slot
 
 _OTHERS: Final = (".writer-*", ".batch-*", ".merged-*")
-"""What other writers have under way; the last two are of an earlier version."""
+"""The unfinished work of other writers; the last two patterns are from an earlier version."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Turn:
-    """The right to change a folder, until another takes it."""
+    """The right to change a folder, until another writer takes it."""
 
     home: Path
     own: Path
@@ -36,7 +36,7 @@ class Turn:
 
     @classmethod
     def taken(cls, home: Path, slot: Slot, sink: object) -> Turn:
-        """Take the turn from the writer that has it."""
+        """Take the turn from its current holder."""
         turn = cls(home=home, own=home / f".writer-{uuid.uuid4().hex}", slot=slot, sink=sink)
         turn.own.mkdir()
         for pattern in _OTHERS:
@@ -47,7 +47,7 @@ class Turn:
 
     @contextmanager
     def checked(self) -> Iterator[None]:
-        """Say of what fails inside that this writer was shut out, if it was."""
+        """Report an error inside as fencing, if this writer was fenced."""
         try:
             yield
         except Exception as error:
@@ -57,26 +57,26 @@ class Turn:
             raise fault("SINK_FENCED", **facts) from error
 
     def new_folder(self) -> Path:
-        """Make a folder to fill, which nobody sees yet."""
+        """Create a hidden folder to fill."""
         path = self._new_path()
         path.mkdir()
         return path
 
     def add(self, folder: Path, name: str) -> None:
-        """Let a folder appear in the sink, whole."""
+        """Publish a folder in the sink, atomically."""
         flush_folder(folder)
         folder.rename(self.home / name)
         flush_folder(self.home)
 
     def replace_file(self, name: str, text: str) -> None:
-        """Replace a file of the sink in one go."""
+        """Replace a file of the sink atomically."""
         path = self._new_path()
         write_and_flush(path, text)
         path.replace(self.home / name)
         flush_folder(self.home)
 
     def remove(self, name: str) -> None:
-        """Remove a folder from the sink, unless it is gone: it vanishes at once, and its files then."""
+        """Remove a folder from the sink, if it exists: it disappears at once, and its files are deleted afterwards."""
         path = self._new_path()
         try:
             (self.home / name).rename(path)
@@ -84,18 +84,18 @@ class Turn:
             if not self.own.is_dir():
                 raise
             return
-        # A writer that was shut out may still be filling it; what that leaves goes with this writer's folder.
+        # A fenced writer may still be filling it; what it leaves is deleted with this writer's folder.
         shutil.rmtree(path, ignore_errors=True)
 
     def end(self) -> None:
-        """Give the turn back."""
+        """Release the turn."""
         gone = self.own.with_name(f"{self.own.name}-ended")
         try:
             self.own.rename(gone)
         except OSError as error:
             if error.errno != errno.ENOENT:
                 raise
-            return  # another has taken it
+            return  # another writer has taken it
         shutil.rmtree(gone, ignore_errors=True)
 
     def _new_path(self) -> Path:

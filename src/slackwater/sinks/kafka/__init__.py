@@ -1,8 +1,8 @@
-"""Kafka as a sink: records of a topic, exactly once by transactions.
+"""Kafka as a sink: one record per row in a topic, exactly once by transactions.
 
-Read in this order: `definition` is what users write; `preparing` checks the cluster before the first batch;
-`writing` is a slot that is open; `records` turns rows into keys, values and headers; `sending` is the
-producer; `marks` is where a slot's last mark is kept; `troubles` says what an error of Kafka's means.
+Read in this order: `definition` is the sink as users define it; `preparing` checks the cluster before the first batch;
+`writing` is an open slot; `records` turns rows into keys, values and headers; `sending` is the producer; `marks`
+stores each slot's last mark; `troubles` classifies Kafka's errors.
 """
 
 from slackwater.sinks.kafka.definition import KafkaSink, kafka

@@ -1,4 +1,4 @@
-"""The Kafka sink as users write it."""
+"""The Kafka sink as users define it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _TOPIC: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class KafkaSink(Sink):
-    """A topic that an output's rows become records of."""
+    """A sink that writes an output's rows as records of a topic."""
 
     for_retractions: ClassVar[str] = "tombstones=True sends records without a value, changelog=True keeps them as rows"
     shown_options: ClassVar[tuple[str, ...]] = (
@@ -47,7 +47,7 @@ class KafkaSink(Sink):
     topic: str
     key: tuple[str, ...] = ()
     value: ValueFormat | None = None
-    """None is JSON."""
+    """None means JSON."""
     headers: tuple[tuple[str, Header], ...] = ()
     partitioner: Partitioner = "murmur2_random"
     changelog: bool = False
@@ -55,22 +55,22 @@ class KafkaSink(Sink):
     delivery: Delivery = "exactly_once"
     has_slots: bool = True
     create: int | None = None
-    """How many partitions the topic is created with if it is missing; None leaves it missing."""
+    """The number of partitions to create a missing topic with; None does not create it."""
     marks_topic: str | None = None
     options: Mapping[str, Option]
 
     @property
     def name(self) -> str:
-        """The topic, wherever its brokers are."""
+        """The topic, independent of its brokers."""
         return f"kafka {self.topic}"
 
     def replaced_by(self, slot: Slot) -> tuple[str, ...]:
-        """Return the records' key if it names a result, not only a partition: a compacted topic keeps one of each."""
+        """Return the records' key if it identifies results, not just partitions: a compacted topic keeps one per key."""
         is_table = self.tombstones or (slot.identity is not None and {*slot.identity.bounds} & {*self.key})
         return self.key if is_table and not self.changelog else ()
 
     def check(self, slot: Slot) -> None:
-        """Refuse an output that has not the columns of the key or the headers, or that `value` cannot encode."""
+        """Reject an output without the columns of the key or the headers, or one that `value` cannot encode."""
         check_columns(self, slot)
         if isinstance(self.value, Format):
             Records.of(self, slot)
@@ -78,7 +78,7 @@ class KafkaSink(Sink):
             check_result_keys("key", self.key, slot)
 
     def trial(self, slot: Slot) -> Trial:
-        """Return what finds rows that cannot be a record."""
+        """Return the check for rows that cannot become records."""
         most = str(self.options.get("message.max.bytes", ""))
         most_bytes = int(most) if most.isdecimal() else MOST_BYTES
         headers = [(name, str(header)) for name, header in self.headers]
@@ -89,20 +89,20 @@ class KafkaSink(Sink):
         )
 
     def prepare(self, slot: Slot) -> None:
-        """See that rows can be written as records, that the topics are there, and that we may write to them."""
+        """Check that rows can be written as records, that the topics exist, and that we may write to them."""
         Records.of(self, slot).announce()
         prepare(self, slot)
 
     def open(self, slot: Slot) -> SinkWriter:
-        """Open a slot with a producer of its own; the slot's producer from before is fenced."""
+        """Open a slot with its own producer; the slot's previous producer is fenced."""
         return open_slot(self, slot)
 
     def marks(self, slot: Slot) -> str:
-        """Return the topic that the marks of an output are kept in."""
+        """Return the topic that stores the marks of an output."""
         return self.marks_topic or f"slackwater.marks.{identity_of(slot.pipeline, slot.output, self.topic)}"
 
     def target(self, slot: Slot) -> Target:
-        """Return a slot as errors name it."""
+        """Return the description of a slot for error messages."""
         return Target(
             connection=self.connection,
             topic=self.topic,

@@ -1,4 +1,4 @@
-"""Names that Kafka knows an output by: of its transactions, and of its marks."""
+"""The names by which Kafka identifies an output: for its transactions and its marks."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _ILLEGAL: Final = re.compile(r"[^A-Za-z0-9._-]")
 
 
 def identity_of(pipeline: str, output: str, topic: str) -> str:
-    """Return a name for an output and its topic that no other has: legal in Kafka, and short enough.
+    """Return a unique name for an output and its topic, legal in Kafka and short enough.
 
-    It is `pipeline.output.topic`. Where that could be another's as well (a name has dots of its own, characters
-    that Kafka does not take, or is long), digits made of the three names follow.
+    It is `pipeline.output.topic`. Where that could be ambiguous (a name contains dots, characters that Kafka does not
+    allow, or is too long), a hash of the three names is appended.
     """
     whole = f"{pipeline}.{output}.{topic}"
     legal = _ILLEGAL.sub("_", whole)

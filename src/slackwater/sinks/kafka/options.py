@@ -1,4 +1,4 @@
-"""Settings of the producer that users may choose, and those that the sink's promise rests on."""
+"""Producer settings that users may choose, and those that the delivery guarantee depends on."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Option = str | int | float | bool
 
 TIMEOUT: Final = "transaction.timeout.ms"
 DEFAULT_TIMEOUT_MS: Final = 300_000
-"""Long enough for a slot's share of a large batch; the broker's own limit is three times as much by default."""
+"""Long enough for a slot's share of a large batch; the broker's own limit is three times that by default."""
 MOST_BYTES: Final = 1_000_000
-"""What a record has at most, unless `message.max.bytes` says otherwise."""
+"""The maximum size of a record, unless `message.max.bytes` sets another."""
 
 _PROMISE: Final = "the sink sets it by `delivery`"
 _CALLBACKS: Final = "the sink sets it itself"
@@ -50,7 +50,7 @@ _PREFIXES: Final[Mapping[str, str]] = {
 
 
 def checked_options(options: Any, delivery: Delivery) -> dict[str, Option]:  # noqa: ANN401  users may pass anything
-    """Return `options` as they are, or refuse those that would break what the sink promises."""
+    """Return `options` unchanged; rejects those that would break the sink's guarantee."""
     if not isinstance(options, Mapping):
         raise refuse("KAFKA_SINK_OPTION", got=type(options).__name__, why='give a mapping, such as {"linger.ms": 5}')
     for name, value in options.items():
@@ -63,6 +63,6 @@ def checked_options(options: Any, delivery: Delivery) -> dict[str, Option]:  # n
     timeout = options.get(TIMEOUT)
     if timeout is not None and delivery != "exactly_once":
         raise refuse("KAFKA_SINK_OPTION", got=f"`{TIMEOUT}`", why='only delivery="exactly_once" uses transactions')
-    if timeout is not None and not (str(timeout).isdecimal() and int(timeout) >= 1_000):  # noqa: PLR2004  librdkafka's least
+    if timeout is not None and not (str(timeout).isdecimal() and int(timeout) >= 1_000):  # noqa: PLR2004  librdkafka's minimum
         raise refuse("KAFKA_SINK_OPTION", got=f"`{TIMEOUT}` {timeout!r}", why="it must be 1000 ms or more")
     return dict(options)

@@ -1,4 +1,4 @@
-"""What is seen to before the first batch: topics, rights, and the broker's limit on transactions."""
+"""Checks before the first batch: topics, permissions, and the broker's limit on transactions."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from slackwater.sinks.kafka.definition import KafkaSink
 
 MARKS_PARTITIONS: Final = 17
-"""The driver's slot and sixteen of the executors'; more are added when a slot is opened that has none."""
+"""One for the driver's slot and sixteen for the executors'; more are added when a slot without one is opened."""
 _STEP: Final = 16
 _BROKERS_OWN: Final = -1
-"""As many replicas as the broker makes by default."""
+"""Use the broker's default replication factor."""
 _TIMEOUT_S: Final = 15.0
 _LOOK_S: Final = 0.1
 _KNOCK_S: Final = 2.0
@@ -33,7 +33,7 @@ _DENIED: Final = ("TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED")
 
 
 def prepare(sink: KafkaSink, slot: Slot) -> None:
-    """Check all that can be checked before rows come, and create what was asked for."""
+    """Check everything that can be checked before the first batch, and create the topics that were asked for."""
     is_open = _knock(sink.connection.servers)
     topics = Topics(sink.target(slot))
     with topics.troubles(must_answer=is_open):
@@ -54,9 +54,9 @@ def prepare(sink: KafkaSink, slot: Slot) -> None:
 
 
 def _knock(servers: str) -> bool:
-    """Return whether a server takes connections; raises `Unavailable` if each one says no, which the client waits out.
+    """Return whether a server accepts connections; raises `Unavailable` if all refuse, which the client would wait out.
 
-    Who says neither yes nor no in time is left to the client, which has more patience.
+    A server that neither accepts nor refuses in time is left to the client, which waits longer.
     """
     answers, until = [], time.monotonic() + _KNOCK_S
     for server in servers.split(","):
@@ -78,7 +78,7 @@ def _knock(servers: str) -> bool:
 
 
 def grow_marks(sink: KafkaSink, slot: Slot) -> None:
-    """See that the marks topic has a partition for the slot."""
+    """Make sure that the marks topic has a partition for the slot."""
     topics, name = Topics(sink.target(slot)), sink.marks(slot)
     steps = -(-(slot.number + 1 - MARKS_PARTITIONS) // _STEP)
     with topics.troubles():
@@ -101,7 +101,7 @@ def _prepare_marks(topics: Topics, name: str) -> None:
 
 
 class Topics:
-    """The cluster's topics, as the driver may see and make them."""
+    """The topics of the cluster, as the driver can see and create them."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
@@ -111,9 +111,9 @@ class Topics:
 
     @contextmanager
     def troubles(self, *, must_answer: bool = False) -> Iterator[None]:
-        """Turn what the client raises inside into what it means, with the reason why a server does not answer.
+        """Translate the client's exceptions into ours, with the reason why a server does not answer.
 
-        With `must_answer`, a server that says nothing is not taken for one that is away: it takes connections.
+        With `must_answer`, the server accepts connections, so one that stays silent does not count as unavailable.
         """
         module = confluent()
         try:
@@ -128,7 +128,7 @@ class Topics:
             raise self._target.meaning(error.args[0]) from error
 
     def _no_answer(self, error: KafkaError) -> RunError:
-        """Return the fault of a server that we reach and do not understand; what was heard first is nearest to why."""
+        """Return the fault for a server that accepts connections but does not answer; the first error is the best clue."""
         said = [heard.str() for heard in self._heard if heard.name() != "_ALL_BROKERS_DOWN"]
         way = self._target.connection
         security = f"{'TLS' if way.tls else 'no TLS'}, {'SASL' if way.sasl else 'no SASL'}"
@@ -136,7 +136,7 @@ class Topics:
         return fault("KAFKA_SINK_NO_ANSWER", cause=said[0] if said else error.str(), **facts)
 
     def find(self, name: str) -> Any | None:  # noqa: ANN401  the client's own type
-        """Return the description of a topic; None if there is none."""
+        """Return the description of a topic; None if it does not exist."""
         module = confluent()
         names = module.TopicCollection([name])
         [asked] = self._admin.describe_topics(
@@ -150,11 +150,11 @@ class Topics:
             return None
 
     def names(self) -> list[str]:
-        """Return the topics that can be seen."""
+        """Return the visible topics."""
         return list(self._admin.list_topics(timeout=_TIMEOUT_S).topics)
 
     def create(self, name: str, partitions: int, settings: dict[str, str]) -> None:
-        """Create a topic, and wait until it can be seen; another driver may have been first."""
+        """Create a topic, unless another driver was faster, and wait until it is visible."""
         module = confluent()
         topic = admin_module().NewTopic(name, partitions, _BROKERS_OWN, config=settings)
         [asked] = self._admin.create_topics([topic], request_timeout=_TIMEOUT_S).values()
@@ -166,7 +166,7 @@ class Topics:
         self._await(name, partitions)
 
     def grow(self, name: str, partitions: int, *, least: int) -> None:
-        """Give a topic more partitions, and wait until they can be seen; another slot may have been first."""
+        """Add partitions to a topic, unless another slot was faster, and wait until they are visible."""
         module = confluent()
         wanted = admin_module().NewPartitions(name, partitions)
         [asked] = self._admin.create_partitions([wanted], request_timeout=_TIMEOUT_S).values()
@@ -178,7 +178,7 @@ class Topics:
         self._await(name, least)
 
     def check_rights(self, found: Any, *needed: str) -> None:  # noqa: ANN401  the client's own type
-        """Raise a fault if we may not do with a topic what the sink does."""
+        """Raise a fault if we lack a permission on a topic that the sink needs."""
         rights = {right.name for right in found.authorized_operations or ()}
         lacking = [name for name in needed if name not in rights and "ALL" not in rights]
         if rights and lacking:
@@ -186,7 +186,7 @@ class Topics:
             raise fault("KAFKA_SINK_DENIED", what=words, **self._facts())
 
     def check_timeout(self) -> None:
-        """Raise a fault if transactions may not take as long as ours; a broker that does not tell, refuses later."""
+        """Raise a fault if the broker's limit on transactions is below ours; one that hides it will refuse later."""
         brokers = self._admin.list_topics(timeout=_TIMEOUT_S).brokers
         limits = [self.setting("BROKER", str(number), "transaction.max.timeout.ms") for number in brokers]
         limit = min((int(each) for each in limits if each is not None), default=None)
@@ -195,7 +195,7 @@ class Topics:
             raise fault("KAFKA_SINK_TIMEOUT", limit=f"{limit} ms", **facts)
 
     def setting(self, kind: str, name: str, setting: str) -> str | None:
-        """Return a setting of a topic or a broker; None if we may not know."""
+        """Return a setting of a topic or a broker; None if we may not read it."""
         module = confluent()
         resource = admin_module().ConfigResource(admin_module().ResourceType[kind], name)
         [asked] = self._admin.describe_configs([resource], request_timeout=_TIMEOUT_S).values()
@@ -211,7 +211,7 @@ class Topics:
         return {"topic": target.topic, "servers": target.connection, "output": target.output}
 
     def _is_there(self, name: str, partitions: int) -> bool:
-        """Return whether a topic is known, and every partition of it has a leader that answers."""
+        """Return whether a topic is known and every partition has a leader that answers."""
         module = confluent()
         found = self.find(name)
         if found is None or len(found.partitions) < partitions:
@@ -231,8 +231,8 @@ class Topics:
 
 
 def admin_module() -> ModuleType:
-    """Return the module `confluent_kafka.admin`, which its package does not import by itself."""
+    """Return the module `confluent_kafka.admin`, which its package does not import itself."""
     confluent()
-    from confluent_kafka import admin  # noqa: PLC0415  only who uses Kafka needs it
+    from confluent_kafka import admin  # noqa: PLC0415  only Kafka users need it
 
     return admin

@@ -1,4 +1,4 @@
-"""Rows as Kafka's records: keys, values and headers, made of whole columns."""
+"""Rows as Kafka records: keys, values and headers, built from whole columns."""
 
 from __future__ import annotations
 
@@ -22,40 +22,40 @@ Header = str | pl.Expr
 RETRACTION: Final = "is_retraction"
 _FIELD: Final = "v"
 _WIDEST_NUMBER: Final = 400
-"""The longest number that Polars writes, or time, has not so many digits."""
+"""More characters than Polars writes for any number or time."""
 _ESCAPED: Final = 6
-"""What a character of a text may become: \\u0000."""
+"""The most bytes that one byte of text can become: \\u0000."""
 _AROUND: Final = 8
 _OPENING: Final = len(f'{{"{_FIELD}":')
 
 
 class ValueEncoder(Protocol):
-    """Makes the values of records of one schema."""
+    """Encodes rows of one schema as record values."""
 
     def encode(self, frame: pl.DataFrame) -> pl.Series:
-        """Return a value for each row, as bytes."""
+        """Return the value of each row, as bytes."""
 
 
 @runtime_checkable
 class Announcing(Protocol):
-    """An encoder that a registry must know of."""
+    """An encoder whose schema must be in a registry."""
 
     def schema_id(self) -> int | None:
-        """Return the registry's number of the schema, having registered it where that was asked for."""
+        """Return the schema's id in the registry, after registering it if that was requested."""
 
     def try_out(self, frame: pl.DataFrame) -> pl.Series:
-        """Return a value for each row, as it is but for the registry's number, which is not asked for."""
+        """Return the value of each row with a placeholder for the schema id, without contacting the registry."""
 
 
 class ValueFormat(Protocol):
     """A format that records can be written in."""
 
     def encoder(self, schema: pl.Schema, *, subject: str) -> ValueEncoder:
-        """Return the encoder of rows of `schema`; `subject` is what a registry knows them by."""
+        """Return an encoder for rows of `schema`; `subject` is their name in a registry."""
 
 
 class JsonValues:
-    """A JSON object a row: bytes are base64, times ISO 8601 in UTC. Dead letters come out as their readers expect."""
+    """One JSON object per row: bytes are base64, times ISO 8601 in UTC. Dead letters have the form that readers expect."""
 
     def encode(self, frame: pl.DataFrame) -> pl.Series:
         """Return the objects, as bytes."""
@@ -64,7 +64,7 @@ class JsonValues:
 
 @dataclass(frozen=True, kw_only=True)
 class Encoded:
-    """Records ready to be sent, as the client takes them."""
+    """Records ready to send, in the form the client takes."""
 
     keys: list[bytes | None] | None
     values: list[bytes | None]
@@ -73,7 +73,7 @@ class Encoded:
 
 @dataclass(frozen=True, kw_only=True)
 class Records:
-    """Makes the records of one output."""
+    """Encodes the rows of one output as records."""
 
     key: tuple[str, ...]
     values: ValueEncoder
@@ -85,7 +85,7 @@ class Records:
 
     @classmethod
     def of(cls, sink: KafkaSink, slot: Slot) -> Records:
-        """Return what makes records of a slot's rows."""
+        """Return the encoder for a slot's rows."""
         with _registry_may_be_away():
             values = sink.value.encoder(slot.schema, subject=f"{sink.topic}-value") if sink.value else JsonValues()
         return cls(
@@ -99,7 +99,7 @@ class Records:
         )
 
     def try_out(self, frame: pl.DataFrame, *, most_bytes: int) -> None:
-        """Raise if a row of `frame` cannot be a record, or only one that the client refuses for its size."""
+        """Raise if a row of `frame` cannot become a record, or only one too large for the client."""
         if self.tombstones:
             check_key_values(frame, self.key, self.slot)
         frame.select(expr.alias(str(at)) for at, (_, expr) in enumerate(self.headers))
@@ -118,7 +118,7 @@ class Records:
             raise row_error("KAFKA_SINK_TOO_LARGE", remedy="message.max.bytes in `options`", **facts)
 
     def announce(self) -> None:
-        """Tell the registry of the schema now, so that one it refuses is known before the first batch."""
+        """Register the schema now, so that a rejected one is known before the first batch."""
         if isinstance(self.values, Announcing):
             with _registry_may_be_away():
                 self.values.schema_id()
@@ -154,7 +154,7 @@ class Records:
         return json_objects(frame.select(self.key)).cast(pl.Binary)
 
     def _last_of_each_key(self, batch: SinkBatch) -> pl.Series:
-        """Return for each row of the batch whether it is the last of its key; keys alone are held for it."""
+        """Return for each row of the batch whether it is the last of its key; only the keys are held in memory."""
         columns = [frame.select(self.key) for frame in batch.frames()]
         keys = pl.concat([batch.schema.to_frame().select(self.key), *columns])
         check_key_values(keys, self.key, self.slot)
@@ -163,7 +163,7 @@ class Records:
 
 @dataclass(kw_only=True)
 class RecordTrial:
-    """Finds rows that cannot be records; its encoder is made with the first of them, in the worker that tries it."""
+    """Finds rows that cannot become records; its encoder is created on first use, in the worker."""
 
     sink: KafkaSink
     slot: Slot
@@ -179,7 +179,7 @@ class RecordTrial:
 
 @contextmanager
 def _registry_may_be_away() -> Iterator[None]:
-    """Let a batch wait for a registry as it waits for the broker."""
+    """Make a batch wait for an unavailable registry as it waits for the broker."""
     try:
         yield
     except RunError as error:
@@ -189,7 +189,7 @@ def _registry_may_be_away() -> Iterator[None]:
 
 
 def _as_bytes(column: pl.Series) -> pl.Series:
-    """Return text as UTF-8, bytes as they are and everything else as JSON; null stays null."""
+    """Return text as UTF-8, bytes unchanged and everything else as JSON; null stays null."""
     if isinstance(column.dtype, pl.Binary):
         return column
     if isinstance(column.dtype, pl.String | pl.Categorical | pl.Enum):
@@ -199,22 +199,22 @@ def _as_bytes(column: pl.Series) -> pl.Series:
 
 
 def _most_bytes(frame: pl.DataFrame) -> int:
-    """Return what the JSON of a row has at most; of nested columns nothing is known before they are written."""
+    """Return an upper bound for the size of a row's JSON; for nested columns there is none before encoding."""
     total = 2
     for column in frame.get_columns():
         dtype, widest = column.dtype, _WIDEST_NUMBER
         if dtype.is_nested():
             return sys.maxsize
         if isinstance(dtype, pl.String | pl.Categorical | pl.Enum):
-            widest = _ESCAPED * int(column.cast(pl.String).str.len_bytes().max() or 0)  # type: ignore[arg-type]  # a column of whole numbers
+            widest = _ESCAPED * int(column.cast(pl.String).str.len_bytes().max() or 0)  # type: ignore[arg-type]  # an integer column
         elif isinstance(dtype, pl.Binary):
-            widest = 2 * int(column.bin.size().max() or 0)  # type: ignore[arg-type]  # a column of whole numbers
+            widest = 2 * int(column.bin.size().max() or 0)  # type: ignore[arg-type]  # an integer column
         total += widest + _ESCAPED * len(column.name.encode()) + _AROUND
     return total
 
 
 def _repeated(column: pl.Series, height: int) -> pl.Series:
-    """Return a column of literals in full length."""
+    """Return a column, repeated to the full height if it is a literal."""
     return column if len(column) == height else column.new_from_index(0, height)
 
 
@@ -223,7 +223,7 @@ def _column(header: Header) -> pl.Expr:
 
 
 def check_columns(sink: KafkaSink, slot: Slot) -> None:
-    """Refuse a key or headers of columns that the output does not have."""
+    """Reject a key or headers that use columns the output does not have."""
     for column in sink.key:
         if column not in slot.schema:
             raise _unknown("key", column, slot)

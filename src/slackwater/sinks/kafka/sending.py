@@ -1,4 +1,4 @@
-"""The producer of a slot: records go into its queue, and out of it when the broker has them."""
+"""The producer of a slot: records enter its queue, and leave it when the broker has them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Producer
 
 CALL_S: Final = 30.0
-"""How long a call to the cluster may take, and how long the queue may stand still."""
+"""How long a call to the cluster may take, and how long the queue may make no progress."""
 _ABORT_S: Final = 5.0
 _PURGED: Final = ("_PURGE_QUEUE", "_PURGE_INFLIGHT")
 _LOOK_S: Final = 0.1
@@ -29,7 +29,7 @@ _ANY_PARTITION: Final = -1
 _NOW: Final = 0
 _SLICE: Final = 5_000
 _OURS: Final[Mapping[str, Any]] = {
-    "log_level": 2,  # we report a broker that is away, once
+    "log_level": 2,  # the sink itself reports an unavailable broker, once
     "linger.ms": 20,
     "compression.type": "lz4",
     "queue.buffering.max.kbytes": 131_072,
@@ -44,7 +44,7 @@ _BY_DELIVERY: Final[Mapping[Delivery, Mapping[str, Any]]] = {
 
 @dataclass(kw_only=True)
 class Sender:
-    """A producer, with transactions if it has an `identity`; a second one of that identity shuts it out."""
+    """A producer, transactional if it has an `identity`; a newer one with the same identity fences it."""
 
     target: Target
     delivery: Delivery
@@ -52,9 +52,9 @@ class Sender:
     settings: Mapping[str, Any]
     _producer: Producer = field(init=False)
     _failed: list[KafkaError] = field(default_factory=list)
-    """What became of records that were not taken."""
+    """The errors of records that were not delivered."""
     _heard: list[KafkaError] = field(default_factory=list)
-    """What the client says of its connections."""
+    """The connection errors that the client reported."""
     _begun: float | None = None
 
     def __post_init__(self) -> None:
@@ -63,7 +63,7 @@ class Sender:
         if self.identity is not None:
             settings |= {"transactional.id": self.identity, "transaction.timeout.ms": self.target.timeout_ms}
         failed = self._failed
-        # No callback may hold this object: it would hold the producer, and its threads, until a collection of garbage.
+        # No callback may reference this object: it would keep the producer and its threads alive until garbage collection.
         settings |= {"on_delivery": lambda error, _: failed.append(error), "error_cb": self._heard.append}
         try:
             self._producer = module.Producer(settings)
@@ -71,11 +71,11 @@ class Sender:
             raise fault("KAFKA_SINK_SETTING", cause=error.args[0].str()) from error
 
     def start(self) -> None:
-        """Fence off earlier producers of this identity, end what they left open, and check that the topic exists."""
+        """Fence earlier producers of this identity, abort their open transactions, and check that the topic exists."""
         if self.identity is not None:
             with self._troubles():
                 self._asked(self._producer.init_transactions)
-        self._check_topic()  # now: in the queue, records for a topic that is gone would wait in silence
+        self._check_topic()  # here, since queued records for a missing topic would wait silently
 
     def begin(self) -> None:
         """Begin a transaction."""
@@ -84,28 +84,28 @@ class Sender:
         self._begun = time.monotonic()
 
     def send(self, records: Encoded) -> None:
-        """Put records into the queue, in order, waiting for room in it.
+        """Enqueue records in order, waiting for room in the queue.
 
-        One by one: the client's call for many records at once is no faster than this loop, and knows no headers.
+        One by one: the client's batch call is no faster than this loop, and does not support headers.
         """
         produce, topic = self._producer.produce, self.target.topic
         keys: Iterable[bytes | None] = repeat(None) if records.keys is None else records.keys
         headers: Iterable[Any] = repeat(None) if records.headers is None else records.headers
         with self._refusals():
-            for at, (value, key, named) in enumerate(zip(records.values, keys, headers)):  # noqa: B905  some repeat for ever
+            for at, (value, key, named) in enumerate(zip(records.values, keys, headers)):  # noqa: B905  some repeat forever
                 if at % _SLICE == 0:
                     self._producer.poll(0)
                     self._check()
                 while True:
                     try:
-                        produce(topic, value, key, _ANY_PARTITION, None, None, _NOW, named)  # names cost time
+                        produce(topic, value, key, _ANY_PARTITION, None, None, _NOW, named)  # keyword arguments cost time
                     except BufferError:
                         self._await_room()
                     else:
                         break
 
     def send_one(self, topic: str, key: str, value: str, *, partition: int) -> None:
-        """Put one record into the queue."""
+        """Enqueue one record."""
         with self._refusals():
             while True:
                 try:
@@ -116,7 +116,7 @@ class Sender:
                     return
 
     def wait(self) -> None:
-        """Wait until the broker has every record, or raise what became of the first that it did not take."""
+        """Wait until the broker has every record; raises the error of the first that was not delivered."""
         left, moved = len(self._producer), time.monotonic()
         while left and not self._failed:
             with self._troubles():
@@ -128,13 +128,13 @@ class Sender:
         self._check()
 
     def commit(self) -> None:
-        """Commit the transaction; if its outcome is unknown, reopening the slot shows it."""
+        """Commit the transaction; if the outcome is unknown, reopening the slot reveals it."""
         with self._troubles():
             self._asked(self._producer.commit_transaction)
         self._begun = None
 
     def close(self) -> None:
-        """Abort what is begun, and let go of the connections."""
+        """Abort an open transaction, and release the connections."""
         begun, self._begun = self._begun, None
         if begun is None:
             self._producer.purge()
@@ -142,11 +142,11 @@ class Sender:
         try:
             self._producer.abort_transaction(_ABORT_S)
         except confluent().KafkaException as error:
-            # The next to open the slot ends it, or the broker after its timeout.
+            # Whoever opens the slot next aborts it, or the broker does after its timeout.
             self._heard.append(error.args[0])
 
     def _await_room(self) -> None:
-        """Wait until the queue has got shorter."""
+        """Wait until the queue is shorter."""
         full, patience = len(self._producer), time.monotonic() + CALL_S
         while len(self._producer) >= full:
             self._producer.poll(_LOOK_S)
@@ -155,7 +155,7 @@ class Sender:
                 raise self._stalled()
 
     def _stalled(self) -> Unavailable:
-        """Return that the queue stands still, unless it is for a topic that is gone, which is raised."""
+        """Return the error for a stalled queue; raises instead if the topic no longer exists."""
         self._check_topic(timeout_s=_ABORT_S)
         return Unavailable(f"accepted no record for {CALL_S:.0f} s{self._said}")
 
@@ -168,7 +168,7 @@ class Sender:
 
     @contextmanager
     def _refusals(self) -> Iterator[None]:
-        """Turn what the producer itself says to a record into what it means."""
+        """Translate the producer's own rejection of a record into our exceptions."""
         try:
             yield
         except confluent().KafkaException as error:
@@ -187,7 +187,7 @@ class Sender:
             raise
 
     def _check(self) -> None:
-        """Raise what became of the first record that was not taken, for a reason of its own.
+        """Raise the error of the first record that was not delivered, preferring one that was not just purged.
 
         When one record fails a transaction, the others in the queue are purged, and may be reported first.
         """
@@ -200,14 +200,14 @@ class Sender:
 
     @contextmanager
     def _troubles(self) -> Iterator[None]:
-        """Turn what the client raises inside into what it means."""
+        """Translate the client's exceptions into ours."""
         try:
             yield
         except confluent().KafkaException as error:
             raise self._meaning(error.args[0]) from error
 
     def _meaning(self, error: KafkaError) -> Exception:
-        """Return what `error` stands for; a transaction that the broker has ended for its length looks like fenced."""
+        """Return our exception for `error`; a transaction that the broker aborted as too long looks like fencing."""
         taken_ms = 0 if self._begun is None else round((time.monotonic() - self._begun) * 1_000)
         if self.target.is_fencing(error) and taken_ms >= self.target.timeout_ms:
             facts = {"output": self.target.output, "topic": self.target.topic}

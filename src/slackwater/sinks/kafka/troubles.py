@@ -1,4 +1,4 @@
-"""What an error of Kafka's means for a batch: trouble that may pass, or a fault that somebody has to fix."""
+"""What a Kafka error means for a batch: a transient failure, or a fault that somebody has to fix."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _DENIED: Final = (
     "_AUTHENTICATION",
 )
 _FINAL: Final = ("INVALID_CONFIG", "POLICY_VIOLATION", "TOPIC_EXCEPTION", "UNSUPPORTED_VERSION", "_UNSUPPORTED_FEATURE")
-"""What no second attempt changes."""
+"""Errors that a retry does not change."""
 _GONE: Final = ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION")
-"""The error for a deleted topic, and briefly from a broker that is coming back."""
+"""Errors for a deleted topic; a broker that is restarting also returns them briefly."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """What is written to, as errors name it."""
+    """The target of a slot, for error messages."""
 
     connection: Connection
     topic: str
@@ -42,10 +42,10 @@ class Target:
     """How long a transaction may take."""
 
     def meaning(self, error: KafkaError) -> Exception:
-        """Return the exception that `error` stands for.
+        """Return the exception for `error`.
 
-        Unless it is known to be final, it is trouble that may pass: the slot is reopened, which ends
-        whatever was begun, and what does not pass becomes a fault when the sink's patience ends.
+        Unless known to be final, it counts as transient: the slot is reopened, which aborts any open transaction. If the
+        failure persists, it becomes a fault when `retry_for` has passed.
         """
         name, words = error.name(), error.str()
         final = self._fault(name, words)
@@ -73,16 +73,16 @@ class Target:
         return said
 
     def too_large(self, limit: str, remedy: str) -> Exception:
-        """Return the fault of a record that does not fit."""
+        """Return the fault for a record that is too large."""
         return fault("KAFKA_SINK_TOO_LARGE", output=self.output, topic=self.topic, limit=limit, remedy=remedy)
 
     def is_fencing(self, error: KafkaError) -> bool:
-        """Return whether `error` says that the producer is no longer the one of its identity."""
+        """Return whether `error` means that the producer was fenced."""
         return error.name() in _FENCED
 
     @contextmanager
     def troubles(self) -> Iterator[None]:
-        """Turn what the client raises inside into what it means."""
+        """Translate the client's exceptions into ours."""
         try:
             yield
         except confluent().KafkaException as error:

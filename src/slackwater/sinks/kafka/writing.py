@@ -1,8 +1,8 @@
-"""A slot that is open: its producer, and its partition of the marks topic.
+"""An open slot: its producer, and its partition of the marks topic.
 
-1. The producer of the slot's identity is started, which fences the one before it and ends what that had begun.
-2. The mark is the last one that is committed.
-3. Rows and mark are sent in a transaction, and the broker has them all before
+1. The slot's producer is started, which fences the previous one and aborts its open transaction.
+2. The mark is the last one committed.
+3. Rows and mark are sent in one transaction, and the broker acknowledges them all before
 4. the commit makes them visible.
 """
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class KafkaWriter(SinkWriter):
-    """Writes one slot's share of batches."""
+    """Writes one slot's share of each batch."""
 
     records: Records
     sender: Sender
@@ -39,7 +39,7 @@ class KafkaWriter(SinkWriter):
             return self.marks.last()  # 2
 
     def write(self, batch: SinkBatch, mark: Mark | None) -> None:
-        """Write rows and mark in one transaction, or the rows alone."""
+        """Write the rows and the mark in one transaction, or the rows alone."""
         if mark is not None:
             self.sender.begin()  # 3
         for encoded in self.records.encoded(batch):
@@ -53,12 +53,12 @@ class KafkaWriter(SinkWriter):
             self.sender.commit()  # 4
 
     def close(self) -> None:
-        """Abort what is not committed."""
+        """Abort anything uncommitted."""
         self.sender.close()
 
 
 def open_slot(sink: KafkaSink, slot: Slot) -> KafkaWriter:
-    """Open a slot; earlier writers are fenced off when this returns."""
+    """Open a slot; earlier writers are fenced when this returns."""
     identity = f"{identity_of(slot.pipeline, slot.output, sink.topic)}.{slot.number}"
     has_marks = sink.delivery == "exactly_once"
     records = Records.of(sink, slot)
@@ -83,7 +83,7 @@ def open_slot(sink: KafkaSink, slot: Slot) -> KafkaWriter:
 
 
 def _topic_id(cluster: Cluster, target: Target) -> str:
-    """Return the id of the topic that is written to, which another one of its name would not have."""
+    """Return the id of the topic being written to, which another topic of the same name would not share."""
     with target.troubles():
         found = cluster.topics([target.topic], None)
     if target.topic not in found:
