@@ -43,7 +43,7 @@ class _Printer(SinkWriter):
     limit: int
 
     def write(self, batch: SinkBatch, mark: Mark | None) -> None:  # noqa: ARG002  keeps no marks
-        """Print the first rows."""
+        """Print the number of rows and the first of them."""
         rows = pl.concat(list(batch.frames())).head(self.limit)
         with pl.Config(
             tbl_rows=self.limit,

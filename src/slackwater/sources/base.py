@@ -99,7 +99,7 @@ class Source(ABC):
         return None
 
     def explained(self, error: Exception) -> RunError | None:  # noqa: ARG002  as above
-        """Return the cause of an error that stopped the query, if this source recognizes it."""
+        """Return the cause of an error that stopped the query, if this source recognises it."""
         return None
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""Delta Lake tables, exactly once."""
+"""Delta Lake tables as a sink, exactly once."""
 
 from slackwater.sinks.delta.definition import DeltaSink, delta
 

@@ -1,4 +1,4 @@
-"""`sw.sinks.delta(...)`: what users write, checked before Spark is reached."""
+"""`sw.sinks.delta(...)`: the sink as users define it, checked before Spark is used."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _UNFIT: Final = re.compile(r"[ ,;{}()\n\t=]")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DeltaSink(Sink):
-    """A Delta table, by its path."""
+    """A sink that writes to a Delta table, given by its path."""
 
     for_retractions: ClassVar[str] = "merge_on=[…] applies them, changelog=True keeps them as rows"
     shown_options: ClassVar[tuple[str, ...]] = ("partition_by", "optimize_every", "schema_evolution", "changelog")
@@ -37,24 +37,24 @@ class DeltaSink(Sink):
 
     @property
     def place(self) -> str:
-        """The table."""
+        """The path of the table."""
         return self.path
 
     @property
     def needs_spark(self) -> bool:
-        """It does: tables are made and read by Spark."""
+        """True: Spark creates and reads the tables."""
         return True
 
     def session_conf(self) -> dict[str, str]:
-        """Return what a session with Delta is started with."""
+        """Return the settings that a session needs for Delta."""
         return delta_session_conf()
 
-    def replaced_by(self, slot: Slot) -> tuple[str, ...]:  # noqa: ARG002  whatever the rows are
+    def replaced_by(self, slot: Slot) -> tuple[str, ...]:  # noqa: ARG002  the same for any rows
         """Return the key of the table's rows."""
         return self.merge_on
 
     def check(self, slot: Slot) -> None:
-        """Refuse rows that the sink cannot write, and a key by which results would overwrite one another."""
+        """Reject rows that the sink cannot write, and a key by which results would overwrite each other."""
         stored = self.stored(slot.schema)
         for what, names in (("merge_on", self.merge_on), ("partition_by", self.partition_by)):
             for name in names:
@@ -62,7 +62,7 @@ class DeltaSink(Sink):
                     facts = {"what": what, "column": name, "hint": near_miss(name, stored), "known": ", ".join(stored)}
                     raise refuse("DELTA_COLUMN_UNKNOWN", **facts)
         for name, dtype in stored.items():
-            # Parquet, by which Delta stores them, has no such names; and Spark's are the same in small letters.
+            # Parquet, in which Delta stores them, does not allow such names; and Spark ignores case.
             twins = [other for other in stored if other.lower() == name.lower() and other != name]
             if _UNFIT.search(name) or twins:
                 raise refuse(
@@ -72,15 +72,15 @@ class DeltaSink(Sink):
         check_result_keys("merge_on", self.merge_on, slot)
 
     def stored(self, schema: pl.Schema) -> pl.Schema:
-        """Return the columns that the table has: where retractions are carried out, they are not stored."""
+        """Return the columns of the table: where retractions are applied, their flag is not stored."""
         return pl.Schema({k: v for k, v in schema.items() if not (self.merge_on and k == _RETRACTION)})
 
-    def trial(self, slot: Slot) -> Trial:  # noqa: ARG002  the types are in the rows
-        """Return what finds rows that Spark cannot take."""
+    def trial(self, slot: Slot) -> Trial:  # noqa: ARG002  the rows carry their types
+        """Return the check for rows that Spark cannot represent."""
         return Trial(rule="arrow", check=check_arrow)
 
     def prepare(self, slot: Slot) -> None:
-        """Check the session, the table, its columns and partitions; make the table if there is none."""
+        """Check the session, the table, its columns and partitions; create the table if it does not exist."""
         from slackwater.sinks.delta.preparing import Preparation  # noqa: PLC0415  needs Spark, which definitions do not
 
         Preparation(spark=delta_session(), sink=self, slot=slot).run()

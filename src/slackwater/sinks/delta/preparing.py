@@ -1,4 +1,4 @@
-"""Before the first batch: the table is there, and its columns, partitions and keys are what the sink needs."""
+"""Checks before the first batch: the table exists, and its columns, partitions and keys fit the sink."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class Preparation:
-    """What a start checks and makes."""
+    """The checks and creations at a start."""
 
     spark: SparkSession
     sink: DeltaSink
     slot: Slot
 
     def run(self) -> None:
-        """Make the table if there is none; else see that it fits."""
+        """Create the table if it does not exist; otherwise check that it fits."""
         place = DeltaPlace(spark=self.spark, path=self.sink.path)
         with explained(self.sink, doing="the start"):
             if place.is_table:
@@ -43,7 +43,7 @@ class Preparation:
                 empty.write.format("delta").partitionBy(*self.sink.partition_by).mode("append").save(self.sink.path)
 
     def _make_folder(self, place: DeltaPlace) -> None:
-        """Make the table's folder separately: if that fails, Delta's error for a table hides the cause."""
+        """Create the table's folder separately: if that fails, Delta's error for a table hides the cause."""
         with explained(self.sink, doing="the start", forbidden=NO_FOLDER):
             if not place.make_folder():
                 why = f"cannot create a folder at `{place.path}`"
@@ -90,7 +90,7 @@ class Preparation:
             self.spark.sql(f"ALTER TABLE {_table(self.sink.path)} ADD COLUMNS ({columns})")
 
     def _check_unique(self, place: DeltaPlace) -> None:
-        """Refuse a table that was filled by others and has a key twice; reads the key columns of all rows, once."""
+        """Reject a table filled by others in which a key occurs twice; reads the key columns of all rows, once."""
         from slackwater.sinks.delta.writer import app_of  # noqa: PLC0415  needs Spark, which definitions do not
 
         if place.turn(app_of(self.slot)) is not None:
@@ -104,7 +104,7 @@ class Preparation:
 
 
 def _types(schema: StructType) -> dict[str, tuple[str, str]]:
-    """Return name and type of each column, by its name in small letters, as Spark compares them."""
+    """Return the name and type of each column by its lowercase name, since Spark ignores case."""
     return {column.name.lower(): (column.name, column.dataType.simpleString()) for column in schema.fields}
 
 

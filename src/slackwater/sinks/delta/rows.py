@@ -18,10 +18,10 @@ _LAST: Final = "__last"
 
 
 def batch_frame(spark: SparkSession, batch: SinkBatch, keys: Sequence[str]) -> DataFrame:
-    """Return a batch's rows; with `keys`, of the rows of one key only the last.
+    """Return a batch's rows; with `keys`, only the last row of each key.
 
-    A batch that is small is at hand on the driver, in order, and becomes one file; a large one is written by the
-    executors, without coming here.
+    A small batch is already on the driver, in order, and becomes one file; a large one is written by the executors
+    without passing through the driver.
     """
     if batch.spark_frame is not None and batch.in_parallel is not None:
         frame: DataFrame = batch.spark_frame()
@@ -33,9 +33,9 @@ def batch_frame(spark: SparkSession, batch: SinkBatch, keys: Sequence[str]) -> D
 
 
 def local_frame(spark: SparkSession, rows: pl.DataFrame) -> DataFrame:
-    """Return rows of the driver's as a DataFrame of one partition."""
+    """Return rows from the driver as a DataFrame with one partition."""
     if rows.is_empty():
-        # PySpark cannot take a nested column of no rows from Arrow.
+        # PySpark cannot convert an empty nested column from Arrow.
         return spark.createDataFrame([], to_spark_ddl(rows.schema)).coalesce(1)
     table = rows.to_arrow(compat_level=pl.CompatLevel.oldest()).cast(to_arrow(rows.schema))
     return spark.createDataFrame(table, to_spark_ddl(rows.schema)).coalesce(1)
@@ -44,8 +44,8 @@ def local_frame(spark: SparkSession, rows: pl.DataFrame) -> DataFrame:
 def _last(frame: DataFrame, keys: Sequence[str]) -> DataFrame:
     """Return the last row of each key.
 
-    Rows of one key of a window are of one key group, so in one partition, and stand there in the order of the changes;
-    a row's number grows along a partition. It is taken before anything is shuffled.
+    The rows of one key and window are in one key group, therefore in one partition, in the order of the changes; row
+    numbers increase along a partition. They are assigned before any shuffle.
     """
     from pyspark.sql import functions as F  # noqa: N812, PLC0415  PySpark's own convention
 

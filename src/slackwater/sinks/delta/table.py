@@ -1,9 +1,9 @@
-"""A Delta table as the sink sees it: what it is made of, and who wrote to it last.
+"""A Delta table as the sink sees it: its content, and who wrote to it last.
 
-The one who writes an output to a table has the *turn*. A turn is a transaction number of Delta's (`txnAppId` and
-`txnVersion`), counted up by one with every commit and with every opening, and Delta commits a number only once: of two
-that try the same one, the second does nothing or fails. So the last to open the table fences off all before it. Who has
-the turn, and the mark of the last batch, are in the commit's `userMetadata`.
+The current writer of an output to a table has the *turn*. A turn is a Delta transaction number (`txnAppId` and
+`txnVersion`), incremented with every commit and every opening, and Delta commits each number only once: of two writers
+that try the same one, the second does nothing or fails. So the last to open the table fences all earlier ones. The
+commit's `userMetadata` holds the turn's owner and the mark of the last batch.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _INFO: Final = '{"commitInfo"'
 
 @dataclass(frozen=True, kw_only=True)
 class Turn:
-    """What the last commit for an output says."""
+    """The last commit for an output: its number, writer and mark."""
 
     number: int
     writer: str | None = None
@@ -33,19 +33,19 @@ class Turn:
     mark: Mark | None = None
 
     def to_note(self, app: str) -> str:
-        """Return the turn as a commit's `userMetadata`."""
+        """Return the turn as `userMetadata` for a commit."""
         mark = None if self.mark is None else self.mark.as_dict()
         return json.dumps({_OURS: {"app": app, "turn": self.number, "writer": self.writer, "mark": mark}})
 
     @classmethod
     def from_note(cls, note: str | None, app: str) -> Turn | None:
-        """Return the turn that a commit tells of, if it is one of ours."""
+        """Return the turn stored in a commit's metadata, if it is one of ours."""
         if note is None or f'"{_OURS}"' not in note:
             return None
         try:
             said = json.loads(note)[_OURS]
         except (ValueError, KeyError, TypeError):
-            # Anyone may write what he likes into a commit.
+            # Anyone may write anything into a commit's metadata.
             return None
         if not isinstance(said, dict) or said.get("app") != app:
             return None
@@ -55,25 +55,25 @@ class Turn:
 
 @dataclass(frozen=True, kw_only=True)
 class DeltaPlace:
-    """A path at which a table is, or may be."""
+    """A path where a table exists or may exist."""
 
     spark: SparkSession
     path: str
 
     @property
     def is_table(self) -> bool:
-        """Whether a Delta table is there."""
+        """Whether the path is a Delta table."""
         found: bool = self._tables.isDeltaTable(self._session, self.path)
         return found
 
     @property
     def holds_something(self) -> bool:
-        """Whether anything is there: a file, or a folder that is not empty."""
+        """Whether the path is a file or a folder that is not empty."""
         path, files = self._hadoop(self.path)
         return bool(files.exists(path)) and len(files.listStatus(path)) > 0
 
     def make_folder(self) -> bool:
-        """Make the table's folder, unless it is there; return whether it is there now."""
+        """Create the table's folder if it does not exist; return whether it exists now."""
         path, files = self._hadoop(self.path)
         return bool(files.mkdirs(path))
 
@@ -88,7 +88,7 @@ class DeltaPlace:
         return self.spark.read.format("delta").load(self.path)
 
     def detail(self) -> dict[str, Any]:
-        """Return what Delta tells of the table: `partitionColumns`, `properties` and more."""
+        """Return Delta's details of the table: `partitionColumns`, `properties` and more."""
         from pyspark.sql import DataFrame  # noqa: PLC0415  needs Spark, which definitions do not
 
         [row] = DataFrame(self.java_table.detail(), self.spark).collect()
@@ -100,7 +100,7 @@ class DeltaPlace:
         return self._tables.forPath(self._session, self.path)
 
     def turn(self, app: str) -> Turn | None:
-        """Return who wrote for `app` last; None if nobody has."""
+        """Return the last turn for `app`; None if there is none."""
         snapshot = self._snapshot()
         number = snapshot.transactions().get(app)
         if number.isEmpty():
@@ -108,11 +108,11 @@ class DeltaPlace:
         return self._newest(app, snapshot.version()) or Turn(number=number.get())
 
     def turn_after_commit(self, app: str) -> Turn | None:
-        """Return the same right after a commit for `app`, without asking Delta to go through the table's state."""
+        """Return the same right after a commit for `app`, without making Delta replay the table's state."""
         return self._newest(app, self._snapshot().version())
 
     def _newest(self, app: str, version: int) -> Turn | None:
-        # Mostly it is the newest commit; others may have written, or compacted the table, since.
+        # Usually the newest commit; others may have written to the table, or compacted it, since.
         for number in range(version, -1, -1):
             note = self._note(number)
             if note is None:

@@ -1,4 +1,4 @@
-"""What Spark and Delta say when something goes wrong, sorted into what may pass and what will not."""
+"""Classifies the errors of Spark and Delta as transient or permanent."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NO_FOLDER: Final = (
     "org.apache.hadoop.fs.FileAlreadyExistsException",
     "org.apache.hadoop.fs.ParentNotDirectoryException",
 )
-"""What a file system says of a folder that is to be made where a file is, or below one."""
+"""Errors for creating a folder where a file is, or below a file."""
 _LASTING: Final = ("java.io.FileNotFoundException", "java.io.NotSerializableException")
 _PASSING: Final = ("java.io.IOException", "java.io.UncheckedIOException", "java.util.concurrent.TimeoutException")
 _MOST_CAUSES: Final = 12
@@ -35,14 +35,14 @@ _MOST_WORDS: Final = 300
 
 
 class ConflictError(Unavailable):
-    """Another one committed to the table at the same time, and Delta let only that one."""
+    """Another writer committed to the table at the same time, so Delta rejected this commit."""
 
 
 @contextmanager
 def explained(sink: Sink, *, doing: str, forbidden: Sequence[str] = ()) -> Iterator[None]:
-    """Raise what Spark and Delta say inside as what the protocol of sinks knows.
+    """Translate Spark's and Delta's exceptions into those of the delivery protocol.
 
-    `forbidden` are exceptions that mean here, and not everywhere, that the place cannot be written to.
+    `forbidden` are exceptions that mean, only here, that the path is not writable.
     """
     try:
         yield
@@ -53,7 +53,7 @@ def explained(sink: Sink, *, doing: str, forbidden: Sequence[str] = ()) -> Itera
 @dataclass(frozen=True)
 class _Cause:
     kinds: frozenset[str]
-    """The exception's class and those above it."""
+    """The exception's class and its superclasses."""
     words: str
 
     def is_one_of(self, kinds: Iterable[str]) -> bool:
@@ -75,7 +75,7 @@ def _meaning(error: Exception, sink: Sink, doing: str, forbidden: Sequence[str])
 
 
 def _causes(error: Exception) -> Iterator[_Cause]:
-    """Yield the Java exceptions behind `error`, from the outermost in."""
+    """Yield the Java exceptions that caused `error`, from the outermost inwards."""
     java: Any = error.java_exception if isinstance(error, Py4JJavaError) else getattr(error, "_origin", None)
     for _ in range(_MOST_CAUSES):
         if java is None:
@@ -89,5 +89,5 @@ def _causes(error: Exception) -> Iterator[_Cause]:
 
 
 def _words(message: str) -> str:
-    """Return the first line of a message, which in Spark's has all that a user can act on."""
+    """Return the first line of a message, which in Spark has everything that a user can act on."""
     return message.strip().splitlines()[0][:_MOST_WORDS] if message.strip() else "no details"

@@ -1,10 +1,10 @@
 """Writing to a Delta table: rows and mark in one commit, by the writer that opened the table last.
 
-1. Open: take the next turn, in a commit without rows. The writer before finds its own number used, and stops.
-2. The mark is that of the turn before.
-3. Write: Spark writes the rows into files; nobody sees them.
+1. Open: take the next turn, in a commit without rows. The previous writer finds its next number used, and stops.
+2. The mark is that of the previous turn.
+3. Write: Spark writes the rows into files that nobody sees yet.
 4. Delta commits the files, the mark and the next turn; or nothing, if the turn was taken.
-5. Look whose turn it is: Delta says nothing when it passes over a number that it has.
+5. Check whose turn it is: Delta silently skips a number that it already has.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _NUMBER: Final = "spark.databricks.delta.write.txnVersion"
 _NOTE: Final = "spark.databricks.delta.commitInfo.userMetadata"
 
 Save = Callable[[dict[str, str]], None]
-"""Commits something with the options of a turn; those of no turn are empty."""
+"""Commits something with the options of a turn, which are empty without one."""
 
 
 @dataclass(kw_only=True)
 class DeltaWriter(SinkWriter):
-    """A table, open for one output."""
+    """A table opened for one output."""
 
     sink: Sink
     slot: Slot
@@ -52,11 +52,11 @@ class DeltaWriter(SinkWriter):
 
     @property
     def app(self) -> str:
-        """The owner of the turn, as Delta names it: the same in every run, so that all runs take turns."""
+        """The application id of the turns in Delta: the same in every run, so that all runs take turns."""
         return app_of(self.slot)
 
     def take_turn(self) -> None:
-        """Fence off any other writer of this output."""
+        """Fence any other writer of this output."""
         self._check_there()
         with explained(self.sink, doing="the opening"):
             before = self.place.turn(self.app) or self._turn
@@ -78,7 +78,7 @@ class DeltaWriter(SinkWriter):
         self._check_there()
         with explained(self.sink, doing=f"batch {batch.batch}"):
             rows = batch_frame(self.place.spark, batch, self.keys)
-        # Delta writes the files and commits them in one call. Nothing is visible before its end.
+        # Delta writes the files and commits them in one call. Nothing is visible until it ends.
         crash_point("written", batch.batch)
 
         def save(options: dict[str, str]) -> None:
@@ -100,7 +100,7 @@ class DeltaWriter(SinkWriter):
         self._optimize(batch.batch)
 
     def _check_there(self) -> None:
-        """Refuse to recreate a table that was there: the loss of its rows would go unnoticed."""
+        """Refuse to recreate a table that existed: the loss of its rows would go unnoticed."""
         with explained(self.sink, doing="a read of the table"):
             if not self.place.is_table:
                 raise fault("DELTA_TABLE_GONE", path=self.place.path)
@@ -124,7 +124,7 @@ class DeltaWriter(SinkWriter):
         columns = {quoted(name): f"new.{quoted(name)}" for name in rows.columns if name not in self._left_out}
         same = " AND ".join(f"old.{quoted(key)} <=> new.{quoted(key)}" for key in self.keys)
         table = DeltaPlace(spark=rows.sparkSession, path=self.place.path).java_table
-        merge = table.alias("old").merge(rows.alias("new")._jdf, same)  # noqa: SLF001  Delta's builder is Java's
+        merge = table.alias("old").merge(rows.alias("new")._jdf, same)  # noqa: SLF001  Delta's builder is a Java object
         stays = f"NOT coalesce(new.{RETRACTION}, false)" if RETRACTION in rows.columns else "true"
         if RETRACTION in rows.columns:
             merge = merge.whenMatched(f"new.{RETRACTION}").delete()
@@ -134,11 +134,11 @@ class DeltaWriter(SinkWriter):
 
     @property
     def _left_out(self) -> list[str]:
-        # In a table of one row a key a retraction is carried out, not stored.
+        # In a table with one row per key, a retraction is applied, not stored.
         return [RETRACTION] if self.keys and RETRACTION in self.slot.schema else []
 
     def _optimize(self, batch: int) -> None:
-        """Put small files together, now and then. The batch is written by now, whatever becomes of it."""
+        """Compact small files every `optimize_every` batches. The batch is already written, so a failure only warns."""
         self._written += 1
         if self.optimize_every is None or self._written % self.optimize_every:
             return
@@ -152,7 +152,7 @@ class DeltaWriter(SinkWriter):
 
 
 def app_of(slot: Slot) -> str:
-    """Return the name under which Delta counts the turns of an output."""
+    """Return the application id under which Delta counts the turns of an output."""
     return f"slackwater:{slot.pipeline}:{slot.output}"
 
 

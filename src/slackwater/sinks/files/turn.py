@@ -1,9 +1,9 @@
 """Fencing for a files sink: only the writer that opened a folder last can change it.
 
-Each writer has its own folder, `.writer-…`, inside the sink's, and changes the sink only by renaming: what it adds comes
-out of its own folder, what it removes goes into it. The next writer takes that folder away before it reads anything.
-From then on every rename by the previous writer fails, because one end of it is gone: a frozen writer is stopped by the
-rename itself, not by a check before it, wherever and for however long it was frozen.
+Each writer has its own folder, `.writer-…`, inside the sink's, and changes the sink only by renaming: what it adds
+comes out of its own folder, what it removes goes into it. The next writer takes that folder away before it reads
+anything. From then on every rename by the previous writer fails, because one end of it is gone: a frozen writer is
+stopped by the rename itself, not by a check before it, wherever and for however long it was frozen.
 """
 
 from __future__ import annotations

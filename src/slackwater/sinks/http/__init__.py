@@ -1,7 +1,7 @@
-"""HTTP as a sink: rows as JSON, each sent under a key that a receiver can know it by.
+"""HTTP as a sink: rows as JSON, each sent with a key by which the receiver can recognise it.
 
-Read in this order: `definition` is what users write, and an open slot; `requests` turns rows into bodies and
-their keys; `sending` gets them to the receiver.
+Read in this order: `definition` is the sink as users define it, and an open slot; `requests` turns rows into bodies
+and their keys; `sending` delivers them to the receiver.
 """
 
 from slackwater.sinks.http.definition import HttpSink, http

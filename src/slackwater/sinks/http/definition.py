@@ -1,8 +1,8 @@
-"""HTTP: rows as JSON to a receiver that knows each request by its key; what it refuses goes to another sink.
+"""HTTP: rows as JSON, to a receiver that identifies each request by its key; rejected rows go to another sink.
 
-The receiver keeps no marks for us. A batch that comes again is sent again, with the same `Idempotency-Key` on each
-request, and a receiver that honours the key takes each row once. Rows that were refused are written to the sink
-`rejected` after all rows were answered, by the protocol of all sinks and with the batch's mark.
+The receiver stores no marks for us. A replayed batch is sent again, with the same `Idempotency-Key` on each request,
+and a receiver that honours the key takes each row once. Rejected rows are written to the sink `rejected` after every
+row was answered, by the same protocol as all sinks and with the batch's mark.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _CONFIDENTIAL: Final = frozenset({"api-key", "authorization", "cookie", "proxy-a
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class HttpSink(Sink):
-    """A receiver of requests, and where goes what it refuses."""
+    """A sink that sends rows to an HTTP receiver, and those it rejects to another sink."""
 
     shown_options: ClassVar[tuple[str, ...]] = (
         "key",
@@ -83,44 +83,44 @@ class HttpSink(Sink):
 
     @property
     def place(self) -> str | None:
-        """The place of refused rows: a receiver may be shared."""
+        """The place of the sink for rejected rows; a receiver may be shared."""
         return self.rejected.place
 
     @property
     def needs_spark(self) -> bool:
-        """As the sink of refused rows."""
+        """Whether the sink for rejected rows needs Spark."""
         return self.rejected.needs_spark
 
     def session_conf(self) -> dict[str, str]:
-        """Return what the sink of refused rows needs."""
+        """Return the Spark settings of the sink for rejected rows."""
         return self.rejected.session_conf()
 
     @property
     def promise(self) -> str:
-        """Exactly once is the receiver's to keep."""
+        """The delivery guarantee; exactly once depends on the receiver."""
         needs = " if the receiver honours Idempotency-Key" if self.delivery == "exactly_once" else ""
         return f"{super().promise}{needs}"
 
     def check(self, slot: Slot) -> None:
-        """Refuse an output that has not the columns of the key."""
+        """Reject an output without the columns of the key."""
         for name in self.key:
             if name not in slot.schema:
                 raise refuse("HTTP_COLUMN", output=slot.output, name=name, hint=near_miss(name, slot.schema))
         self.rejected.check(_rejected_slot(slot))
 
-    def trial(self, slot: Slot) -> Trial:  # noqa: ARG002  rows of any output are JSON
-        """Return what finds rows without a JSON."""
+    def trial(self, slot: Slot) -> Trial:  # noqa: ARG002  the same for any output
+        """Return the check for rows that cannot be encoded as JSON."""
         return Trial(rule="json", check=check_json)
 
     def prepare(self, slot: Slot) -> None:
-        """See that the receiver can be connected to, and where refused rows go."""
+        """Check that the receiver accepts connections, and prepare the sink for rejected rows."""
         http_library()
         revealed_headers(self.headers)
         _connect(urlsplit(self.url), self.timeout_ms, self.ca)
         self.rejected.prepare(_rejected_slot(slot))
 
     def open(self, slot: Slot) -> SinkWriter:
-        """Make ready to send."""
+        """Return a writer with its connection pool and threads."""
 
         def waiting(why: str) -> str:
             return notice("SINK_WAITING", sink=self, output=slot.output, why=why, patience=render_ms(self.retry_for_ms))
@@ -161,17 +161,17 @@ class _HttpWriter(SinkWriter):
     sender: Sender
     rejects: Outlet
     run: str = field(default_factory=lambda: uuid4().hex)
-    """Stands in for the run where there is no mark: rows are then known again only by this writer."""
+    """Stands in for the incarnation if there is no mark: then only retries by this writer have the same keys."""
     last_rejected: int | None = None
-    """The last batch of this run with refused rows, as far as it is known."""
+    """The last batch of this run with rejected rows, as far as known."""
     has_said_rejected: bool = False
 
     def behind(self) -> int | None:
-        """Return the last batch with refused rows."""
+        """Return the last batch with rejected rows."""
         return self.last_rejected
 
     def write(self, batch: SinkBatch, mark: Mark | None) -> None:
-        """Send every row, then write down what was refused."""
+        """Send every row, then write the rejected ones."""
         known = mark or Mark(incarnation=self.run, batch=batch.batch, token="")
         requests = Requests(
             slot=self.slot,
@@ -199,14 +199,14 @@ class _HttpWriter(SinkWriter):
             raise Unavailable(f"{counted(len(outcome.lost), 'request')} failed, one with: {outcome.lost[0]}")
 
     def close(self) -> None:
-        """Let go of connections and threads."""
+        """Release connections and threads."""
         self.sender.close()
         self.rejects.close()
 
     def _say_rejected(self, rejections: list[Rejection], batch: SinkBatch) -> None:
         count = sum(len(rejection.request.bodies) for rejection in rejections)
         if self.has_said_rejected and count < batch.rows:
-            return  # some refused rows, as before; a batch refused as a whole is always reported
+            return  # only some rejected, as before; a wholly rejected batch is always reported
         self.has_said_rejected = True
         facts = {"sink": self.sink, "count": count, "rows": batch.rows, "batch": batch.batch}
         warnings.warn(notice("HTTP_REJECTED", why=rejections[0].message, **facts), SinkWarning, stacklevel=2)
@@ -234,10 +234,10 @@ class _HttpWriter(SinkWriter):
 
 
 class _Following(Expected):
-    """A mark may follow any of its run since the last that was noted: what an interrupted batch wrote is not."""
+    """Accepts any mark of this run since the last recorded one: an interrupted batch may have left one unrecorded."""
 
     def is_there(self, found: Mark | None, sink: Sink, slot: Slot) -> bool:
-        """Return whether the slot has the batch already; raises if its mark is another run's, or newer."""
+        """Return whether the slot already has the batch; raises if its mark is another run's, or newer."""
         is_earlier = found is not None and found.incarnation == self.mark.incarnation and found.batch < self.mark.batch
         before = self.before
         if found is not None and is_earlier:
@@ -294,7 +294,7 @@ def http(
 
 
 Option = Callable[[str, str, str, str], Exception]
-"""Makes the error of an option, from its name, the rule, what was got and what to do."""
+"""Creates the error for an option from its name, the rule, the value given and the remedy."""
 
 
 def _option(what: str, rule: str, got: str, remedy: str) -> Exception:
@@ -302,13 +302,13 @@ def _option(what: str, rule: str, got: str, remedy: str) -> Exception:
 
 
 def check_url(url: object, *, has_ca: bool, option: Option) -> None:
-    """Refuse what is no address of a server, or holds credentials."""
+    """Reject anything that is not a server's address or that contains credentials."""
     rule, remedy = "a URL such as https://host/path", "correct it"
     if not isinstance(url, str) or not re.fullmatch(r"[!-~]+", url):
         raise option("url", f"{rule}, in ASCII", type(url).__name__, remedy)
     try:
         parts = urlsplit(url)
-        parts.port  # noqa: B018  raises if it is no number
+        parts.port  # noqa: B018  raises if it is not a number
     except ValueError as error:
         raise option("url", rule, "an invalid URL", remedy) from error
     if "@" in parts.netloc or holds_credentials(url):
@@ -321,7 +321,7 @@ def check_url(url: object, *, has_ca: bool, option: Option) -> None:
 
 
 def checked_headers(headers: object, *, option: Option) -> dict[str, str | Secret]:
-    """Return headers that may be sent; what is confidential must be a secret."""
+    """Return the headers if they may be sent; confidential ones must be secrets."""
     if headers is None:
         return {}
     if not isinstance(headers, Mapping):
@@ -340,7 +340,7 @@ def checked_headers(headers: object, *, option: Option) -> dict[str, str | Secre
 
 
 def revealed_headers(headers: Mapping[str, str | Secret]) -> dict[str, str]:
-    """Return headers with the values of their secrets."""
+    """Return the headers with secrets revealed."""
     revealed = {name: value.reveal() if isinstance(value, Secret) else value for name, value in headers.items()}
     for name, value in revealed.items():
         if not _HEADER_VALUE.fullmatch(value):
@@ -349,9 +349,9 @@ def revealed_headers(headers: Mapping[str, str | Secret]) -> dict[str, str]:
 
 
 def hidden_values(values: list[str], url: str) -> tuple[str, ...]:
-    """Return what is never shown: secret values, also the token of "Bearer …", and what `shown_url` hides.
+    """Return the texts never to be shown: secrets, including the token of "Bearer …", and what `shown_url` hides.
 
-    The longest is first: another one may be a part of it.
+    The longest is first, since it may contain another.
     """
     shortest = len("Bearer") + 1
     words = {word for value in values for word in (value, *(w for w in value.split() if len(w) >= shortest)) if word}

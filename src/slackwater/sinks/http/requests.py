@@ -1,4 +1,4 @@
-"""A batch's rows as requests: bodies of JSON, idempotency keys that a repeat makes again, lanes that keep the order."""
+"""A batch's rows as requests: JSON bodies, idempotency keys that a replay reproduces, and lanes that keep the order."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from slackwater.ground.stable_hash import hash_columns
 from slackwater.sinks.base import SinkBatch, Slot
 
 LANES: Final = 64
-"""Rows are spread over so many lanes whatever the concurrency is, so that changing it changes no request."""
+"""Rows are spread over this many lanes at any concurrency, so that changing it changes no request."""
 _SEEN: Final = pl.Schema({"hash": pl.UInt64(), "count": pl.UInt32()})
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Some rows on their way: most often one."""
+    """One row, or several, to be sent in one request."""
 
     key: str
     bodies: tuple[str, ...]
     """A JSON object for each row."""
     numbers: tuple[int, ...]
-    """The rows' places in the batch."""
+    """The rows' positions in the batch."""
     is_array: bool
 
     @property
     def body(self) -> bytes:
-        """What is sent."""
+        """The body of the request."""
         return (f"[{','.join(self.bodies)}]" if self.is_array else self.bodies[0]).encode()
 
 
@@ -40,9 +40,9 @@ class Request:
 class Requests:
     """The requests of one batch, frame by frame.
 
-    A result that has an identity is known by what it is, so its key is made of the row: pipeline, output and all
-    columns but those that depend on how rows came in batches. Any other row may come twice and mean two things, so its
-    key is made of its place as well: run, batch, slot and number.
+    A result with an identity is identified by its content, so its key is a hash of the row: pipeline, output and all
+    columns except those that depend on how rows were split into batches. Any other row may occur twice and mean two
+    things, so its key also includes its position: run, batch, slot and number.
     """
 
     slot: Slot
@@ -54,7 +54,7 @@ class Requests:
     _seen: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=_SEEN))
 
     def lanes(self, batch: SinkBatch) -> Iterator[list[list[Request]]]:
-        """Yield the requests of each frame in lanes; those of one lane must be sent one after another."""
+        """Yield the requests of each frame in lanes; those in one lane must be sent one after another."""
         for frame in batch.frames():
             if frame.height:
                 yield self._lanes(frame)
@@ -73,7 +73,7 @@ class Requests:
         return lanes
 
     def _groups(self, frame: pl.DataFrame) -> list[np.ndarray[tuple[int], np.dtype[np.intp]]]:
-        """Return the numbers of the rows that stay together: those of one lane by key, or the next few."""
+        """Return the row numbers that stay together: those of one lane by key, or the next few."""
         if not self.key:
             return np.array_split(np.arange(frame.height), range(self.batch_rows, frame.height, self.batch_rows))
         lane = hash_columns(frame, list(self.key)) % np.uint64(LANES)
@@ -91,7 +91,7 @@ class Requests:
         return [_digest(place, str(self._number + row), body) for row, body in enumerate(bodies)]
 
     def _occurrences(self, rows: pl.Series) -> pl.Series:
-        """Return how often each row was in the batch before: rows that are equal are still two."""
+        """Return how often each row occurred earlier in the batch: equal rows still count separately."""
         here = pl.DataFrame({"hash": rows.hash()})
         before = here.join(self._seen, on="hash", how="left", maintain_order="left")
         counts = here.group_by("hash").len("count")

@@ -1,4 +1,4 @@
-"""Sending requests beside one another, each until it is answered: trouble of one does not send another again."""
+"""Sends requests concurrently, each until it is answered: a failed request never causes another to be resent."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from slackwater.sinks.http.requests import Request
 FIRST_WAIT_S: Final = 0.1
 LONGEST_WAIT_S: Final = 15.0
 SAID_AFTER_S: Final = 2.0
-"""Requests that wait longer than this are spoken of."""
+"""A warning is issued when requests wait longer than this."""
 IN_WORK_S: Final = 30.0
-"""How long 409 is taken for "the same key is in work", after an attempt that was not answered."""
+"""How long a 409 counts as "this key is being processed", after an attempt without an answer."""
 _LOOK_S: Final = 0.1
 _CONFLICT: Final = 409
 _PASSING: Final = frozenset({408, 425, 429})
@@ -36,7 +36,7 @@ _SHOWN: Final = 500
 
 @dataclass(frozen=True, kw_only=True)
 class Rejection:
-    """A request that the receiver has refused for good."""
+    """A request that the receiver has rejected for good."""
 
     request: Request
     message: str
@@ -52,40 +52,40 @@ class _Answer:
 
 @dataclass(kw_only=True)
 class Outcome:
-    """What became of requests, apart from those that were taken."""
+    """The requests that were not accepted."""
 
     rejections: list[Rejection] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
-    """Why requests were given up, if each is sent once at most."""
+    """Why requests were given up, if each is sent at most once."""
 
 
 @dataclass(kw_only=True)
 class Sender:
-    """Connections to one receiver, kept open, and the threads that use them."""
+    """Persistent connections to one receiver, and the threads that use them."""
 
     name: str
-    """The receiver, for errors."""
+    """The receiver, for error messages."""
     url: str
     method: str
     headers: Mapping[str, str] = field(repr=False)
     hidden: tuple[str, ...] = field(repr=False)
-    """Values that are shown nowhere, not even if the receiver says them."""
+    """Values that are never shown, even if the receiver repeats them."""
     concurrency: int
     timeout_ms: int
     patience_ms: int
     sends_once: bool
     ca: str | None
     say_waiting: Callable[[str], str]
-    """Returns the text of the warning that requests wait."""
+    """Returns the text of the warning about waiting requests."""
     is_stopping: Callable[[], bool] = lambda: False
-    """Whether the job was asked to stop: requests that wait then do so no longer."""
+    """Whether the job was asked to stop: waiting requests then give up."""
     _pool: Any = None
     _threads: ThreadPoolExecutor | None = None
     _over: threading.Event = field(default_factory=threading.Event)
     _has_said: threading.Event = field(default_factory=threading.Event)
 
     def open(self) -> None:
-        """Make the threads and the pool of connections, which connect when first used."""
+        """Create the threads and the connection pool, which connects when first used."""
         trust = {"ca_certs": self.ca} if self.ca else {}
         self._pool = http_library().PoolManager(
             num_pools=1,
@@ -97,10 +97,10 @@ class Sender:
         self._threads = ThreadPoolExecutor(self.concurrency, thread_name_prefix="slackwater-http")
 
     def send(self, lanes: Iterable[list[Request]], outcome: Outcome) -> None:
-        """Send all requests, a lane's one after another, and wait until each is answered.
+        """Send all requests, those in a lane one after another, and wait until each is answered.
 
-        Returns with what was refused in `outcome`. Raises what stopped the first lane that failed; the other lanes
-        then end after their current request.
+        Returns with the rejected ones in `outcome`. Raises the error of a lane that failed, preferring one that is not
+        transient; the other lanes then stop after their current request.
         """
         assert self._threads is not None, "the sender is open"
         self._over.clear()
@@ -115,7 +115,7 @@ class Sender:
             raise min(failed, key=lambda error: isinstance(error, Unavailable))
 
     def close(self) -> None:
-        """End the threads and the connections."""
+        """End the threads and close the connections."""
         self._over.set()
         if self._threads is not None:
             self._threads.shutdown(cancel_futures=True)
@@ -157,7 +157,7 @@ class Sender:
             if waited_s > SAID_AFTER_S and not self._has_said.is_set():
                 self._has_said.set()
                 warnings.warn(self.say_waiting(why), SinkWarning, stacklevel=2)
-            dice = random.uniform(0.5, 1.0)  # noqa: S311  no secret is made of it
+            dice = random.uniform(0.5, 1.0)  # noqa: S311  not used for secrets
             self._wait(min(left_s, max(wait_s, backoff_s * dice)))
             backoff_s = min(2 * backoff_s, LONGEST_WAIT_S)
 
@@ -191,7 +191,7 @@ class Sender:
 
     def _judge(self, answer: _Answer, request: Request, outcome: Outcome) -> None:
         status = answer.status
-        if status < 300:  # noqa: PLR2004  HTTP's classes of answers are hundreds
+        if status < 300:  # noqa: PLR2004  HTTP status classes are hundreds
             return
         if status < 400:  # noqa: PLR2004  as above
             raise fault("HTTP_REDIRECT", sink=self.name, status=status, location=answer.location)
@@ -206,11 +206,11 @@ class Sender:
 
 
 def _is_passing(status: int) -> bool:
-    return status in _PASSING or not 200 <= status < 500  # noqa: PLR2004  HTTP's classes of answers are hundreds
+    return status in _PASSING or not 200 <= status < 500  # noqa: PLR2004  HTTP status classes are hundreds
 
 
 def _retry_after(said: str) -> float:
-    """Return the seconds that `Retry-After` asks to wait, by number or date; 0 if it asks for nothing readable."""
+    """Return the seconds to wait according to `Retry-After`, a number or a date; 0 if it cannot be parsed."""
     if said.isascii() and said.isdigit():
         return float(said)
     try:

@@ -65,7 +65,7 @@ class KafkaSink(Sink):
         return f"kafka {self.topic}"
 
     def replaced_by(self, slot: Slot) -> tuple[str, ...]:
-        """Return the records' key if it identifies results, not just partitions: a compacted topic keeps one per key."""
+        """Return the records' key if it identifies results, not just a partition: compacted topics keep one per key."""
         is_table = self.tombstones or (slot.identity is not None and {*slot.identity.bounds} & {*self.key})
         return self.key if is_table and not self.changelog else ()
 

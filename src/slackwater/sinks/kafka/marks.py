@@ -1,8 +1,8 @@
 """Marks: the last record of a slot's partition in a compacted topic, committed together with the rows.
 
-A partition belongs to one slot, because a reader of what is committed stops at the first open transaction,
-anybody's. Group offsets would not do: they expire. A mark names the topic that its rows are in by the topic's id: when
-that one was deleted, and another made under its name, the mark says nothing of the new one.
+Each partition belongs to one slot, because a read-committed consumer stops at the first open transaction, whoever's it
+is. Group offsets would not work: they expire. A mark includes the id of the topic that holds its rows: if that topic
+was deleted and another created under its name, the mark does not apply to the new one.
 """
 
 from __future__ import annotations
@@ -23,43 +23,43 @@ if TYPE_CHECKING:
     from confluent_kafka import Consumer
 
 NEAR: Final = 8
-"""How far from the end the mark is looked for first: each batch leaves a mark and a transaction's end."""
+"""How far from the end to look for the mark first: each batch leaves a mark and a transaction marker."""
 _PATIENCE_S: Final = 30.0
 _LOOK_S: Final = 0.05
 _POLL_S: Final = 1.0
 _SETTINGS: Final = {
-    "group.id": "slackwater-marks",  # asked for by the client; nothing is ever committed to it
+    "group.id": "slackwater-marks",  # required by the client; nothing is ever committed to it
     "enable.auto.commit": False,
     "enable.partition.eof": True,
     "isolation.level": "read_committed",
     "auto.offset.reset": "earliest",
-    "fetch.wait.max.ms": 10,  # only a fetch that finds nothing shows the end of a partition
+    "fetch.wait.max.ms": 10,  # only an empty fetch shows the end of a partition
     "log_level": "2",
 }
 
 
 def mark_record(mark: Mark, topic_id: str) -> str:
-    """Return a mark as it is stored: with the id of the topic that its rows are in."""
+    """Return a mark as stored: with the id of the topic that holds its rows."""
     return json.dumps({**mark.as_dict(), "topic_id": topic_id})
 
 
 @dataclass(frozen=True, kw_only=True)
 class MarksReader:
-    """Finds the last mark of a slot."""
+    """Reads the last mark of a slot."""
 
     cluster: Cluster
     topic: str
     partition: int
     key: str
-    """Of the slot's marks, should somebody else's be in the partition."""
+    """The key of the slot's marks, in case the partition contains others."""
     topic_id: str
-    """Of the topic that rows are written to."""
+    """The id of the topic that rows are written to."""
 
     def last(self) -> Mark | None:
-        """Return the last committed mark; None if there is none, or its rows were in a topic that is gone.
+        """Return the last committed mark; None if there is none, or its rows were in a topic that no longer exists.
 
-        The slot must have been opened: then none of its transactions is open, and none can be committed later.
-        Aborted records and the ends of transactions lie in between, so it is looked for ever further from the end.
+        The slot must have been opened: then none of its transactions is open, and none can be committed later. Aborted
+        records and transaction markers may follow the mark, so the search starts further and further from the end.
         """
         begin, end = self._range()
         distance = NEAR
@@ -68,7 +68,7 @@ class MarksReader:
                 start = max(begin, end - distance)
                 found = self._last_between(consumer, start, end)
                 if found is not None:
-                    # A record of an earlier version has no id.
+                    # Records of earlier versions have no topic id.
                     is_of_the_topic = found.get("topic_id", self.topic_id) == self.topic_id
                     return Mark.from_dict(found) if is_of_the_topic else None
                 if start == begin:
@@ -77,7 +77,7 @@ class MarksReader:
         return None
 
     def _range(self) -> tuple[int, int]:
-        """Return where the partition begins and ends, once no open transaction hides its end."""
+        """Return the start and end of the partition, once no open transaction hides its end."""
         module, cluster = confluent(), self.cluster
         place, patience = (self.topic, self.partition), time.monotonic() + _PATIENCE_S
         spec: Any = {module.TopicPartition(*place): admin_module().OffsetSpec.latest()}
@@ -102,16 +102,16 @@ class MarksReader:
         consumer.assign([module.TopicPartition(self.topic, self.partition, start)])
         found, patience = None, time.monotonic() + _PATIENCE_S
         while time.monotonic() < patience:
-            # One by one: a call for many records waits until it has as many, or for its whole time.
+            # One at a time: a call for many records waits until it has that many, or until its timeout.
             message: Any = consumer.poll(_POLL_S)
             error = None if message is None else message.error()
             if message is None or (error is not None and error.name() == "GROUP_AUTHORIZATION_FAILED"):
-                continue  # the group is one in name only, so it needs no rights
+                continue  # the group is never used, so it needs no permissions
             if error is not None and error.code() != module.KafkaError._PARTITION_EOF:  # noqa: SLF001  librdkafka's own name
                 raise module.KafkaException(error)
             if error is None and message.key() == self.key.encode():
                 found = _stored(message.value())
-            # The last offset is mostly a transaction's end, which is no record: then the end of the partition tells.
+            # The last offset is usually a transaction marker, not a record: then the end of the partition decides.
             if error is not None or message.offset() >= end - 1:
                 return found
         raise Unavailable(f"partition {self.partition} of {self.topic} could not be read within {_PATIENCE_S:.0f} s")

@@ -128,7 +128,7 @@ class Topics:
             raise self._target.meaning(error.args[0]) from error
 
     def _no_answer(self, error: KafkaError) -> RunError:
-        """Return the fault for a server that accepts connections but does not answer; the first error is the best clue."""
+        """Return the fault for a server that connects but does not answer; the first error is the best clue."""
         said = [heard.str() for heard in self._heard if heard.name() != "_ALL_BROKERS_DOWN"]
         way = self._target.connection
         security = f"{'TLS' if way.tls else 'no TLS'}, {'SASL' if way.sasl else 'no SASL'}"

@@ -55,7 +55,7 @@ class ValueFormat(Protocol):
 
 
 class JsonValues:
-    """One JSON object per row: bytes are base64, times ISO 8601 in UTC. Dead letters have the form that readers expect."""
+    """One JSON object per row: bytes are base64, times ISO 8601 in UTC. Readers of dead letters expect this form."""
 
     def encode(self, frame: pl.DataFrame) -> pl.Series:
         """Return the objects, as bytes."""

@@ -63,7 +63,7 @@ class Sender:
         if self.identity is not None:
             settings |= {"transactional.id": self.identity, "transaction.timeout.ms": self.target.timeout_ms}
         failed = self._failed
-        # No callback may reference this object: it would keep the producer and its threads alive until garbage collection.
+        # No callback may reference this object: it would keep the producer and its threads until garbage collection.
         settings |= {"on_delivery": lambda error, _: failed.append(error), "error_cb": self._heard.append}
         try:
             self._producer = module.Producer(settings)
@@ -98,7 +98,7 @@ class Sender:
                     self._check()
                 while True:
                     try:
-                        produce(topic, value, key, _ANY_PARTITION, None, None, _NOW, named)  # keyword arguments cost time
+                        produce(topic, value, key, _ANY_PARTITION, None, None, _NOW, named)  # keywords are slower
                     except BufferError:
                         self._await_room()
                     else:

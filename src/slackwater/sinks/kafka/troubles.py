@@ -44,8 +44,8 @@ class Target:
     def meaning(self, error: KafkaError) -> Exception:
         """Return the exception for `error`.
 
-        Unless known to be final, it counts as transient: the slot is reopened, which aborts any open transaction. If the
-        failure persists, it becomes a fault when `retry_for` has passed.
+        Unless known to be final, it counts as transient: the slot is reopened, which aborts any open transaction. If
+        the failure persists, it becomes a fault when `retry_for` has passed.
         """
         name, words = error.name(), error.str()
         final = self._fault(name, words)

@@ -1,4 +1,4 @@
-"""Types: what a column of rows becomes in Postgres, and which columns of a table can hold it without loss."""
+"""Types: the Postgres type for each column type, and which table columns can hold it without loss."""
 
 from __future__ import annotations
 
@@ -54,18 +54,18 @@ _HOLDS: Final[dict[type[pl.DataType], frozenset[str]]] = {
     **dict.fromkeys(TEXTS, frozenset({"uuid", "json", "jsonb"})),
 }
 _ANY: Final = -1
-"""The modifier of a type that was declared without length or precision."""
+"""The modifier of a type declared without length or precision."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """A column of a table, as the server's catalogue has it."""
+    """A column of a table, as described in the server's catalogue."""
 
     name: str
     type: str
-    """As in SQL."""
+    """The type as written in SQL."""
     base: str
-    """The server's own name of the type, below any domain."""
+    """The server's own name for the type, below any domain."""
     category: str
     modifier: int
     is_not_null: bool
@@ -75,17 +75,17 @@ class Column:
 
 
 def postgres_type(dtype: pl.DataType) -> str | None:
-    """Return the type of a column that is made for `dtype`; None if there is none."""
+    """Return the type of a column created for `dtype`; None if there is none."""
     if isinstance(dtype, pl.Decimal):
         return f"numeric({dtype.precision},{dtype.scale})"
     return _PLAIN.get(type(dtype))
 
 
 def holds(column: Column, dtype: pl.DataType) -> bool:
-    """Return whether every value of `dtype` fits into `column` as it is.
+    """Return whether every value of `dtype` fits into `column` unchanged.
 
-    A type that is too narrow for some value is refused at the start, since the first such value would stop the job.
-    Only text is not checked: a length limit, an enumeration or a UUID is the user's own rule.
+    A type too narrow for some value is rejected at the start, since the first such value would stop the job.
+    Text is not checked: a length limit, an enumeration or a UUID is the user's own rule.
     """
     kind = type(dtype)
     if isinstance(dtype, pl.Decimal):
@@ -97,7 +97,7 @@ def holds(column: Column, dtype: pl.DataType) -> bool:
     if kind in TEXTS and column.category in ("S", "E"):
         return True
     if kind in (pl.Float32, pl.Float64, pl.Datetime) and column.modifier != _ANY:
-        return False  # rounded, and two keys might become one
+        return False  # rounding could make two keys equal
     return column.base in _HOLDS.get(kind, frozenset())
 
 

@@ -1,4 +1,4 @@
-"""The way to a server: connections, and what its errors mean to a job."""
+"""Connections to a server, and what its errors mean for a job."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _SCHEMES: Final = ("postgresql", "postgres")
 _SETTINGS: Final = {
-    # Either side notices a silently dropped connection within a minute.
+    # Each side notices a silently dropped connection within a minute.
     "connect_timeout": 10,
     "keepalives_idle": 30,
     "keepalives_interval": 10,
@@ -37,15 +37,15 @@ SELECT set_config('lock_timeout', '30s', true),
                   WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, true)
 """
 _PASSING_CLASSES: Final = ("08", "53", "57P", "58")
-"""Connection lost; disk or connections used up; shutting down or starting; trouble of the system below."""
+"""Connection lost; disk or connections exhausted; shutting down or starting up; system errors."""
 _PASSING: Final = frozenset(
     {
-        "25006",  # read-only: a standby before its promotion, or a server that moves
-        "25P03",  # the transaction was idle for too long
+        "25006",  # read-only: a standby before promotion, or a server being moved
+        "25P03",  # transaction idle for too long
         "40001",  # serialisation
         "40P01",  # deadlock
-        "55P03",  # a lock was not to be had in time
-        "57014",  # cancelled, by an administrator or the server's own time limit
+        "55P03",  # lock not available in time
+        "57014",  # cancelled, by an administrator or the server's time limit
     }
 )
 _REMEDIES: Final = {
@@ -61,16 +61,16 @@ _SHOWN: Final = 300
 
 
 def psycopg_module() -> ModuleType:
-    """Return the module `psycopg`, or say how to get it."""
+    """Return the module `psycopg`; raises with instructions if it is not installed."""
     try:
-        import psycopg  # noqa: PLC0415  only who uses Postgres needs it
-    except ImportError as error:  # a half-installed one names the library it lacks
+        import psycopg  # noqa: PLC0415  only Postgres users need it
+    except ImportError as error:  # a broken installation names the library it lacks
         raise fault("POSTGRES_CLIENT_MISSING", cause=error) from error
     return psycopg
 
 
 def check_url(url: object) -> str:
-    """Return `url` if it can be one and holds no password; what it holds is not repeated in an error."""
+    """Return `url` if it is valid and contains no password; errors never repeat its content."""
     if not isinstance(url, str):
         raise refuse("POSTGRES_URL", got=f"a {type(url).__name__}")
     try:
@@ -90,14 +90,14 @@ def check_url(url: object) -> str:
 
 
 def shown_server(url: str) -> str:
-    """Return hosts and database of a URL, for people to read."""
+    """Return the hosts and the database of a URL, for display."""
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2] or dict(parse_qsl(parts.query)).get("host", "")
     return f"{host}{parts.path}"
 
 
 def connect(url: str, password: Secret | None) -> psycopg.Connection[Any]:
-    """Connect; raises `Unavailable` if the server is not there, and a fault if it does not let us in."""
+    """Connect; raises `Unavailable` if the server cannot be reached, and a fault if it rejects the login."""
     module, settings = psycopg_module(), connection_settings(url, password)
     try:
         connection: psycopg.Connection[Any] = module.connect(**settings, autocommit=True, prepare_threshold=None)
@@ -108,13 +108,13 @@ def connect(url: str, password: Secret | None) -> psycopg.Connection[Any]:
 
 
 def connection_settings(url: str, password: Secret | None) -> dict[str, Any]:
-    """Return what a connection is made with; a fault if the URL cannot be read."""
+    """Return the settings of a connection; raises a fault if the URL cannot be parsed."""
     module = psycopg_module()
     try:
         given = module.conninfo.conninfo_to_dict(url)
     except module.ProgrammingError as error:
         words, is_of_a_value, _ = _words(error).partition(' in percent-encoded value: "')
-        cause = words if is_of_a_value else words.partition(' token: "')[0]  # what follows is the value
+        cause = words if is_of_a_value else words.partition(' token: "')[0]  # the value follows
         raise fault("POSTGRES_URL_SETTING", server=repr(shown_server(url)), cause=cause) from error
     secrets = {} if password is None else {"password": password.reveal()}
     fixed = {"application_name": "slackwater", **_SETTINGS}
@@ -122,8 +122,8 @@ def connection_settings(url: str, password: Secret | None) -> dict[str, Any]:
 
 
 def not_connected(error: psycopg.Error, url: str, settings: Mapping[str, Any]) -> Unavailable | RunError:
-    """Return why there is no connection: `Unavailable` if the server is not there, a fault if it keeps us out."""
-    remedy = login_remedy(str(error))  # with several hosts, the errors of all
+    """Return why connecting failed: `Unavailable` if the server cannot be reached, a fault if it rejects the login."""
+    remedy = login_remedy(str(error))  # with several hosts, the errors of all of them
     why = _words(error)
     for value in _OPTION_VALUE.findall(settings.get("options") or ""):
         why = why.replace(value, "…")
@@ -136,9 +136,9 @@ def not_connected(error: psycopg.Error, url: str, settings: Mapping[str, Any]) -
 def transaction(
     connection: psycopg.Connection[Any], *, sink: object, doing: str, keys: Collection[str] = ()
 ) -> Iterator[None]:
-    """Run what is inside as one transaction; the server's errors become ours, and say what it was `doing`.
+    """Run the body as one transaction; the server's errors become ours, and mention what it was `doing`.
 
-    `keys` are the columns that rows are replaced by: a null in one of them has its own error.
+    `keys` are the columns by which rows are replaced: a null in one of them has its own error.
     """
     module = psycopg_module()
     try:
@@ -160,7 +160,7 @@ def _translated(error: psycopg.Error, sink: object, doing: str, keys: Collection
 
 
 def passing(error: psycopg.Error) -> Unavailable | None:
-    """Return what a server replied if it may be different the next time; None if not."""
+    """Return the error as `Unavailable` if it may be transient; None if not."""
     state = error.sqlstate
     may_pass = (
         isinstance(error, psycopg_module().OperationalError)
@@ -171,11 +171,11 @@ def passing(error: psycopg.Error) -> Unavailable | None:
 
 
 def server_words(error: psycopg.Error) -> str:
-    """Return what a server replied, with its details."""
+    """Return the server's error message with its details."""
     details = [_words(error), error.diag.message_detail, (error.diag.context or "").partition("\n")[0]]
     return "; ".join(f"{detail:.{_SHOWN}}" for detail in details if detail)
 
 
 def _words(error: psycopg.Error) -> str:
-    said = error.diag.message_primary or " ".join(str(error).partition("\n\t")[0].split())  # then guesses follow
+    said = error.diag.message_primary or " ".join(str(error).partition("\n\t")[0].split())  # guesses follow the tab
     return f"{said:.{_SHOWN}}"

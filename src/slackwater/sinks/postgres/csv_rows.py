@@ -1,7 +1,7 @@
-"""Rows as the text that COPY reads, whole columns at a time.
+"""Rows as text for COPY, encoded whole columns at a time.
 
-In COPY's CSV nothing between two commas is a null and "" is an empty text, so every text is quoted. Bytes are hex,
-nested values JSON (bytes in it base64, and null for a float that JSON cannot represent), times in UTC.
+In COPY's CSV an empty field is null and "" is empty text, so all text is quoted. Bytes are hex, nested values JSON
+(with bytes as base64, and null for a float that JSON cannot represent), times in UTC.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _TIME: Final = "%Y-%m-%dT%H:%M:%S%.6f+00"
 _OF_YEAR: Final = "-%m-%dT%H:%M:%S%.6f+00"
 _OF_YEAR_DATE: Final = "-%m-%d"
 _COMMON_DAYS: Final = (-719_162, 2_932_896)
-"""Years 1 to 9999, in days since 1970: written with four digits."""
+"""Years 1 to 9999, in days since 1970: these are written with four digits."""
 _ALL_DAYS: Final = (-2_440_588, 95_026_236)
-"""From where Postgres begins to where Polars ends."""
+"""From the first day in Postgres to the last in Polars."""
 _PER_DAY: Final = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 _NUL: Final = "\x00"
 _RISKY: Final = (*TEXTS, *NESTED, pl.Date, pl.Datetime)
@@ -32,7 +32,7 @@ _RISKY: Final = (*TEXTS, *NESTED, pl.Date, pl.Datetime)
 
 @dataclass(frozen=True, kw_only=True)
 class Field:
-    """A column of the rows and the column of the table that it goes to."""
+    """A column of the rows, and the table's column it is written to."""
 
     source: str
     name: str
@@ -41,14 +41,14 @@ class Field:
 
 @dataclass(frozen=True, kw_only=True)
 class CsvRows:
-    """Writes rows as COPY reads them."""
+    """Encodes rows as CSV for COPY."""
 
     fields: tuple[Field, ...]
     replace_nul: str | None
-    """What stands for the character NUL, which Postgres cannot store; None makes its row a dead letter."""
+    """The replacement for NUL characters, which Postgres cannot store; None makes such a row a dead letter."""
 
     def encoded(self, rows: pl.DataFrame, extra: tuple[pl.Expr, ...] = ()) -> bytes:
-        """Return the columns of `rows` that are written, then `extra`, as CSV."""
+        """Return the fields of `rows`, followed by `extra`, as CSV."""
         out = BytesIO()
         self._plain(rows, extra).write_csv(out, include_header=False, quote_style="non_numeric", datetime_format=_TIME)
         return out.getvalue()
@@ -57,7 +57,7 @@ class CsvRows:
         """Raise if a row has a value that Postgres cannot store."""
         risky = tuple(field for field in self.fields if isinstance(field.dtype, _RISKY))
         check_json(rows.select({field.source for field in risky if isinstance(field.dtype, NESTED)}))
-        replace(self, fields=risky)._plain(rows)  # noqa: SLF001  its own
+        replace(self, fields=risky)._plain(rows)  # noqa: SLF001  own private method
 
     def _plain(self, rows: pl.DataFrame, extra: tuple[pl.Expr, ...] = ()) -> pl.DataFrame:
         plain = rows.select(
@@ -99,7 +99,7 @@ def _as_written(rows: pl.DataFrame, field: Field) -> pl.Expr:
 
 
 def _any_year(column: pl.Expr, rest: str) -> pl.Expr:
-    """Return times as Postgres writes those before year 1 and after 9999: the first are counted back from 1 BC."""
+    """Return times as Postgres writes those before year 1, counted back from 1 BC, and after 9999."""
     year = column.dt.year().cast(pl.Int64)
     is_before = year < 1
     counted = pl.when(is_before).then(1 - year).otherwise(year).cast(pl.String).str.zfill(4)
@@ -107,7 +107,7 @@ def _any_year(column: pl.Expr, rest: str) -> pl.Expr:
 
 
 def _json(plain: pl.DataFrame, name: str) -> pl.Series:
-    """Return a nested column as JSON: each value in an object of one field, and the object around it taken off."""
+    """Return a nested column as JSON: each value is encoded in an object of one field, which is then stripped."""
     wrapped = bytes_as_base64(plain.select(v=pl.col(name)))
     text = pl.struct(pl.col("v")).struct.json_encode().str.strip_prefix('{"v":').str.strip_suffix("}")
     return wrapped.select(pl.when(pl.col("v").is_not_null()).then(text).alias(name)).to_series()
@@ -116,7 +116,7 @@ def _json(plain: pl.DataFrame, name: str) -> pl.Series:
 def _replaced(column: pl.Expr, by: str, *, is_json: bool) -> pl.Expr:
     if not is_json:
         return column.str.replace_all(_NUL, by, literal=True)
-    # An escaped backslash before `u0000` is no NUL. JSON has no bare NUL, so it can stand for one meanwhile.
+    # An escaped backslash before `u0000` is not a NUL. JSON has no bare NUL, so one can stand in for it meanwhile.
     kept = column.str.replace_all("\\\\", _NUL, literal=True)
     inside = json.dumps(by, ensure_ascii=False)[1:-1]
     return kept.str.replace_all("\\u0000", inside, literal=True).str.replace_all(_NUL, "\\\\", literal=True)

@@ -1,4 +1,4 @@
-"""`sw.sinks.postgres(...)`: what users write, checked before anything is reached."""
+"""`sw.sinks.postgres(...)`: the sink as users define it, checked before any connection."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NUL_OF_LETTERS: Final = "\N{REPLACEMENT CHARACTER}"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PostgresSink(Sink):
-    """A table of a Postgres database."""
+    """A sink that writes to a table of a Postgres database."""
 
     for_retractions: ClassVar[str] = "upsert_on=[…] applies them, changelog=True keeps them as rows"
     shown_options: ClassVar[tuple[str, ...]] = ("columns", "create", "changelog", "replace_nul")
@@ -38,7 +38,7 @@ class PostgresSink(Sink):
     table: TableName
     upsert_on: tuple[str, ...]
     columns: tuple[tuple[str, str], ...] | None
-    """Columns of the rows, each with the table's name for it; None for all of them."""
+    """Columns of the rows, each with its name in the table; None means all."""
     create: bool = False
     changelog: bool = False
     replace_nul: str | None
@@ -53,15 +53,15 @@ class PostgresSink(Sink):
 
     @property
     def name(self) -> str:
-        """The table, wherever its server is."""
+        """The table, independent of its server."""
         return f"postgres {self.table}"
 
-    def replaced_by(self, slot: Slot) -> tuple[str, ...]:  # noqa: ARG002  whatever the rows are
+    def replaced_by(self, slot: Slot) -> tuple[str, ...]:  # noqa: ARG002  the same for any rows
         """Return the key of the table's rows."""
         return self.upsert_on
 
     def check(self, slot: Slot) -> None:
-        """Refuse rows that the sink cannot write, and a key by which results would overwrite one another."""
+        """Reject rows that the sink cannot write, and a key by which results would overwrite each other."""
         schema = slot.schema
         names = self._names(schema)
         for source in names:
@@ -78,7 +78,7 @@ class PostgresSink(Sink):
         check_result_keys("upsert_on", self.upsert_on, slot)
 
     def trial(self, slot: Slot) -> Trial:
-        """Return what finds rows that Postgres cannot store."""
+        """Return the check for rows that Postgres cannot store."""
         rows = self._rows(slot)
 
         def check(frame: pl.DataFrame) -> None:
@@ -88,7 +88,7 @@ class PostgresSink(Sink):
         return Trial(rule=f"{rows} {self.upsert_on}", check=check)
 
     def prepare(self, slot: Slot) -> None:
-        """Check the server, the table, its columns and the user's rights; make what is to be made."""
+        """Check the server, the table, its columns and the user's privileges; create what is missing and requested."""
         with (
             closing(connect(self.url, self.password)) as connection,
             transaction(connection, sink=self, doing="the start"),
@@ -104,7 +104,7 @@ class PostgresSink(Sink):
             ).run()
 
     def open(self, slot: Slot) -> SinkWriter:
-        """Connect, and take over the slot."""
+        """Connect and take over the slot."""
         connection = connect(self.url, self.password)
         try:
             with transaction(connection, sink=self, doing="the opening"):
@@ -125,15 +125,15 @@ class PostgresSink(Sink):
         )
 
     def _rows(self, slot: Slot) -> CsvRows:
-        # Dead letters have nowhere else to go, so nothing may keep one from being written.
+        # Dead letters have nowhere else to go, so nothing may prevent writing one.
         is_forced = self.replace_nul is None and slot.schema == DEAD_LETTER_SCHEMA
         return CsvRows(fields=self._fields(slot.schema), replace_nul=_NUL_OF_LETTERS if is_forced else self.replace_nul)
 
     def _names(self, schema: pl.Schema) -> dict[str, str]:
-        """Return the columns that are written, by their names in the rows."""
+        """Return the columns to write: their names in the rows, with those in the table."""
         if self.columns is not None:
             return dict(self.columns)
-        # In a table of one row a key a retraction is carried out, not stored.
+        # In a table with one row per key, a retraction is applied, not stored.
         return {name: name for name in schema if not (self.upsert_on and name == _RETRACTION)}
 
     def _fields(self, schema: pl.Schema) -> tuple[Field, ...]:

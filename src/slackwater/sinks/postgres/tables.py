@@ -1,4 +1,4 @@
-"""The target table: made where that was asked for, and checked against the rows before the first of them."""
+"""The target table: created if requested, and checked against the rows before the first batch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _RELATION: Final = b"""
 SELECT relation.oid, relation.relkind::text FROM pg_class relation JOIN pg_namespace space ON space.oid = relnamespace
 WHERE nspname = %s AND relname = %s AND relkind IN ('r', 'p', 'v', 'm', 'f')
 """
-# What a `Column` holds, in its order.
+# The fields of a `Column`, in order.
 _COLUMNS: Final = b"""
 SELECT attname, format_type(atttypid, atttypmod), base.typname, base.typcategory::text,
        CASE WHEN own.typtype = 'd' THEN own.typtypmod ELSE atttypmod END,
@@ -39,23 +39,23 @@ SELECT (indkey::int2[])[0:indnkeyatts - 1] FROM pg_index
 WHERE indrelid = %s AND indisunique AND indisvalid AND indimmediate AND indpred IS NULL AND indexprs IS NULL
 """
 _FILL: Final = 70
-"""Percent of a page that inserts fill: an update that finds room beside the row it replaces leaves the index alone."""
+"""Percent of a page that inserts fill: an update that finds room on the same page leaves the index alone."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """A table as it is on the server."""
+    """A table as found on the server."""
 
     name: TableName
     oid: int
     kind: str
     columns: dict[str, Column]
     unique: tuple[frozenset[int], ...]
-    """The columns of each index that makes rows unique, by their numbers."""
+    """The columns of each unique index, by column number."""
 
     @classmethod
     def found(cls, connection: psycopg.Connection[Any], name: TableName) -> Table | None:
-        """Return the table of that name; None if there is none."""
+        """Return the table with that name; None if it does not exist."""
         relation = connection.execute(_RELATION, (name.schema, name.table)).fetchone()
         if relation is None:
             return None
@@ -68,7 +68,7 @@ class Table:
         )
 
     def check(self, fields: Sequence[Field], keys: Sequence[str]) -> None:
-        """See that the table can take the rows; one error lists all that is in the way."""
+        """Check that the table can take the rows; one error lists all problems."""
         problems = [] if self.kind == "table" else [f"it is a {self.kind}"]
         for field in fields:
             problems += self._problems(field, is_key=field.name in keys)
@@ -87,7 +87,7 @@ class Table:
             raise fault("POSTGRES_NOT_UNIQUE", table=self.name, keys=", ".join(keys), sql=index)
 
     def _is_unique(self, keys: Sequence[str]) -> bool:
-        """Return whether an index keeps rows of the same keys apart; without keys there is nothing to keep."""
+        """Return whether a unique index covers exactly the keys; always true without keys."""
         numbers = [self.columns[key].number for key in keys if key in self.columns]
         return not keys or (len(numbers) == len(keys) and frozenset(numbers) in self.unique)
 
@@ -109,7 +109,7 @@ class Table:
 
 
 def table_ddl(name: TableName, fields: Sequence[Field], keys: Sequence[str]) -> str:
-    """Return the statement that makes a table for the rows."""
+    """Return the statement that creates a table for the rows."""
     columns = [
         f"{quoted(field.name)} {postgres_type(field.dtype)}{' NOT NULL' if field.name in keys else ''}"
         for field in fields

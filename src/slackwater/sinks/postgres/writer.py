@@ -1,11 +1,11 @@
-"""One slot of a table, open for writing: rows copied aside, then moved into the table with the mark.
+"""An open slot of a table: rows are staged, then moved into the table together with the mark.
 
-1. Begin. Copy the rows into a temporary table that only this transaction sees; of each key only its last row.
-2. Take the slot's row in the ledger and put the mark there; a writer whose slot was opened by another stops here.
+1. Begin. Copy the rows into a temporary table that only this transaction sees; only the last row of each key.
+2. Update the slot's row in the ledger with the mark; a writer whose slot was opened by another stops here.
 3. Move the rows: delete, insert, update.
 4. Commit.
 
-The copying, which takes longest, holds no lock: a writer that hangs there is in nobody's way.
+Copying, which takes longest, holds no locks: a writer that hangs there blocks nobody.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 CHUNK_ROWS: Final = 250_000
 CHUNK_BYTES: Final = 64 << 20
-"""What is copied in one piece: small frames go together, and memory does not grow with the batch."""
+"""The limits of what is copied at once: small frames are combined, and memory does not grow with the batch."""
 _STAGE: Final = "slackwater_stage"
 _RETRACTION: Final = "is_retraction"
 _CHUNK, _GONE = "__chunk", "__gone"
@@ -43,16 +43,16 @@ class PostgresWriter(SinkWriter):
     table: Table
     rows: CsvRows
     keys: dict[str, str]
-    """The key columns of the rows, and what the table calls them; none means that rows are appended."""
+    """The key columns of the rows, with their names in the table; empty if rows are appended."""
     turn: Turn | None
     sink: object
 
     def mark(self) -> Mark | None:
-        """Return the slot's mark from when it was opened: nobody else can have put another there since."""
+        """Return the slot's mark as of its opening: nobody else can have changed it since."""
         return None if self.turn is None else self.turn.mark
 
     def write(self, batch: SinkBatch, mark: Mark | None) -> None:
-        """Write a batch, in the steps of the module's docstring."""
+        """Write a batch, in the steps listed in the module's docstring."""
         keys = self.keys.values()
         with transaction(self.connection, sink=self.sink, doing=f"batch {batch.batch}", keys=keys):
             chunks, has_retractions = self._stage(batch)  # 1
@@ -62,7 +62,7 @@ class PostgresWriter(SinkWriter):
             for statement in self._moves(chunks=chunks, has_retractions=has_retractions):  # 3
                 self.connection.execute(statement.encode())
             crash_point("written", batch.batch)
-        # 4, by leaving the transaction
+        # 4: leaving the transaction commits
 
     def close(self) -> None:
         """Close the connection; the server rolls back what is not committed."""
@@ -73,7 +73,7 @@ class PostgresWriter(SinkWriter):
         return [field.name for field in self.rows.fields]
 
     def _stage(self, batch: SinkBatch) -> tuple[int, bool]:
-        """Copy the rows into the temporary table; return in how many chunks, and whether some take rows back."""
+        """Copy the rows into the temporary table; return the number of chunks, and whether some are retractions."""
         columns = [f"{quoted(name)} {self.table.columns[name].type}" for name in self._names]
         columns += [f"{_CHUNK} integer", f"{_GONE} boolean"] if self.keys else []
         self.connection.execute(f"CREATE TEMPORARY TABLE {_STAGE} ({', '.join(columns)}) ON COMMIT DROP".encode())
@@ -99,7 +99,7 @@ class PostgresWriter(SinkWriter):
         return chunks, has_retractions
 
     def _moves(self, *, chunks: int, has_retractions: bool) -> Iterator[str]:
-        """Give the statements that bring what was copied into the table."""
+        """Yield the statements that move the staged rows into the table."""
         names = quoted_list(self._names)
         insert = f"INSERT INTO {self.table.name.sql} ({names}) SELECT {names} FROM pg_temp.{_STAGE}"  # noqa: S608  names are quoted
         if not self.keys:
@@ -127,7 +127,7 @@ def _equal(left: str, right: str, keys: Iterable[str]) -> str:
 
 
 def _gathered(frames: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    """Put small frames together, in their order."""
+    """Combine small frames, in order."""
     held: list[pl.DataFrame] = []
     rows = size = 0
     for frame in frames:

@@ -1,6 +1,6 @@
-"""Redis as a sink: one hash per entity, with its newest values.
+"""Redis as a sink: one hash per entity, holding its newest values.
 
-`definition` is what users write, and an open slot; `rows` turns rows into what the server's script takes.
+`definition` is the sink as users define it, and an open slot; `rows` encodes rows for the script on the server.
 """
 
 from slackwater.sinks.redis.definition import RedisSink, redis

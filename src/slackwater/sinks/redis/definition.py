@@ -1,8 +1,8 @@
 """Redis: one hash per entity, its newest values as text; replays are harmless, and the mark is written last.
 
-A chunk of rows goes in one script, which the server runs to its end before it does anything else. The script looks
-first whether the slot is still this writer's: a writer that was replaced writes nothing more. Rows name their values,
-so a batch that comes again leaves what it left the first time; the last chunk carries the mark.
+Each chunk of rows is written by one script, which the server runs atomically. The script first checks that the slot is
+still this writer's: a writer that was replaced writes nothing more. Rows contain absolute values, so a replayed batch
+leaves the same result; the last chunk carries the mark.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _PASSING: Final = {
     "READONLY": "it is a read-only replica",
     "TRYAGAIN": "its cluster is being changed",
 }
-"""Replies, by their error prefix, that may be different the next time."""
+"""Replies, by error prefix, that may be transient."""
 _WORDS: Final = {
     "ClusterDownError": "CLUSTERDOWN",
     "MasterDownError": "MASTERDOWN",
@@ -58,10 +58,10 @@ _WORDS: Final = {
     "ReadOnlyError": "READONLY",
     "TryAgainError": "TRYAGAIN",
 }
-"""The server's error prefixes that the client turns into exception classes, and removes from their text."""
+"""The server's error prefixes that the client turns into exception classes and removes from the message."""
 _DATABASE: Final = re.compile(r"^(unix://[^?#;]*|rediss?://[^/?#;]*(/\d*)?)(\?db=\d+)?$")
 _WORD: Final = re.compile(r"(?:@user_script: ?\d+: )?-?([A-Z]+) ")
-"""The server's error prefix, at the start of an error of its own or of a script's line."""
+"""The server's error prefix, at the start of one of its own errors or of an error in a script."""
 
 _WRITE: Final = """
 local epoch = redis.call('GET', KEYS[1])
@@ -114,9 +114,9 @@ return 'written'
 
 
 def client_library() -> ModuleType:
-    """Return the module `redis`, or say how to get it."""
+    """Return the module `redis`; raises with instructions if it is not installed."""
     try:
-        import redis  # noqa: PLC0415  only who uses Redis needs it
+        import redis  # noqa: PLC0415  only Redis users need it
     except ModuleNotFoundError as error:
         raise fault("REDIS_CLIENT_MISSING") from error
     return redis
@@ -124,7 +124,7 @@ def client_library() -> ModuleType:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RedisSink(Sink):
-    """Hashes on one server."""
+    """A sink that writes hashes on one server."""
 
     shown_options: ClassVar[tuple[str, ...]] = ("columns", "ttl_ms", "ca")
     url: str
@@ -138,24 +138,24 @@ class RedisSink(Sink):
 
     @property
     def columns(self) -> tuple[str, ...] | None:
-        """The columns that become fields; None for all but the key's."""
+        """The columns that become fields; None means all except the key."""
         return self.hashes.columns
 
     @property
     def place(self) -> str:
-        """The hashes with this prefix: a retraction deletes the whole of one."""
+        """The hashes with this prefix: a retraction deletes a whole hash."""
         return f"{self.url} {self.hashes.prefix or ''}".rstrip()
 
-    def replaced_by(self, slot: Slot) -> tuple[str, ...]:  # noqa: ARG002  whatever the rows are
-        """Return the columns that name a hash."""
+    def replaced_by(self, slot: Slot) -> tuple[str, ...]:  # noqa: ARG002  the same for any rows
+        """Return the columns that identify a hash."""
         return self.hashes.key
 
     def check(self, slot: Slot) -> None:
-        """Refuse an output that has not the columns."""
+        """Reject an output without the columns."""
         self.hashes.check(slot)
 
     def trial(self, slot: Slot) -> Trial:
-        """Return what finds rows that cannot be a hash."""
+        """Return the check for rows that cannot become a hash."""
         return Trial(
             rule=f"{self.hashes} {self.reserved}",
             check=partial(self.hashes.try_out, slot=slot, reserved=self.reserved),
@@ -163,21 +163,21 @@ class RedisSink(Sink):
 
     @property
     def reserved(self) -> str:
-        """What the keys of marks begin with."""
+        """The prefix of the marks' keys."""
         return f"{self.hashes.prefix or 'slackwater'}:marks:"
 
     def prepare(self, slot: Slot) -> None:
-        """See that the server lets us read and write."""
+        """Check that the server lets us read and write."""
         self.open(slot).close()
 
     def open(self, slot: Slot) -> SinkWriter:
-        """Take over the slot: from now on the script writes nothing for its earlier writers."""
+        """Take over the slot: from now on the script rejects its earlier writers."""
         writer = _RedisWriter(sink=self, slot=slot, client=self._client(), epoch=uuid4().hex)
         with _troubles(self):
             writer.client.set(writer.epoch_key, writer.epoch)
         return writer
 
-    def _client(self) -> Any:  # noqa: ANN401  the library's own class, which is known only where it is installed
+    def _client(self) -> Any:  # noqa: ANN401  the library's class, known only where it is installed
         redis_module = client_library()
         from redis.backoff import NoBackoff  # noqa: PLC0415  as above
         from redis.retry import Retry  # noqa: PLC0415  as above
@@ -206,22 +206,22 @@ class _RedisWriter(SinkWriter):
 
     @property
     def mark_key(self) -> str:
-        """Where the slot's mark is."""
+        """The key of the slot's mark."""
         return f"{self.sink.reserved}{self.slot.pipeline}:{self.slot.output}:{self.slot.number}"
 
     @property
     def epoch_key(self) -> str:
-        """Where it says who has the slot."""
+        """The key of the slot's current owner."""
         return f"{self.mark_key}:epoch"
 
     def mark(self) -> Mark | None:
-        """Return the mark of the last batch whose chunks were all written."""
+        """Return the mark of the last batch that was fully written."""
         with _troubles(self.sink):
             stored = self.client.hgetall(self.mark_key)
         return Mark.from_dict(stored) if stored else None
 
     def write(self, batch: SinkBatch, mark: Mark | None) -> None:
-        """Write the chunks one after another, the mark with the last one."""
+        """Write the chunks in order, the mark with the last one."""
         chunks = self.sink.hashes.chunks(batch, self.slot, reserved=self.sink.reserved)
         last = next(chunks)
         for chunk in chunks:
@@ -231,7 +231,7 @@ class _RedisWriter(SinkWriter):
         self._write(last, mark)
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Release the connection."""
         self.client.close()
 
     def _write(self, rows: str, mark: Mark | None) -> None:
@@ -309,13 +309,13 @@ def way_in(url: str, password: Secret | None, ca: str | None) -> dict[str, Any]:
 
 
 def check_url(url: str, *, has_ca: bool, option: Callable[[str, str, str, str], Exception]) -> None:
-    """Refuse what is no address of a server, or holds a password; `option` makes the error."""
+    """Reject anything that is not a server's address or that contains a password; `option` creates the error."""
     rule = "a URL such as redis://host:6379/0, rediss://… (TLS) or unix:///path/to/socket"
     if not isinstance(url, str):
         raise option("url", rule, type(url).__name__, "write it as a string")
     try:
         parts = urlsplit(url)
-        parts.port  # noqa: B018  raises if it is no number
+        parts.port  # noqa: B018  raises if it is not a number
     except ValueError as error:
         raise option("url", rule, "an invalid URL", "correct it") from error
     if holds_credentials(url):
@@ -336,7 +336,7 @@ def _option(what: str, rule: str, got: str, remedy: str) -> Exception:
 
 @contextmanager
 def _troubles(sink: RedisSink) -> Iterator[None]:
-    """Turn what the client raises inside into what the protocol knows."""
+    """Translate the client's exceptions into those of the delivery protocol."""
     errors = client_library().exceptions
     try:
         yield
@@ -349,12 +349,12 @@ def _troubles(sink: RedisSink) -> Iterator[None]:
 
 
 def server_words(error: Exception) -> str:
-    """Return what a server replied, with the error prefix that the client has turned into an exception class."""
+    """Return the server's reply, with the error prefix that the client turned into an exception class."""
     return f"{_WORDS.get(type(error).__name__, '')} {error}".strip()
 
 
 def passing(cause: str) -> Unavailable | None:
-    """Return what a server replied if it may be different the next time; None if not."""
+    """Return the reply as `Unavailable` if it may be transient; None if not."""
     found = _WORD.match(cause)
     word = found[1] if found else ""
     return Unavailable(_PASSING[word]) if word in _PASSING else None
