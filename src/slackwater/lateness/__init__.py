@@ -1,4 +1,4 @@
-"""Measured lateness: how late the events of a stream come, and which out-of-orderness that asks for."""
+"""Measured lateness: how late the events of a stream arrive, and which out-of-orderness they require."""
 
 from slackwater.lateness.measure import Reading, Watch, chunks_of, measure_plan, measure_source, measure_stream
 from slackwater.lateness.one_log import measure_log, measure_topic

@@ -1,7 +1,7 @@
-"""Measuring what a source holds: its records go through the stream's own row functions, up to its time.
+"""Measuring the content of a source: its records go through the stream's own row functions, up to its event time.
 
-A measurement is a function of a stream and its chunks: `measure_stream(source, chunks)`. Where the chunks
-come from is the source's business (`Source.held`).
+A measurement is a function of a stream and its chunks: `measure_stream(source, chunks)`. The source provides the
+chunks (`Source.held`).
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ from slackwater.sources.chunk import Chunk
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """A stream that is about to be read."""
+    """A stream about to be read."""
 
     stream: str
     chunks: Iterator[Chunk]
-    """The chunks of a partition stand in order of arrival; those of several partitions may alternate."""
+    """Within a partition, chunks are in order of arrival; chunks of several partitions may alternate."""
     files: int = 0
-    """In how many files they are, where that is known."""
+    """The number of files that hold the chunks, where known."""
 
 
 Watch = Callable[[Reading], Iterable[Chunk]]
-"""Hands a reading's chunks on, one by one, and may say how far it has come."""
+"""Passes on a reading's chunks one by one, and may report progress."""
 
 
 def measure_plan(
     plan: Plan, *, target: float = DEFAULT_TARGET, limit: int | None = None, watch: Watch | None = None
 ) -> LatenessReport:
-    """Measure what the sources of a plan hold now, and report on it.
+    """Measure the current content of a plan's sources, and report on it.
 
-    `limit` is how many records to read of each stream, the newest of every partition in equal shares.
+    `limit` is the number of records to read from each stream: the newest of every partition, in equal shares.
     """
     check_target(target)
     measurable = [source for source in plan.sources if not _unmeasurable(source)]
@@ -53,16 +53,16 @@ def measure_plan(
 
 
 def measure_source(source: SourcePlan, *, limit: int | None = None, watch: Watch | None = None) -> MeasuredStream:
-    """Measure what one source holds now."""
+    """Measure the current content of one source."""
     reading = chunks_of(source, limit=limit)
     return measure_stream(source, reading.chunks if watch is None else watch(reading))
 
 
 def measure_stream(source: SourcePlan, chunks: Iterable[Chunk]) -> MeasuredStream:
-    """Measure the lateness of every record in `chunks` that has a usable time; the others are counted.
+    """Measure the lateness of every record in `chunks` that has a usable time, and count the others.
 
-    `max_ahead` is judged by the time at which the log received a record, as a live job would have. A stream
-    that has none is guarded all the same: one clock that runs ahead would make all others look late.
+    `max_ahead` is compared with the time at which the log received a record, as in a live job. A stream without
+    `max_ahead` is guarded too: one clock that runs ahead would make all other events look late.
     """
     path = _until_time(source.rows)
     assert path is not None, f"stream {source.name} has no time"
@@ -74,7 +74,7 @@ def measure_stream(source: SourcePlan, chunks: Iterable[Chunk]) -> MeasuredStrea
     for chunk in chunks:
         context = RowContext(source=chunk.source, partition=chunk.partition, now_ms=_received_ms(chunk))
         timed: list[pl.DataFrame] = []
-        functions.run(chunk.placed(), context, lambda _, rows, __, timed=timed: timed.append(rows))  # type: ignore[misc]  # bound at once
+        functions.run(chunk.placed(), context, lambda _, rows, __, timed=timed: timed.append(rows))  # type: ignore[misc]  # bound as a default
         measured.records += chunk.frame.height
         _note_losses(measured, context)
         for rows in timed:
@@ -89,7 +89,7 @@ def measure_stream(source: SourcePlan, chunks: Iterable[Chunk]) -> MeasuredStrea
 
 
 def chunks_of(source: SourcePlan, *, limit: int | None = None) -> Reading:
-    """Return how to read what a source holds now."""
+    """Return a reading of the current content of a source."""
     if (folder := source.source.folder) is not None and not Path(folder).is_dir():
         raise fault("LOG_FOLDER_MISSING", path=folder, stream=source.name)
     held = source.source.held(limit=limit)
@@ -108,7 +108,7 @@ def _unmeasurable(source: SourcePlan) -> str:
 
 
 def _until_time(node: RowNode) -> RowNode | None:
-    """Return the way from `node` to where the stream takes its time, all branches cut off."""
+    """Return the path from `node` to the step that takes the event time, without other branches."""
     if isinstance(node.op, TakeTime):
         return replace(node, children=(), feeds=(), outputs=("times",))
     for child in node.children:
@@ -121,7 +121,7 @@ def _until_time(node: RowNode) -> RowNode | None:
 def _received_ms(chunk: Chunk) -> int:
     """Return when the last record of a chunk was received."""
     received = chunk.ingestion_ms
-    return int(received.max()) if isinstance(received, pl.Series) else received  # type: ignore[arg-type]  # whole numbers: Polars says any
+    return int(received.max()) if isinstance(received, pl.Series) else received  # type: ignore[arg-type]  # integers, which Polars does not narrow
 
 
 def _note_losses(measured: MeasuredStream, context: RowContext) -> None:
@@ -134,7 +134,7 @@ def _note_losses(measured: MeasuredStream, context: RowContext) -> None:
 
 
 def _doubts(measured: MeasuredStream, max_ahead_ms: int) -> str:
-    """Return what speaks against the times of a log's files: more events are ahead of them than not."""
+    """Return why the modification times of a log's files are doubtful: more events are ahead of them than not."""
     ahead, in_time = measured.left_out["ahead_of_clock"], sum(sketch.count for sketch in measured.sketches.values())
     if ahead <= in_time:
         return ""
@@ -145,14 +145,14 @@ def _doubts(measured: MeasuredStream, max_ahead_ms: int) -> str:
 
 
 def _note_span(spans: dict[str, tuple[int, int]], file: str, times: pl.Series) -> None:
-    """Widen what is known of the times in a file."""
+    """Extend the known range of times in a file."""
     if len(times):
         first, last = spans.get(file, (MAX_MS, MIN_MS))
-        spans[file] = min(first, int(times.min())), max(last, int(times.max()))  # type: ignore[arg-type]  # whole numbers: Polars says any
+        spans[file] = min(first, int(times.min())), max(last, int(times.max()))  # type: ignore[arg-type]  # integers, which Polars does not narrow
 
 
 def _overtaken(spans: Mapping[str, tuple[int, int]]) -> Iterator[str]:
-    """Yield the files, of one partition and in the order in which they are read, that an earlier one has overtaken."""
+    """Yield the files of one partition, in reading order, whose events are all older than an earlier file's."""
     begun = MIN_MS
     for file, (first, last) in spans.items():
         if last < begun:

@@ -1,4 +1,4 @@
-"""Measuring a log that no pipeline reads yet: all it needs is its event time."""
+"""Measuring a log or topic that no pipeline reads yet: only its event time is needed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def measure_log(
     *,
     time: str,
     schema: SchemaSpec | None = None,
-    format: LogFormat | None = None,  # noqa: A002  the word users expect
+    format: LogFormat | None = None,  # noqa: A002  the name users expect
     max_ahead: Duration | None = None,
     target: float = DEFAULT_TARGET,
     limit: int | None = None,
@@ -47,9 +47,9 @@ def measure_log(
 ) -> LatenessReport:
     """Measure a log by `time`, a column or an expression: `measure_log("data/orders", time="placed_at")`.
 
-    What is not given is read from the log: the format from a file's name, the columns of Parquet and Avro from a
-    file, the types of the JSON columns that `time` needs from the first records. `limit`
-    and `target` are as in `measure_plan`.
+    Anything not given is derived from the log: the format from a file name, the columns of Parquet and Avro from a
+    file, the types of the JSON columns that `time` needs from the first records. `limit` and `target` are as in
+    `measure_plan`.
     """
     check_target(target)
     [source] = _plan(given_path(folder), time=time, schema=schema, format=format, max_ahead=max_ahead).sources
@@ -70,7 +70,7 @@ def measure_topic(
 ) -> LatenessReport:
     """Measure a Kafka topic of JSON records by `time`: `measure_topic("localhost:9092", "orders", time="placed_at")`.
 
-    The columns that `time` needs are seen from the newest records, unless `schema` says them.
+    The types of the columns that `time` needs are inferred from the newest records, unless `schema` is given.
     """
     check_target(target)
     known = connection(servers) if isinstance(servers, str) else servers
@@ -96,7 +96,7 @@ def _plan(
     format: LogFormat | None,  # noqa: A002  as above
     max_ahead: Duration | None,
 ) -> Plan:
-    """Return a plan that does nothing but read the log and take its time."""
+    """Return a plan that only reads the log and takes its event time."""
     if not Path(folder).is_dir():
         raise fault("LOG_FOLDER_MISSING", path=folder, stream=_NAME)
     files = list_log(folder)
@@ -127,7 +127,7 @@ def _parquet(folder: str | Path, first: LogFile, needed: list[str], schema: Sche
         known = pl.read_parquet_schema(first.path)
     except (OSError, pl.exceptions.PolarsError) as error:
         raise fault("LOG_FILE_UNREADABLE", path=first.path, cause=error) from error
-    # Only what the time needs is read. Where that is not there, all columns are named in the refusal.
+    # Only the columns that `time` needs are read. If one is missing, the error should list all columns.
     wanted = {name: dtype for name, dtype in known.items() if name in needed}
     return log(folder, format="parquet", schema=wanted if len(wanted) == len(set(needed)) else known)
 
@@ -145,7 +145,7 @@ def _seen_types(folder: str | Path, records: list[dict[str, object]], needed: li
 
 
 def _sample(files: list[LogFile]) -> list[dict[str, object]]:
-    """Return the first records of the first file that has any; what is not a JSON object is left out."""
+    """Return the first records of the first file that has any; anything but JSON objects is left out."""
     for file in files:
         for piece in read_file(file.path, length=file.length, modified_ms=file.modified_ms, kind="json"):
             records = [_object(line) for line in piece.frame["__payload"].head(_SAMPLE).to_list()]
@@ -159,7 +159,7 @@ def _object(line: bytes) -> dict[str, object]:
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):
-        return {}  # counted as a dead letter when it is measured
+        return {}  # counted as a dead letter by the measurement
     return record if isinstance(record, dict) else {}
 
 

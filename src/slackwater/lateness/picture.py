@@ -1,7 +1,7 @@
-"""The report as a picture: which share of the events each out-of-orderness leaves behind, as SVG.
+"""The report as an SVG picture: the share of events behind the watermark for each out-of-orderness.
 
-Both axes are logarithmic: what matters is whether one event in a hundred is behind or one in a thousand,
-and whether results wait for seconds or for hours. The picture follows the reader's light or dark mode.
+Both axes are logarithmic: what matters is whether one event in a hundred is behind or one in a thousand, and whether
+results wait for seconds or for hours. The picture follows the reader's light or dark mode.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from slackwater.lateness.text import percent
 _WIDTH, _HEIGHT = 820, 442
 _LEFT, _RIGHT, _TOP, _BOTTOM = 76, 28, 98, 62
 _TICKS: Final = (4, 12)
-"""Fewer marks than this on the time axis are too few, more are too many."""
+"""The minimum and maximum number of ticks on the time axis."""
 _DECADES: Final = (2, 6)
 _SHOWN: Final = 3
 _HALF_LABEL: Final = 205
 _VISIBLE: Final = 0.6
-"""Pixels that a step of a curve must have."""
+"""The smallest step of a curve that is drawn, in pixels."""
 _STYLE: Final = """
   .paper { fill: #ffffff } .ink { fill: #1f2328 } .soft { fill: #59636e } .grid { stroke: #d8dee4 }
   .curve { stroke: #0969da } .area { fill: #0969da; fill-opacity: .10 } .part { stroke: #8250df }
@@ -45,7 +45,7 @@ _STYLE: Final = """
 
 
 def check_picture(path: Path) -> None:
-    """Refuse a picture that cannot be drawn, before anything is measured."""
+    """Reject a picture that cannot be drawn, before anything is measured."""
     if path.suffix.lower() != ".svg":
         raise fault("LATENESS_PICTURE", path=path, svg=path.with_suffix(".svg"), png=path.with_suffix(".png"))
     if not path.parent.is_dir():
@@ -53,7 +53,7 @@ def check_picture(path: Path) -> None:
 
 
 def write_picture(report: LatenessReport, path: Path) -> None:
-    """Draw the report into a file."""
+    """Draw the report to a file."""
     check_picture(path)
     try:
         path.write_text(draw(report), encoding="utf-8")
@@ -62,7 +62,7 @@ def write_picture(report: LatenessReport, path: Path) -> None:
 
 
 def draw(report: LatenessReport) -> str:
-    """Return the report as an SVG document, one panel for each stream."""
+    """Return the report as an SVG document, with one panel per stream."""
     height = _HEIGHT * len(report.streams)
     said = "; ".join(_summary(stream) for stream in report.streams)
     size = f'viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" height="{height}"'
@@ -82,7 +82,7 @@ def draw(report: LatenessReport) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class _Scale:
-    """Where a duration and a share stand on the paper; what is off the axes stands at their ends."""
+    """Maps durations and shares to coordinates; values off the axes are placed at their ends."""
 
     least_ms: int
     most_ms: int
@@ -121,7 +121,7 @@ def _scale(stream: StreamReport) -> _Scale:
     whole, chosen = stream.whole, [stream.recommended.out_of_orderness_ms]
     if stream.configured is not None:
         chosen.append(stream.configured.out_of_orderness_ms)
-    # Where the curve begins to fall: the least late hundredth of the late events may fall off the axis.
+    # Where the curve starts to fall: the least late hundredth of the late events may fall off the axis.
     in_order = whole.zeros / whole.count
     begin = min([whole.covering(in_order + 0.01 * (1 - in_order)) or 1, *(value for value in chosen if value)])
     least = round_down_ms(begin - 1)
@@ -165,7 +165,7 @@ def _curves(stream: StreamReport, scale: _Scale) -> Iterator[str]:
 
 
 def _path(sketch: LatenessSketch, scale: _Scale) -> tuple[str, float]:
-    """Return the steps of a sketch's curve, none too small to be seen, and where it ends."""
+    """Return the steps of a sketch's curve that are large enough to see, and where it ends."""
     ends, shares = sketch.curve()
     points = [(scale.x(int(end)), scale.y(float(share))) for end, share in zip(ends, shares, strict=True)]
     x, y = float(_LEFT), scale.y(sketch.share_later_than(0))
@@ -187,7 +187,7 @@ def _marks(stream: StreamReport, scale: _Scale) -> Iterator[str]:
 
 
 def _mark(row: Candidate, scale: _Scale, kind: Literal["now", "best"], label: str) -> Iterator[str]:
-    """Yield a line across the panel and its label: above the panel, or at its foot on the side with more room."""
+    """Yield a line across the panel and its label: above the panel, or at the bottom on the side with more room."""
     x, bottom = scale.x(row.out_of_orderness_ms), _HEIGHT - _BOTTOM
     yield f'<line class="{kind}" x1="{x}" y1="{_TOP}" x2="{x}" y2="{bottom}" stroke-width="1.5"/>'
     words = f"{label}, {percent(row.share_behind)} behind"
@@ -202,10 +202,10 @@ def _mark(row: Candidate, scale: _Scale, kind: Literal["now", "best"], label: st
 
 def _text(x: float, y: float, words: str, ink: str, *, size: int, anchor: str = "start", weight: int = 400) -> str:
     place = f'x="{x:g}" y="{y:g}" font-size="{size}" text-anchor="{anchor}"'
-    bold = f' font-weight="{weight}"' if weight != 400 else ""  # noqa: PLR2004  the weight of plain text
+    bold = f' font-weight="{weight}"' if weight != 400 else ""  # noqa: PLR2004  the weight of normal text
     return f'<text class="{ink}" {place}{bold}>{_escaped(words)}</text>'
 
 
 def _escaped(words: str) -> str:
-    """Return text as XML may hold it; the name of a folder can be anything."""
+    """Return text that is valid in XML; the name of a folder can contain anything."""
     return escape("".join(sign if sign.isprintable() else "\ufffd" for sign in words))

@@ -1,4 +1,4 @@
-"""What a reader of the report should know beside the numbers."""
+"""Remarks that a reader of the report needs in addition to the numbers."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _SHOWN: Final = 3
 _HOUR_MS: Final = 3_600_000
 _HALF: Final = 0.5
 _EARLY_1973_MS: Final = 100_000_000_000
-"""Today's times in seconds, taken for milliseconds, are all before this."""
+"""Current times in seconds, if read as milliseconds, are all before this."""
 
 
 def far_worse(sketches: Mapping[str, LatenessSketch], target: float) -> list[str]:
-    """Return the partitions that come far later than the others do, the worst first.
+    """Return the partitions whose events are far later than the others', the worst first.
 
-    Far means: to cover the target's share takes five times as long as in the middle one of the others.
+    Far later means: covering the target's share takes at least five times the median of the others.
     """
     covering = {name: sketch.covering(target) for name, sketch in sketches.items()}
     found = []
@@ -41,7 +41,7 @@ def far_worse(sketches: Mapping[str, LatenessSketch], target: float) -> list[str
 
 
 def clock_ahead(events: int, furthest_ms: int, partitions: Sequence[str]) -> str:
-    """Return the remark on events that were far ahead of the time they were received at."""
+    """Return the remark on events that were far ahead of the time they were received."""
     places = ", ".join(name or "(the folder itself)" for name in partitions[:_SHOWN])
     places += f" and {len(partitions) - _SHOWN} more" * (len(partitions) > _SHOWN)
     number = f"{counted(events, 'event')}, in partition{'s' * (len(partitions) != 1)} {places},"
@@ -62,7 +62,7 @@ def remarks(
     last_ms: int,
     overtaken: Sequence[str] = (),
 ) -> Iterator[str]:
-    """Yield the remarks on one stream, in whole sentences."""
+    """Yield the remarks on one stream, as whole sentences."""
     if overtaken:
         one = len(overtaken) == 1
         files = "1 file is out of order: all its" if one else f"{len(overtaken):,} files are out of order: all their"

@@ -1,4 +1,4 @@
-"""From sketches of lateness to a report: how late events come, and what each out-of-orderness would do."""
+"""From sketches of lateness to a report: how late events arrive, and the effect of each out-of-orderness."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from slackwater.lateness.remarks import clock_ahead, far_worse, remarks
 
 DEFAULT_TARGET: Final = 0.99
 QUANTILES: Final = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
-"""What the reader takes a label for: the share of the events that are not later."""
+"""The share of events that are not later, by label."""
 _RUNGS: Final = 8
 _FILE_TIMES: Final = (
     "its files were probably copied without their modification times: copy them again with `cp -p` or `rsync -t`, "
@@ -26,42 +26,42 @@ _FILE_TIMES: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class Ahead:
-    """Events that are left out because their clocks run ahead, in a stream without `max_ahead`."""
+    """Events left out because their clocks run ahead, in a stream without `max_ahead`."""
 
     events: int
     furthest_ms: int
-    """How far the furthest was ahead of the time it was received at."""
+    """How far the furthest was ahead of the time it was received."""
     partitions: tuple[str, ...]
-    """Where they are, most of them in the first."""
+    """The partitions they are in, the one with the most first."""
 
 
 @dataclass(kw_only=True)
 class MeasuredStream:
-    """What was seen of one source stream: a sketch for each partition, and what has no time to measure."""
+    """The measurement of one source stream: a sketch per partition, and counts of records without a usable time."""
 
     name: str
     sketches: dict[str, LatenessSketch] = field(default_factory=dict)
     records: int = 0
     filtered: int = 0
-    """Records that the stream's own `where` took out before it took their time."""
+    """Records that the stream's own `where` removed before the event time was taken."""
     left_out: Counter[str] = field(default_factory=Counter)
-    """Dead letters, by reason: no record that could not be decoded or has no time is measured."""
+    """Dead letters, by reason: records that cannot be decoded or have no usable time are not measured."""
     examples: dict[str, str] = field(default_factory=dict)
-    """The message of the first dead letter of each reason."""
+    """The message of the first dead letter for each reason."""
     first_ms: int = MAX_MS
     last_ms: int = MIN_MS
     out_of_orderness_ms: int | None = None
-    """What the pipeline has now; None if there is no pipeline."""
+    """The pipeline's current value; None if there is no pipeline."""
     ahead: Ahead | None = None
     overtaken: list[str] = field(default_factory=list)
-    """Files of a log whose events all lie before those of a file that is read earlier."""
+    """Files of a log whose events are all older than those of a file that is read earlier."""
     doubtful: str = ""
-    """Why the times of the log's files cannot be those at which its events were received; empty if they can."""
+    """Why the modification times of the log's files cannot be the times of arrival; empty if they can."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
-    """One out-of-orderness: what it would leave behind, and (its own length) how long results would wait."""
+    """One out-of-orderness, which is also the delay of results, and the events it would leave behind."""
 
     out_of_orderness_ms: int
     share_behind: float
@@ -72,7 +72,7 @@ class Candidate:
 
 @dataclass(frozen=True, kw_only=True)
 class HistogramBin:
-    """How many events were late by at most `up_to_ms` and by more than the bin before; 0: came in order."""
+    """The events that were late by at most `up_to_ms` and by more than the previous bin; 0 means in order."""
 
     up_to_ms: int
     rows: int
@@ -81,25 +81,25 @@ class HistogramBin:
 
 @dataclass(frozen=True, kw_only=True)
 class PartitionLateness:
-    """One partition, in short."""
+    """A summary of one partition."""
 
     name: str
     events: int
     p50_ms: int
     target_ms: int
-    """What covers the target's share of its events."""
+    """The lateness that covers the target's share of its events."""
     max_ms: int
     is_far_worse: bool
 
 
 @dataclass(frozen=True, kw_only=True)
 class StreamReport:
-    """How late the events of one stream come."""
+    """How late the events of one stream arrive."""
 
     name: str
     records: int
     events: int
-    """Records that have a usable time; the others are `filtered` or `left_out`."""
+    """Records with a usable time; the others are `filtered` or `left_out`."""
     filtered: int
     left_out: Mapping[str, int]
     first_ms: int
@@ -117,21 +117,21 @@ class StreamReport:
 
     @property
     def whole(self) -> LatenessSketch:
-        """All partitions as one."""
+        """The sketches of all partitions, merged."""
         return LatenessSketch.merged(self.sketches.values())
 
 
 @dataclass(frozen=True, kw_only=True)
 class LatenessReport:
-    """How late the events of each stream come, and what to do about it."""
+    """How late the events of each stream arrive, and the recommended out-of-orderness."""
 
     target: float
     streams: tuple[StreamReport, ...]
     unmeasured: Mapping[str, str] = field(default_factory=dict)
-    """Streams that are not in the report, and why."""
+    """Streams that are not in the report, with the reason."""
 
     def to_json(self) -> str:
-        """Return the report as JSON, sketches left out."""
+        """Return the report as JSON, without the sketches."""
         streams = [
             {name: _plain(value) for name, value in vars(stream).items() if name != "sketches"}
             for stream in self.streams
@@ -145,9 +145,9 @@ def make_report(
     target: float = DEFAULT_TARGET,
     unmeasured: Mapping[str, str] | None = None,
 ) -> LatenessReport:
-    """Return the report on what was measured; `target` is the share of events that should be in time.
+    """Return the report on the measured streams; `target` is the share of events that should be in time.
 
-    A stream in which no event was found is `unmeasured`; a report on nothing else is an error.
+    A stream without events is `unmeasured`; it is an error if there is no other.
     """
     check_target(target)
     missing = dict(unmeasured or {})
@@ -169,7 +169,7 @@ def make_report(
 
 
 def check_target(target: float) -> None:
-    """Refuse a target that is no share."""
+    """Reject a target that is not a share."""
     if isinstance(target, bool) or not isinstance(target, int | float) or not 0 < target <= 1:
         raise refuse("LATENESS_TARGET", got=target)
 
@@ -234,7 +234,7 @@ def _candidate(whole: LatenessSketch, step: int, labels: Sequence[str]) -> Candi
 
 
 def _histogram(whole: LatenessSketch) -> tuple[HistogramBin, ...]:
-    """Return bins that are about a factor of ten wide, without empty ones at either end."""
+    """Return bins about a factor of ten wide, without empty ones at either end."""
     late, widest_ms = whole.count - whole.zeros, max(whole.max_ms, round_up_ms(whole.max_ms))
     bins = [HistogramBin(up_to_ms=0, rows=whole.zeros, share=whole.zeros / whole.count)]
     before = late

@@ -1,4 +1,4 @@
-"""The report for people, on a terminal or as plain text."""
+"""The report as text, for a terminal or a file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LEAST_PERCENT: Final = 0.001
 
 
 def print_report(report: LatenessReport, console: Console) -> None:
-    """Print the report, one stream after the other."""
+    """Print the report, one stream after another."""
     for number, stream in enumerate(report.streams):
         if number:
             console.print()
@@ -45,7 +45,7 @@ def report_text(report: LatenessReport) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share as people say it, with two digits that matter: 0.0431 gives "4.3 %"."""
+    """Return a share as a percentage with two significant digits: 0.0431 gives "4.3 %"."""
     value = 100 * share
     if 0 < value < _LEAST_PERCENT:
         return f"<{_LEAST_PERCENT} %"

@@ -1,4 +1,4 @@
-"""The event times of a stream, partition by partition, with and without those of clocks that run ahead."""
+"""The event times of a stream by partition, with and without those from clocks that run ahead."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from slackwater.lateness.report import Ahead, MeasuredStream
 
 @dataclass(kw_only=True)
 class _Seen:
-    """What was seen of some events."""
+    """The observed times of some events."""
 
     sketches: dict[str, LatenessSketch] = field(default_factory=dict)
     first_ms: int = MAX_MS
@@ -33,10 +33,10 @@ class _Seen:
 
 @dataclass(kw_only=True)
 class Times:
-    """The times of a stream that is being read; `guarded` leaves out those of clocks that run ahead.
+    """The times of a stream being read; `guarded` leaves out those from clocks that run ahead.
 
-    Unless most events are ahead: then the log was received at another time than its events happened, in a
-    simulation for example, and says nothing about clocks.
+    Unless most events are ahead: then the events did not happen when the log received them, as in a simulation, and
+    arrival times say nothing about clocks.
     """
 
     guarded: bool
@@ -46,7 +46,7 @@ class Times:
     _furthest_ms: int = 0
 
     def note(self, rows: pl.DataFrame, partition: str) -> None:
-        """Take the times of some rows of a partition."""
+        """Observe the times of some rows of a partition."""
         if rows.is_empty():
             return
         if not rows["__off"].is_sorted():
@@ -63,7 +63,7 @@ class Times:
             self._furthest_ms = max(self._furthest_ms, int(ahead_ms.max()))
 
     def tell(self, measured: MeasuredStream) -> None:
-        """Put what was seen into `measured`."""
+        """Store the observations in `measured`."""
         count, events = self._ahead.total(), sum(sketch.count for sketch in self._all.sketches.values())
         is_believed = self.guarded and 2 * count < events
         seen = self._believed if is_believed else self._all

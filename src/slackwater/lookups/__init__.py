@@ -1,4 +1,4 @@
-"""Lookups: stores that rows are enriched from, one key at a time or thousands."""
+"""Lookups: stores from which rows are enriched, by one key at a time or by thousands."""
 
 from typing import TYPE_CHECKING
 
@@ -21,5 +21,5 @@ __all__ = [
     "redis",
 ]
 
-if not TYPE_CHECKING:  # a type checker knows what a module does not have
+if not TYPE_CHECKING:  # type checkers report missing names themselves
     __getattr__ = hinting(__name__, __all__)

@@ -1,4 +1,4 @@
-"""Asking a store: side by side, with timeouts, retries and a circuit breaker, the same for every store."""
+"""Requests to a store: concurrent, with timeouts, retries and a circuit breaker, the same for every store."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ FIRST_PAUSE_S: Final = 0.05
 LONGEST_PAUSE_S: Final = 2.0
 _END_S: Final = 1.0
 _OPEN: Final[dict[LookupClient, int]] = {}
-"""Clients that hold connections, and the process that opened each: after a fork they are the parent's."""
+"""Clients with open connections, and the process that opened each: after a fork they are the parent's."""
 
 
 @dataclass(kw_only=True)
 class Asked:
-    """What came of asking for some keys."""
+    """The result of asking for some keys."""
 
     answers: dict[Any, Answer] = field(default_factory=dict)
     failed: dict[Any, str] = field(default_factory=dict)
-    """Keys that the store could not be asked for, with why."""
+    """Keys whose requests failed, with the reason."""
     stats: LookupStats = field(default_factory=LookupStats)
 
 
 class Asker:
-    """Asks one store for one step, from one process."""
+    """Asks one store on behalf of one step, in one process."""
 
     def __init__(self, lookup: Lookup, question: Question, *, retries: int, breaker: Breaker | None = None) -> None:
         self.question = question
@@ -50,7 +50,7 @@ class Asker:
         self._client: LookupClient | None = None
 
     def ask(self, keys: Sequence[Any]) -> Asked:
-        """Ask for keys that all differ, and return when each has an answer or has failed."""
+        """Ask for distinct keys, and return when each has an answer or has failed."""
         return completed(self._ask(keys))
 
     async def _ask(self, keys: Sequence[Any]) -> Asked:
@@ -74,11 +74,11 @@ class Asker:
             await self._request(keys, client, asked)
 
     async def _request(self, keys: Sequence[Any], client: LookupClient, asked: Asked) -> None:
-        """Ask for some keys at once, again if that fails; what the store refuses is asked key by key."""
+        """Ask for some keys in one request, with retries; if the store refuses the keys, ask for each half by itself."""
         why = ""
         for attempt in range(self.retries + 1):
             if attempt:
-                dice = random.uniform(0.5, 1.0)  # noqa: S311  no secret is made of it
+                dice = random.uniform(0.5, 1.0)  # noqa: S311  not used for secrets
                 await asyncio.sleep(min(FIRST_PAUSE_S * 2 ** (attempt - 1), LONGEST_PAUSE_S) * dice)
             if not self.breaker.allows():
                 why = f"not asked, because requests before it failed: {self.breaker.why}"
@@ -125,7 +125,7 @@ def _take(keys: Sequence[Any], answers: object, asked: Asked) -> None:
     asked.answers.update((key, answers.get(key)) for key in keys)
     missing = [key for key in keys if key not in answers]
     if missing and len(answers) > len(keys) - len(missing):
-        # Not "the store has nothing": it has answered something else.
+        # It does not mean that the store has nothing: it answered for other keys.
         known = set(keys)
         strange = next(key for key in answers if key not in known)
         for key in missing:
@@ -138,7 +138,7 @@ def _typed(key: object) -> str:
 
 
 def _note_open(asker: Asker, client: LookupClient) -> None:
-    """Let the client be closed when nobody asks any more, or when the process ends."""
+    """Close the client when its asker is garbage-collected, or when the process ends."""
     if not _OPEN:
         atexit.register(_close_all)
     _OPEN[client] = os.getpid()

@@ -1,8 +1,8 @@
-"""The contract between the engine and a store that rows are looked up in.
+"""The contract between the engine and a store in which rows are looked up.
 
-A `Lookup` is what users write: frozen, sent to the executors, without connections. `open` gives a client, which a
+A `Lookup` is what users define: frozen, sent to the executors, without connections. `open` returns a client, which a
 worker process keeps. The client fetches some keys at a time, on the process's event loop. Concurrency, timeouts,
-retries, the circuit breaker, the cache, and the writing down of answers are the same for all stores, and not here.
+retries, the circuit breaker, the cache and the persisting of answers are the same for all stores, and not part of it.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from slackwater.formats.json import json
 from slackwater.sinks.base import Unavailable
 
 KEY_TYPES: Final = (pl.String, pl.Date)
-"""Types of keys besides whole numbers: what every store can be asked by."""
+"""The types of keys, besides integers, by which every store can be queried."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """What a step asks of a store: by which column, for which columns, and how."""
+    """What a step asks a store: the key column, the wanted columns, and the limits."""
 
     step: str
     key: str
@@ -42,29 +42,29 @@ class Refused:
 
 
 Answer = Mapping[str, Any] | bytes | Refused | None
-"""What a store has for a key: values by column, or bytes in the lookup's format; None if it has nothing."""
+"""A store's answer for a key: values by column, or bytes in the lookup's format; None if it has nothing."""
 
 
 class RefusedKeysError(Exception):
-    """Raised by a client when the store refused a request because of its keys; each is then asked by itself."""
+    """Raised by a client if the store refused a request because of its keys; they are then asked for separately."""
 
 
 class LookupClient(ABC):
     """An open store, in one worker process. Its methods run on the process's event loop."""
 
     keys_per_request: int = 1
-    """How many keys `fetch` is given at most."""
+    """The maximum number of keys passed to `fetch`."""
 
     @abstractmethod
     async def fetch(self, keys: Sequence[Any]) -> Mapping[Any, Answer]:
-        """Return what the store has for some keys; one that is left out is missing.
+        """Return the store's answers for some keys; a key left out is missing.
 
-        Raises `Unavailable`, or anything else, if this request failed and may succeed later; `RefusedKeysError` if one
+        Raises `Unavailable`, or anything else, if this request failed but may succeed later; `RefusedKeysError` if one
         of the keys is at fault; a `RunError` if no request can ever succeed, which ends the job. It is cancelled after
         the timeout.
         """
 
-    async def close(self) -> None:  # noqa: B027  not every client holds something
+    async def close(self) -> None:  # noqa: B027  not every client has resources
         """Release connections."""
 
 
@@ -73,26 +73,26 @@ class Lookup(ABC):
     """A store as users define it; it is sent to the executors, so it holds no connections."""
 
     most_at_once: ClassVar[int] = 10_000
-    """Requests that one client can have under way at a time."""
+    """The maximum number of concurrent requests of one client."""
 
-    def check(self, question: Question) -> None:  # noqa: B027  most stores take any question
-        """Refuse a question that this store cannot answer, when the pipeline is built."""
+    def check(self, question: Question) -> None:  # noqa: B027  most stores accept any question
+        """Reject a question that this store cannot answer, when the pipeline is built."""
 
     def format(self, output: pl.Schema) -> Format:
-        """Return how answers that are bytes are read."""
+        """Return the format in which answers given as bytes are decoded."""
         return json(output)
 
     @abstractmethod
     def open(self, question: Question) -> LookupClient:
-        """Return a client; it connects when it is first used, and again when its connection is lost."""
+        """Return a client, which connects when first used and reconnects if the connection is lost."""
 
     @abstractmethod
     def __str__(self) -> str:
-        """Return the store as `explain` shows it."""
+        """Return the store as shown by `explain`."""
 
 
 def bad_option(lookup: str, what: str, *, rule: str, got: str, remedy: str) -> DefinitionError:
-    """Return the error for an option of a lookup, to be raised by the caller."""
+    """Return the error for an invalid option of a lookup, for the caller to raise."""
     return refuse("LOOKUP_OPTION", lookup=lookup, what=what, rule=rule, got=got, remedy=remedy)
 
 

@@ -1,4 +1,4 @@
-"""The circuit breaker: a store that is down is left alone, but for a probe now and then."""
+"""The circuit breaker: a store that is down is left alone, except for an occasional probe."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from typing import Final
 
 FAILURES: Final = 5
-"""Requests in a row that fail before the breaker opens."""
+"""Consecutive failures that open the breaker."""
 FIRST_OPEN_S: Final = 1.0
 LONGEST_OPEN_S: Final = 30.0
 
 
 @dataclass(kw_only=True)
 class Breaker:
-    """Whether a store may be asked.
+    """Decides whether a store may be queried.
 
-    Closed, it lets every request through. After `FAILURES` failures in a row it opens: requests fail at once, without
-    asking. When its time is over it is half open, and lets one probe through. If the probe succeeds the breaker
-    closes; if it fails, the breaker stays open twice as long as before.
+    Closed, it lets every request through. After `FAILURES` consecutive failures it opens: requests fail at once,
+    without reaching the store. When its time is over it is half open and lets one probe through. If the probe
+    succeeds, the breaker closes; if it fails, the breaker stays open twice as long as before.
     """
 
     clock: Callable[[], float] = time.monotonic
@@ -37,7 +37,7 @@ class Breaker:
 
     @property
     def wait_s(self) -> float:
-        """How long until the store may be asked."""
+        """How long until the store may be queried."""
         return max(0.0, self._until - self.clock()) if self.is_open else 0.0
 
     def allows(self) -> bool:
@@ -50,15 +50,15 @@ class Breaker:
         return True
 
     def succeeded(self) -> None:
-        """Note that a request was answered."""
+        """Record that a request was answered."""
         self._failures, self._open_s, self._is_probing = 0, 0.0, False
 
     def gave_up(self) -> None:
-        """Note that a request was ended before it was known whether the store would answer."""
+        """Record that a request ended before it was clear whether the store would answer."""
         self._is_probing = False
 
     def failed(self, why: str) -> None:
-        """Note that a request failed."""
+        """Record that a request failed."""
         self.why = why
         self._failures += 1
         if self._is_probing or (not self.is_open and self._failures >= FAILURES):

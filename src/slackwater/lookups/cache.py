@@ -1,4 +1,4 @@
-"""Answers that a worker process keeps for a while, so that a key is not asked for again in every batch."""
+"""Answers that a worker process caches, so that a key is not looked up again in every batch."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ _AT: Final = "__at"
 
 @dataclass(kw_only=True)
 class AnswerCache:
-    """Answers by key, as a frame: looked up and added to all at once.
+    """Answers by key, as a frame: queried and extended in bulk.
 
-    An answer lives for `ttl_ms` of processing time, one that the store has nothing for a key among them. Of more than
-    `MOST_KEYS` the oldest go first. What failed or did not fit is not kept.
+    An answer lives for `ttl_ms` of processing time, including the answer that the store has nothing. Above `MOST_KEYS`
+    keys, the oldest are evicted first. Failures and answers that did not fit are not cached.
     """
 
     ttl_ms: int | None
     _kept: list[pl.DataFrame] = field(default_factory=list)
 
     def known(self, keys: pl.Series, now_ms: int) -> pl.DataFrame | None:
-        """Return the answers to those of `keys` that are known; None if none is."""
+        """Return the cached answers for `keys`; None if there are none."""
         if self.ttl_ms is None or not self._kept:
             return None
         asked = pl.DataFrame({KEY: keys})
         fresh = pl.col(_AT) > now_ms - self.ttl_ms
         found = [part.filter(fresh).join(asked, on=KEY, how="semi") for part in self._kept]
-        # If processing time went back, a key may be here twice.
+        # If processing time went backwards, a key may be in here twice.
         known = pl.concat(found).unique(KEY, keep="last", maintain_order=True).drop(_AT)
         return known if known.height else None
 
     def keep(self, answers: pl.DataFrame, now_ms: int) -> None:
-        """Keep new answers."""
+        """Cache new answers."""
         if self.ttl_ms is None:
             return
         lasting = answers.filter(pl.col(STATUS).is_in([FOUND, MISSING]))

@@ -1,4 +1,4 @@
-"""`.lookup(...)` as a row function: what is asked, of which store, and what becomes of rows without an answer."""
+"""`.lookup(...)` as a row function: the key, the store, and what happens to rows without an answer."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Missing = Literal["null", "dead_letter"]
 OnError = Literal["wait", "dead_letter", "null"]
 _MOST_RETRIES: Final = 100
 _HOW: Final = frozenset({"concurrency", "timeout_ms", "retries", "cache_ms"})
-"""Options that decide how a store is asked, and not what becomes of a row."""
+"""Options that affect how a store is queried, but not the result for a row."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LookUp:
-    """Add what a store has for each row's key; answers are written down before they are used."""
+    """Adds a store's answer for each row's key; answers are persisted before they are used."""
 
     lookup: Lookup
     key: str
@@ -37,13 +37,13 @@ class LookUp:
     label = "lookup"
 
     def question(self, step: str) -> Question:
-        """Return what is asked of the store."""
+        """Return the question to ask the store."""
         return Question(
             step=step, key=self.key, output=self.output, timeout_ms=self.timeout_ms, concurrency=self.concurrency
         )
 
     def schema_after(self, schema: pl.Schema, step: str) -> pl.Schema:
-        """Return the columns of rows that were looked up, or refuse the lookup."""
+        """Return the columns of rows after the lookup; raises if the lookup is not possible."""
         if self.key not in schema:
             known = ", ".join(schema)
             hint = near_miss(self.key, schema)
@@ -59,13 +59,13 @@ class LookUp:
 
     @property
     def rules(self) -> str:
-        """Everything that decides what becomes of a row."""
+        """Everything that the result for a row depends on."""
         parts = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in _HOW}
         return stable_text(parts)
 
     @property
     def said(self) -> str:
-        """The lookup as `explain` shows it."""
+        """The lookup as shown by `explain`."""
         cache = "no cache" if self.cache_ms is None else f"cache {render_ms(self.cache_ms)}"
         at_once = min(self.concurrency, self.lookup.most_at_once)
         how = f"{at_once} at once, timeout {render_ms(self.timeout_ms)}, {self.retries} retries, {cache}"

@@ -1,4 +1,4 @@
-"""A step's lookups at work in one process: the cache before the store, and answers as frames."""
+"""A step's lookups in one process: the cache in front of the store, and answers as frames."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _MOST_STEPS: Final = 64
 
 @dataclass(kw_only=True)
 class Got:
-    """The answers to some keys, and why the others have none."""
+    """The answers for some keys, and the reasons for keys without one."""
 
     answers: pl.DataFrame
     failed: dict[Any, str]
-    """Keys that the store could not be asked for."""
+    """Keys whose requests failed, with the reason."""
 
 
 class StepLookups:
@@ -42,9 +42,9 @@ class StepLookups:
     def answers(
         self, keys: pl.Series, now_ms: int, stats: LookupStats, *, patience_s: float, sleep: Callable[[float], None]
     ) -> Got:
-        """Return the answers to keys that all differ and are not null.
+        """Return the answers for distinct keys that are not null.
 
-        A key whose request fails is asked for again until `patience_s` is over.
+        A key whose request fails is retried until `patience_s` has passed.
         """
         known = self._cache.known(keys, now_ms)
         got = [pl.DataFrame(schema=answers_schema(self._key_type, self._output))]
@@ -73,19 +73,19 @@ class StepLookups:
         return Got(answers=pl.concat(got), failed=why)
 
     def failed(self, why: dict[Any, str]) -> pl.DataFrame:
-        """Return keys that have failed for good as answers."""
+        """Return keys that failed for good as answers."""
         return failed(why, key_type=self._key_type, output=self._output)
 
 
 @dataclass(kw_only=True)
 class Desk:
-    """All lookups of a process, or of an engine in memory: what is lost with it is only the cache."""
+    """All lookups of a process, or of an engine in memory; only the cache is lost with it."""
 
     _steps: dict[tuple[str, int], tuple[LookUp, StepLookups]] = field(default_factory=dict)
 
     def step(self, op: LookUp, step: str, key_type: pl.DataType) -> StepLookups:
-        """Return the lookups of a step, made when first asked for; of very many, those not asked for lately go."""
-        # The definition is kept with its lookups, so that its id stays its own.
+        """Return a step's lookups, created on first use; above `_MOST_STEPS`, the least recently used are dropped."""
+        # The definition is kept with its lookups, so that its id cannot be reused.
         known = self._steps.pop((step, id(op)), None) or (op, StepLookups(op, step, key_type))
         self._steps[step, id(op)] = known
         if len(self._steps) > _MOST_STEPS:

@@ -1,4 +1,4 @@
-"""A store's answers as columns of their types; an answer that does not fit is the error of its own key."""
+"""A store's answers as typed columns; an answer that does not fit is an error of its own key only."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from slackwater.lookups.base import Answer, Refused
 
 KEY, STATUS, MESSAGE = "__key", "__status", "__message"
 FOUND, MISSING, FAILED, UNFIT = range(4)
-"""What became of a key: the store has it; has it not; could not be asked; gave an answer that does not fit."""
+"""The status of a key: the store has it; does not have it; could not be asked; gave an answer that does not fit."""
 _SHOWN: Final = 60
 _LONGEST: Final = 1_000
 _NOT_STRICT: Final = (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
 
 
 def answers_schema(key_type: pl.DataType, output: pl.Schema) -> pl.Schema:
-    """Return the columns of a frame of answers: the key, what became of it, and what was looked up."""
+    """Return the columns of a frame of answers: the key, its status and message, and the looked-up columns."""
     return pl.Schema({KEY: key_type, STATUS: pl.UInt8(), MESSAGE: pl.String(), **output})
 
 
 def fitted(
     keys: Sequence[Any], answers: Mapping[Any, Answer], form: Format, *, key_type: pl.DataType, output: pl.Schema
 ) -> pl.DataFrame:
-    """Return the answers to `keys` as a frame; a key without an answer is missing."""
+    """Return the answers for `keys` as a frame; a key without an answer is missing."""
     given = [answers.get(key) for key in keys]
     status, message = [MISSING] * len(keys), [None] * len(keys)  # type: list[int], list[str | None]
     columns = pl.DataFrame(schema=output).clear(len(keys))
@@ -55,7 +55,7 @@ def fitted(
 
 
 def failed(keys: Mapping[Any, str], *, key_type: pl.DataType, output: pl.Schema) -> pl.DataFrame:
-    """Return keys that the store could not be asked for, each with why, as a frame of answers."""
+    """Return keys whose requests failed, with the reasons, as a frame of answers."""
     rows = {KEY: list(keys), MESSAGE: [why[:_LONGEST] for why in keys.values()]}
     frame = pl.DataFrame(rows, schema={KEY: key_type, MESSAGE: pl.String()})
     nulls = [pl.lit(None, dtype=dtype).alias(name) for name, dtype in output.items()]
@@ -63,14 +63,14 @@ def failed(keys: Mapping[Any, str], *, key_type: pl.DataType, output: pl.Schema)
 
 
 def _decoded(texts: list[bytes | None], form: Format, output: pl.Schema, unfit: dict[int, str]) -> pl.DataFrame:
-    """Return the columns of answers that are bytes; what is wrong with one is added to `unfit`."""
+    """Return the columns decoded from answers given as bytes; decoding errors are added to `unfit`."""
     decoded = decoder_of(form).decode(pl.Series(texts, dtype=pl.Binary()))
     unfit.update({at: why for at, _, why in decoded.bad.iter_rows() if texts[at] is not None})
     return decoded.frame.select(output.names())
 
 
 def _with_values(columns: pl.DataFrame, given: list[Answer], output: pl.Schema, unfit: dict[int, str]) -> pl.DataFrame:
-    """Return `columns` with the values of answers that are mappings; what is wrong with one is added to `unfit`."""
+    """Return `columns` with the values of answers given as mappings; values of the wrong type are added to `unfit`."""
     places = [at for at, answer in enumerate(given) if isinstance(answer, Mapping)]
     made = []
     for name, dtype in output.items():
@@ -85,13 +85,13 @@ def _with_values(columns: pl.DataFrame, given: list[Answer], output: pl.Schema, 
     return pl.concat([others, own.select(others.columns)]).sort("__at").drop("__at")
 
 
-def _value(answer: Answer, name: str) -> Any:  # noqa: ANN401  what a user's function gave
+def _value(answer: Answer, name: str) -> Any:  # noqa: ANN401  whatever a user's function returned
     assert isinstance(answer, Mapping)
     return answer.get(name)
 
 
 def _series(name: str, values: list[Any], dtype: pl.DataType) -> pl.Series:
-    """Return values of exactly a type; raises if one would have to be changed."""
+    """Return the values as a series of exactly this type; raises if one would have to be changed."""
     if dtype.is_numeric() or dtype.is_temporal() or dtype.is_nested():
         for value in values:
             _check_value(value, dtype)
@@ -102,7 +102,7 @@ def _series(name: str, values: list[Any], dtype: pl.DataType) -> pl.Series:
 
 
 def _check_value(value: object, dtype: Any) -> None:  # noqa: ANN401  inner types may be classes
-    """Raise for a value that Polars would take, and change."""
+    """Raise for a value that Polars would accept but change."""
     if value is None:
         return
     if isinstance(dtype, pl.List):
@@ -141,7 +141,7 @@ def _one_by_one(
 
 
 def excerpt(value: object) -> str:
-    """Return the beginning of a value as text, whatever it is."""
+    """Return the beginning of any value as text."""
     try:
         return f"{value!r:.{_SHOWN}}"
     except Exception:  # noqa: BLE001  a user's class may raise anything

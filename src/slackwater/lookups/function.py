@@ -1,4 +1,4 @@
-"""A function of the user's as a store: any client, any protocol."""
+"""A user's function as a store: any client, any protocol."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class FunctionLookup(Lookup):
     function: AsyncFunction
     batch: int | None = None
 
-    def open(self, question: Question) -> LookupClient:  # noqa: ARG002  the function knows what it gives
-        """Return what calls the function."""
+    def open(self, question: Question) -> LookupClient:  # noqa: ARG002  the function decides what it returns
+        """Return a client that calls the function."""
         return _Caller(self)
 
     def __str__(self) -> str:
@@ -46,7 +46,7 @@ class _Caller(LookupClient):
         except asyncio.CancelledError as error:
             task = asyncio.current_task()
             if task is None or task.cancelling():
-                raise  # the timeout's
+                raise  # cancelled by the timeout
             raise RuntimeError("the function was cancelled from within") from error
         except SystemExit as error:
             raise RuntimeError("the function called exit()") from error
@@ -63,15 +63,15 @@ def _answer(found: object) -> Answer:
 
 
 def function(async_function: AsyncFunction, *, batch: int | None = None) -> FunctionLookup:
-    """Ask a function: `function(fetch_user)` with `async def fetch_user(key) -> dict | None`.
+    """Look up with a function: `function(fetch_user)` with `async def fetch_user(key) -> dict | None`.
 
-    It returns the values of the output columns, or None if there is nothing for the key. With `batch=500` it is given
-    a list of up to 500 different keys, and returns a dictionary of such values by key. It is called up to `concurrency`
-    times side by side, on one event loop for each worker process; a call that blocks the loop blocks all of them. What
-    it raises is a failed request.
+    It returns the values of the output columns, or None if there is nothing for the key. With `batch=500` it receives a
+    list of up to 500 distinct keys, and returns a dictionary of such values by key. Up to `concurrency` calls run
+    concurrently, on one event loop per worker process; a call that blocks the loop blocks all of them. An exception is
+    a failed request.
     """
     if not inspect.iscoroutinefunction(async_function) and not inspect.iscoroutinefunction(
-        getattr(async_function, "__call__", None)  # noqa: B004  an object may have an asynchronous one
+        getattr(async_function, "__call__", None)  # noqa: B004  an object may have an async one
     ):
         raise refuse("LOOKUP_FUNCTION", got=repr(async_function))
     if batch is not None and (type(batch) is not int or not 1 <= batch <= _MOST_KEYS):

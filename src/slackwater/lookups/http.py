@@ -1,4 +1,4 @@
-"""HTTP as a store: a request for each key, or one for hundreds of them."""
+"""HTTP as a store: one request per key, or one for hundreds of keys."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ class HttpLookup(Lookup):
 
     @property
     def is_by_key(self) -> bool:
-        """Whether each key has an address of its own."""
+        """Whether each key has its own URL."""
         return _KEY in self.url
 
     def open(self, question: Question) -> LookupClient:
-        """Return a client that connects when it is first used."""
+        """Return a client that connects when first used."""
         http_library()
         return _HttpClient(self, question)
 
@@ -57,7 +57,7 @@ class HttpLookup(Lookup):
 
 
 class _HttpClient(ThreadedClient):
-    """A pool of connections, and the threads that use them."""
+    """A connection pool, and the threads that use it."""
 
     def __init__(self, lookup: HttpLookup, question: Question) -> None:
         self._lookup = lookup
@@ -72,7 +72,7 @@ class _HttpClient(ThreadedClient):
         self._pool = http_library().PoolManager(
             num_pools=1,
             maxsize=at_once,
-            # A connection may take longer than a request: one that was given up finds it made the next time.
+            # Connecting may take longer than a request: after a timeout, the next request finds the connection open.
             timeout=http_library().Timeout(connect=max(seconds, CONNECT_S), read=seconds),
             retries=False,
             **({"ca_certs": lookup.ca} if lookup.ca else {}),
@@ -91,7 +91,7 @@ class _HttpClient(ThreadedClient):
         asked = json.dumps([key if isinstance(key, int | str) else str(key) for key in keys]).encode()
         status, body = self._response("POST", self._lookup.url, asked)
         if status in _NOTHING:
-            raise Unavailable(f"HTTP {status}")  # of the service, not of the keys
+            raise Unavailable(f"HTTP {status}")  # an error of the service, not of the keys
         try:
             parts = members(body.decode())
         except (ValueError, RecursionError):
@@ -100,7 +100,7 @@ class _HttpClient(ThreadedClient):
         return {key: parts.get(str(key)) for key in keys}
 
     def _response(self, method: str, url: str, body: bytes | None) -> tuple[int, bytes]:
-        """Return status and body of what can be used; raises for all else."""
+        """Return the status and body of a usable response; raises for any other."""
         errors = http_library().exceptions
         headers = self._headers if body is None else {**self._headers, "Content-Type": "application/json"}
         until = time.monotonic() + self._question.timeout_ms / 1_000
@@ -122,7 +122,7 @@ class _HttpClient(ThreadedClient):
             return
         said = f"HTTP {status} {self._shown(content)}".rstrip()
         facts = {"lookup": self._lookup, "step": self._question.step}
-        if 300 <= status < 400:  # noqa: PLR2004  HTTP's classes of answers are hundreds
+        if 300 <= status < 400:  # noqa: PLR2004  HTTP status classes are hundreds
             why = f"{said}, with the address {shown_url(self._hide(location)) or 'none'}"
             raise fault("LOOKUP_REFUSED", why=why, remedy="give the lookup the final address", **facts)
         if status in _DENIED:
@@ -145,7 +145,7 @@ class _HttpClient(ThreadedClient):
 
 
 def _read(response: Any, until: float) -> bytes:  # noqa: ANN401  the library's own
-    """Return a body; one that is too long, or comes byte by byte until after the timeout, is not waited for."""
+    """Return a body; raises if it is too long, or still incomplete after the timeout."""
     parts, size = [], 0
     while part := response.read(_READ_BYTES):
         parts.append(part)
@@ -157,7 +157,7 @@ def _read(response: Any, until: float) -> bytes:  # noqa: ANN401  the library's 
 
 
 def members(text: str) -> dict[str, bytes | None]:
-    """Return the members of a JSON object as they are written, so that no number is rounded; null is None."""
+    """Return the members of a JSON object as written, so that no number is rounded; null is None."""
     decoder = json.JSONDecoder()
     found: dict[str, bytes | None] = {}
     at = _after(text, 0, "{")
@@ -187,7 +187,7 @@ def _after(text: str, at: int, mark: str) -> int:
 
 def _space(text: str, at: int) -> int:
     found = _SPACE.match(text, at)
-    assert found is not None  # it matches nothing at all, too
+    assert found is not None  # it also matches the empty string
     return found.end()
 
 
@@ -203,11 +203,12 @@ def http(
     batch: int = 500,
     ca: str | Path | None = None,
 ) -> HttpLookup:
-    """Ask a service that answers in JSON: `http("https://host/users/{key}")` or `http("https://host/users")`.
+    """Look up in a service that answers in JSON: `http("https://host/users/{key}")` or `http("https://host/users")`.
 
-    With `{key}` in the address each key is a GET, answered with the output columns as an object, or with 404. Without
-    it, up to `batch` keys are a POST of a JSON array, answered with an object of such objects by key. An answer of 429
-    or 5xx is a failed request; any other 4xx is the error of its key.
+    With `{key}` in the URL, each key is a GET, answered with the output columns as an object, or with 404. Without it,
+    up to `batch` keys are a POST of a JSON array, answered with an object of such objects by key. An answer of 408,
+    409, 425, 429 or 5xx is a failed request, and 401, 403, 407 or a redirect ends the job; any other 4xx is an error of
+    its key.
     """
     check_url(url, has_ca=ca is not None, option=_option)
     if url.count(_KEY) > 1 or (_KEY in url and "/" not in url.partition("://")[2].partition(_KEY)[0]):

@@ -1,7 +1,7 @@
-"""The event loop of a process: one thread, in which all of its lookups wait for their stores side by side.
+"""The event loop of a process: one thread, in which all of its lookups wait for their stores concurrently.
 
-A thread of its own, because the caller may be inside a loop already, as in a notebook. A process that was forked makes
-a new one: threads do not survive a fork.
+It has its own thread because the caller may already be inside a loop, as in a notebook. A forked process creates a new
+one: threads do not survive a fork.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
 _END_S: Final = 1.0
-"""How long the end of a process waits for what is still under way."""
+"""How long the end of a process waits for unfinished work."""
 _LOCK: Final = threading.Lock()
 _LOOPS: Final[dict[int, asyncio.AbstractEventLoop]] = {}
 """The loop of each process; after a fork also the parent's, which must not be used."""
 
 
 def submitted(work: Coroutine[Any, Any, T]) -> Future[T]:
-    """Run `work` on the loop of this process, and return at once."""
+    """Run `work` on the loop of this process, without waiting."""
     return asyncio.run_coroutine_threadsafe(work, _loop())
 
 
 def completed(work: Coroutine[Any, Any, T]) -> T:
-    """Run `work` on the loop of this process, and return what it gives."""
+    """Run `work` on the loop of this process, and return its result."""
     future = submitted(work)
     try:
         return future.result()
     except BaseException:
-        future.cancel()  # the caller was interrupted: nobody waits any more
+        future.cancel()  # the caller was interrupted, so nobody waits for it
         raise
 
 
@@ -52,7 +52,7 @@ def _run(loop: asyncio.AbstractEventLoop) -> None:
     asyncio.set_event_loop(loop)
     try:
         loop.run_forever()
-        # Clients that were let go of just before are still being closed.
+        # Clients that were released just before are still closing.
         if begun := asyncio.all_tasks(loop):
             loop.run_until_complete(_ended(begun))
     finally:
@@ -60,7 +60,7 @@ def _run(loop: asyncio.AbstractEventLoop) -> None:
 
 
 async def _ended(tasks: set[asyncio.Task[Any]]) -> None:
-    """Wait a moment for what is under way, then cancel it."""
+    """Wait briefly for unfinished tasks, then cancel them."""
     _, late = await asyncio.wait(tasks, timeout=_END_S)
     for task in late:
         task.cancel()

@@ -1,4 +1,4 @@
-"""Postgres as a store: a table or view with one row for each key, thousands in one statement."""
+"""Postgres as a store: a table or view with one row per key, thousands in one statement."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class PostgresLookup(Lookup):
     password: Secret | None
 
     def open(self, question: Question) -> LookupClient:
-        """Return a client that connects when it is first used."""
+        """Return a client that connects when first used."""
         psycopg_module()
         return _PostgresClient(self, question)
 
@@ -60,7 +60,7 @@ class PostgresLookup(Lookup):
 
 
 class _PostgresClient(LookupClient):
-    """One connection, reopened after it was lost, or after a request that nobody waits for any more."""
+    """One connection, reopened after it was lost or after an abandoned request."""
 
     keys_per_request = _KEYS
 
@@ -73,7 +73,7 @@ class _PostgresClient(LookupClient):
         self._left: set[asyncio.Task[Any]] = set()
 
     async def fetch(self, keys: Sequence[Any]) -> Mapping[Any, Answer]:
-        # A connection may take longer than a request: one that was given up finds it made the next time.
+        # Connecting may take longer than a request: after a timeout, the next request finds the connection open.
         if self._connecting is None and (self._connection is None or self._connection.closed):
             self._connecting = asyncio.create_task(self._open())
         if self._connecting is not None:
@@ -85,7 +85,7 @@ class _PostgresClient(LookupClient):
         try:
             return await asyncio.shield(asking)
         except asyncio.CancelledError:
-            # To end a statement, the client library waits for the server, which may be what does not answer.
+            # To cancel a statement, the client library waits for the server, which may be the one not answering.
             self._abandon(asking)
             raise
 
@@ -114,7 +114,7 @@ class _PostgresClient(LookupClient):
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
-        """Turn the server's errors into ours."""
+        """Translate the server's errors into ours."""
         module = psycopg_module()
         try:
             yield
@@ -138,7 +138,7 @@ class _PostgresClient(LookupClient):
         return connection
 
     async def _prepared(self, connection: psycopg.AsyncConnection[Any]) -> bytes:
-        """Return the statement: keys are compared as the table's own type, so that its index is used."""
+        """Return the statement: keys are compared in the table's own type, so that its index is used."""
         key, table = self._lookup.key or self._question.key, self._lookup.table
         found = await (await connection.execute(_KEY_TYPE, (table.sql, key))).fetchone()
         if found is None:
@@ -177,7 +177,7 @@ class _PostgresClient(LookupClient):
 
     async def close(self) -> None:
         if self._connecting is not None:
-            with suppress(Exception):  # nobody asks any more
+            with suppress(Exception):  # nobody waits for it
                 await self._connecting
         await self._discard(self._connection)
 
@@ -188,7 +188,7 @@ def _shown(name: str, dtype: pl.DataType) -> str:
 
 
 def _array(keys: Sequence[Any]) -> str:
-    """Return keys as a literal of an array, whose type is the server's to know."""
+    """Return keys as an array literal; the server determines its type."""
     texts = (str(key).replace("\\", "\\\\").replace('"', '\\"') for key in keys)
     return "{" + ",".join(f'"{text}"' for text in texts) + "}"
 
@@ -196,9 +196,9 @@ def _array(keys: Sequence[Any]) -> str:
 def postgres(url: str, table: str, *, key: str | None = None, password: Secret | None = None) -> PostgresLookup:
     """Look up in a table or view: `postgres("postgresql://user@host/db", "users", key="id")`.
 
-    `key` is the table's column, by default the one that the stream's key is called; it should have a unique index. The
-    output columns are columns of the table. Types are converted as JSON: whole numbers and text as they are, times as
-    ISO 8601, `jsonb` as nested columns.
+    `key` is the table's column, by default the one with the same name as the stream's key; it should have a unique
+    index. The output columns are columns of the table. Types are converted as JSON: integers and text unchanged, times
+    as ISO 8601, `jsonb` as nested columns.
     """
     if password is not None and not isinstance(password, Secret):
         raise refuse("SECRET_EXPECTED", what="password")

@@ -21,13 +21,13 @@ from slackwater.sinks.redis.definition import check_url, client_library, passing
 
 Values = Literal["hash", "json", "text"]
 _KEYS: Final = 2_000
-"""Keys in one request: the server does nothing else while it answers."""
+"""Keys per request: the server is blocked while it answers."""
 _CONNECTIONS: Final = 4
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RedisLookup(Lookup):
-    """Keys of one server."""
+    """Keys on one server."""
 
     most_at_once = _CONNECTIONS
     url: str
@@ -37,7 +37,7 @@ class RedisLookup(Lookup):
     ca: str | None
 
     def check(self, question: Question) -> None:
-        """Refuse columns that what the keys hold cannot have."""
+        """Reject output columns that the stored values cannot have."""
         nested = [name for name, dtype in question.output.items() if dtype.is_nested()]
         if self.values != "json" and nested:
             raise refuse("LOOKUP_REDIS_NESTED", step=question.step, column=nested[0], values=self.values)
@@ -45,11 +45,11 @@ class RedisLookup(Lookup):
             raise refuse("LOOKUP_REDIS_TEXT", step=question.step, columns=", ".join(question.output))
 
     def format(self, output: pl.Schema) -> Format:
-        """Return JSON, or for texts CSV: one value for each column."""
+        """Return JSON, or CSV for text values: one value per column."""
         return json(output) if self.values == "json" else csv(output)
 
     def open(self, question: Question) -> LookupClient:
-        """Return a client that connects when it is first used."""
+        """Return a client that connects when first used."""
         client_library()
         return _RedisClient(self, question)
 
@@ -62,7 +62,7 @@ class _RedisClient(ThreadedClient):
     keys_per_request = _KEYS
 
     def __init__(self, lookup: RedisLookup, question: Question) -> None:
-        from redis.backoff import NoBackoff  # noqa: PLC0415  only who uses Redis needs it
+        from redis.backoff import NoBackoff  # noqa: PLC0415  only Redis users need it
         from redis.retry import Retry  # noqa: PLC0415  as above
 
         super().__init__(_CONNECTIONS)
@@ -74,7 +74,7 @@ class _RedisClient(ThreadedClient):
             lookup.url,
             protocol=2,
             retry=Retry(NoBackoff(), 0),
-            # A connection may take longer than a request: one that was given up finds it made the next time.
+            # Connecting may take longer than a request: after a timeout, the next request finds the connection open.
             socket_connect_timeout=max(seconds, CONNECT_S),
             socket_timeout=seconds,
             **way_in(lookup.url, lookup.password, lookup.ca),
@@ -101,7 +101,7 @@ class _RedisClient(ThreadedClient):
         found: list[Any] = pipeline.execute(raise_on_error=False)
         return found
 
-    def _answer(self, found: Any) -> Answer:  # noqa: ANN401  what a server gives
+    def _answer(self, found: Any) -> Answer:  # noqa: ANN401  whatever the server returns
         if isinstance(found, Exception):
             refusal = self._refusal(found)
             if str(found).startswith("WRONGTYPE"):
@@ -123,7 +123,7 @@ class _RedisClient(ThreadedClient):
 
 
 def _quoted(value: bytes | None) -> bytes:
-    """Return a value as CSV; null is nothing between the commas."""
+    """Return a value as CSV; null is an empty field."""
     return b"" if value is None else b'"' + value.replace(b'"', b'""') + b'"'
 
 
@@ -137,8 +137,9 @@ def redis(
 ) -> RedisLookup:
     """Look up in Redis: `redis("redis://host:6379/0", prefix="user")` reads the hash `user:<key>`.
 
-    That is how the Redis sink writes. The output columns are fields of the hash; one without any of them is missing.
-    With `values="json"` the key holds a JSON object, with `values="text"` the value of the one output column.
+    This is the layout that the Redis sink writes. The output columns are fields of the hash; a hash with none of them
+    is missing. With `values="json"` the key holds a JSON object, with `values="text"` the value of the one output
+    column.
     """
     if password is not None and not isinstance(password, Secret):
         raise refuse("SECRET_EXPECTED", what="password")

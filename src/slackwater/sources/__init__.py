@@ -26,5 +26,5 @@ __all__ = [
     "log",
 ]
 
-if not TYPE_CHECKING:  # a type checker knows what a module does not have
+if not TYPE_CHECKING:  # type checkers report missing names themselves
     __getattr__ = hinting(__name__, __all__)

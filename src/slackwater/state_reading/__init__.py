@@ -1,1 +1,1 @@
-"""Reading the state of keyed steps while a job runs or rests: sizes, largest keys, and what is held of one key."""
+"""Reading the state of keyed steps, whether or not a job is running: sizes, largest keys, and the state of one key."""

@@ -1,7 +1,7 @@
-"""The state of one key group, opened to be looked at.
+"""The state of one key group, opened for reading.
 
-The owner of the groups (a checkpoint, the engine in memory) gives the blobs of each to a `Reading`, where they lie:
-only the answers travel, even if the state has gigabytes.
+The owner of the groups (a checkpoint, the engine in memory) passes the blobs of each to a `Reading`, where they are
+stored: only the answers travel, even if the state is gigabytes.
 """
 
 from __future__ import annotations
@@ -18,38 +18,38 @@ from slackwater.state.step import KeyedStep
 
 @dataclass(frozen=True, kw_only=True)
 class StoredStep:
-    """A step that a checkpoint has state of."""
+    """A step with state in a checkpoint."""
 
     name: str
     stage: int
     spec: KeyedStep | None
-    """None if the pipeline has no such step, or not as it was stored: then only its sizes are known."""
+    """None if the pipeline has no such step, or it differs from the stored one: then only its sizes are known."""
     changes: str = ""
-    """What keeps its rows from being read."""
+    """Why its rows cannot be read."""
 
 
 class Answer(NamedTuple):
-    """What a reading found of one step in one key group."""
+    """The result of a reading for one step in one key group."""
 
     step: str
     facts: str
-    """As JSON."""
+    """Facts as JSON."""
     rows: bytes
-    """A packed frame, or nothing."""
+    """A packed frame, or empty."""
 
 
 class Reading(Protocol):
-    """What is asked of each key group. It is pickled, and called where the state is."""
+    """A query on each key group. It is pickled, and called where the state is stored."""
 
     def __call__(self, step: StoredStep, state: StepState) -> Answer | None:
-        """Return the answer of one step in one key group."""
+        """Return the answer for one step in one key group."""
 
 
 class StateGroups(Protocol):
-    """Where key groups are: in a checkpoint as of a batch, or in memory."""
+    """A set of key groups: in a checkpoint as of a batch, or in memory."""
 
     def ask(self, steps: Sequence[StoredStep], reading: Reading, groups: Iterable[int] | None = None) -> list[Answer]:
-        """Return the answers of all key groups, or of some, by their labels."""
+        """Return the answers of all key groups, or of those with the given labels."""
 
 
 class MemoryGroups:
@@ -59,7 +59,7 @@ class MemoryGroups:
         self._state = state
 
     def ask(self, steps: Sequence[StoredStep], reading: Reading, groups: Iterable[int] | None = None) -> list[Answer]:
-        """Return the answers of all key groups, or of some, by their labels."""
+        """Return the answers of all key groups, or of those with the given labels."""
         wanted = None if groups is None else {*groups}
         found: list[Answer] = []
         for (stage, label), blobs in self._state.items():
@@ -69,7 +69,7 @@ class MemoryGroups:
 
 
 def answers(blobs: Mapping[str, bytes], steps: Iterable[StoredStep], reading: Reading) -> Iterator[Answer]:
-    """Yield what `reading` finds in the blobs of one key group."""
+    """Yield the answers of `reading` for the blobs of one key group."""
     index = json.loads(blobs.get(INDEX, b"{}"))
     for step in steps:
         if step.name in index:
@@ -79,7 +79,7 @@ def answers(blobs: Mapping[str, bytes], steps: Iterable[StoredStep], reading: Re
 
 
 class Blobs:
-    """A store that is only read: what looks at state must not change it."""
+    """A read-only store: inspecting state must not change it."""
 
     def __init__(self, blobs: Mapping[str, bytes]) -> None:
         self._blobs = blobs
@@ -89,9 +89,9 @@ class Blobs:
         return self._blobs.get(key)
 
     def put(self, key: str, blob: bytes) -> None:
-        """Fail: nothing is stored."""
+        """Fail: the store is read-only."""
         raise AssertionError(key, blob)
 
     def remove(self, key: str) -> None:
-        """Fail: nothing is removed."""
+        """Fail: the store is read-only."""
         raise AssertionError(key)

@@ -1,4 +1,4 @@
-"""Keys as text: how a user gives one, and how one is shown so that it can be given back."""
+"""Keys as text: how a user enters one, and how one is shown so that it can be entered again."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def key_types(spec: KeyedStep) -> pl.Schema:
 
 
 def key_given(text: str, spec: KeyedStep) -> pl.DataFrame:
-    """Return the key that a user gave as one row: `ada`, `user=ada`, `ada,3`, or `user=ada,shop=3`."""
+    """Return the key that a user entered as one row: `ada`, `user=ada`, `ada,3`, or `user=ada,shop=3`."""
     types = key_types(spec)
     values = _values(text, types.names())
     if values is None:
@@ -35,7 +35,7 @@ def key_given(text: str, spec: KeyedStep) -> pl.DataFrame:
 
 
 def key_text(values: Sequence[Any]) -> str:
-    """Return the values of a key as `key_given` takes them."""
+    """Return the values of a key in the form that `key_given` accepts."""
     texts = [_text(value) for value in values]
     if len(texts) == 1:
         return texts[0]
@@ -50,8 +50,8 @@ def label_of(key: pl.DataFrame, key_groups: int) -> int:
 
 
 def _values(text: str, columns: list[str]) -> dict[str, str] | None:
-    """Return the text for each column; None if there is not one for each."""
-    # The only value may have commas of its own.
+    """Return the text for each column; None if the number of values does not match."""
+    # A single value may contain commas.
     parts = [text] if len(columns) == 1 else next(csv.reader([text]), [])
     if len(parts) != len(columns):
         return None

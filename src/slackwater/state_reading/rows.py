@@ -1,4 +1,4 @@
-"""The rows of a step's state as people read them: all of them, or those of one key."""
+"""The rows of a step's state in readable form: all of them, or those of one key."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from slackwater.state_reading.keys import label_of
 
 @dataclass(frozen=True, kw_only=True)
 class Showing:
-    """Shows what a key group holds of one key in each step, or of all keys."""
+    """Reads the state of one key in each step, or of all keys, from a key group."""
 
     keys: Mapping[str, pl.DataFrame] = field(default_factory=dict)
-    """By step, one row."""
+    """The key of each step, as one row."""
 
     def __call__(self, step: StoredStep, state: StepState) -> Answer | None:
         """Return the rows of the key, if there are any."""
@@ -28,7 +28,7 @@ class Showing:
 
 
 def all_rows(groups: StateGroups, step: StoredStep) -> pl.DataFrame:
-    """Return all that is held of a step."""
+    """Return all state rows of a step."""
     assert step.spec is not None
     return _together(step, groups.ask([step], Showing()))
 
@@ -36,7 +36,7 @@ def all_rows(groups: StateGroups, step: StoredStep) -> pl.DataFrame:
 def rows_of_key(
     groups: StateGroups, steps: Sequence[StoredStep], keys: Mapping[str, pl.DataFrame], key_groups: int
 ) -> dict[str, pl.DataFrame]:
-    """Return what is held of a key, by step; a step that holds nothing of it is not there."""
+    """Return the state rows of a key, by step; a step without any is left out."""
     found: list[Answer] = []
     labels = {step.name: label_of(keys[step.name], key_groups) for step in steps}
     for label in sorted({*labels.values()}):

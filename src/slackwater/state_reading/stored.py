@@ -1,6 +1,6 @@
-"""The state in a checkpoint as of one committed batch, found without locking or writing anything.
+"""The state in a checkpoint as of one committed batch, read without locking or writing anything.
 
-A committed batch does not change any more, so what is read of it is consistent, whatever a running job does meanwhile.
+A committed batch no longer changes, so reading it is consistent, whatever a running job does meanwhile.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from slackwater.state_reading.keys import key_given
 
 @dataclass(frozen=True, kw_only=True)
 class StoredState:
-    """What a checkpoint says of the state as of `batch`."""
+    """The state in a checkpoint as of `batch`."""
 
     path: Path
     batch: int
@@ -33,7 +33,7 @@ class StoredState:
     steps: tuple[StoredStep, ...]
 
     def chosen(self, step: str | None) -> list[StoredStep]:
-        """Return the steps to read: all, or the one that is asked for."""
+        """Return the steps to read: all, or the requested one."""
         names = [each.name for each in self.steps]
         if step is not None and step not in names:
             known = ", ".join(names) or "none"
@@ -41,7 +41,7 @@ class StoredState:
         return [each for each in self.steps if step in (None, each.name)]
 
     def with_key(self, text: str, step: str | None) -> dict[str, pl.DataFrame]:
-        """Return the key that a user gave as each step has it, for the steps whose key it can be."""
+        """Return the key that a user entered, for each step whose key it can be."""
         found: dict[str, pl.DataFrame] = {}
         refused: list[RunError] = []
         for each in self.chosen(step):
@@ -56,7 +56,7 @@ class StoredState:
         return found
 
     def operator(self, stage: int) -> int:
-        """Return the number by which Spark knows a stage; it counts them from the last one."""
+        """Return Spark's operator number for a stage; Spark counts stages from the last one."""
         for folder in sorted((self.path / "state").glob("*/_metadata/v2")):
             notes = [int(note.name) for note in folder.iterdir() if note.name.isdigit()]
             if not (known := [number for number in notes if number <= self.batch]):
@@ -71,14 +71,14 @@ class StoredState:
 
 
 def state_name(stage: int) -> str:
-    """Return what the state of a stage is called in Spark."""
+    """Return the name of a stage's state in Spark."""
     return f"stage_{stage}"
 
 
 def stored_state(path: Path, plan: Plan, batch: int | None = None) -> StoredState:
-    """Find the state of `plan` in the checkpoint at `path`, as of `batch` or of the newest one that is committed.
+    """Find the state of `plan` in the checkpoint at `path`, as of `batch` or the newest committed batch.
 
-    A pipeline that has changed since is no obstacle: the manifest says what is stored.
+    The pipeline may have changed since: the manifest describes what is stored.
     """
     if not (path / "slackwater" / "manifest.json").exists():
         if (path / "offsets").exists():
@@ -99,7 +99,7 @@ def stored_state(path: Path, plan: Plan, batch: int | None = None) -> StoredStat
 
 
 def chosen_batch(path: Path, batch: int | None) -> int:
-    """Return `batch` if its state can be read, or the newest of which it can be."""
+    """Return `batch` if its state can be read; by default, the newest batch whose state can."""
     folder = path / "commits"
     committed = [int(entry.name) for entry in folder.iterdir() if entry.name.isdigit()] if folder.is_dir() else []
     if not committed:

@@ -1,4 +1,4 @@
-"""How large the state of each step is, what its oldest entry is, and which keys have most of it."""
+"""The size of each step's state, its oldest entry, and its largest keys."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from slackwater.state_reading.groups import Answer, StateGroups, StoredStep
 from slackwater.state_reading.keys import key_text
 
 MOST_KEYS: Final = 5
-"""Keys that a summary names for each step, unless it is asked for more."""
+"""Keys that a summary names for each step by default."""
 _TIMES: Final = ("event_time", "window_start", "oldest_write")
 
 
@@ -31,9 +31,9 @@ class StepSummary:
     rows: int = 0
     pieces: int = 0
     keys: int | None = 0
-    """None if the pipeline cannot read the rows that are stored."""
+    """None if the pipeline cannot read the stored rows."""
     oldest: datetime | None = None
-    """The oldest event time, or the oldest start of a window."""
+    """The oldest event time, window start or write."""
     largest: list[dict[str, Any]] = field(default_factory=list)
     """The keys with the most entries: `key`, `entries`."""
 
@@ -45,7 +45,7 @@ class Sizing:
     most_keys: int
 
     def __call__(self, step: StoredStep, state: StepState) -> Answer | None:
-        """Return sizes from the index, and the keys from the rows."""
+        """Return sizes from the index, and keys from the rows."""
         facts: dict[str, Any] = {
             "bytes": sum(piece.bytes for piece in state.pieces),
             "rows": sum(piece.rows for piece in state.pieces),
@@ -61,7 +61,7 @@ class Sizing:
         oldest = [time for name in times if isinstance(time := shown[name].min(), datetime)]
         facts["oldest_ms"] = round((min(oldest) - EPOCH).total_seconds() * 1000) if oldest else None
         if not keys:
-            # Where only hashes are kept, there is one for each key.
+            # If only hashes are stored, there is one per key.
             return Answer(step.name, json.dumps(facts | {"keys": shown.height}), b"")
         # A key is in one key group, so the largest of all are among the largest of each.
         counts = shown.group_by(keys, maintain_order=True).agg(pl.len().cast(pl.Int64).alias("__entries"))
@@ -75,7 +75,7 @@ _LARGEST: Final = {"key": pl.String(), "entries": pl.Int64()}
 
 
 def summarise(groups: StateGroups, steps: Sequence[StoredStep], *, most_keys: int = MOST_KEYS) -> list[StepSummary]:
-    """Return the sizes of `steps`, in their order; steps without state have zeros."""
+    """Return the summaries of `steps`, in order; steps without state have zeros."""
     found = groups.ask(steps, Sizing(most_keys=most_keys))
     return [_summed(step, (answer for answer in found if answer.step == step.name), most_keys) for step in steps]
 

@@ -1,4 +1,4 @@
-"""State for people and for programs: tables, JSON and Parquet."""
+"""State for display and for programs: tables, JSON and Parquet."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def summary_frame(summaries: Sequence[StepSummary]) -> pl.DataFrame:
 
 
 def as_json(head: Mapping[str, Any], **frames: pl.DataFrame | Mapping[str, pl.DataFrame]) -> str:
-    """Return an object: what is in `head`, and each frame as a list of objects, or such lists by name."""
+    """Return a JSON object: the entries of `head`, and each frame as a list of objects, or such lists by name."""
     whole: dict[str, Any] = dict(head)
     for name, given in frames.items():
         whole[name] = (
@@ -50,7 +50,7 @@ def as_json(head: Mapping[str, Any], **frames: pl.DataFrame | Mapping[str, pl.Da
 
 
 def print_summary(summaries: Sequence[StepSummary], console: Console) -> None:
-    """Print the sizes of the steps, and below them their largest keys."""
+    """Print the sizes of the steps, followed by their largest keys."""
     table = _table("step", size="right", rows="right", keys="right", pieces="right", oldest="left")
     for each in summaries:
         keys = "?" if each.keys is None else f"{each.keys:,}"
@@ -67,7 +67,7 @@ def print_summary(summaries: Sequence[StepSummary], console: Console) -> None:
 
 
 def print_rows(steps: Mapping[str, pl.DataFrame], console: Console) -> None:
-    """Print the rows of each step; few columns as a table, many as lines of name and value."""
+    """Print the rows of each step: as a table if it fits, otherwise as lines of name and value."""
     for name, rows in steps.items():
         console.print(Text(f"step {name}"), highlight=False)
         cells = [[_cell(value) for value in row] for row in rows.rows()]
@@ -85,7 +85,7 @@ def print_rows(steps: Mapping[str, pl.DataFrame], console: Console) -> None:
             console.print()
 
 
-def _table(first: str = "", **columns: Any) -> Table:  # noqa: ANN401  how each is aligned
+def _table(first: str = "", **columns: Any) -> Table:  # noqa: ANN401  the alignment of each
     table = Table(box=box.SIMPLE_HEAD)
     if first:
         table.add_column(first, no_wrap=True)
@@ -111,12 +111,12 @@ def _cell(value: Any) -> str:  # noqa: ANN401  a value of any column
 
 
 def _visible(text: str) -> str:
-    """Return `text` without what would move a terminal's cursor."""
+    """Return `text` with unprintable characters escaped, so that it cannot move a terminal's cursor."""
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
 
 
 def _size(number: float) -> str:
-    """Return bytes for people: 1.2 MB."""
+    """Return a number of bytes for display: 1.2 MB."""
     for unit in _UNITS[:-1]:
         if number < _THOUSAND:
             return f"{number:,.0f} {unit}" if unit == "B" else f"{number:,.1f} {unit}"

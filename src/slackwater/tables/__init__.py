@@ -1,4 +1,4 @@
-"""Tables that streams are joined with: small, the same for all rows of a batch, with versions that are written down."""
+"""Tables to join streams with: small, the same for all rows of a batch, with persisted versions."""
 
 from slackwater.tables.definition import Table, table
 

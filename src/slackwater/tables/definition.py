@@ -1,4 +1,4 @@
-"""Tables: small, the same for all rows of a batch, and read again from time to time."""
+"""Tables: small, the same for all rows of a batch, and reread from time to time."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _POSTGRES: Final = ("postgresql://", "postgres://")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Table:
-    """A table as users define it: where it is, its columns, and how often it is read."""
+    """A table as users define it: its location, its columns, and how often it is read."""
 
     kind: Kind
     place: str
@@ -41,7 +41,7 @@ class Table:
 
     @property
     def schema(self) -> pl.Schema:
-        """The columns, as they were when the pipeline was built; a table that has others later is an error."""
+        """The columns at the time the pipeline was built; it is an error if they change later."""
         return self.typed
 
     def __str__(self) -> str:
@@ -61,8 +61,8 @@ def table(
     """Describe a small table: `table("rates.parquet", refresh="5m")`.
 
     `place` is a Parquet file, a CSV file with a header line (which needs `schema`), the folder of a Delta table, or the
-    address of a Postgres server with a `query`. The columns are read now. The rows are read when a job starts, and
-    again after `refresh`; without it, only when a job starts.
+    URL of a Postgres server with a `query`. The columns are read now. The rows are read when a job starts, and again
+    every `refresh`; without it, only when a job starts.
     """
     if password is not None and not isinstance(password, Secret):
         raise refuse("SECRET_EXPECTED", what="password")
@@ -110,7 +110,7 @@ def _kind(where: str, given: object) -> Kind:
 def _read_schema(
     kind: Kind, where: str, query: str | None, declared: pl.Schema | None, password: Secret | None
 ) -> pl.Schema:
-    """Return the columns of a table; those that are declared, if it has them."""
+    """Return the columns of a table: the declared ones, after checking that it has them."""
     match kind:
         case "parquet":
             found = parquet_schema(where)
@@ -140,7 +140,7 @@ def _shown_place(kind: Kind, where: str) -> str:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class JoinTable:
-    """Add the columns of a table's row with the same key; all rows of a batch see the same version of the table."""
+    """Adds the columns of the table's row with the same key; all rows of a batch see the same version of the table."""
 
     table: Table
     left: tuple[str, ...]
@@ -153,16 +153,16 @@ class JoinTable:
 
     @property
     def added(self) -> tuple[str, ...]:
-        """The columns of the table that rows get."""
+        """The columns of the table that are added to rows."""
         return self.columns or tuple(name for name in self.table.schema if name not in self.right)
 
     @property
     def names(self) -> dict[str, str]:
-        """What rows call each added column."""
+        """The name of each added column in the joined rows."""
         return {name: f"{name}{self.suffix or ''}" for name in self.added}
 
     def schema_after(self, schema: pl.Schema, step: str) -> pl.Schema:
-        """Return the columns of joined rows, or refuse the join."""
+        """Return the columns of joined rows; raises if the join is not possible."""
         table = self.table.schema
         for left, right in zip(self.left, self.right, strict=True):
             if left not in schema:
@@ -191,13 +191,13 @@ class JoinTable:
 
     @property
     def rules(self) -> str:
-        """Everything that decides what becomes of a row, but for the table's rows."""
+        """Everything that the result for a row depends on, except the table's rows."""
         own = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "table"}
         return f"{stable_text(own)} {self.table} {dict(self.table.schema)}"
 
     @property
     def said(self) -> str:
-        """The join as `explain` shows it."""
+        """The join as shown by `explain`."""
         on = ", ".join(a if a == b else f"{a} = {b}" for a, b in zip(self.left, self.right, strict=True))
         again = self.table.refresh_ms
         read = "read at the start" if again is None else f"read every {render_ms(again)}"

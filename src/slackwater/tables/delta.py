@@ -1,7 +1,8 @@
-"""Delta tables, read without Spark: the driver reads small tables whether it has a session or not.
+"""Delta tables, read without Spark: the driver reads small tables with or without a session.
 
-A table is the files that its log has added and not removed. The newest checkpoint of the log has them up to its
-version; the commits after it, one JSON file each, change that. Tables that need more than this to be read are refused.
+A table consists of the files that its log has added and not removed. The newest checkpoint of the log lists them up to
+its version; the commits after it, one JSON file each, add and remove files. Column mapping and deletion vectors are
+not supported, and raise.
 """
 
 from __future__ import annotations
@@ -46,20 +47,20 @@ def read_delta(path: str, schema: pl.Schema) -> pl.DataFrame:
             raise Unavailable("there is no Delta table")
         return state.rows(Path(path), schema)
     except _BROKEN as error:
-        # A commit or a cleanup may be under way; the next attempt lists the log again.
+        # A commit or a cleanup may be in progress; the next attempt lists the log again.
         raise Unavailable(str(error).strip().partition("\n")[0][:200]) from error
 
 
 @dataclass(kw_only=True)
 class _State:
-    """The table, as far as its log has been read."""
+    """The state of the table, as far as its log has been read."""
 
     place: str
     files: dict[str, dict[str, str | None]] = field(default_factory=dict)
     """The partition values of each file of the table."""
 
     def start_from_checkpoint(self, log: Path) -> int:
-        """Take the newest whole checkpoint, and return its version; -1 if there is none."""
+        """Load the newest complete checkpoint, and return its version; -1 if there is none."""
         parts: dict[int, list[Path]] = {}
         for file in log.glob("[0-9]*.checkpoint*.parquet"):
             parts.setdefault(int(file.name.partition(".")[0]), []).append(file)
@@ -78,7 +79,7 @@ class _State:
         return -1
 
     def take(self, action: dict[str, Any]) -> None:
-        """Take one action of the log."""
+        """Apply one action of the log."""
         if (meta := action.get("metaData")) is not None and _named(meta) not in (None, "none"):
             raise fault("TABLE_DELTA_FEATURE", place=self.place, feature="column mapping")
         if (added := action.get("add")) is not None and added.get("path") is not None:
@@ -89,7 +90,7 @@ class _State:
             self.files.pop(removed["path"], None)
 
     def rows(self, folder: Path, schema: pl.Schema) -> pl.DataFrame:
-        """Return the rows of the files, with the columns that the table is partitioned by."""
+        """Return the rows of the files, including the partition columns."""
         frames = [pl.DataFrame(schema=schema)]
         for name, values in sorted(self.files.items()):
             frame = pl.read_parquet(folder / unquote(name))
@@ -105,7 +106,7 @@ def _named(meta: dict[str, Any]) -> str | None:
 
 
 def _plain(fact: dict[str, Any]) -> dict[str, Any]:
-    """Return an action of a checkpoint as a commit has it: maps are lists of pairs there."""
+    """Return an action of a checkpoint in the form it has in a commit: a checkpoint stores maps as lists of pairs."""
     plain = dict(fact)
     for name in ("partitionValues", "configuration"):
         if isinstance(pairs := plain.get(name), list):

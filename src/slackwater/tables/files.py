@@ -34,7 +34,7 @@ def read_parquet(path: str, schema: pl.Schema) -> pl.DataFrame:
 
 
 def csv_schema(path: str, declared: pl.Schema) -> pl.Schema:
-    """Return the declared columns that the header line of a CSV file names."""
+    """Return the columns in the header line of a CSV file, with their declared types; others are text."""
     _check_file(path)
     try:
         header = pl.read_csv(path, n_rows=0, infer_schema=False).columns
@@ -44,7 +44,7 @@ def csv_schema(path: str, declared: pl.Schema) -> pl.Schema:
 
 
 def read_csv(path: str, schema: pl.Schema) -> pl.DataFrame:
-    """Return the rows of a CSV file, by the names in its header line; a value of another type is an error."""
+    """Return the rows of a CSV file, by the names in its header line; a value of the wrong type is an error."""
     _check_file(path)
     try:
         texts = pl.read_csv(path, infer_schema=False)
@@ -77,7 +77,7 @@ def _typed(texts: pl.Series, dtype: pl.DataType) -> pl.Series:
 
 
 def conformed(frame: pl.DataFrame, schema: pl.Schema, place: str) -> pl.DataFrame:
-    """Return the columns of `schema`; a table without exactly these is an error, because the plan relies on them."""
+    """Return the columns of `schema`; raises if one is missing or has another type, because the plan relies on them."""
     for name, dtype in schema.items():
         if name not in frame.columns:
             raise fault("TABLE_CHANGED", place=place, got=f"no column `{name}`")

@@ -1,4 +1,4 @@
-"""Tables that are the result of a query on Postgres."""
+"""Tables that are the result of a Postgres query."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _TIMEOUT_MS: Final = 60_000
 
 
 def query_schema(url: str, query: str, password: Secret | None) -> pl.Schema:
-    """Return the columns that a query gives, or refuse them."""
+    """Return the columns of a query; rejects those with an unsupported type or a repeated name."""
     found: dict[str, pl.DataType] = {}
     with _session(url, password) as connection:
         statement = f"SELECT * FROM ({query}\n) answer LIMIT 0"  # noqa: S608  the user's own
@@ -48,7 +48,7 @@ def query_schema(url: str, query: str, password: Secret | None) -> pl.Schema:
 
 
 def read_query(url: str, query: str, password: Secret | None, schema: pl.Schema) -> pl.DataFrame:
-    """Return the rows that a query gives."""
+    """Return the rows of a query."""
     with _session(url, password) as connection:
         statement = f"SELECT {quoted_list(schema)} FROM ({query}\n) answer"  # noqa: S608  the user's own
         cursor = _executed(connection, statement)

@@ -1,4 +1,4 @@
-"""Reading a table for a join: its key columns and those that rows get, one row for each key."""
+"""Reading a table for a join: its key columns and the added ones, with one row per key."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from slackwater.tables.files import read_csv, read_parquet
 from slackwater.tables.postgres import read_query
 
 MOST_BYTES: Final = 512 << 20
-"""Every worker holds the table in memory."""
+"""The limit on a table's size, since every worker holds it in memory."""
 
 
 def read_table(op: JoinTable, step: str) -> pl.DataFrame:
-    """Return the table of a join, in the order of its keys; raises `Unavailable` if it cannot be read now.
+    """Return the table of a join, sorted by key; raises `Unavailable` if it cannot be read now.
 
-    A row with null in its key is left out, because nothing joins with it.
+    A row with a null in its key is left out, because nothing can join with it.
     """
     names = list(dict.fromkeys([*op.right, *op.added]))
     wanted = pl.Schema({name: op.table.schema[name] for name in names})
@@ -47,7 +47,7 @@ def _read(table: Table, schema: pl.Schema) -> pl.DataFrame:
         case "csv":
             return read_csv(table.place, schema)
         case "delta":
-            # All columns are taken: a file that lacks one, from before it was added, has nulls.
+            # Read all columns: a file written before a column was added lacks it, and has nulls there.
             return read_delta(table.place, table.schema).select(schema.names())
         case "postgres":
             assert table.query is not None

@@ -1,7 +1,7 @@
-"""Versions of a table, written down: a batch that is run again sees the one it saw.
+"""Persisted versions of a table: a replayed batch sees the same one.
 
-`<checkpoint>/slackwater/tables/<step>/<version>.arrow`. The version is a hash of the rows, so a table that did not
-change is not written again. The clock of a batch names the version of each table.
+`<checkpoint>/slackwater/tables/<step>/<version>.arrow`. The version is a hash of the rows, so an unchanged table is not
+written again. The clock of a batch names the version of each table.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from slackwater.lookups.written import readable_arrow
 
 
 class Snapshots(ABC):
-    """Where versions of tables are kept."""
+    """A store of table versions."""
 
     @abstractmethod
     def keep(self, step: str, frame: pl.DataFrame) -> str:
-        """Write a table down, unless it is there; return its version."""
+        """Persist a table, unless this version exists; return its version."""
 
     @abstractmethod
     def load(self, step: str, version: str) -> pl.DataFrame:
@@ -38,21 +38,21 @@ class FolderSnapshots(Snapshots):
     """Versions as Arrow files, in a folder that the driver and all executors see."""
 
     home: Path
-    """Slackwater's own folder in the checkpoint."""
+    """Slackwater's own subfolder of the checkpoint."""
 
     def keep(self, step: str, frame: pl.DataFrame) -> str:
-        """Write a file that is whole or not there, after a power cut as well."""
+        """Write a file atomically and durably, unless it exists; return its version."""
         content = _stored(frame)
         version = _version(content)
         write_once(self._path(step, version), content)
         return version
 
     def load(self, step: str, version: str) -> pl.DataFrame:
-        """Read a version; the process keeps the last few."""
+        """Read a version; the process caches the last few."""
         return _loaded(self._path(step, version), self.home.parent)
 
     def forget(self, step: str, keep: Collection[str]) -> None:
-        """Delete the versions of a table that no batch can see any more."""
+        """Delete the versions of a table that no batch can use any more."""
         for path in (self.home / "tables" / step).glob("*.arrow"):
             if path.stem not in keep:
                 path.unlink(missing_ok=True)
@@ -63,7 +63,7 @@ class FolderSnapshots(Snapshots):
 
 @dataclass(frozen=True, kw_only=True)
 class MemorySnapshots(Snapshots):
-    """Versions in memory, for the engine without Spark; handed on, they survive a restart."""
+    """Versions in memory, for the engine without Spark; passed on, they survive a restart."""
 
     frames: dict[tuple[str, str], pl.DataFrame] = field(default_factory=dict)
 

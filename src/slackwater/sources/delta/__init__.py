@@ -1,1 +1,1 @@
-"""Delta tables as a source: what is in the table, then every commit that adds rows."""
+"""Delta tables as a source: the current rows, then every commit that adds rows."""

@@ -1,4 +1,4 @@
-"""Delta tables as a source: what is in the table, then every commit that adds rows."""
+"""Delta tables as a source: the current rows, then every commit that adds rows."""
 
 from __future__ import annotations
 
@@ -34,39 +34,39 @@ _CHANGE: Final = {
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DeltaSource(Source):
-    """A Delta table; the stream has its columns."""
+    """A source that reads a Delta table and has its columns."""
 
     has_places: ClassVar[bool] = False
     path: str
     typed: pl.Schema
     options: tuple[tuple[str, str], ...]
-    """Delta's own, for the reader."""
+    """Delta's own options for the reader."""
     start: str
 
     @property
     def schema(self) -> pl.Schema:
-        """The table's columns, and those of its changes if they are read."""
+        """The table's columns, and those of the change feed if it is read."""
         return self.typed
 
     @property
     def place(self) -> str:
-        """The table."""
+        """The path of the table."""
         return self.path
 
     def session_conf(self) -> dict[str, str]:
-        """Return what a session with Delta is started with."""
+        """Return the settings that a session needs for Delta."""
         return delta_session_conf()
 
-    def read(self, spark: SparkSession, reading: Reading) -> DataFrame:  # noqa: ARG002  the trigger bounds it
+    def read(self, spark: SparkSession, reading: Reading) -> DataFrame:  # noqa: ARG002  the trigger bounds the run
         """Return the stream of rows."""
         return numbered(delta_stream(spark, self))
 
     def chunks(self, batches: Iterator[pa.RecordBatch], task: TaskFacts) -> Iterator[Chunk]:
-        """Yield the rows, numbered behind those of the batches before."""
+        """Yield the rows, numbered after those of earlier batches."""
         return frame_chunks(self.typed, task, batches)
 
     def explained(self, error: Exception) -> RunError | None:
-        """Return the error for a commit that changed rows, if that is what has stopped the query."""
+        """Return the error for a commit that changed rows, if that stopped the query."""
         return changed_source(self, error)
 
     def __str__(self) -> str:
@@ -122,7 +122,7 @@ def _starting(start: object) -> dict[str, str]:
     if start == "latest" or (isinstance(start, int) and not isinstance(start, bool) and start >= 0):
         return {"startingVersion": str(start)}
     try:
-        time = start if isinstance(start, datetime) else datetime.fromisoformat(start)  # type: ignore[arg-type]  # no text raises TypeError
+        time = start if isinstance(start, datetime) else datetime.fromisoformat(start)  # type: ignore[arg-type]  # anything but text raises TypeError
     except (TypeError, ValueError) as error:
         raise refuse("DELTA_SOURCE_START", got=repr(start)) from error
     if time.tzinfo is None:

@@ -1,4 +1,4 @@
-"""A table's columns, read from its log without Spark: a pipeline is planned before there is a session."""
+"""A table's columns, read from its log without Spark: pipelines are planned before there is a session."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def logged_schema(path: str) -> str | None:
 
 
 def _in_commit(path: Path) -> str | None:
-    """Return the schema that a commit has set, as Spark writes schemas; most set none."""
+    """Return the schema set by a commit, in Spark's JSON; most commits set none."""
     with path.open(encoding="utf-8") as lines:
         for line in lines:
             if line.startswith(_METADATA):
@@ -41,7 +41,7 @@ def _in_checkpoint(log: Path) -> str | None:
 
 
 def _ddl(schema: dict[str, Any]) -> str:
-    from pyspark.sql.types import StructType  # noqa: PLC0415  half a second, and few pipelines have such a source
+    from pyspark.sql.types import StructType  # noqa: PLC0415  takes half a second, and few pipelines need it
 
     fields = StructType.fromJson(schema).fields
     return ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in fields)

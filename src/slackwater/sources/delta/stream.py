@@ -17,7 +17,7 @@ _CHANGED: Final = ("DELTA_SOURCE_TABLE_IGNORE_CHANGES", "DELTA_SOURCE_IGNORE_DEL
 
 
 def delta_stream(spark: SparkSession, source: DeltaSource) -> DataFrame:
-    """Return the stream of a table's rows, with the columns that the pipeline was planned for."""
+    """Return a table's rows as a streaming DataFrame, with the columns that the pipeline was planned for."""
     check_delta_session(spark)
     frame = spark.readStream.format("delta").options(**dict(source.options)).load(source.path)
     ddl = ", ".join(f"{quoted(field.name)} {field.dataType.simpleString()}" for field in frame.schema.fields)
@@ -34,7 +34,7 @@ def delta_stream(spark: SparkSession, source: DeltaSource) -> DataFrame:
 
 
 def changed_source(table: DeltaSource, error: Exception) -> RunError | None:
-    """Return the error for a commit that changed rows of a table, if that is what has stopped the query."""
+    """Return the error for a commit that changed rows of a table, if that stopped the query."""
     said = str(error)
     if table.path not in said or not any(code in said for code in _CHANGED):
         return None

@@ -1,1 +1,1 @@
-"""Kafka as a source: topics read by Spark's own connector, and the driver's watch on them."""
+"""Kafka as a source: topics are read by Spark's own connector and watched by the driver."""

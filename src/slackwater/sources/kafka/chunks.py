@@ -1,4 +1,4 @@
-"""How FRONT sees a topic: records as the connector gives them, of one partition a task, in order."""
+"""How FRONT reads a topic: records from the connector, one partition per task, in order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WRITTEN_HEADERS: Final = pl.List(pl.Struct({"key": pl.String(), "value": pl.Str
 
 
 def kafka_chunks(source: KafkaSource, batches: Iterator[pa.RecordBatch]) -> Iterator[Chunk]:
-    """Yield records as the connector gives them: of one partition a task, in order."""
+    """Yield the connector's records: one partition per task, in order."""
     for table in gathered(batches):
         yield _kafka_chunk(source, pl.DataFrame(table))
 
@@ -42,7 +42,7 @@ def _kafka_chunk(source: KafkaSource, records: pl.DataFrame) -> Chunk:
 
 
 def kafka_headers(written: pl.Series) -> pl.Series:
-    """Return headers from the JSON that Spark makes of them, in which their values are base64."""
+    """Return headers from Spark's JSON, in which their values are base64."""
     if written.null_count() == len(written):
         return pl.Series(written.name, [None], dtype=HEADERS).new_from_index(0, len(written))
     pairs = written.str.json_decode(_WRITTEN_HEADERS)

@@ -1,4 +1,4 @@
-"""Kafka: topics read by Spark's own connector, in bounded batches, with everything Kafka knows of a record."""
+"""Kafka: topics read by Spark's own connector, in bounded batches, with all of a record's metadata."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ METADATA: Final[dict[str, tuple[pl.DataType, pl.Expr]]] = {
     "offset": (pl.Int64(), pl.col("__off")),
     "timestamp": (TIMESTAMP, pl.col("__ingested").cast(pl.Datetime("ms", "UTC")).cast(TIMESTAMP)),
 }
-"""What Kafka knows of a record, as columns: their types, and how they are made of what travels with a row."""
+"""Kafka's metadata of a record, as columns: their types, and expressions over the columns that travel with a row."""
 
 DEFAULT_MAX_RECORDS: Final = 2_000_000
 _TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
@@ -50,7 +50,7 @@ OnLoss = Literal["stop", "continue"]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class KafkaSource(Source):
-    """Records of one or more topics; a partition is named `topic/number`."""
+    """A source that reads one or more topics; a partition is named `topic/number`."""
 
     read_limit = "rows"
     is_partitioned = True
@@ -60,9 +60,9 @@ class KafkaSource(Source):
     topics: tuple[str, ...] = ()
     pattern: str | None = None
     starting: Mapping[str, str]
-    """The connector's options that say where a new checkpoint begins, unless `offsets` do."""
+    """The connector's options for where a new checkpoint starts, unless `offsets` does."""
     offsets: Offsets | None
-    """Where a new checkpoint begins; partitions that are left out begin at their earliest record."""
+    """Where a new checkpoint starts; omitted partitions start at their earliest record."""
     start_said: str
     max_records_per_batch: int
     group: str | None
@@ -71,19 +71,19 @@ class KafkaSource(Source):
 
     @property
     def schema(self) -> None:
-        """Records are bytes."""
+        """None: records are bytes."""
         return
 
     @property
     def metadata(self) -> Mapping[str, tuple[pl.DataType, pl.Expr]]:
-        """The columns that were asked for, beside the record's own."""
+        """The requested metadata columns, in addition to the record's own."""
         return {f"kafka_{name}": METADATA[name] for name in self.columns}
 
     def session_conf(self) -> dict[str, str]:
-        """Return the connector's jars."""
+        """Return the setting with the connector's jars."""
         return {"spark.jars": ",".join(connector_jars())}
 
-    def read(self, spark: SparkSession, reading: Reading) -> DataFrame:  # noqa: ARG002  the trigger bounds it
+    def read(self, spark: SparkSession, reading: Reading) -> DataFrame:  # noqa: ARG002  the trigger bounds the run
         """Return the stream of records."""
         return kafka_stream(spark, self)
 
@@ -92,15 +92,15 @@ class KafkaSource(Source):
         return kafka_chunks(self, batches)
 
     def intake(self, place: StreamPlace) -> KafkaIntake:
-        """Return the driver's watch over the topics."""
+        """Return the driver's intake for the topics."""
         return KafkaIntake(self, place)
 
     def held(self, *, limit: int | None = None) -> Held:
-        """Return the committed records of the topics, each partition's in order of offset."""
+        """Return the committed records of the topics, each partition in offset order."""
         return held_topics(self, limit=limit)
 
     def retention_ms(self, *, timeout_s: float) -> int | None:
-        """Return how long the topics keep records, the shortest of them; None if all keep them for good."""
+        """Return how long the topics keep records, the shortest of them; None if all keep them forever."""
         return (
             Cluster(connection=self.connection).retention_ms(self.topics, timeout_s=timeout_s) if self.topics else None
         )
@@ -184,7 +184,7 @@ def _topics(topic: str | None, topics: Iterable[str] | None, pattern: str | None
 
 
 def _check_pattern(pattern: str) -> None:
-    """Refuse what one of the two cannot read: Spark matches topics in Java, the driver's own client in Python."""
+    """Reject a pattern that is not valid in both: Spark matches topics in Java, the driver's own client in Python."""
     try:
         re.compile(pattern)
     except (re.error, TypeError) as error:
@@ -198,7 +198,7 @@ def _starting(start: Start) -> tuple[dict[str, str], str]:
         return {"startingOffsets": start}, start
     if isinstance(start, datetime) and start.tzinfo is not None:
         moment = round((start - EPOCH).total_seconds() * 1000)
-        # Without the strategy a partition whose records are all older would be an error.
+        # Without the strategy, a partition with only older records would be an error.
         options = {"startingTimestamp": str(moment), "startingOffsetsByTimestampStrategy": "latest"}
         return options, render_time(moment)
     if isinstance(start, Mapping):

@@ -1,4 +1,4 @@
-"""What topics hold now, read on the driver with Kafka's own client: for tools, not for jobs."""
+"""The current content of topics, read on the driver with Kafka's own client: for tools, not for jobs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def held_topics(kafka: KafkaSource, *, limit: int | None = None) -> Held:
-    """Return the records of some topics, each partition's in order of offset."""
+    """Return the records of some topics, each partition in offset order."""
     return Held(chunks=_chunks(kafka, limit))
 
 

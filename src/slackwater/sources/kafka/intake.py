@@ -1,8 +1,8 @@
-"""The driver's eye on a Kafka source: its partitions, its lag, and whether its topics are still the same ones.
+"""The driver's view of a Kafka source: its partitions, its lag, and whether its topics are still the same.
 
-Spark's connector reads the records and keeps the offsets. What it does not say is asked here once a batch:
-which partitions hold records that no batch has read (they are not idle), how far behind the job is, and
-whether a topic was deleted and created again, whose offsets would only look like a continuation.
+Spark's connector reads the records and keeps the offsets. Once per batch, the driver asks for what the connector does
+not report: which partitions have unread records (and so are not idle), how far behind the job is, and whether a topic
+was deleted and recreated, so that its offsets would only look like a continuation.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class KafkaIntake(Intake):
         self.cluster = Cluster(connection=source.connection)
         self._progress, self._number = place.progress, place.number
         self._notes = None if place.progress is None else place.progress.home / f"kafka-{place.stream}.json"
-        """Where the ids of the topics are kept."""
+        """The file with the ids of the topics."""
         self._processed: dict[Place, int] = {}
-        """Up to where batches have read, as of the last look."""
+        """The offsets up to which batches have read, as of the last look."""
         self._ends: dict[Place, int] = {}
-        """Where the partitions ended when a bounded run started; its query, which starts later, reads no less."""
+        """The ends of the partitions when a bounded run started; its query, which starts later, reads no less."""
         self._consumer: Any = None
         self._places: set[Place] = set()
         self._last: dict[str, Lag] = {}
@@ -47,10 +47,10 @@ class KafkaIntake(Intake):
         self._is_away = False
 
     def check(self) -> None:
-        """Refuse to read without the cluster or the topics, from topics that were created again, or past lost records.
+        """Raise if the cluster or a topic is missing, a topic was recreated, or unread records are lost.
 
-        A stream of which no batch has read anything yet may also have been given offsets to start at that are not
-        there; the connector would look for them forever.
+        If no batch of the stream has read anything yet, also raise if the given starting offsets do not exist: the
+        connector would look for them forever.
         """
         processed = {} if self._progress is None else self._read_up_to(self._progress.committed_batch())
         try:
@@ -64,11 +64,11 @@ class KafkaIntake(Intake):
             raise fault("KAFKA_UNREACHABLE", servers=self.source.connection, cause=words) from error
 
     def open(self) -> None:
-        """Refuse what `check` does, as of now."""
+        """Check the source again, as of now."""
         self.check()
 
     def loss(self) -> RunError | None:
-        """Return what `check` finds, if anything."""
+        """Return the error that `check` raises, if any."""
         try:
             self.check()
         except RunError as reason:
@@ -76,16 +76,16 @@ class KafkaIntake(Intake):
         return None
 
     def publish(self, *, all_of_it: bool = False) -> None:
-        """Note where a bounded run will end."""
+        """Record where a bounded run will end."""
         if all_of_it:
             self._ends = self.cluster.ends(self._places)
 
     def brings(self) -> bool:
-        """Return whether a partition has records before the end of a bounded run that no batch has read."""
+        """Return whether a partition has unread records before the end of a bounded run."""
         return any(self._processed.get(place, 0) < end for place, end in self._ends.items())
 
     def look(self, batch: int, partitions: Collection[str]) -> Look:
-        """Compare what was read with what is there; a cluster that does not answer has a backlog everywhere."""
+        """Compare what was read with what exists; if the cluster does not answer, every partition has a backlog."""
         processed = self._processed = self._read_up_to(batch)
         try:
             self._check_topics()
@@ -114,7 +114,7 @@ class KafkaIntake(Intake):
         )
 
     def commit(self) -> None:
-        """Tell the consumer group where the job is, for Kafka's own tools; nothing depends on it."""
+        """Commit the job's position to the consumer group, for Kafka's own tools; nothing depends on it."""
         module = confluent()
         if self._consumer is None:
             conf = {"group.id": self.group, "enable.auto.commit": False, "log_level": "2"}
@@ -125,7 +125,7 @@ class KafkaIntake(Intake):
             self._consumer.poll(0)
 
     def close(self) -> None:
-        """Let go of the cluster."""
+        """Release the connection to the cluster."""
         if self._consumer is not None:
             self._consumer.close()
             self._consumer = None
@@ -144,7 +144,7 @@ class KafkaIntake(Intake):
         return self._last
 
     def _read_up_to(self, batch: int) -> dict[Place, int]:
-        """Return the offsets up to which a batch has read; Spark's log has a line per source."""
+        """Return the offsets up to which a batch has read; Spark's log has one line per source."""
         if self._progress is None or batch < 0:
             return {}
         lines = self._progress.source_offsets(batch)
@@ -159,7 +159,7 @@ class KafkaIntake(Intake):
         return known
 
     def _check_loss(self, processed: dict[Place, int]) -> None:
-        """Say which records are gone that no batch has read: by default that is the end."""
+        """Report records that were lost before a batch read them; by default, raise."""
         begins = self.cluster.begins(self._places & set(processed))
         gone = {place: (processed[place], begin) for place, begin in begins.items() if begin > processed[place]}
         for place in [place for place, (_, begin) in gone.items() if self._said_lost.get(place) == begin]:

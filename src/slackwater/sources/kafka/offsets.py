@@ -1,7 +1,7 @@
-"""Offsets to start at, as a user gives them: checked when a source is defined, and again against what is there.
+"""Starting offsets given by the user: checked when a source is defined, and again against the cluster.
 
-Spark's connector wants an offset for every partition of every topic, and tries for ever without; so those
-that the user leaves out are filled in, with the earliest.
+Spark's connector needs an offset for every partition of every topic, and retries forever without one; so omitted
+partitions are filled in with the earliest.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from slackwater.errors import fault, near_miss, refuse
 from slackwater.kafka.client import Cluster, Place, partition_name
 
 Offsets = Mapping[str, Mapping[int, int]]
-"""By topic and partition."""
+"""Offsets by topic and partition."""
 
 _EARLIEST: Final = -2
-"""The connector's code for it."""
+"""The connector's code for the earliest offset."""
 _LIKE: Final = '{"orders": {0: 120, 1: 95}}'
 
 
 def check_offsets(given: object, topics: Collection[str], pattern: str | None) -> dict[str, dict[int, int]]:
-    """Return the offsets in `start`; refuse anything else, and topics that the source does not read."""
+    """Return the offsets in `start`; rejects anything else, and topics that the source does not read."""
     if not isinstance(given, Mapping) or not given:
         raise refuse("KAFKA_OFFSETS", got=repr(given), like=_LIKE)
     for topic, parts in given.items():
@@ -38,7 +38,7 @@ def check_offsets(given: object, topics: Collection[str], pattern: str | None) -
 
 
 def check_offsets_exist(cluster: Cluster, given: Offsets, *, stream: str) -> None:
-    """Refuse offsets of partitions that are not there, and offsets that a partition does not have."""
+    """Raise if a partition does not exist, or does not have the given offset."""
     asked = {(topic, number): offset for topic, parts in given.items() for number, offset in parts.items()}
     absent = sorted(set(asked) - set(cluster.partitions(given)))
     if absent:
@@ -55,7 +55,7 @@ def check_offsets_exist(cluster: Cluster, given: Offsets, *, stream: str) -> Non
 
 
 def connector_offsets(given: Offsets, places: Iterable[Place]) -> str:
-    """Return offsets for all of `places` in the connector's format: those that are given, else the earliest."""
+    """Return offsets for all of `places` in the connector's format: those given, otherwise the earliest."""
     every: dict[str, dict[str, int]] = {}
     for topic, number in places:
         every.setdefault(topic, {})[str(number)] = given.get(topic, {}).get(number, _EARLIEST)

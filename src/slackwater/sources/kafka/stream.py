@@ -22,13 +22,13 @@ _CONNECTOR = "org.apache.spark.sql.kafka010.KafkaSourceProvider"
 
 
 def kafka_stream(spark: SparkSession, kafka: KafkaSource) -> DataFrame:
-    """Return the stream of a source's records."""
+    """Return a source's records as a streaming DataFrame."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415  PySpark's own convention; definitions need no Spark
 
     columns = ["value", "key", "partition", "offset"]
     if len(kafka.topics) != 1:
         columns.append("topic")
-    # As text: with a nested column Spark's Arrow writer takes minutes for a million rows.
+    # As text: for a nested column, Spark's Arrow writer takes minutes per million rows.
     headers = F.to_json("headers", {"ignoreNullFields": "false"}).alias("headers")
     records = _kafka_reader(spark, kafka).load()
     return records.select(*columns, headers, F.unix_millis("timestamp").alias("ingested_ms"))
@@ -41,15 +41,15 @@ def _kafka_reader(spark: SparkSession, kafka: KafkaSource) -> DataStreamReader:
         .options(**{f"kafka.{name}": value for name, value in kafka.connection.for_java().items()})
         .options(**_kafka_start(kafka))
         .option("kafka.isolation.level", "read_committed")
-        # After each poll the connector asks for the topic's ends and fetches again what it had fetched ahead: so few
-        # and large polls. Its requests wait behind a fetch at the end of the topic: so a short one.
+        # After each poll the connector asks for the topic's end offsets and discards what it had prefetched: hence few,
+        # large polls. Its requests wait behind a fetch at the end of the topic: hence a short one.
         .option("kafka.max.poll.records", _POLL_RECORDS)
         .option("kafka.max.partition.fetch.bytes", _POLL_BYTES)
         .option("kafka.fetch.max.wait.ms", _POLL_WAIT_MS)
         .option("includeHeaders", "true")
         .option("maxOffsetsPerTrigger", kafka.max_records_per_batch)
         .option("failOnDataLoss", "true" if kafka.on_data_loss == "stop" else "false")
-        # A broker that is restarted is waited for.
+        # Wait for a broker that is restarting.
         .option("fetchOffset.numRetries", _PATIENCE)
         .option("fetchOffset.retryIntervalMs", "1000")
     )
@@ -59,7 +59,7 @@ def _kafka_reader(spark: SparkSession, kafka: KafkaSource) -> DataStreamReader:
 
 
 def _kafka_start(kafka: KafkaSource) -> dict[str, str]:
-    """Return where a new checkpoint begins; the connector uses it for nothing else."""
+    """Return the options for where a new checkpoint starts; the connector uses them for nothing else."""
     if kafka.offsets is None:
         return dict(kafka.starting)
     cluster = Cluster(connection=kafka.connection)
@@ -69,7 +69,7 @@ def _kafka_start(kafka: KafkaSource) -> dict[str, str]:
 
 
 def load_connector(spark: SparkSession) -> None:
-    """Give the session Spark's Kafka connector, unless it has it."""
+    """Load Spark's Kafka connector into the session, unless it has it already."""
     if not spark._jvm.org.apache.spark.util.Utils.classIsLoadable(_CONNECTOR):  # type: ignore[union-attr]  # noqa: SLF001  no public way
         for jar in connector_jars():
             spark.sql(f"ADD JAR '{jar}'")

@@ -1,4 +1,4 @@
-"""How FRONT sees a log: Spark hands it lines of a listing, and it reads the files that they name."""
+"""How FRONT reads a log: Spark passes it lines of a listing, and it reads the files they name."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 def log_chunks(source: LogSource, batches: Iterator[pa.RecordBatch]) -> Iterator[Chunk]:
-    """Yield the records of the files that a listing names: Spark reads the listing, FRONT the files."""
+    """Yield the records of the files in a listing: Spark reads the listing, FRONT the files."""
     lines = (str(line) for batch in batches for line in batch.column(0).to_pylist())
-    files = [ListedFile(**json.loads(line)) for line in lines if line]  # the end of a bounded run is an empty line
+    files = [ListedFile(**json.loads(line)) for line in lines if line]  # an empty line ends a bounded run
     for file in sorted(files, key=lambda file: (file.partition, file.number)):
         yield from _file_chunks(source, file)
 

@@ -1,4 +1,4 @@
-"""The embedded default: an append-only log in a folder, so that everything runs without a server."""
+"""The embedded source: an append-only log in a folder, so that everything runs without a server."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ class LogSource(Source):
 
     @property
     def schema(self) -> pl.Schema | None:
-        """The columns of a typed log; None for JSON lines, which are decoded."""
+        """The columns of a typed log; None for JSON lines, which need decoding."""
         return self.typed
 
     @property
     def place(self) -> str:
-        """The log."""
+        """The log's folder."""
         return self.path
 
     def read(self, spark: SparkSession, reading: Reading) -> DataFrame:
@@ -62,31 +62,31 @@ class LogSource(Source):
         reader = (
             spark.readStream.format("text")
             .option("recursiveFileLookup", "true")
-            # Listings get later and later times; Spark need not remember those of yesterday.
+            # The times of listings only increase; Spark need not remember those of yesterday.
             .option("maxFileAge", _A_DAY)
             # A copy of a checkpoint has its listings in another folder.
             .option("fileNameOnly", "true")
         )
         if reading.bounded:
-            # All listings are there, and a batch takes one. Those of a live job are made as batches take them.
+            # All listings exist, and each batch takes one. A live job creates listings as batches take them.
             reader = reader.option("maxFilesPerTrigger", reading.shares)
         return reader.load(_literal(str(reading.listings)))
 
-    def chunks(self, batches: Iterator[pa.RecordBatch], task: TaskFacts) -> Iterator[Chunk]:  # noqa: ARG002  files have places
-        """Yield the records of the files that a listing names."""
+    def chunks(self, batches: Iterator[pa.RecordBatch], task: TaskFacts) -> Iterator[Chunk]:  # noqa: ARG002  offsets follow from the files
+        """Yield the records of the files in a listing."""
         return log_chunks(self, batches)
 
     @property
     def folder(self) -> str:
-        """The log."""
+        """The log's folder."""
         return self.path
 
     def intake(self, place: StreamPlace) -> Intake:
-        """Return what lists the log for Spark."""
+        """Return the intake that lists the log for Spark."""
         return NewLogIntake(self) if place.progress is None else LogIntake(self, place)
 
     def held(self, *, limit: int | None = None) -> Held:
-        """Return the records of all files, in the order in which a job reads each partition."""
+        """Return the records of all files, each partition in the order in which a job reads it."""
         return held_log(self, limit=limit)
 
     def __str__(self) -> str:
@@ -96,7 +96,7 @@ class LogSource(Source):
 def log(
     path: str | Path,
     *,
-    format: LogFormat = "json",  # noqa: A002  the word users expect
+    format: LogFormat = "json",  # noqa: A002  the name users expect
     schema: SchemaSpec | None = None,
     max_bytes_per_batch: int = 256 << 20,
     max_files_per_batch: int | None = None,
@@ -136,5 +136,5 @@ def _first_schema(folder: str, form: LogFormat) -> pl.Schema:
 
 
 def _literal(path: str) -> str:
-    """Return `path` such that Spark, which takes it for a pattern, finds this very folder."""
+    """Return `path` escaped, since Spark treats it as a glob pattern."""
     return re.sub(r"([\\\[\]{}*?^])", r"\\\1", path)

@@ -1,4 +1,4 @@
-"""What a log holds now, read without Spark: for tools, not for jobs."""
+"""The current content of a log, read without Spark: for tools, not for jobs."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def _chunks(log: LogSource, files: list[LogFile], limit: int | None) -> Iterator
     for group in partitions.values():
         skip = 0
         if limit is not None:
-            group, skip = _newest(log, group, max(1, limit // len(partitions)))  # noqa: PLW2901  its newest files
+            group, skip = _newest(log, group, max(1, limit // len(partitions)))  # noqa: PLW2901  its newest files only
         for number, file in enumerate(group):
             yield from _file_chunks(log, file, number, skip)
             skip = 0
 
 
 def _newest(log: LogSource, files: list[LogFile], wanted: int) -> tuple[list[LogFile], int]:
-    """Return the files that hold the newest `wanted` records, and how many records of the first to skip."""
+    """Return the files that hold the newest `wanted` records, and the number of records to skip in the first."""
     found = 0
     for place in range(len(files) - 1, -1, -1):
         found += sum(frame.height for _, frame in _frames(log, files[place], columns=[]))

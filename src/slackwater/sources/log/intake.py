@@ -1,19 +1,19 @@
-"""What a log gives its batches: the driver lists the folder, and Spark reads the listings, exactly once.
+"""How a log feeds its batches: the driver lists the folder, and Spark reads the listings, exactly once.
 
-For a log at place `i` among the sources, in `<checkpoint>/slackwater/log/<i>`:
+For the log with index `i` among the sources, in `<checkpoint>/slackwater/log/<i>`:
 
-- `files.jsonl` has a line for every file that was ever listed;
-- `listings/<number>/<number>-<share>` are the files of one listing, dealt out to as many tasks as run at once. Spark
-  streams this folder: it keeps which listings a batch has, and its workers read the files that they name. It knows a
-  share by its name alone, which no other has, so that a copy of a checkpoint reads nothing twice.
+- `files.jsonl` has one line for every file ever listed;
+- `listings/<number>/<number>-<share>` are the files of one listing, divided among as many tasks as run at once. Spark
+  streams this folder: it records which listings a batch has, and its workers read the files they name. It identifies a
+  share by its name alone, which is unique, so that a copy of a checkpoint reads nothing twice.
 
-A listing comes about like this, and a crash between any two steps leaves the log right:
+A listing is created in these steps, and a crash between any two of them leaves the log correct:
 
-1. files that are not listed yet are taken, in the order of modification time, partition and name;
-2. their lines are added to `files.jsonl`, durably;
-3. the listing gets its final name.
+1. files not listed yet are taken, in the order of modification time, partition and name;
+2. their lines are appended to `files.jsonl`, durably;
+3. the listing is renamed to its final name.
 
-What no batch has taken when a job starts is listed again.
+Listings that no batch has taken when a job starts are created again.
 
 The last listing of a bounded run has no files. Its only share is called `<number>-end`, and makes Spark run one more
 batch: the one for the final watermark.
@@ -56,22 +56,22 @@ if TYPE_CHECKING:
 
 _END: Final = "end"
 KEPT: Final = 10
-"""Batches whose listings are kept; Spark runs only the last one again, and looks through all of them every time."""
+"""How many batches' listings are kept; Spark replays only the last batch, but scans all listings every time."""
 
 
 class NewLogIntake(Intake):
-    """A log of a job that was never started."""
+    """The log of a job that has never been started."""
 
     def __init__(self, source: LogSource) -> None:
         self._source = source
 
     def check(self) -> int:
-        """Refuse a log that cannot be read; return how many bytes wait."""
+        """Reject a log that cannot be read; return the number of bytes waiting."""
         return sum(file.length for file in list_folder(self._source.path).files)
 
 
 class LogIntake(Intake):
-    """One log of a job: lists its files, and knows which of them batches have taken."""
+    """One log of a job: lists its files, and keeps track of those that batches have taken."""
 
     is_listed = True
 
@@ -104,12 +104,12 @@ class LogIntake(Intake):
         return self._home / "listings"
 
     def check(self) -> int:
-        """Refuse a log that cannot be read on from where batches have come to; return how many bytes wait."""
+        """Reject a log that cannot be read on from the current position; return the number of bytes waiting."""
         self._read()
         return sum(file.length for file in self.unread()[0].files)
 
     def open(self) -> None:
-        """Read what was listed before; forget what no batch has taken."""
+        """Load what was listed before; discard listings that no batch has taken."""
         taken, is_all = self._read()
         with self._progress.readable(self._taken_by_spark):
             adopt(self._taken_by_spark, self.listings)
@@ -132,7 +132,7 @@ class LogIntake(Intake):
         self._begun = self._listings_of(self._progress.next_batch()) if is_amid else frozenset()
         with self._progress.readable(record):
             lines = record.read_text(encoding="ascii").splitlines(keepends=True) if record.exists() else []
-            # The last line may have been cut short by a crash, before anything came of it.
+            # A crash may have truncated the last line, before anything used it.
             listed = [shaped(json.loads(line), ListedFile) for line in lines if line.endswith("\n")]
             if max((file.listing for file in listed), default=-1) < self._taken - any(map(_is_end, newest)):
                 raise DamageError(f"it ends before listing {self._taken}, which a batch has taken")
@@ -146,7 +146,7 @@ class LogIntake(Intake):
         return Reading(bounded=bounded, listings=self.listings, shares=self.shares)
 
     def publish(self, *, all_of_it: bool = False) -> None:
-        """List what is new: as much as one batch may read, beside what waits to be taken; or all, batch by batch."""
+        """List new files: as many as one batch may read in addition to those waiting; or all, batch by batch."""
         with self._lock:
             found = list_folder(self.source.path).files
             fresh = sorted((file for file in found if _text(file.path) not in self._files), key=reading_order)
@@ -159,7 +159,7 @@ class LogIntake(Intake):
             self._publish(part, min(self.shares, len(part)))
 
     def publish_end(self) -> None:
-        """Let one more batch follow the one that takes the last files."""
+        """Add one more batch after the one that takes the last files."""
         with self._lock:
             self._end = self._next
             self._next += 1
@@ -171,16 +171,16 @@ class LogIntake(Intake):
 
     @property
     def waiting(self) -> int:
-        """How many listings no batch has taken."""
+        """The number of listings that no batch has taken."""
         return self._next - 1 - self._taken
 
     @property
     def is_at_end(self) -> bool:
-        """Whether the listing without files is the only one that waits."""
+        """Whether only the listing without files is waiting."""
         return self._end is not None and self._taken == self._end - 1
 
     def take(self, batch: int) -> None:
-        """Note the listings that a batch has; refuse to run one of which a file is gone or another."""
+        """Record the listings of a batch; raises if one of its files is missing or has changed."""
         listings = self._listings_of(batch)
         with self._lock:
             self._begun = frozenset()
@@ -195,30 +195,30 @@ class LogIntake(Intake):
                     raise fault("BATCH_INPUT_CHANGED", **facts, found=changed[0][1])
             self._forget_listings()
 
-    def look(self, batch: int, partitions: Collection[str]) -> Look:  # noqa: ARG002  it knows what batches have taken
+    def look(self, batch: int, partitions: Collection[str]) -> Look:  # noqa: ARG002  keeps track of what batches have taken
         """Compare the folder with what batches have taken from it.
 
-        A partition with files that were not read holds the watermark: files are read by modification time, so that a
-        backlog is read one partition after the other.
+        A partition with unread files holds back the watermark: files are read by modification time, so a backlog is
+        read one partition after another.
         """
         self._seen, waiting = self.unread()
         return Look(backlog=frozenset(waiting), missing=self._missing())
 
     def brings(self) -> bool:
-        """Return whether files wait for the next batch."""
+        """Return whether files are waiting for the next batch."""
         return self.waiting > 0 and not self.is_at_end
 
     def report(self, *, left: bool = False) -> None:
-        """Warn, once per file, of what will never be read; with `left`, also of files that no batch has read."""
+        """Warn, once per file, about files that will never be read; with `left`, also about unread files."""
         seen, self._seen = self._seen or self.unread()[0], None
         report_strays(self.source.path, seen.strays, self._reported)
         if left:
             report_left(self.source.path, [shown(file.path) for file in seen.files])
 
     def unread(self) -> tuple[Listing, set[str]]:
-        """Return what the folder holds that was not read, or was read as another file, and partitions that wait.
+        """Return the files that are unread or have changed since they were read, and the partitions with unread files.
 
-        A file with the modification time it was read with and another length looks like the one that was read.
+        Raises if a file's length has changed but not its modification time: it looks like the file that was read.
         """
         with self._lock:
             found = list_folder(self.source.path)
@@ -236,7 +236,7 @@ class LogIntake(Intake):
             return Listing(files=unread, strays=[shown(path) for path in found.strays]), waiting
 
     def _missing(self) -> frozenset[str]:
-        """Return the partitions of which files were listed and whose folders are gone."""
+        """Return the partitions with listed files whose folders no longer exist."""
         if not Path(self.source.path).is_dir():
             return frozenset()
         with self._lock:
@@ -259,7 +259,7 @@ class LogIntake(Intake):
             files = files[len(part) :]
 
     def _first(self, files: list[LogFile], count: int, size: int) -> list[LogFile]:
-        """Return the files that a batch may read beside `count` files of `size` bytes; at least one if it has none."""
+        """Return the files that fit in a batch with `count` files of `size` bytes; at least one if it has none."""
         most_files, most_bytes = self.source.max_files_per_batch, self.source.max_bytes_per_batch
         for place, file in enumerate(files):
             full = size + file.length > most_bytes if most_files is None else count >= most_files
@@ -268,7 +268,7 @@ class LogIntake(Intake):
             count, size = count + 1, size + file.length
         return files
 
-    def _publish(self, files: list[LogFile], shares: int) -> None:  # the numbers are those at the top
+    def _publish(self, files: list[LogFile], shares: int) -> None:  # the numbers refer to the module docstring
         if not files:
             return
         listing = self._next
@@ -303,7 +303,7 @@ class LogIntake(Intake):
             self._counts[file.partition] = max(self._counts.get(file.partition, -1), file.number)
 
     def _write(self, shares: Sequence[Path], files: Iterable[ListedFile]) -> None:
-        """Deal files out to shares of about the same size, under one time that is later than the listing before."""
+        """Divide files into shares of about equal size, with one modification time, later than the last listing's."""
         dealt: list[list[ListedFile]] = [[] for _ in shares]
         sizes = [0] * len(shares)
         for file in sorted(files, key=lambda file: -file.length):
@@ -319,7 +319,7 @@ class LogIntake(Intake):
         return self._last_ms
 
     def _relist(self, listing: int) -> None:
-        """Write a listing again with its files as they are now: the user has accepted that."""
+        """Rewrite a listing with its files as they are now, which the user has accepted."""
         files = []
         for file in self._by_listing.pop(listing):
             if Path(file.place).exists():
@@ -331,7 +331,7 @@ class LogIntake(Intake):
         self._write(sorted(folder.iterdir()), files)  # Spark knows these shares by name
 
     def _forget_listings(self) -> None:
-        """Remove the listings of batches that Spark cannot run again."""
+        """Delete the listings of batches that Spark cannot replay."""
         self._history.append(self._taken)
         while len(self._history) > KEPT:
             before, oldest = self._history.popleft(), self._history[0]
@@ -344,7 +344,7 @@ class LogIntake(Intake):
 
 
 def _listing_of(path: str | None) -> int:
-    """Return the listing that a share belongs to; -1 for none."""
+    """Return the listing that a share belongs to, or -1."""
     return -1 if path is None else int(Path(path).parent.name)
 
 
@@ -378,7 +378,7 @@ def _facts(file: LogFile | ListedFile) -> str:
 
 
 def _found(file: ListedFile) -> str | None:
-    """Return what is there instead of the file that was listed, or None."""
+    """Return what is there instead of the listed file; None if it is unchanged."""
     try:
         status = Path(file.place).stat()
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""The files of a log: where they are, which partition they belong to, and the order in which they are read."""
+"""The files of a log: their location, their partition, and the order in which they are read."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from slackwater.errors import counted, fault
 from slackwater.ground.times import render_time
 
 _LAST_OFFSET: Final = 2**63 - 2**40
-"""The last that a file may begin with: whatever its length, its last record's offset fits 64 bits."""
+"""The largest offset a file may start at, so that the offset of its last record fits in 64 bits."""
 
 _RECORD_BITS: Final = 32
-"""Room for the records of one file."""
+"""Bits for the records of one file."""
 
 _DIGITS: Final = re.compile(r"([0-9]+)")
 
 Natural = tuple[list[str | int], str]
-"""A name by which names are sorted: runs of digits compare as numbers."""
+"""A sort key for names: runs of digits compare as numbers."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LogFile:
-    """One complete file of a log, as it was when it was listed."""
+    """One complete file of a log, as it was when listed."""
 
     path: str
     partition: str
@@ -36,37 +36,37 @@ class LogFile:
 
 @dataclass(frozen=True, kw_only=True)
 class ListedFile:
-    """A file as a listing names it, in text that any machine reads the same."""
+    """A file in a listing, as text that every machine reads the same way."""
 
     path: str
-    """As UTF-8; bytes that are invalid there are lone surrogates."""
+    """As UTF-8; invalid bytes are lone surrogates."""
     partition: str
     number: int
-    """Its place among the files of its partition, in the order in which they are read."""
+    """Its index among the files of its partition, in reading order."""
     length: int
     modified_ms: int
     listing: int
 
     @property
     def place(self) -> str:
-        """The path as this process opens it."""
+        """The path in this process's encoding."""
         return os.fsdecode(self.path.encode("utf-8", "surrogateescape"))
 
 
 @dataclass(kw_only=True)
 class Listing:
-    """What a log's folder holds: its files, by partition and name, and those that are never read."""
+    """The content of a log's folder: its files, by partition and name, and those that are never read."""
 
     files: list[LogFile] = field(default_factory=list)
     strays: list[str] = field(default_factory=list)
-    """Files whose own name, or a folder's above them, begins with `_`, and links that lead nowhere; sorted."""
+    """Files that start with `_` or are below such a folder, and broken links; sorted."""
 
 
 def list_folder(root: str | os.PathLike[str]) -> Listing:
-    """Return what a log's folder holds.
+    """Return the content of a log's folder.
 
-    Names that begin with `.` are still being written; they are left out, and so is a file that vanishes in
-    between. A link that leads back into the log is an error: its records would come twice, or for ever.
+    Names that start with `.` are still being written; they are skipped, and so is a file that disappears meanwhile.
+    A link that leads back into the log is an error: its records would be read twice, or forever.
     """
     found, real = Listing(), os.path.realpath(root)
     for entry, partition, is_stray in _walk(_Folder(path=os.fspath(root), partition="", real=real, entered=(real,))):
@@ -87,65 +87,65 @@ def list_folder(root: str | os.PathLike[str]) -> Listing:
 
 
 def list_log(root: str | os.PathLike[str]) -> list[LogFile]:
-    """Return the files below `root` that are read, by partition and name."""
+    """Return the files below `root` that are read, sorted by partition and name."""
     return list_folder(root).files
 
 
 def strays(root: str | os.PathLike[str]) -> list[str]:
-    """Return the files below `root` that are never read, to be reported, sorted."""
+    """Return the files below `root` that are never read, sorted, for reporting."""
     return list_folder(root).strays
 
 
 def reading_order(file: LogFile) -> tuple[int, Natural, Natural]:
-    """Return what files are read in order of: their modification time; of the same time, partition and name."""
+    """Return the sort key for reading files: modification time, then partition and name."""
     return file.modified_ms, natural(file.partition), natural(PurePath(file.path).name)
 
 
 def natural(name: str) -> Natural:
-    """Return what names are sorted by: numbers in them as numbers, so that `2.jsonl` comes before `10.jsonl`."""
+    """Return the sort key for a name: digits compare as numbers, so that `2.jsonl` comes before `10.jsonl`."""
     return [int(part) if place % 2 else part for place, part in enumerate(_DIGITS.split(name))], name
 
 
 def shown(path: str) -> str:
-    """Return a path, or a part of one, as text that can be printed and stored, whatever its bytes are."""
+    """Return a path, or a part of one, as printable and storable text, whatever its bytes."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def named_offset(path: str | os.PathLike[str]) -> int | None:
-    """Return the offset of a file's first record in its partition, if its name says it.
+    """Return the offset of a file's first record in its partition, if its name states it.
 
-    A name made of digits does (`00000000000000000012.jsonl`), as a `LogWriter` writes it, if there is
-    room for the offsets of all its records below 2^63.
+    A name of digits does (`00000000000000000012.jsonl`, as written by `LogWriter`), if the offsets of all its
+    records fit below 2^63.
     """
     stem = PurePath(path).name.partition(".")[0]
     return int(stem) if stem.isascii() and stem.isdigit() and int(stem) <= _LAST_OFFSET else None
 
 
 def file_position(number: int) -> int:
-    """Return the place of a file's first record in its partition, given that of the file among its files."""
+    """Return the position of a file's first record in its partition, given the file's index."""
     return number << _RECORD_BITS
 
 
 def modified_ms(status: os.stat_result) -> int:
-    """Return a file's time of modification: whole milliseconds since the epoch."""
+    """Return a file's modification time, in whole milliseconds since the epoch."""
     return status.st_mtime_ns // 1_000_000
 
 
 def file_facts(length: int, time_ms: int) -> str:
-    """Return what a file is known by, for people to read."""
+    """Return a file's length and modification time, for display."""
     return f"{counted(length, 'byte')}, modified at {render_time(time_ms)}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Folder:
-    """A folder on the way through a log."""
+    """A folder visited while walking a log."""
 
     path: str
     partition: str
     real: str
-    """Where it is when all links are followed."""
+    """Its path with all links resolved."""
     entered: tuple[str, ...]
-    """The real folders by which links, or the log itself, led here."""
+    """The real paths of the log and of the links that led here."""
     is_stray: bool = False
 
     def below(self, entry: os.DirEntry[str]) -> _Folder:
@@ -164,7 +164,7 @@ class _Folder:
 
 
 def _walk(folder: _Folder) -> Iterator[tuple[os.DirEntry[str], str, bool]]:
-    """Yield the files below `folder` that are not temporary, their partition, and whether they are never read."""
+    """Yield the files below `folder` that are not temporary, with their partition and whether they are never read."""
     try:
         with os.scandir(folder.path) as scanned:
             entries = sorted(scanned, key=lambda entry: entry.name)
@@ -181,7 +181,7 @@ def _walk(folder: _Folder) -> Iterator[tuple[os.DirEntry[str], str, bool]]:
 
 
 def _leads_on(link: str, folder: _Folder) -> bool:
-    """Return whether a link leads to something; refuse one that leads back to where the log was come through."""
+    """Return whether a link's target exists; raises if it leads back into the log or to a folder on the way here."""
     try:
         target = os.path.realpath(link, strict=True)
     except FileNotFoundError:
@@ -199,7 +199,7 @@ def _holds(folder: str, path: str) -> bool:
 
 
 def is_passed_over(name: str) -> bool:
-    """Return whether a file or folder of this name is no part of a log."""
+    """Return whether a file or folder of this name is not part of a log."""
     return name.startswith("_") and "=" not in name and not name.startswith(("_metadata", "_common_metadata"))
 
 

@@ -1,7 +1,7 @@
 """Reading one file of a log, in chunks of bounded size.
 
-JSON lines become a column `__payload` of their bytes, one row a line, whatever the bytes are; whether
-they can be decoded is the decoder's business. Parquet and Avro files become typed columns.
+JSON lines become a column `__payload` of their bytes, one row per line, whatever the bytes; decoding them is left to
+the decoder. Parquet and Avro files become typed columns.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ __all__ = [
 ]
 
 CHUNK_BYTES: Final = 30 << 20
-"""With what is left of the last line this stays below the size from which a worker gives memory back each time."""
+"""With the rest of the previous line, a block stays below the size above which a worker returns memory each time."""
 MAX_RECORD_BYTES: Final = 64 << 20
-"""A line longer than this is cut; every decoder finds it too long all the same."""
+"""A longer line is truncated; every decoder rejects it as too long anyway."""
 
 _MAX_ROWS: Final = 1 << 20
 _COMPRESSION: Final[dict[str, Literal["gzip", "zstd"]]] = {".gz": "gzip", ".zst": "zstd"}
@@ -57,14 +57,14 @@ LogFormat = Literal["json", "parquet", "avro"]
 
 
 class LogFileError(RunError):
-    """A file of a log that cannot be read, or is not the file that was listed."""
+    """A file of a log cannot be read, or is not the file that was listed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Lines:
-    """Some consecutive records of a file; `first_line` counts the records before them, from 0.
+    """Consecutive records of a file; `first_line` is the number of records before them.
 
-    If a line was cut, the column `__size` has the size that it has in the file.
+    If a line was truncated, the column `__size` holds its size in the file.
     """
 
     frame: pl.DataFrame
@@ -82,12 +82,12 @@ def read_file(
 ) -> Iterator[Lines]:
     """Yield a file's records in order, about `chunk_bytes` at a time.
 
-    `length` and `modified_ms` are what Spark listed; a file that has changed since is an error, for a
-    re-run of the batch would read other records. `columns` narrows typed files; a column that the file
-    lacks is left out. JSON lines may be compressed (`.gz`, `.zst`).
+    `length` and `modified_ms` are from the listing; a file that has changed since is an error, because a replay of the
+    batch would read different records. `columns` narrows typed files; a column missing from the file is left out.
+    JSON lines may be compressed (`.gz`, `.zst`).
     """
     try:
-        with open(path, "rb") as file:  # noqa: PTH123  the path stays the string that Spark gave
+        with open(path, "rb") as file:  # noqa: PTH123  the path stays the listed string
             _check_unchanged(path, os.fstat(file.fileno()), length, modified_ms)
             if kind == "json":
                 yield from _read_lines(file, path, chunk_bytes)
@@ -131,10 +131,10 @@ def _read_lines(file: BufferedReader, path: str, chunk_bytes: int) -> Iterator[L
 
 
 def _whole_lines(stream: BufferedReader | pa.NativeFile, chunk_bytes: int) -> Iterator[tuple[Bytes, int]]:
-    """Yield blocks that end with a newline (added at the end of the file if it is missing there).
+    """Yield blocks that end with a newline (which is added at the end of the file if missing).
 
-    With each comes by how many bytes its first line was cut. A byte order mark at the start of the file is no part of
-    its first line.
+    Each comes with the number of bytes by which its first line was truncated. A byte order mark at the start of the
+    file is not part of its first line.
     """
     begin = stream.read(len(codecs.BOM_UTF8))
     rest: Bytes = np.frombuffer(b"" if begin == codecs.BOM_UTF8 else begin, dtype=np.uint8)
@@ -151,7 +151,7 @@ def _whole_lines(stream: BufferedReader | pa.NativeFile, chunk_bytes: int) -> It
             yield block[:end], cut
             rest, cut = block[end:].copy(), 0
         else:
-            # An endless line is cut, so that memory stays bounded.
+            # A very long line is truncated, so that memory stays bounded.
             rest = block[: MAX_RECORD_BYTES + 1]
             cut += len(block) - len(rest)
         searched = len(rest)
@@ -160,7 +160,7 @@ def _whole_lines(stream: BufferedReader | pa.NativeFile, chunk_bytes: int) -> It
 
 
 def _after_last_newline(block: Bytes, start: int) -> int:
-    """Return where the last line of `block` begins that is not complete; there is no newline before `start`."""
+    """Return where the incomplete last line of `block` starts; there is no newline before `start`."""
     stop = len(block)
     while stop > start:
         begin = max(start, stop - _WINDOW)
@@ -172,16 +172,16 @@ def _after_last_newline(block: Bytes, start: int) -> int:
 
 
 def _split(block: Bytes) -> Iterator[pl.Series]:
-    """Yield the lines of `block`, which ends with a newline; at most `_MAX_ROWS` a piece, no bytes copied."""
+    """Yield the lines of `block`, which ends with a newline; at most `_MAX_ROWS` at a time, without copying bytes."""
     begin = 0
-    # The positions of very short lines need far more memory than the lines themselves: so a part of them at a time.
+    # The positions of very short lines need far more memory than the lines themselves, so process some at a time.
     for ends in places(block, _NEWLINE, most=_MAX_ROWS):
         yield _lines(block, begin, ends)
         begin = int(ends[-1]) + 1
 
 
 def _lines(block: Bytes, begin: int, ends: NDArray[np.int64]) -> pl.Series:
-    """Return the lines of `block` that end at `ends`, the first of which begins at `begin`."""
+    """Return the lines of `block` that end at `ends`; the first starts at `begin`."""
     starts = np.concatenate(([begin], ends[:-1] + 1))
     sizes = ends - starts
     sizes -= (sizes > 0) & (block[ends - 1] == _RETURN)
@@ -195,17 +195,17 @@ def _read_parquet(file: BufferedReader, path: str, chunk_bytes: int, columns: li
         first_line = 0
         for frame in _row_groups(parquet, path, wanted, chunk_bytes):
             normal = {name: normal_type(dtype) for name, dtype in frame.schema.items()}
-            yield Lines(frame=_as_utc(frame).cast(normal), first_line=first_line)  # type: ignore[arg-type]  # one schema by names
+            yield Lines(frame=_as_utc(frame).cast(normal), first_line=first_line)  # type: ignore[arg-type]  # a schema by name
             first_line += frame.height
 
 
 def avro_columns(path: str) -> pl.Schema:
-    """Return the columns of an Avro file, by their normal types."""
+    """Return the columns of an Avro file, with normalized types."""
     return pl.Schema({name: normal_type(dtype) for name, dtype in _avro_frame(path, n_rows=1).schema.items()})
 
 
 def _read_avro(path: str, chunk_bytes: int, columns: list[str] | None) -> Iterator[Lines]:
-    # Polars reads a whole file at once; files of a log are of bounded size.
+    # Polars reads a whole file at once; the files of a log are bounded in size.
     frame = _avro_frame(path)
     wanted = [name for name in frame.columns if columns is None or name in columns] or frame.columns[:1]
     frame = _as_utc(frame.select(wanted))
@@ -219,7 +219,7 @@ def _avro_frame(path: str, n_rows: int | None = None) -> pl.DataFrame:
     try:
         return pl.read_avro(path, n_rows=n_rows)
     except BaseException as error:
-        # What Polars has not built yet (maps, general unions) it panics about, which is no Exception.
+        # Polars panics on what it does not support (maps, general unions), and a panic is not an Exception.
         if type(error).__name__ != "PanicException":
             raise
         raise pl.exceptions.ComputeError(str(error)) from error
@@ -239,7 +239,7 @@ def _row_groups(parquet: pq.ParquetFile, path: str, columns: list[str], chunk_by
             start = stop
         stop += group.num_rows
         if group.num_rows > most:
-            # Polars would decode the whole group again for every slice of it.
+            # Polars would decode the whole group again for every slice.
             for batch in parquet.iter_batches(most, row_groups=[index], columns=columns, use_threads=False):
                 yield pl.DataFrame(pa.table(batch))
             start = stop
@@ -248,6 +248,6 @@ def _row_groups(parquet: pq.ParquetFile, path: str, columns: list[str], chunk_by
 
 
 def _as_utc(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return `frame` with times of no zone taken as UTC (a plain cast would do the same, with a warning)."""
-    naive = [name for name, dtype in frame.schema.items() if dtype == pl.Datetime and dtype.time_zone is None]  # type: ignore[attr-defined]  # of Datetime alone
+    """Return `frame` with naive times taken as UTC (a plain cast would do the same, but warn)."""
+    naive = [name for name, dtype in frame.schema.items() if dtype == pl.Datetime and dtype.time_zone is None]  # type: ignore[attr-defined]  # only Datetime has it
     return frame.with_columns(pl.col(naive).dt.replace_time_zone("UTC")) if naive else frame

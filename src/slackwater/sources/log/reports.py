@@ -14,7 +14,7 @@ _SHOWN: Final = 5
 
 
 class StrayFilesWarning(SlackwaterWarning):
-    """A log holds files that will never be read."""
+    """A log contains files that will never be read."""
 
 
 class UnreadFilesWarning(SlackwaterWarning):
@@ -22,7 +22,7 @@ class UnreadFilesWarning(SlackwaterWarning):
 
 
 def report_left(log: str, files: Sequence[str]) -> None:
-    """Warn of files that came while a bounded run was under way, and that it leaves unread."""
+    """Warn about files that arrived during a bounded run, which leaves them unread."""
     if files:
         warnings.warn(
             notice("LOG_LEFT", path=log, count=counted(len(files), "file"), files=_listed(files)),
@@ -32,7 +32,7 @@ def report_left(log: str, files: Sequence[str]) -> None:
 
 
 def report_strays(log: str, strays: Sequence[str], reported: set[str]) -> None:
-    """Warn, once per file, of what will never be read; `reported` remembers."""
+    """Warn, once per file, about files that will never be read; `reported` remembers them."""
     reasons = {path: _why(path, log) for path in strays if path not in reported}
     reported.update(reasons)
     for why, remedy in dict.fromkeys(reasons.values()):
@@ -46,7 +46,7 @@ def report_strays(log: str, strays: Sequence[str], reported: set[str]) -> None:
 
 
 def _why(file: str, root: str) -> tuple[str, str]:
-    """Return why a file of the log `root` is never read, and what to do."""
+    """Return why a file of the log `root` is never read, and the remedy."""
     if any(map(is_passed_over, Path(file.removeprefix(shown(root))).parts)):
         return "name starts with `_`", "rename it"
     if Path(file).is_symlink() and not Path(file).exists():

@@ -1,4 +1,4 @@
-"""The files of a batch, as Spark has written them down in the log of a source."""
+"""The files of a batch, as Spark records them in a source's log."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class _Listed(TypedDict):
 
 
 def listed_files(folder: Path, before: Sequence[str], after: Sequence[str], number: int) -> Iterator[tuple[str, int]]:
-    """Yield path and time of the files that a source's log has between two of its offsets."""
+    """Yield the path and time of the files in a source's log between two of its offsets."""
     last = entry_of(after, number)
-    # Without the batch before, the last entry is its own for certain.
+    # Without the previous batch, only the last entry is certain to be its own.
     first = entry_of(before, number) + 1 if before else last
     for entry in range(first, last + 1):
         found = []
-        # From the end: a compaction has every file there ever was, entry by entry.
+        # From the end: a compacted log contains every file ever listed, entry by entry.
         for line in reversed(_lines(folder, entry)):
             facts = shaped(json.loads(line), _Listed)
             if facts["batchId"] < entry:
@@ -40,7 +40,7 @@ def listed_files(folder: Path, before: Sequence[str], after: Sequence[str], numb
 
 
 def newest_files(folder: Path) -> list[str]:
-    """Return the files of the newest entry of a source's log; none if it has none."""
+    """Return the files of the newest entry in a source's log; empty if it has none."""
     entries = [int(path.stem) for path in folder.iterdir() if path.stem.isdigit()] if folder.is_dir() else []
     if not entries:
         return []
@@ -49,7 +49,7 @@ def newest_files(folder: Path) -> list[str]:
 
 
 def entry_of(offsets: Sequence[str], number: int) -> int:
-    """Return up to which entry of its log a source has come; -1 if it has not begun."""
+    """Return the entry of its log that a source has reached; -1 if it has not started."""
     if number >= len(offsets):
         raise DamageError(f"it ends before the line of source {number + 1}")
     if offsets[number] == "-":
@@ -59,9 +59,9 @@ def entry_of(offsets: Sequence[str], number: int) -> int:
 
 
 def trim(folder: Path, is_kept: Callable[[str], bool]) -> None:
-    """Drop files that are gone from a source's log: it has each there ever was, and writes all of them again.
+    """Remove deleted files from a source's log, which keeps every file ever listed and rewrites them all.
 
-    Between two batches nothing reads it, and the next compaction begins with what is left.
+    Nothing reads it between batches, and the next compaction starts from what remains.
     """
     path = max(folder.glob("*.compact"), key=lambda path: int(path.stem), default=None)
     if path is None:
@@ -73,7 +73,7 @@ def trim(folder: Path, is_kept: Callable[[str], bool]) -> None:
 
 
 def adopt(folder: Path, listings: Path) -> None:
-    """Point a source's log to `listings`, if the checkpoint was somewhere else when they were made."""
+    """Point a source's log to `listings`, if the checkpoint has been moved since they were created."""
     newest = newest_files(folder)
     if not newest or Path(newest[0]).parents[1] == listings:
         return
@@ -87,13 +87,13 @@ def adopt(folder: Path, listings: Path) -> None:
 
 
 def _rewrite(path: Path, lines: Sequence[str]) -> None:
-    """Write a file of a source's log again, without Hadoop's sum over what it was: then nothing is compared."""
+    """Rewrite a file of a source's log, and delete Hadoop's checksum of it: without one, nothing is verified."""
     path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
     write_durably(path, "\n".join(lines))
 
 
 def _lines(folder: Path, entry: int) -> list[str]:
-    """Return the lines that an entry of a source's log is among: its own, or those of a compaction."""
+    """Return the lines that contain an entry of a source's log: its own file's, or those of a compaction."""
     later = sorted(int(path.stem) for path in folder.glob("*.compact") if int(path.stem) >= entry)
     for name in (str(entry), *(f"{number}.compact" for number in later[:1])):
         if (folder / name).exists():

@@ -1,8 +1,8 @@
-"""Writing an append-only log that `sources.log` reads: complete files only, each with its final name at once.
+"""Writing an append-only log for `sources.log`: readers only ever see complete files.
 
-A file of a partition goes through these steps, and a crash between any two of them leaves the log right:
+A file goes through these steps, and a crash between any two of them leaves the log correct:
 
-1. records are collected under a name that begins with a dot, which no reader looks at;
+1. records are collected under a name that starts with a dot, which readers ignore;
 2. the file is written out and synced to disk;
 3. it gets its final name, the offset of its first record, by a link that never replaces a file;
 4. the folder is synced, and only then do the records count as written.
@@ -49,7 +49,7 @@ class LogWriter:
         self,
         folder: str | Path,
         *,
-        format: Literal["json", "parquet"] = "json",  # noqa: A002  the word users expect
+        format: Literal["json", "parquet"] = "json",  # noqa: A002  the name users expect
         roll_bytes: int = 64 << 20,
         roll_after: Duration | None = "1s",
     ) -> None:
@@ -145,7 +145,7 @@ class LogWriter:
     def _expire(self, part: _Partition, published: int) -> None:
         with self._lock:
             if part.published != published:
-                return  # the file that was to expire is complete already
+                return  # the file is already complete
             try:
                 part.publish()
             except BaseException as error:  # noqa: BLE001  raised by the next call
@@ -158,7 +158,7 @@ class LogWriter:
 
 
 class _Partition:
-    """One folder of a log, and the file that is being collected for it."""
+    """One folder of a log, and the file being collected for it."""
 
     def __init__(self, folder: Path, kind: Literal["json", "parquet"]) -> None:
         self.folder = folder
@@ -183,7 +183,7 @@ class _Partition:
         self.rows += rows
 
     def publish(self) -> None:
-        """Give the collected records their final name; without any, do nothing."""
+        """Give the collected records their final name; do nothing if there are none."""
         file, rows, frames = self._file, self.rows, self._frames
         if file is None:
             return
@@ -204,7 +204,7 @@ class _Partition:
         self._next += rows
 
     def _stamp(self, temporary: Path) -> None:
-        # Spark takes files by time of modification, in milliseconds: no two of a partition may have the same.
+        # Spark takes files by modification time, in milliseconds: it must be unique within a partition.
         self._last_ms = max(time.time_ns() // 1_000_000, self._last_ms + 1)
         os.utime(temporary, ns=(self._last_ms * 1_000_000, self._last_ms * 1_000_000))
 
@@ -221,7 +221,7 @@ class _Partition:
                 return
 
     def _position(self) -> tuple[int, int]:
-        """Return the next offset, and the latest time of modification in the folder."""
+        """Return the next offset, and the latest modification time in the folder."""
         named = [path for path in self.folder.iterdir() if path.name[:1] not in {".", "_"} and path.is_file()]
         last_ms = max((modified_ms(path.stat()) for path in named), default=0)
         offsets = {int(path.name.partition(".")[0]): path for path in named if _is_offset(path)}
@@ -232,13 +232,13 @@ class _Partition:
 
 
 def _name(temporary: Path, final: Path) -> None:
-    """Give a file its final name, at once and never over another file."""
+    """Give a file its final name, atomically and never over another file."""
     try:
         os.link(temporary, final)
     except OSError as error:
         if error.errno not in _NO_LINKS:
             raise
-        # A file system without links: a rename is as sudden, but only safe from writers seen here.
+        # A file system without links: a rename is as atomic, but safe only against files that are already visible.
         if final.exists():
             raise FileExistsError from error
         temporary.rename(final)
@@ -258,17 +258,17 @@ def _count_records(path: Path) -> int:
 
 
 def _open_temporary(folder: Path, suffix: str) -> IO[bytes]:
-    """Open a new file under a temporary name, locked as long as its writer lives."""
+    """Open a new file under a temporary name, locked for as long as its writer lives."""
     while True:
         file = (folder / f".{uuid.uuid4().hex}{suffix}.tmp").open("xb")
         fcntl.flock(file, fcntl.LOCK_EX)
         if Path(file.name).exists():
             return file
-        file.close()  # a writer that started just now took it for a leftover
+        file.close()  # a writer that just started took it for a leftover
 
 
 def _remove_leftovers(folder: Path, suffix: str) -> None:
-    """Remove the temporary files of writers that are dead; a living one's is locked."""
+    """Remove the temporary files of dead writers; those of a live one are locked."""
     for path in folder.glob(f".*{suffix}.tmp"):
         try:
             with path.open("rb") as file:
@@ -279,7 +279,7 @@ def _remove_leftovers(folder: Path, suffix: str) -> None:
 
 
 def _check_partition(partition: str) -> None:
-    """Refuse a name that would lead out of the log, or that Spark would pass over."""
+    """Reject a name that would lead out of the log, or that Spark would ignore."""
     levels = PurePosixPath(partition).parts
     if partition.startswith("/") or any(level.startswith((".", "_")) for level in levels) or "\x00" in partition:
         raise refuse(
