@@ -45,7 +45,7 @@ def report_text(report: LatenessReport) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share as a percentage with two significant digits: 0.0431 gives "4.3 %"."""
+    """Return a share as a percentage, rounded for display: 0.0431 gives "4.3 %"."""
     value = 100 * share
     if 0 < value < _LEAST_PERCENT:
         return f"<{_LEAST_PERCENT} %"

@@ -74,7 +74,7 @@ class Asker:
             await self._request(keys, client, asked)
 
     async def _request(self, keys: Sequence[Any], client: LookupClient, asked: Asked) -> None:
-        """Ask for some keys in one request, with retries; if the store refuses the keys, ask for each half by itself."""
+        """Ask for some keys in one request, with retries; if the store refuses the keys, ask for each half alone."""
         why = ""
         for attempt in range(self.retries + 1):
             if attempt:

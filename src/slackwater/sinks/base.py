@@ -48,7 +48,7 @@ class Trial:
 
 @dataclass(frozen=True, kw_only=True)
 class Mark:
-    """Committed together with a batch's rows, as proof that they were delivered."""
+    """A record committed together with a batch's rows, as proof that they were delivered."""
 
     incarnation: str
     """Created with every new checkpoint, so that a new run under an old name is never mistaken for a redelivery."""

@@ -263,7 +263,8 @@ def http(
 
     Exactly once if the receiver honours the header `Idempotency-Key`. Rows of one `key` are sent in order; without
     `key`, in any order. With `batch_rows` above 1, requests are arrays of up to that many rows. Rows that the
-    receiver rejects with 4xx go to `rejected` as dead letters; other failures are retried for `retry_for`.
+    receiver rejects with 4xx go to `rejected` as dead letters, except that 401 and 407 stop the job, as does a
+    redirect. Other failures, and 408, 425 and 429, are retried for `retry_for`.
     """
     if not isinstance(rejected, Sink):
         remedy = 'write, for example, rejected=sw.sinks.files("out/refused")'

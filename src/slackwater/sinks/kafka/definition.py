@@ -143,7 +143,7 @@ def kafka(
 
     Rows are appended: a window that fires again adds a record. Retractions are rejected, unless `changelog=True`
     (readers then check `is_retraction`) or `tombstones=True` (a retraction becomes a record with its key and no
-    value; of the rows of a key in a batch only the last is then written, for compacted topics).
+    value, and only the last row of a key in a batch is written, for compacted topics).
 
     With "exactly_once" the records of a batch are a transaction: readers with `isolation.level=read_committed` see
     each row once. Marks are stored in a separate topic, `marks_topic`, which is created. "at_least_once" writes

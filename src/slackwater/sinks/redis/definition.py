@@ -267,8 +267,8 @@ def redis(
 ) -> RedisSink:
     """Write one hash per entity: `redis("redis://host:6379/0", key="user_id", prefix="user", ttl="30d")`.
 
-    `key` names the columns that identify the entity, `columns` those that become fields (all others by default). Of
-    the rows of one key in a batch the last one is written; a retraction deletes the hash. A null removes its field.
+    `key` names the columns that identify the entity, `columns` those that become fields (all others by default).
+    Only the last row of a key in a batch is written; a retraction deletes the hash. A null removes its field.
     If the results of several windows share a hash, the newest window wins, whatever the order of arrival.
     """
     if password is not None and not isinstance(password, Secret):

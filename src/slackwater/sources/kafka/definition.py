@@ -137,7 +137,7 @@ def kafka(
     "timestamp" become `kafka_key`, `kafka_headers` and so on. The ingestion time is the broker's timestamp.
 
     Progress is committed to the consumer group `group` (the pipeline name by default), for Kafka's own tools;
-    Slackwater does not read it. If records are gone before they were read, the job stops, unless
+    Slackwater does not read it. If records are lost before they are read, the job stops, unless
     `on_data_loss="continue"`. TLS and SASL: `tls=sw.kafka.tls(...)`, `sasl=sw.kafka.sasl(...)`.
     """
     chosen = _topics(topic, topics, pattern)
