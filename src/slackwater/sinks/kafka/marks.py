@@ -1,8 +1,8 @@
 """Marks: the last record of a slot's partition in a compacted topic, committed together with the rows.
 
 Each partition belongs to one slot, because a read-committed consumer stops at the first open transaction, even
-another writer's. Group offsets would not work: they expire. A mark includes the id of the topic that holds its rows: if that topic
-was deleted and another created under its name, the mark does not apply to the new one.
+another writer's. Group offsets would not work: they expire. A mark includes the id of the topic that holds its rows:
+if that topic was deleted and another created under its name, the mark does not apply to the new one.
 """
 
 from __future__ import annotations
