@@ -12,9 +12,11 @@ import pytest
 import slackwater as sw
 from slackwater.errors import DefinitionError, RunError
 from slackwater.memory.engine import MemoryEngine
+from slackwater.sinks.base import Unavailable
 from slackwater.sinks.postgres.server import LocalServer
 from slackwater.streams import Stream
 from slackwater.tables import Table
+from slackwater.tables.delta import delta_schema, read_delta
 from slackwater.testing import Harness, rows_source
 from tests.tables.places import Place, rates, write_delta
 
@@ -315,6 +317,8 @@ def test_a_delta_table_is_read_from_its_checkpoint_on(tmp_path: Path) -> None:
     [
         ('{"add": {"path": "x", "partitionValues": {}, "deletionVector": {"storageType": "u"}}}', "deletion vectors"),
         ('{"metaData": {"configuration": {"delta.columnMapping.mode": "name"}}}', "column mapping"),
+        ('{"protocol": {"minReaderVersion": 3, "readerFeatures": ["timestampNtz", "v2Checkpoint"]}}', "v2Checkpoint"),
+        ('{"protocol": {"minReaderVersion": 4}}', "reader version 4"),
     ],
 )
 def test_a_delta_table_that_needs_more_than_its_files_is_refused(tmp_path: Path, action: str, feature: str) -> None:
@@ -323,6 +327,15 @@ def test_a_delta_table_that_needs_more_than_its_files_is_refused(tmp_path: Path,
     (tmp_path / "t" / "_delta_log" / f"{1:020d}.json").write_text(action)
     with pytest.raises(RunError, match=f"TABLE_DELTA_FEATURE.*{feature}"):
         send(harness, "EUR").run_batch()
+
+
+def test_a_delta_table_whose_log_has_a_gap_makes_the_batch_wait(tmp_path: Path) -> None:
+    for number in range(3):
+        write_delta(tmp_path / "t", rates(("EUR", float(number), 2)))
+    schema = delta_schema(str(tmp_path / "t"))
+    (tmp_path / "t" / "_delta_log" / f"{1:020d}.json").unlink()
+    with pytest.raises(Unavailable, match="its log has no commit 1"):
+        read_delta(str(tmp_path / "t"), schema)
 
 
 def test_a_table_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

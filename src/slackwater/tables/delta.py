@@ -1,8 +1,8 @@
 """Delta tables, read without Spark: the driver reads small tables with or without a session.
 
 A table consists of the files that its log has added and not removed. The newest checkpoint of the log lists them up to
-its version; the commits after it, one JSON file each, add and remove files. Column mapping and deletion vectors are
-not supported, and raise.
+its version; the commits after it, one JSON file each, add and remove files. A table that asks
+more of its readers (column mapping, deletion vectors, newer protocols) is refused.
 """
 
 from __future__ import annotations
@@ -23,6 +23,10 @@ from slackwater.tables.files import conformed
 
 _BROKEN: Final = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError)
 _MODE: Final = "delta.columnMapping.mode"
+_FEATURES_FROM: Final = 3
+"""The reader version from which a protocol lists what a reader must support."""
+_READABLE: Final = frozenset({"columnMapping", "deletionVectors", "timestampNtz", "vacuumProtocolCheck"})
+"""Reader features that change nothing here, or whose use in the table's metadata or files is refused."""
 
 
 def delta_schema(path: str) -> pl.Schema:
@@ -40,11 +44,14 @@ def read_delta(path: str, schema: pl.Schema) -> pl.DataFrame:
         state = _State(place=path)
         version = state.start_from_checkpoint(log)
         commits = sorted(int(file.stem) for file in log.glob("[0-9]*.json") if file.stem.isdigit())
-        for number in (commit for commit in commits if commit > version):
-            for line in (log / f"{number:020d}.json").read_text(encoding="utf-8").splitlines():
-                state.take(json.loads(line))
+        newer = [commit for commit in commits if commit > version]
         if not commits and version < 0:
             raise Unavailable("there is no Delta table")
+        if newer != list(range(version + 1, version + 1 + len(newer))):
+            raise Unavailable(f"its log has no commit {min(set(range(version + 1, newer[-1])) - set(newer))}")
+        for number in newer:
+            for line in (log / f"{number:020d}.json").read_text(encoding="utf-8").splitlines():
+                state.take(json.loads(line))
         return state.rows(Path(path), schema)
     except _BROKEN as error:
         # A commit or a cleanup may be in progress; the next attempt lists the log again.
@@ -82,12 +89,21 @@ class _State:
         """Apply one action of the log."""
         if (meta := action.get("metaData")) is not None and _named(meta) not in (None, "none"):
             raise fault("TABLE_DELTA_FEATURE", place=self.place, feature="column mapping")
+        if (protocol := action.get("protocol")) is not None:
+            self._check(protocol)
         if (added := action.get("add")) is not None and added.get("path") is not None:
             if added.get("deletionVector"):
                 raise fault("TABLE_DELTA_FEATURE", place=self.place, feature="deletion vectors")
             self.files[added["path"]] = dict(added.get("partitionValues") or {})
         if (removed := action.get("remove")) is not None:
             self.files.pop(removed["path"], None)
+
+    def _check(self, protocol: dict[str, Any]) -> None:
+        """Refuse a table whose protocol asks more of its readers, such as checkpoints that list files elsewhere."""
+        version, unknown = protocol.get("minReaderVersion") or 1, set(protocol.get("readerFeatures") or ()) - _READABLE
+        if version > _FEATURES_FROM or unknown:
+            feature = f"the feature {min(unknown)}" if unknown else f"reader version {version}"
+            raise fault("TABLE_DELTA_FEATURE", place=self.place, feature=feature)
 
     def rows(self, folder: Path, schema: pl.Schema) -> pl.DataFrame:
         """Return the rows of the files, including the partition columns."""

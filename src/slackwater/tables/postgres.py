@@ -32,6 +32,10 @@ _TYPES: Final[dict[str, pl.DataType]] = {
     "varchar": pl.String(),
 }
 _TIMEOUT_MS: Final = 60_000
+_SETTINGS: Final = (
+    f"SELECT set_config('statement_timeout', '{_TIMEOUT_MS}', false), "
+    "set_config('default_transaction_read_only', 'on', false), set_config('TimeZone', 'UTC', false)"
+)
 
 
 def query_schema(url: str, query: str, password: Secret | None) -> pl.Schema:
@@ -63,11 +67,11 @@ def read_query(url: str, query: str, password: Secret | None, schema: pl.Schema)
 
 def _session(url: str, password: Secret | None) -> psycopg.Connection[Any]:
     connection = connect(url, password)
-    connection.execute(
-        b"SELECT set_config('statement_timeout', %s, false), set_config('default_transaction_read_only', 'on', false), "
-        b"set_config('TimeZone', 'UTC', false)",
-        (str(_TIMEOUT_MS),),
-    )
+    try:
+        _executed(connection, _SETTINGS)
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 
