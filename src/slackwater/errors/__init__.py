@@ -49,7 +49,7 @@ class UnplacedError(RunError):
     """A failure raised where the step is unknown, though the key may be known."""
 
     def placed(self, step: str, keys: tuple[str, ...]) -> RunError:
-        """Return the error with its step and its keys."""
+        """Return the error with its step and, if known, its key."""
         raise NotImplementedError
 
 
