@@ -1,5 +1,5 @@
-"""Bridges: what comes by another protocol, written into a log or a Kafka topic, at least once.
+"""Bridges: write messages of another protocol to a log or a Kafka topic, at least once.
 
-`definition` says from where to where, `messages` what is written, `targets` how it becomes durable,
-`link` is one connection to an MQTT broker, and `running` holds them together.
+`definition` is the source and the target, `messages` are the records, `targets` make them durable, `link` is one
+connection to an MQTT broker, and `running` ties them together.
 """

@@ -1,4 +1,4 @@
-"""What an MQTT bridge is to do: checked before anything is connected to or written."""
+"""The definition of an MQTT bridge, checked before anything is connected or written."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _KAFKA_TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
 @dataclass(frozen=True, kw_only=True)
 class KafkaPlace:
-    """A topic of a Kafka cluster, to be written to."""
+    """A topic of a Kafka cluster to write to."""
 
     connection: Connection
     topic: str
@@ -37,10 +37,10 @@ class KafkaPlace:
 
 @dataclass(frozen=True, kw_only=True)
 class MqttBridge:
-    """A bridge from an MQTT broker to a log or a Kafka topic; holds no secret's value.
+    """A bridge from an MQTT broker to a log or a Kafka topic; holds no secret values.
 
-    `client_id` is the name of the session that the broker keeps while the bridge is away: with another
-    one, or on another broker, a new session begins.
+    `client_id` identifies the session that the broker keeps while the bridge is disconnected: another id, or another
+    broker, starts a new session.
     """
 
     host: str
@@ -61,13 +61,13 @@ class MqttBridge:
 
     @property
     def broker(self) -> str:
-        """The broker, as users write it."""
+        """The broker as users write it."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{host}:{self.port}{' (TLS)' if self.uses_tls else ''}"
 
     @property
     def max_held(self) -> int:
-        """How many messages may be in memory: a batch that is written, and the next one."""
+        """The most messages held in memory: the batch being written, and the next one."""
         return min(2 * self.max_batch, _MOST_UNACKNOWLEDGED)
 
 
@@ -90,8 +90,8 @@ def mqtt_bridge(
 ) -> MqttBridge:
     """Check and return a bridge: `mqtt_bridge("host:1883", "sensors/+/temp", "data/sensors")`.
 
-    `to` is a log's folder or `kafka://SERVERS/TOPIC`. The session's name is made of the topics and the
-    target unless `client_id` gives it, so that a bridge that is started again finds its session.
+    `to` is a log's folder or `kafka://SERVERS/TOPIC`. Unless `client_id` is given, it is derived from the topics and
+    the target, so that a restarted bridge finds its session.
     """
     uses_tls = tls or tls_ca is not None
     host, port = _address(broker, _TLS_PORT if uses_tls else _PORT)
@@ -186,6 +186,6 @@ def _client_id(given: str | None, topics: tuple[str, ...], to: str | KafkaPlace)
         if not given or len(given.encode("utf-8", "surrogatepass")) > _LONGEST or "\x00" in given:
             raise _unusable("client_id", "a stable name", repr(given), "omit it to have one generated")
         return given
-    # 23 characters, which is what every broker of MQTT 3.1.1 must take.
+    # 23 characters, the length that every MQTT 3.1.1 broker must accept.
     told_apart_by = "\n".join([*sorted(topics), str(to)])
     return f"slackwater-{hashlib.sha256(told_apart_by.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}"

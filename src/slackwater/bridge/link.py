@@ -1,7 +1,7 @@
-"""One connection to an MQTT broker, from CONNECT to its end; another attempt is another `Link`.
+"""A single connection to an MQTT broker, from CONNECT to its end; each attempt is a new `Link`.
 
-The client library runs no thread here: everything happens inside `turn`, in the caller's thread. So a
-message is read only when there is room for it, and TCP holds back the broker when there is none.
+The client library runs no thread here: everything happens in `turn`, in the caller's thread. So a message is read only
+when there is room for it; when there is none, TCP holds back the broker.
 """
 
 from __future__ import annotations
@@ -27,31 +27,32 @@ _IS_FAILURE: Final = 0x80
 _PACKETS_A_TURN: Final = 500
 _LEAVE_S: Final = 5.0
 _GOODBYE: Final = b"\xe0\x00"
-"""DISCONNECT, in both versions. The library's own closes the socket at once."""
+"""DISCONNECT, in both versions of MQTT. The library's own method closes the socket immediately."""
 _UNREAD: Final = 1 << 16
 
 
 def paho() -> ModuleType:
-    """Return the module `paho.mqtt.client`, or say how to get it."""
+    """Return the module `paho.mqtt.client`, or raise a fault that says how to install it."""
     try:
-        import paho.mqtt.client  # noqa: PLC0415  only who uses MQTT needs it
+        import paho.mqtt.client  # noqa: PLC0415  needed only for MQTT
     except ModuleNotFoundError as error:
         raise fault("MQTT_CLIENT_MISSING") from error
     return paho.mqtt.client
 
 
 class Link:
-    """A connection and the messages that came by it and are not acknowledged yet.
+    """A connection, and its messages that are not acknowledged yet.
 
-    `is_answered` once the broker has accepted it, and `is_resumed` if it still had the session; `is_up` once
-    the subscriptions are granted as well. `lost` says why it ended. `refusal` is a no of the broker's;
-    `may_retry` whether it might think better of it, as one does that is just starting.
+    `is_answered` is true once the broker has accepted the connection, `is_resumed` if it still had the session, and
+    `is_up` once the subscriptions are granted as well. `lost` is the reason why the connection ended. `refusal` is the
+    error if the broker refused; `may_retry` is whether another attempt might succeed, as with a broker that is still
+    starting.
     """
 
     def __init__(self, definition: MqttBridge, *, subscribes: bool = True) -> None:
-        """Connect; `subscribes` is whether to subscribe even if the broker still has the session.
+        """Connect; with `subscribes`, subscribe even if the broker still has the session.
 
-        Raises OSError if there is no way to the broker.
+        Raises OSError if the broker cannot be reached.
         """
         self.is_up = False
         self.lost: str | None = None
@@ -75,7 +76,7 @@ class Link:
         on_message: Callable[[Message], None],
         may_read: Callable[[], bool],
     ) -> None:
-        """Do what is to do on the network; wait for it, for a byte at `wake`, or for the time to be over."""
+        """Wait for network activity, a byte on `wake` or the timeout, and process what has arrived."""
         self._on_message = on_message
         socket = self._client.socket()
         if socket is None:
@@ -84,7 +85,7 @@ class Link:
         is_reading = may_read()
         poll = select.poll()
         poll.register(wake, select.POLLIN)
-        # Without an event asked for, the poll still tells of a connection that is gone.
+        # Even without requested events, `poll` reports a lost connection.
         wanted = (select.POLLIN if is_reading else 0) | (select.POLLOUT if self._client.want_write() else 0)
         poll.register(socket, wanted)
         has_more = is_reading and hasattr(socket, "pending") and socket.pending() > 0  # decrypted, not on the wire
@@ -100,10 +101,10 @@ class Link:
             self._end(f"no response in {_ANSWER_S:g} s{hint if self._definition.version == '5' else ''}")
 
     def acknowledge(self, message: Message) -> bool:
-        """Tell the broker that a message is safe; False if it did not come by this connection, or came once more.
+        """Acknowledge a message; False if it did not arrive on this connection, or was sent again since.
 
-        A number is the message's own only until it is acknowledged, and only on its connection; on any
-        other it might be that of a message which is not safe yet.
+        A packet id identifies a message only until it is acknowledged, and only on its connection; on any other, it
+        might be that of a message that is not durable yet.
         """
         if self.lost is not None or self._waiting.get(message.packet_id) is not message:
             return False
@@ -112,7 +113,7 @@ class Link:
         return self.lost is None
 
     def close(self) -> None:
-        """Send what is to be sent, acknowledgements above all, and take leave; the broker keeps the session."""
+        """Send pending packets, above all acknowledgements, and disconnect; the broker keeps the session."""
         patience = time.monotonic() + _LEAVE_S
         while self.lost is None and self._client.want_write() and time.monotonic() < patience:
             poll = select.poll()
@@ -124,20 +125,20 @@ class Link:
         self._end("closed")
 
     def _take_leave(self, patience: float) -> None:
-        """Say goodbye, and read on until the broker hangs up.
+        """Send DISCONNECT, and keep reading until the broker closes the connection.
 
-        A socket that is closed with messages unread resets the connection, and a broker that sees it reset
-        may not read the acknowledgements before: those messages would come again.
+        Closing a socket with unread messages resets the connection, and the broker may then discard acknowledgements
+        that it has not read: those messages would be sent again.
         """
         socket = self._client.socket()
-        # Whatever goes wrong now costs doubles at most, and there is nobody left to do anything about it.
+        # An error here causes duplicates at most, and nothing could be done about it.
         with contextlib.suppress(OSError):
             socket.settimeout(max(0.01, patience - time.monotonic()))
             socket.sendall(_GOODBYE)
             while time.monotonic() < patience and socket.recv(_UNREAD):
                 pass
 
-    def _make_client(self) -> Any:  # noqa: ANN401  the module is imported when it is needed
+    def _make_client(self) -> Any:  # noqa: ANN401  the module is imported on demand
         mqtt, definition = paho(), self._definition
         is_five = definition.version == "5"
         client = mqtt.Client(
@@ -189,7 +190,7 @@ class Link:
         if definition.version == "5":
             from paho.mqtt.subscribeoptions import SubscribeOptions  # noqa: PLC0415  as `paho`
 
-            # Retained messages come with a new subscription, not with every connection.
+            # Request retained messages only with a new subscription, not with every connection.
             options = SubscribeOptions(qos=definition.qos, retainHandling=1)
             self._client.subscribe([(topic, options) for topic in definition.topics])
         else:
@@ -213,8 +214,8 @@ class Link:
     def _arrived(self, _client: object, _data: object, given: Any) -> None:  # noqa: ANN401  paho's
         try:
             topic = given.topic
-        except UnicodeDecodeError:  # no broker should let it pass; it must not stop all that come after it
-            topic = bytes(given._topic).decode("utf-8", "backslashreplace")  # noqa: SLF001  the only way to its bytes
+        except UnicodeDecodeError:  # a broker should reject it; it must not block the messages after it
+            topic = bytes(given._topic).decode("utf-8", "backslashreplace")  # noqa: SLF001  the only access to its bytes
         message = Message(
             topic=topic,
             payload=bytes(given.payload),
@@ -231,7 +232,7 @@ class Link:
         self._on_message(message)
 
     def _read_packets(self, may_read: Callable[[], bool]) -> None:
-        """Read on as long as messages come and there is room: a poll for each would take longer than they do."""
+        """Read while messages arrive and there is room: a poll per message would cost more than the message."""
         for _ in range(_PACKETS_A_TURN):
             before = self._read
             self._client.loop_read()

@@ -1,4 +1,4 @@
-"""MQTT messages as records: a JSON object with what MQTT knows of the message, or its bare payload."""
+"""MQTT messages as records: a JSON object with the message's MQTT metadata, or the bare payload."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _ONE_LINE: Final = str.maketrans("\r\n", "  ")
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Message:
-    """One message as it came; two that look alike are two."""
+    """One message as received; equal messages remain distinct."""
 
     topic: str
     payload: bytes
     qos: int
     retain: bool
     dup: bool
-    """Whether the broker says that it sends the message once more."""
+    """Whether the broker marked the message as redelivered."""
     packet_id: int
-    """The message's number among those that are not acknowledged; the same when it is sent once more. 0 for QoS 0."""
+    """The message's id among the unacknowledged ones, the same when it is redelivered; 0 for QoS 0."""
     received_at: datetime
     user_properties: tuple[tuple[str, str], ...] = ()
 
@@ -36,8 +36,7 @@ class Message:
 def wrapped_message(message: Message) -> bytes:
     """Return a message as one line of JSON, without the newline.
 
-    A payload that is JSON is embedded as it was written, to the last digit; any other is given as
-    base64 under `payload_base64`.
+    A JSON payload is embedded as written, to the last digit; any other is base64 in `payload_base64`.
     """
     known: dict[str, object] = {
         "topic": message.topic,
@@ -57,15 +56,15 @@ def wrapped_message(message: Message) -> bytes:
 
 
 def fits_a_line(payload: bytes) -> bool:
-    """Return whether a log gives back exactly these bytes when they are written as a line."""
+    """Return whether a log returns exactly these bytes if they are written as a line."""
     return b"\n" not in payload and not payload.endswith(b"\r")
 
 
 def topic_folder(topic: str, *, partitions: int | None = None) -> str:
-    """Return the partition of a log that a topic's messages go to; the same for ever.
+    """Return the log partition for a topic's messages; this mapping never changes.
 
-    `sensors/7/temp` becomes `sensors.7.temp`. A topic with other characters, or a long one, becomes what
-    can be read of it and a hash. With `partitions`, topics share so many folders.
+    `sensors/7/temp` becomes `sensors.7.temp`. A long topic, or one with other characters, becomes its readable part and
+    a hash. With `partitions`, topics share that many folders.
     """
     if partitions is not None:
         return str(int.from_bytes(_digest(topic)[:8], "big") % partitions)
@@ -84,15 +83,15 @@ def _dumped(values: dict[str, object]) -> bytes:
 
 
 def _json_text(payload: bytes) -> str | None:
-    """Return a payload that is JSON as text on one line; None if it is not JSON, or none that every reader reads."""
+    """Return a JSON payload as text on one line; None if it is not JSON, or not JSON that every reader accepts."""
     try:
         text = payload.decode("utf-8")
         value = json.loads(text, parse_constant=_refuse_constant)
         if _SURROGATE.search(text):
             json.dumps(value, ensure_ascii=False).encode("utf-8")
-    except (ValueError, RecursionError):  # not UTF-8, not JSON, half a character, or nested without end
+    except (ValueError, RecursionError):  # not UTF-8, not JSON, half a surrogate pair, or nested too deeply
         return None
-    # A string of JSON holds no raw line break, so those that are left stand between values.
+    # JSON strings contain no raw line breaks, so any line breaks are between values.
     return text.translate(_ONE_LINE)
 
 

@@ -1,14 +1,14 @@
-"""Running an MQTT bridge: nothing is acknowledged before it is durable.
+"""Runs an MQTT bridge: no message is acknowledged before it is durable.
 
-A message goes through these steps; a crash between any two of them loses nothing, because the broker
-resends what was not acknowledged:
+A message goes through these steps; a crash between any two of them loses nothing, because the broker resends
+unacknowledged messages:
 
 1. it is read from the broker, if there is room, and added to the batch;
-2. the batch is handed to the target when it is full or old enough; the next one is collected meanwhile;
-3. the target says that all of it is durable;
-4. each of its messages is acknowledged, on the connection that it came by and on no other.
+2. the batch is passed to the target when it is full or old enough, while the next one is collected;
+3. the target reports that the whole batch is durable;
+4. each of its messages is acknowledged, only on the connection on which it arrived.
 
-A crash between 3 and 4, and a connection that is lost there, make doubles: that is what at least once means.
+A crash or a lost connection between 3 and 4 causes duplicates: delivery is at least once.
 """
 
 from __future__ import annotations
@@ -35,25 +35,25 @@ _LONGEST_TURN_S: Final = 1.0
 
 @dataclass(kw_only=True)
 class Tally:
-    """What a bridge has done so far."""
+    """The counts of messages that a bridge has handled so far."""
 
     received: int = 0
     written: int = 0
     acknowledged: int = 0
     without_ack: int = 0
-    """Of the received: came with QoS 0, which no broker sends again."""
+    """Received messages with QoS 0, which a broker never resends."""
     wrapped: int = 0
-    """Of the written: raw payloads that had to be written as JSON objects."""
+    """Written messages whose raw payloads had to be written as JSON objects."""
 
     @property
     def held(self) -> int:
-        """How many are in memory, not durable yet."""
+        """The number of messages in memory that are not durable yet."""
         return self.received - self.written
 
 
 @dataclass(kw_only=True)
 class Batch:
-    """Messages that are written and acknowledged together, each with the connection that it came by."""
+    """Messages that are written and acknowledged together, each with the connection on which it arrived."""
 
     items: list[tuple[Link, Message]] = field(default_factory=list)
     size: int = 0
@@ -68,9 +68,9 @@ class Batch:
 
 
 class RunningBridge:
-    """A bridge at work. `run` blocks until `stop`, which may come from a signal or another thread.
+    """A running bridge. `run` blocks until `stop`, which may be called from a signal handler or another thread.
 
-    `on_progress` is called about once a second or more often; `on_notice` with what an operator should read.
+    `on_progress` is called at least about once a second; `on_notice` is called with messages for the operator.
     """
 
     def __init__(
@@ -98,12 +98,12 @@ class RunningBridge:
         self._done: Future[None] | None = None
 
     def stop(self) -> None:
-        """Make `run` write what it holds, acknowledge it, and end."""
+        """Make `run` write and acknowledge the messages it holds, and return."""
         self._is_stopping = True
         self._alarm.ring()
 
     def run(self) -> Tally:
-        """Connect, and carry messages over until `stop`; raises if the broker refuses or the target fails."""
+        """Connect and transfer messages until `stop`; raise if the broker refuses or the target fails."""
         try:
             target = open_target(self._definition)
             with ThreadPoolExecutor(1, thread_name_prefix="slackwater-bridge") as writer:
@@ -146,7 +146,7 @@ class RunningBridge:
         self._done.add_done_callback(lambda _: self._alarm.ring())
 
     def _settle(self, target: Target, *, waits: bool = False) -> None:
-        """Acknowledge the batch that was being written, if it is; an error of the target comes up here."""
+        """Acknowledge the batch that was being written, if it is finished; errors of the target are raised here."""
         if self._writing is None or self._done is None or not (waits or self._done.done()):
             return
         self._done.result()  # 3
@@ -168,22 +168,22 @@ class RunningBridge:
 
     def _until_due_s(self) -> float:
         if not self._batch.items or self._writing is not None:
-            return _LONGEST_TURN_S  # the end of writing wakes us
+            return _LONGEST_TURN_S  # the end of the write wakes this thread
         due = self._batch.began + self._definition.flush_every_ms / 1000
         return min(_LONGEST_TURN_S, max(0.0, due - time.monotonic()))
 
     def _has_room(self) -> bool:
         if self._writing is None:
-            return not self._is_due()  # reading on would keep a batch waiting that may be written
+            return not self._is_due()  # reading on would delay a batch that can be written now
         count = len(self._batch.items) + len(self._writing.items)
         return count < self._definition.max_held and self._batch.size + self._writing.size < _MAX_HELD_BYTES
 
     def _connected_link(self) -> Link | None:
-        """Return the link, a new one if it is time for another attempt, or None."""
+        """Return the link, opening a new one if it is time for another attempt, or None."""
         if self._link is None and time.monotonic() >= self._try_at:
             try:
                 self._link = Link(self._definition, subscribes=self._subscribes)
-            except (OSError, UnicodeError) as error:  # the second: a name that no host can have
+            except (OSError, UnicodeError) as error:  # UnicodeError: an invalid host name
                 self._missed(str(error))
         return self._link
 
@@ -203,17 +203,17 @@ class RunningBridge:
         kind = "resuming its session" if link.is_resumed else "a new session"
         self._on_notice(f"connected to {definition.broker} as {definition.client_id}, {kind}")
         self._was_up, self._failures, self._judged = True, 0, link
-        # A session that is resumed has its subscriptions; asking again would bring retained messages again.
+        # A resumed session has its subscriptions; subscribing again would bring the retained messages again.
         self._subscribes = False
 
     def _miss_session(self, link: Link) -> None:
-        """Say once for a connection that the session is gone; the subscriptions are, too, until they are granted."""
+        """Report, once per connection, that the session is lost; its subscriptions must be granted again."""
         self._judged, self._subscribes = link, True
         definition = self._definition
         self._on_notice(notice("MQTT_SESSION_LOST", broker=definition.broker, client_id=definition.client_id))
 
     def _missed(self, cause: str) -> None:
-        """Plan the next attempt; the very first one must succeed, for what is wrong then is a mistake as a rule."""
+        """Schedule the next attempt; the very first one must succeed, because its failure is usually a mistake."""
         definition = self._definition
         if not self._was_up:
             raise fault("MQTT_UNREACHABLE", broker=definition.broker, cause=cause)
@@ -224,6 +224,6 @@ class RunningBridge:
 
 
 def retry_wait_s(failures: int) -> float:
-    """Return how long to wait after so many failures in a row: twice as long each time, up to half a minute."""
+    """Return the wait after consecutive failures: it doubles each time, up to half a minute, with jitter."""
     longest = min(_LONGEST_WAIT_S, _FIRST_WAIT_S * (1 << min(failures, 20)))
-    return longest * random.uniform(0.5, 1.0)  # noqa: S311  so that many bridges do not come back as one
+    return longest * random.uniform(0.5, 1.0)  # noqa: S311  so that many bridges do not reconnect at the same time

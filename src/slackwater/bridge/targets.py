@@ -1,4 +1,4 @@
-"""Where a bridge writes to. A target's `write` returns when all it was given would survive a crash."""
+"""The targets that a bridge writes to. A target's `write` returns once all messages would survive a crash."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from slackwater.kafka.client import Cluster, confluent, kafka_errors
 from slackwater.sources.log.writing import LogWriter
 
 _OPEN_FILES: Final = 64
-"""So many partitions are written at a time: each is an open file, and of those a process has few to spare."""
+"""The most partitions written at a time: each is an open file, of which a process can have only a limited number."""
 _TIMEOUT_S: Final = 60.0
 _LARGEST: Final = 300 << 20
-"""More than MQTT's 256 MiB: whether a record is too large is for the topic to say."""
+"""More than MQTT's limit of 256 MiB, so that the topic's own limit applies."""
 
 
 class Target(Protocol):
-    """Something durable that takes messages."""
+    """Durable storage for messages."""
 
     wrapped: int
-    """How many raw payloads were written as JSON objects, for a line cannot hold them."""
+    """The number of raw payloads written as JSON objects because a line cannot hold them."""
 
     def write(self, messages: Sequence[Message]) -> None:
-        """Write messages, in their order for each topic; they are durable when this returns."""
+        """Write messages, in order for each topic; they are durable when this returns."""
 
     def close(self) -> None:
-        """Let go of what is open."""
+        """Release open resources."""
 
 
 class LogTarget:
-    """A log of JSON lines; every write makes one file for each partition that it has messages for."""
+    """A log of JSON lines; every write creates one file for each partition with messages."""
 
     def __init__(self, folder: str, *, partitions: int | None = None, is_raw: bool = False) -> None:
         self.wrapped = 0
@@ -43,7 +43,7 @@ class LogTarget:
         self._partitions = partitions
         self._is_raw = is_raw
         with _target_errors(folder):
-            # Files are completed by `write` alone: a timer's failure would come up a batch too late.
+            # Only `write` completes files: a failure in a timer would surface a batch too late.
             self._log = LogWriter(Path(folder), roll_after=None)
 
     def write(self, messages: Sequence[Message]) -> None:
@@ -60,7 +60,7 @@ class LogTarget:
                 self._log.flush()
 
     def close(self) -> None:
-        """Close the log; it holds nothing that is not written."""
+        """Close the log, which holds no unwritten messages."""
         self._log.close()
 
     def _line(self, message: Message) -> bytes:
@@ -71,7 +71,7 @@ class LogTarget:
 
 
 class KafkaTarget:
-    """A Kafka topic; the key is the MQTT topic, as a folder's name, so that a topic's messages keep their order."""
+    """A Kafka topic; the key is the MQTT topic as a folder name, so that the messages of a topic stay in order."""
 
     def __init__(self, place: KafkaPlace, *, is_raw: bool = False, timeout_s: float = _TIMEOUT_S) -> None:
         self.wrapped = 0
@@ -95,18 +95,18 @@ class KafkaTarget:
             )
 
     def write(self, messages: Sequence[Message]) -> None:
-        """Send messages and wait until the cluster has acknowledged each."""
+        """Send messages and wait until the cluster has acknowledged all of them."""
         with _target_errors(self._place, confluent().KafkaException):
             for message in messages:
                 value = message.payload if self._is_raw else wrapped_message(message)
                 self._send(topic_folder(message.topic), value)
             while self._producer.flush(1.0):
-                pass  # ends: a record that the cluster does not take in time is reported as failed
+                pass  # terminates: a record that the cluster does not accept in time is reported as failed
         if self._failed:
             raise fault("MQTT_TARGET_FAILED", target=self._place, cause=self._failed[0])
 
     def close(self) -> None:
-        """Nothing is left: every `write` waits for its records."""
+        """Do nothing: every `write` waits for its records."""
 
     def _send(self, key: str, value: bytes) -> None:
         while True:
@@ -124,7 +124,7 @@ class KafkaTarget:
 
 
 def open_target(definition: MqttBridge) -> Target:
-    """Open what a bridge writes to."""
+    """Open the target of a bridge."""
     if isinstance(definition.to, KafkaPlace):
         return KafkaTarget(definition.to, is_raw=definition.is_raw)
     return LogTarget(definition.to, partitions=definition.partitions, is_raw=definition.is_raw)
@@ -132,7 +132,7 @@ def open_target(definition: MqttBridge) -> Target:
 
 @contextmanager
 def _target_errors(target: object, kind: type[Exception] = OSError) -> Iterator[None]:
-    """Turn what a file system or a client raises inside into a fault."""
+    """Turn exceptions of the file system or the client into faults."""
     try:
         yield
     except kind as error:

@@ -1,1 +1,1 @@
-"""Dead letters after the fact: found again where a pipeline left them, looked at, repaired and sent once more."""
+"""Tools for dead letters that a pipeline has written: find, inspect, repair and retry them."""

@@ -1,11 +1,11 @@
-"""The ledger of retries: which letters have been sent again, when and to where; a file of JSON lines beside them.
+"""The retry ledger: which letters have been retried, when and to which target; a file of JSON lines next to them.
 
-A batch of letters has two lines. The first is its intent, written before anything is sent:
+A batch of letters has two lines. The first is the intent, written before anything is sent:
 
     {"batch": "5c1…", "state": "intent", "at": "2026-03-01T12:00:00Z", "to": "…", "ids": ["…"], …}
 
-and the second what became of it: `sent`, or `withdrawn` if a crash came before the sending. Each line is synced
-to disk before the next step. A last line that is cut off was never relied on, and is passed over.
+The second is the outcome: `sent`, or `withdrawn` if a crash prevented sending. Each line is synced to disk before the
+next step. An incomplete last line is ignored: no step relied on it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Outcome = Literal["sent", "withdrawn"]
 
 @dataclass(frozen=True, kw_only=True)
 class Intent:
-    """A batch that was, or is about to be, sent; `facts` are the target's own, to find it there."""
+    """A batch that was sent or is about to be; `facts` are the target's, to find the batch there."""
 
     batch: str
     to: str
@@ -46,10 +46,10 @@ class Intent:
 
 @dataclass(frozen=True, kw_only=True)
 class Book:
-    """What a ledger says: the letters that were sent, and the batches of which it does not know."""
+    """The content of a ledger: the letters that were sent, and the batches whose outcome is unknown."""
 
     retried: pl.DataFrame
-    """`id`, and when it was sent: `retried`."""
+    """The columns `id` and `retried`, the time at which the letter was sent."""
     open: tuple[Intent, ...]
     last: Intent | None
 
@@ -60,7 +60,7 @@ class Book:
 
 
 def ledger_path(where: Where, given: Path | None = None) -> Path:
-    """Return where the ledger of some letters is: beside the files, or, for a topic, in the working folder."""
+    """Return the path of the ledger: in the folder of the letters or, for a topic, in the working folder."""
     if given is not None:
         return given.absolute()
     if isinstance(where, Folder):
@@ -69,7 +69,7 @@ def ledger_path(where: Where, given: Path | None = None) -> Path:
 
 
 def read_ledger(path: Path) -> Book:
-    """Return what the ledger says; one that does not exist says nothing."""
+    """Read a ledger; one that does not exist is empty."""
     intents: dict[str, Intent] = {}
     times: dict[str, str] = {}
     outcomes: dict[str, str] = {}
@@ -101,18 +101,18 @@ def read_ledger(path: Path) -> Book:
 
 @dataclass(frozen=True, kw_only=True)
 class Ledger:
-    """A ledger that this process alone may write to."""
+    """A ledger that only this process may write to."""
 
     path: Path
     _file: IO[bytes]
 
     def intend(self, intent: Intent) -> None:
-        """Write down what is about to be sent."""
+        """Record a batch that is about to be sent."""
         facts = {"to": intent.to, "ids": intent.ids, **intent.facts}
         self._append({"batch": intent.batch, "state": "intent", "at": _now(), **facts})
 
     def settle(self, intent: Intent, outcome: Outcome, **facts: object) -> None:
-        """Write down what became of it."""
+        """Record the outcome of a batch."""
         self._append({"batch": intent.batch, "state": outcome, "at": _now(), **facts})
 
     def _append(self, entry: Mapping[str, object]) -> None:
@@ -123,14 +123,14 @@ class Ledger:
 
 @contextmanager
 def open_ledger(path: Path) -> Iterator[Ledger]:
-    """Open a ledger to write to it, and keep all others from doing so meanwhile."""
+    """Open a ledger for writing, and lock out other writers."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab+") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise fault("RETRY_BUSY", path=path) from error
-        # What a crash has cut off must not become the beginning of the next line.
+        # Otherwise a line that a crash left incomplete would become the beginning of the next one.
         file.truncate(sum(len(line) + 1 for line in _complete_lines(path)))
         flush_folder(path.parent)
         yield Ledger(path=path, _file=file)

@@ -1,4 +1,4 @@
-"""Where dead letters are, and where they are sent: a folder, or `kafka://SERVERS/TOPIC`."""
+"""Where dead letters are stored and where they are sent: a folder, or `kafka://SERVERS/TOPIC`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _KAFKA: Final = "kafka://"
 
 @dataclass(frozen=True, kw_only=True)
 class Folder:
-    """A folder of a files sink, or of a log."""
+    """The folder of a files sink or of a log."""
 
     path: Path
 
@@ -40,7 +40,7 @@ Where = Folder | Topic
 
 
 def where_of(text: str, *, what: str) -> Where:
-    """Return the place that a user names; `what` says in the error what it was for."""
+    """Parse a folder or topic as users write it; `what` names its purpose in the error."""
     if not text.startswith(_KAFKA):
         return Folder(path=Path(local_folder(text, what=what)))
     found = topic_at(text.removeprefix(_KAFKA))

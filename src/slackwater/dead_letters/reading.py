@@ -1,9 +1,9 @@
-"""Reading dead letters back, as frames: all that a files sink has delivered, or that a topic holds now.
+"""Reads dead letters back as frames: everything that a files sink has delivered, or that a topic holds now.
 
-Each letter gets an `id`, sixteen hexadecimal digits that are the same whenever and however it is read: a hash
-of source, partition, offset, step, reason and the time of its batch. The time is among them because a
-streaming DataFrame numbers its rows from zero in every batch. `record` is the same hash without step and reason:
-letters that share it are about one record, which failed in several places.
+Each letter gets a stable `id` of sixteen hexadecimal digits: a hash of source, partition, offset, step, reason and the
+time of its batch. The time is included because a streaming DataFrame numbers its rows from zero in every batch.
+`record` is the same hash without step and reason: letters that share it are about one record, which failed in several
+steps.
 """
 
 from __future__ import annotations
@@ -28,14 +28,13 @@ from slackwater.sources.log.reading import read_file
 _DIGITS: Final = 16
 _RECORD: Final = ("source", "partition", "offset", "processed_at")
 _MAY_LACK: Final = frozenset({"key", "headers"})
-"""Columns that letters did not have in the beginning."""
+"""Columns that letters of early versions do not have."""
 
 
 def scan_letters(where: Where) -> pl.LazyFrame:
-    """Return the letters of `where`, with their `id` and `record`, in the order in which they were delivered.
+    """Scan the letters of `where`, with their `id` and `record`, in delivery order.
 
-    Nothing that is not asked for is read of Parquet files: leave out `payload` and a million letters are a
-    matter of moments.
+    Only the requested columns of Parquet files are read: without `payload`, a million letters take moments.
     """
     if isinstance(where, Folder):
         letters = _of_folder(where.path)
@@ -46,7 +45,7 @@ def scan_letters(where: Where) -> pl.LazyFrame:
 
 
 def check_letters(where: Where) -> None:
-    """Raise a fault if there can be no letters in `where`, before anything is written beside them."""
+    """Raise a fault if `where` cannot contain letters, before anything is written there."""
     if isinstance(where, Folder):
         _parts(where.path)
     else:
@@ -105,7 +104,7 @@ def _lines(part: Path) -> pl.LazyFrame:
 
 @dataclass(frozen=True)
 class _Line:
-    """Names the lines of a chunk."""
+    """Returns the position of a line of a chunk, for messages."""
 
     part: Path
     before: int

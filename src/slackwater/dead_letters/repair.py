@@ -1,4 +1,4 @@
-"""A user's repair function: found in its file, and called on one letter after the other."""
+"""The user's repair function: loaded from its file, and called for each letter."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from slackwater.errors import fault, near_miss, refuse
 from slackwater.ground.folders import given_path
 
 Repair = Callable[[bytes, dict[str, Any]], bytes | None]
-"""Takes a payload and its letter, and returns what is to be sent instead; None leaves the letter where it is."""
+"""Takes a payload and its letter, and returns the payload to send instead; None skips the letter."""
 
 _NAME: Final = "__repair__"
 
@@ -33,18 +33,18 @@ class Left:
 
 @dataclass(frozen=True, kw_only=True)
 class Repaired:
-    """What a repair has made of some letters."""
+    """The result of repairing letters."""
 
     letters: pl.DataFrame
-    """Those to be sent, with their new payloads."""
+    """The letters to send, with their new payloads."""
     declined: int
-    """How many the function has left by returning None."""
+    """The number of letters that the function skipped by returning None."""
     left: tuple[Left, ...]
-    """Those on which it failed."""
+    """The letters on which the function failed."""
 
 
 def load_repair(name: str) -> Repair:
-    """Return the function that `FILE.py:function` names."""
+    """Load the function named by `FILE.py:function`."""
     path, colon, function = name.rpartition(":")
     if not colon or not path or not function.isidentifier():
         raise refuse("REPAIR_NAME", got=repr(name))
@@ -63,9 +63,9 @@ def load_repair(name: str) -> Repair:
 
 
 def repair_letters(letters: pl.DataFrame, repair: Repair) -> Repaired:
-    """Call `repair` for each letter; one on which it fails is left out, and the rest continue.
+    """Call `repair` for each letter; letters on which it fails are left out.
 
-    A letter without a payload is handed in as empty bytes; its `letter["payload"]` is None.
+    For a letter without a payload, the function gets empty bytes, and `letter["payload"]` is None.
     """
     kept: list[int] = []
     payloads: list[bytes] = []

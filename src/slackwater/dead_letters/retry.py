@@ -1,22 +1,22 @@
-"""Sending dead letters again, each record once, whatever happens in between.
+"""Retries dead letters: sends each record exactly once, even across crashes.
 
-1. Lock the ledger, and settle what an earlier run has left open: ask the target whether it holds the batch, and
-   write down `sent` or `withdrawn`.
-2. Choose the letters: those that are meant and have not been sent. Repair them. Nothing has been written so far.
-3. Write the intent of a batch into the ledger: the letters' ids, and how the target would know the batch again.
-4. Publish the batch, all at once: a log gets a file by a link, a topic a transaction.
-5. Write `sent` into the ledger. Tidy up. Continue with 3 for the next batch.
+1. Lock the ledger, and settle batches that an earlier run left open: ask the target whether it holds the batch, and
+   record `sent` or `withdrawn`.
+2. Choose the letters that match the filters and have not been sent. Repair them. Nothing has been written so far.
+3. Write the intent of a batch to the ledger: the letters' ids, and the facts by which the target can find the batch.
+4. Publish the batch atomically: a file linked into a log, or a transaction on a topic.
+5. Write `sent` to the ledger. Clean up. Continue with 3 for the next batch.
 
-What a crash does, and the next run with it:
+The effect of a crash, and what the next run does:
 
-- after 1 or 2: nothing; letters are as they were.
-- after 3: the batch is not in the target. It is withdrawn, and its letters are sent with the next ones.
-- within 4: a log has a file that no reader sees, a topic a transaction that is open. Both are as good as nothing:
-  the file is removed and the transaction aborted when the batch is withdrawn, before anything else is sent.
+- after 1 or 2: none; the letters are unchanged.
+- after 3: the target does not hold the batch. It is withdrawn, and its letters are sent with the next ones.
+- during 4: a log has a file that no reader sees, a topic has an open transaction. Neither has any effect: the file is
+  removed and the transaction aborted when the batch is withdrawn, before anything else is sent.
 - after 4: the target holds the batch. The ledger gets its `sent`, and nothing is sent again.
-- after 5: nothing; what was not tidied up is, by the next run.
+- after 5: none; the next run finishes the cleanup.
 
-A record may have several letters, of several steps. It is sent once, and all of them count as retried.
+A record may have several letters, from several steps. It is sent once, and all of them count as retried.
 """
 
 from __future__ import annotations
@@ -43,23 +43,23 @@ from slackwater.errors import fault
 
 @dataclass(frozen=True, kw_only=True)
 class RetryPlan:
-    """What a retry would do."""
+    """The effect that a retry would have."""
 
     letters: pl.DataFrame
-    """To be sent: one letter a record, repaired; `ids` are those of all letters of the record."""
+    """The letters to send: one per record, repaired; `ids` are those of all letters of the record."""
     before: int
-    """How many of those that are meant have been sent before, or may have been."""
+    """The number of matching letters that have been sent before, or may have been."""
     siblings: int
-    """How many are about a record of which another letter is sent."""
+    """The number of letters about a record of which another letter is sent."""
     declined: int
-    """How many the repair has left on purpose."""
+    """The number of letters that the repair skipped on purpose."""
     left: tuple[Left, ...]
-    """Those that should be sent and cannot be."""
+    """The letters that match but cannot be sent."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Retry:
-    """A retry that is under way: it has settled what was open, and holds the ledger."""
+    """A retry in progress: it has settled open batches, and holds the ledger's lock."""
 
     where: Where
     target: RetryTarget
@@ -71,7 +71,7 @@ class Retry:
         return plan_retry(self.where, self.target, self.ledger.path, filters, repair)
 
     def send(self, plan: RetryPlan, *, told: Callable[[int], None] = lambda _: None) -> int:
-        """Send what is planned, and return how many: steps 3 to 5, batch after batch."""
+        """Send the planned letters and return their number: steps 3 to 5, batch by batch."""
         sent = 0
         for letters in self.target.batches(plan.letters):
             batch = uuid4().hex
@@ -88,7 +88,7 @@ class Retry:
 
 @contextmanager
 def open_retry(where: Where, to: Where, ledger: Path) -> Iterator[Retry]:
-    """Begin a retry: step 1."""
+    """Start a retry: step 1."""
     target = target_of(to)
     target.check()
     check_letters(where)
@@ -100,7 +100,7 @@ def open_retry(where: Where, to: Where, ledger: Path) -> Iterator[Retry]:
 def plan_retry(
     where: Where, target: RetryTarget, ledger: Path, filters: Filters, repair: Repair | None = None
 ) -> RetryPlan:
-    """Return what a retry would do, without a trace."""
+    """Determine what a retry would do, without writing anything."""
     book = read_ledger(ledger)
     gone = pl.concat([book.retried["id"], pl.Series("id", book.unsettled, dtype=pl.String)])
     known = scan_letters(where)
@@ -124,7 +124,7 @@ def plan_retry(
 
 
 def settle_open(ledger: Ledger) -> None:
-    """Find out what became of the batches that the ledger has no end of, and write it down."""
+    """Determine the outcome of the batches that are open in the ledger, and record it."""
     book = read_ledger(ledger.path)
     for intent in book.open:
         target = target_of(where_of(intent.to, what="--to"))
@@ -141,5 +141,5 @@ def settle_open(ledger: Ledger) -> None:
 
 
 def target_of(to: Where) -> RetryTarget:
-    """Return what sends to `to`."""
+    """Return the target that sends to `to`."""
     return RetriesToLog(folder=to.path) if isinstance(to, Folder) else RetriesToTopic(topic=to)

@@ -1,4 +1,4 @@
-"""Choosing among dead letters: by reason, step, source and time, or one by the beginning of its id."""
+"""Selects dead letters: by reason, step, source and time, or a single one by the beginning of its id."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from slackwater.ground.durations import duration
 
 @dataclass(frozen=True, kw_only=True)
 class Filters:
-    """Which letters are meant; all that is given must hold."""
+    """Conditions for selecting letters, all of which must hold."""
 
     reason: str | None = None
     step: str | None = None
@@ -22,7 +22,7 @@ class Filters:
     since: datetime | None = None
 
     def expression(self) -> pl.Expr:
-        """Return what holds of the letters that are meant."""
+        """Return the condition that selects the letters."""
         holds = pl.lit(value=True)
         if self.reason is not None:
             holds &= pl.col("reason") == self.reason
@@ -36,7 +36,7 @@ class Filters:
 
 
 def since_time(text: str, *, now: datetime | None = None) -> datetime:
-    """Return a time as users write it: ISO 8601, in UTC unless it says otherwise, or `2h` for two hours ago."""
+    """Parse a time as users write it: ISO 8601, in UTC unless it has an offset, or `2h` for two hours ago."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
@@ -49,18 +49,18 @@ def since_time(text: str, *, now: datetime | None = None) -> datetime:
 
 
 def only_letter(letters: pl.LazyFrame, prefix: str, *, where: object) -> dict[str, object]:
-    """Return the one letter whose id begins with `prefix`; none or several are a fault."""
+    """Return the letter whose id begins with `prefix`; raise a fault if there is none or more than one."""
     beginning = prefix.strip().lower()
     found = letters.filter(pl.col("id").str.starts_with(beginning)).unique("id", maintain_order=True).collect()
     if not beginning or not found.height:
         raise fault("DEAD_LETTER_UNKNOWN", id=prefix, where=where)
     if found.height > 1:
-        known = ", ".join(found["id"].head(5)) + (", …" if found.height > 5 else "")  # noqa: PLR2004  as many as a line holds
+        known = ", ".join(found["id"].head(5)) + (", …" if found.height > 5 else "")  # noqa: PLR2004  as many as fit on a line
         raise fault("DEAD_LETTER_AMBIGUOUS", id=prefix, count=found.height, known=known)
     return found.row(0, named=True)
 
 
 def _pattern(glob: str) -> str:
-    """Return a glob of a shell (`*` and `?`, which match `/` as well) as a regular expression."""
+    """Convert a shell glob (`*` and `?`, which also match `/`) to a regular expression."""
     wild = {"*": ".*", "?": "."}
     return "(?s)^" + "".join(wild.get(letter) or re.escape(letter) for letter in glob) + "$"

@@ -1,4 +1,4 @@
-"""What a target of retries must be able to do: take a batch all at once, and say later whether it has."""
+"""The contract of a retry target: accept a batch atomically, and report later whether it holds the batch."""
 
 from __future__ import annotations
 
@@ -16,46 +16,46 @@ _BATCH_BYTES: Final = 16 << 20
 
 
 class UnsureError(Exception):
-    """Whether a batch is there is unknown; the message says why."""
+    """It cannot be determined whether the target holds a batch; the message says why."""
 
 
 class RetryTarget(ABC):
-    """A log or a topic. It takes a batch whole or not at all, and can be asked whether a batch is there."""
+    """A log or a topic that accepts a batch atomically, and can be asked whether it holds a batch."""
 
     @abstractmethod
     def check(self) -> None:
-        """Raise a fault if nothing can be sent there."""
+        """Raise a fault if nothing can be sent to this target."""
 
     @abstractmethod
     def unsendable(self, letters: pl.DataFrame) -> list[Left]:
-        """Return the letters that it cannot hold."""
+        """Return the letters that this target cannot hold."""
 
     @abstractmethod
     def batches(self, letters: pl.DataFrame) -> Iterator[pl.DataFrame]:
-        """Yield the letters in batches, each of which it can take at once."""
+        """Split the letters into batches that can each be published atomically."""
 
     @abstractmethod
     def facts(self, batch: str, letters: pl.DataFrame) -> Mapping[str, Any]:
-        """Return what an intent must say so that `holds` finds the batch later."""
+        """Return the facts that an intent must contain for `holds` to find the batch later."""
 
     @abstractmethod
     def publish(self, intent: Intent, letters: pl.DataFrame) -> Mapping[str, Any]:
-        """Make the batch visible, all at once and for good; returns where it is now."""
+        """Make the batch visible, atomically and permanently; return where it is."""
 
     @abstractmethod
     def holds(self, intent: Intent) -> bool:
-        """Return whether the batch of an intent is there; from now on no other writer can publish it.
+        """Return whether this target holds the batch of an intent; from then on, no other writer can publish it.
 
         Raises `UnsureError` if that cannot be determined.
         """
 
     @abstractmethod
     def tidy(self, intent: Intent) -> None:
-        """Remove what a batch has left besides its records; called when the ledger knows what became of it."""
+        """Remove everything that a batch has left besides its records; called once its outcome is in the ledger."""
 
 
 def slices(letters: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """Yield the letters in order, so many at a time that a batch is neither long nor large."""
+    """Split the letters, in order, into batches limited in rows and bytes."""
     size = (pl.col("payload").bin.size().fill_null(0).cum_sum() // _BATCH_BYTES).alias("size")
     number = (pl.int_range(pl.len()) // _BATCH_ROWS).alias("number")
     for rows in letters.select(size, number).with_row_index().group_by("size", "number", maintain_order=True):

@@ -1,4 +1,4 @@
-"""Dead letters for people: a table of them, one of them in full, and counts."""
+"""Dead letters in readable form: a table, a single letter in full, and counts."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from rich.text import Text
 By = Literal["reason", "step", "source", "hour"]
 
 SHOWN_DIGITS: Final = 10
-"""As much of an id as a table shows; any beginning that fits one letter will do."""
+"""The digits of an id that a table shows; any unambiguous prefix identifies a letter."""
 _BYTES_A_LINE: Final = 16
 _PRINTABLE: Final = range(0x20, 0x7F)
 
 
 def print_letters(letters: pl.DataFrame, console: Console) -> None:
-    """Print letters as a table; `letters` has `id`, `retried` (a time), and whether it is `unsettled`."""
+    """Print letters as a table; `letters` also has `id`, `retried` (a time) and `unsettled` (a boolean)."""
     table = Table(box=box.SIMPLE_HEAD)
     for name in ("id", "processed at", "retried", "partition", "offset", "step", "reason"):
         table.add_column(name, no_wrap=True, justify="right" if name == "offset" else "left")
@@ -57,7 +57,7 @@ def print_stats(stats: pl.DataFrame, by: By, console: Console) -> None:
 
 
 def count_by(letters: pl.LazyFrame, by: By) -> pl.DataFrame:
-    """Return how many letters there are of each reason, step, source or hour: the most first, hours in order."""
+    """Count letters by reason, step, source or hour: most frequent first, hours in order."""
     group = pl.col("processed_at").dt.truncate("1h") if by == "hour" else pl.col(by)
     counts = letters.group_by(group=group).agg(
         letters=pl.len(),
@@ -72,12 +72,12 @@ def count_by(letters: pl.LazyFrame, by: By) -> pl.DataFrame:
 
 
 def letter_text(letter: dict[str, Any], retried: str) -> str:
-    """Return all there is to know of one letter."""
+    """Return a letter in full."""
     return "\n".join(_facts(letter, retried)) + "\n"
 
 
 def time_text(moment: datetime | None) -> str:
-    """Return a time of a letter for people, in UTC and to the second."""
+    """Return a letter's time in readable form, in UTC and to the second."""
     return "" if moment is None else moment.strftime("%Y-%m-%d %H:%M:%S")
 
 
@@ -116,7 +116,7 @@ def _content(payload: bytes) -> tuple[str, Iterator[str]]:
     except UnicodeDecodeError:
         return "not UTF-8", _hex_dump(payload)
     try:
-        # Numbers stay as they are written: one that was too large is why the letter is here.
+        # Keep numbers as written: the letter may be here because one was too large.
         value = json.loads(
             text, parse_float=_Number, parse_int=_Number, parse_constant=_no_number, object_pairs_hook=_Object
         )
@@ -127,13 +127,13 @@ def _content(payload: bytes) -> tuple[str, Iterator[str]]:
 
 
 class _Number(str):
-    """A number of JSON as it was written."""
+    """A JSON number as written."""
 
     __slots__ = ()
 
 
 class _Object(list[tuple[str, object]]):
-    """A JSON object with all its fields, also those of one name."""
+    """A JSON object with all its fields, including duplicates."""
 
 
 def _no_number(name: str) -> object:
@@ -169,12 +169,12 @@ def _inline(value: bytes | None) -> str:
 
 
 def _visible(text: str) -> str:
-    """Return `text` without what would move a terminal's cursor or colour its letters."""
+    """Escape characters that would move a terminal's cursor or change its colours."""
     return "".join(letter if letter.isprintable() or letter == "\t" else repr(letter)[1:-1] for letter in text)
 
 
 def _one_line(text: str | None) -> Text:
-    """Return `text` for the one column that gives way when a terminal is narrow."""
+    """Return `text` on one line, for the column that is shortened when the terminal is narrow."""
     return Text(_visible(" ".join((text or "").split())), no_wrap=True, overflow="ellipsis")
 
 

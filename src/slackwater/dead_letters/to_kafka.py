@@ -1,8 +1,8 @@
-"""Sending dead letters to a topic: each batch is one transaction, and a header tells which batch a record is of.
+"""Sends dead letters to a topic: each batch is a transaction, and a header identifies a record's batch.
 
-The header is `slackwater-retry-id`, with the letter's id and the batch's. A transaction that a crash has left
-open ends when the next producer takes its id; then the records of the batch are in the topic, after the offsets
-that the intent has noted, or never will be.
+The header is `slackwater-retry-id`, with the ids of the letter and of the batch. A transaction that a crash left open
+ends when the next producer takes its id; from then on, the records of the batch are in the topic, after the offsets
+noted in the intent, or never will be.
 """
 
 from __future__ import annotations
@@ -31,26 +31,26 @@ _ANY_PARTITION: Final = -1
 
 @dataclass(kw_only=True)
 class RetriesToTopic(RetryTarget):
-    """A topic. A letter that came from it goes back to its partition, any other where its key belongs."""
+    """A topic. A letter that came from it returns to its partition; for any other, the key chooses the partition."""
 
     topic: Topic
     transaction: str = field(default_factory=lambda: f"slackwater-retry-{uuid4().hex}")
     _producer: Any = None
 
     def check(self) -> None:
-        """Refuse a topic that is not there."""
+        """Refuse a topic that does not exist."""
         ends_of(self.topic)
 
-    def unsendable(self, letters: pl.DataFrame) -> list[Left]:  # noqa: ARG002  Kafka holds any bytes
-        """Return none: Kafka holds any bytes."""
+    def unsendable(self, letters: pl.DataFrame) -> list[Left]:  # noqa: ARG002  Kafka can hold any bytes
+        """Return an empty list: Kafka can hold any bytes."""
         return []
 
     def batches(self, letters: pl.DataFrame) -> Iterator[pl.DataFrame]:
-        """Yield batches in the order of the letters' offsets."""
+        """Split the letters into batches, in the order of their offsets."""
         yield from slices(letters.sort("partition", "offset"))
 
-    def facts(self, batch: str, letters: pl.DataFrame) -> Mapping[str, Any]:  # noqa: ARG002  any letters
-        """Return the transaction's id, and where the topic ends before the batch."""
+    def facts(self, batch: str, letters: pl.DataFrame) -> Mapping[str, Any]:  # noqa: ARG002  the same for all letters
+        """Return the transaction's id, and the ends of the partitions before the batch."""
         return {"transaction": self.transaction, "ends": ends_of(self.topic)}
 
     def publish(self, intent: Intent, letters: pl.DataFrame) -> Mapping[str, Any]:
@@ -62,11 +62,11 @@ class RetriesToTopic(RetryTarget):
             self._producer.begin_transaction()
             for record in letters.iter_rows(named=True):
                 self._produce(record, intent, count)
-            self._producer.commit_transaction(_TIMEOUT_S)  # flushes, and fails if a record was not taken
+            self._producer.commit_transaction(_TIMEOUT_S)  # flushes, and fails if a record was not accepted
         return {"records": letters.height}
 
     def holds(self, intent: Intent) -> bool:
-        """Return whether records of the batch have been committed, after its transaction was ended."""
+        """End the batch's transaction, and return whether its records were committed."""
         with kafka_errors(self.topic.connection):
             self._transactional(intent.facts["transaction"])
         since = {int(number): end for number, end in intent.facts["ends"].items()}
@@ -81,12 +81,12 @@ class RetriesToTopic(RetryTarget):
         """Do nothing: a transaction leaves nothing behind."""
 
     def _transactional(self, transaction: str) -> Any:  # noqa: ANN401  the client's own type
-        """Return a producer for a transaction's id; what another one has left open under it is aborted."""
+        """Return a producer with a transactional id; a transaction that another one left open under it is aborted."""
         producer = confluent().Producer(
             {
                 **self.topic.connection.for_librdkafka(),
                 "transactional.id": transaction,
-                "partitioner": "murmur2_random",  # as Java's producers choose by key
+                "partitioner": "murmur2_random",  # chooses by key, as Java's producers do
                 "log_level": "2",
             }
         )
@@ -108,7 +108,7 @@ class RetriesToTopic(RetryTarget):
                 return
 
     def _await_others(self) -> None:
-        """Wait until no transaction of anybody's hides the end of the topic: ours could be behind it."""
+        """Wait until no open transaction of any producer hides the end of the topic: our records could be behind it."""
         high, patience = high_ends_of(self.topic), time.monotonic() + _PATIENCE_S
         while any(ends_of(self.topic).get(number, 0) < end for number, end in high.items()):
             if time.monotonic() > patience:
@@ -117,7 +117,7 @@ class RetriesToTopic(RetryTarget):
 
 
 def _own_partition(name: str, topic: str, count: int) -> int:
-    """Return the partition of `topic` that a letter's is, or that none is."""
+    """Return the letter's partition if it is one of `topic`, or `_ANY_PARTITION`."""
     before, _, number = name.rpartition("/")
     if before == topic and number.isdecimal() and int(number) < count:
         return int(number)

@@ -1,9 +1,8 @@
-"""Sending dead letters to a log: each batch is one file, and the file's second name tells that it is in.
+"""Sends dead letters to a log: each batch is a file, and a second name of that file shows that it was published.
 
-A log's file gets its final name, an offset, by a hard link. The file that the link was made from keeps its own
-name, `.retry-<batch>.jsonl`, which no reader looks at, until the ledger says `sent`: as long as it is there, it is
-the same file as one of the log's, or none of them is. Which offset the batch gets does not matter, so any number
-of other writers may write to the log meanwhile.
+A log file gets its final name, an offset, by a hard link. The original name, `.retry-<batch>.jsonl`, which readers
+ignore, is kept until the ledger says `sent`: while it exists, comparing it with the files of the log shows whether the
+batch was published. The batch may get any offset, so other writers can write to the log at the same time.
 """
 
 from __future__ import annotations
@@ -30,15 +29,15 @@ _NEVER: Final = "a log line cannot hold"
 
 @dataclass(frozen=True, kw_only=True)
 class RetriesToLog(RetryTarget):
-    """A log of JSON lines. Letters go to the partition they came from.
+    """A log of JSON lines. Letters return to the partition they came from.
 
-    A partition that the log does not have, such as `orders/0` of a topic, becomes one folder, `orders-0`.
+    A partition that the log does not have, such as `orders/0` of a topic, becomes a single folder, `orders-0`.
     """
 
     folder: Path
 
     def check(self) -> None:
-        """Refuse what is no log, or one of another kind: letters would vanish there."""
+        """Refuse a folder that is not a log of JSON lines: letters would be lost there."""
         if not self.folder.is_dir():
             raise fault("RETRY_TARGET", path=self.folder, found="not a folder")
         if (self.folder / OWNER).exists():
@@ -47,7 +46,7 @@ class RetriesToLog(RetryTarget):
             raise fault("RETRY_TARGET", path=self.folder, found="a log of Parquet files")
 
     def unsendable(self, letters: pl.DataFrame) -> list[Left]:
-        """Return the letters that no line can hold, or whose partition is no folder."""
+        """Return the letters that a line cannot hold, or whose partition cannot be a folder."""
         payload = pl.col("payload").cast(pl.Binary)
         why = (
             pl.when(payload.is_null())
@@ -63,37 +62,37 @@ class RetriesToLog(RetryTarget):
         return [Left(id=letter, why=words) for letter, words in found.iter_rows()]
 
     def batches(self, letters: pl.DataFrame) -> Iterator[pl.DataFrame]:
-        """Yield batches of one partition each, in the order of their offsets."""
+        """Split the letters into batches of one partition each, in the order of their offsets."""
         for part in letters.sort("partition", "offset").partition_by("partition", maintain_order=True):
             yield from slices(part)
 
     def facts(self, batch: str, letters: pl.DataFrame) -> Mapping[str, Any]:
-        """Return the partition and the name under which the batch is prepared."""
+        """Return the batch's partition, and the name of its prepared file."""
         return {"partition": self._partition(letters["partition"][0]), "file": f".retry-{batch}.jsonl"}
 
     def _partition(self, name: str) -> str:
-        """Return the partition that letters of partition `name` go to: that one if the log has it, else one folder."""
+        """Return the partition for letters of `name`: the same if the log has it, otherwise a single folder."""
         return name if (self.folder / name).is_dir() else name.replace("/", "-")
 
     def publish(self, intent: Intent, letters: pl.DataFrame) -> Mapping[str, Any]:
-        """Write the file, and link it into the log."""
+        """Write the file and link it into the log."""
         prepared = self._prepared(intent)
         partition = _Publication(prepared.parent)
         partition.prepare(prepared, b"\n".join([*letters["payload"], b""]))
         return {"offset": partition.link(prepared), "records": letters.height}
 
     def holds(self, intent: Intent) -> bool:
-        """Return whether the prepared file has got a second name, one of the log's."""
+        """Return whether the prepared file has also been linked into the log."""
         prepared = self._prepared(intent)
         if not self.folder.is_dir():
             raise UnsureError(f"{self.folder} does not exist")
         if not prepared.exists():
-            return False  # it is deleted only after the ledger has settled it, so it was never published
+            return False  # deleted only after its outcome is in the ledger, so it was never published
         in_log = (path for path in prepared.parent.iterdir() if path.name[0] not in {".", "_"})
         return any(path.samefile(prepared) for path in in_log)
 
     def tidy(self, intent: Intent) -> None:
-        """Take the prepared file's own name away; the log's stays."""
+        """Remove the prepared file's own name; its name in the log remains."""
         self._prepared(intent).unlink(missing_ok=True)
 
     def _prepared(self, intent: Intent) -> Path:
@@ -101,13 +100,13 @@ class RetriesToLog(RetryTarget):
 
 
 class _Publication(_Partition):
-    """A partition of a log to which a file is added that was written elsewhere."""
+    """A log partition to which an already written file is added."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder, "json")
 
     def prepare(self, prepared: Path, content: bytes) -> None:
-        """Write the file, down to the disk."""
+        """Write the file and sync it to disk."""
         with prepared.open("xb") as file:
             file.write(content)
             file.flush()
@@ -116,7 +115,7 @@ class _Publication(_Partition):
         flush_folder(self.folder)
 
     def link(self, prepared: Path) -> int:
-        """Give the file its place in the log as well, for good; returns the offset of its first record."""
+        """Link the file into the log, permanently; return the offset of its first record."""
         while True:
             try:
                 os.link(prepared, self.folder / f"{self._next:0{_DIGITS}}.jsonl")

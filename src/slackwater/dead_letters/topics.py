@@ -1,4 +1,4 @@
-"""Reading a topic from some offsets to where it ends now: only what is committed, and only once."""
+"""Reads a topic from given offsets to its current end: only committed records, each once."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ _AT_ONCE: Final = 10_000
 _POLL_S: Final = 0.1
 _TIMEOUT_S: Final = 60.0
 _SETTINGS: Final = {
-    "group.id": "slackwater-dead-letters",  # asked for by the client; nothing is ever committed to it
+    "group.id": "slackwater-dead-letters",  # required by the client; nothing is ever committed to it
     "enable.auto.commit": False,
     "enable.partition.eof": True,
     "isolation.level": "read_committed",
     "auto.offset.reset": "error",
-    "log_level": "2",  # we report a broker that is away ourselves
+    "log_level": "2",  # we report an unavailable broker ourselves
 }
 
 
 def ends_of(topic: Topic) -> dict[int, int]:
-    """Return where each partition ends: the offset that its next record gets, or a later one."""
+    """Return the end of each partition: records committed later have this offset or a larger one."""
     return _offsets(topic)[1]
 
 
 def high_ends_of(topic: Topic) -> dict[int, int]:
-    """Return where each partition ends if what is not committed yet counts as well."""
+    """Return the end of each partition, including records that are not committed yet."""
     module, cluster = confluent(), Cluster(connection=topic.connection)
     with kafka_errors(topic.connection):
         places = cluster.partitions([topic.name])
@@ -49,9 +49,9 @@ def begins_of(topic: Topic) -> dict[int, int]:
 
 
 def read_values(topic: Topic) -> tuple[pl.Series, Callable[[int], str]]:
-    """Return the values of all records, partition by partition, and what names the place of each.
+    """Return the values of all records, partition by partition, and a function that describes the position of each.
 
-    A record without a value takes back others of its key, where Kafka compacts; it is no letter.
+    A record without a value deletes others with its key in a compacted topic; it is not a letter.
     """
     messages = [message for message in read_topic(topic, begins_of(topic)) if message.value() is not None]
     messages.sort(key=lambda message: (message.partition(), message.offset()))
@@ -64,7 +64,7 @@ def read_values(topic: Topic) -> tuple[pl.Series, Callable[[int], str]]:
 
 
 def read_topic(topic: Topic, since: Mapping[int, int]) -> Iterator[Any]:
-    """Yield the committed records of a topic from the offsets `since` to where it ends now."""
+    """Yield the committed records of a topic from the offsets `since` to its current end."""
     module = confluent()
     open_ = {number: end for number, end in ends_of(topic).items() if end > since.get(number, 0)}
     consumer = module.Consumer({**topic.connection.for_librdkafka(), **_SETTINGS})
@@ -85,7 +85,7 @@ def read_topic(topic: Topic, since: Mapping[int, int]) -> Iterator[Any]:
 
 
 def _before_the_end(messages: list[Any], open_: dict[int, int]) -> Iterator[Any]:
-    """Yield the records that count, and take partitions out of `open_` when they are through."""
+    """Yield the records before the end, and remove finished partitions from `open_`."""
     module = confluent()
     for message in messages:
         number, error = message.partition(), message.error()
@@ -96,7 +96,7 @@ def _before_the_end(messages: list[Any], open_: dict[int, int]) -> Iterator[Any]
             continue
         if error is None and message.offset() < end:
             yield message
-        # The last offset may be a transaction's end, which is no record: only the end of the partition tells then.
+        # The last offset may be a transaction marker, which is not a record: then only EOF shows the end.
         if error is not None or message.offset() >= end - 1:
             del open_[number]
 

@@ -1,1 +1,1 @@
-"""Delta Lake: its connector, and what is read of a table besides its rows."""
+"""Delta Lake: Spark's connector for it."""

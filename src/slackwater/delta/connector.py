@@ -1,4 +1,4 @@
-"""Spark's Delta connector: its jars, and the session that it needs."""
+"""Spark's Delta connector: its jars, and the session settings that it needs."""
 
 from __future__ import annotations
 
@@ -21,40 +21,40 @@ _SESSION: Final = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
 }
-# Delta goes through a table's state with every commit that has a transaction number, in 50 tasks by default.
+# Every commit with a transaction number makes Delta read the table's state, in 50 tasks by default.
 _STATE_PARTITIONS: Final = "spark.databricks.delta.snapshotPartitions"
 _REMOTE: Final = re.compile(r"[a-z][a-z0-9+.-]*://.", re.IGNORECASE)
 
 
 def delta_jars() -> list[str]:
-    """Return the jars that Spark lacks for Delta tables, fetched when they are first needed."""
+    """Return the jars that Spark lacks for Delta tables, downloaded on first use."""
     return connector("Delta", _CONNECTOR, spark=_SPARK)
 
 
 def delta_session_conf() -> dict[str, str]:
-    """Return what a session must be started with: later it is too late."""
+    """Return the settings that a session must be started with; they cannot be set later."""
     return {"spark.jars": ",".join(delta_jars()), **_SESSION, _STATE_PARTITIONS: "8"}
 
 
 def delta_path(path: str | os.PathLike[str], *, what: str) -> str:
-    """Return where a table is: an absolute local path, or a URI as it is, since only Spark will go there."""
+    """Return a table's location: an absolute local path, or a URI unchanged, since only Spark accesses it."""
     if not isinstance(path, str | os.PathLike) or not str(path).strip():
         raise refuse("DELTA_PATH", what=what, got=repr(path))
     place = without_scheme(str(path))
-    # Azure's addresses have a container before the @; S3's would have an access key there.
+    # Azure's URIs have a container before the @; in S3's, it would be an access key.
     if "://" in place and (holds_credentials(place) or (place.lower().startswith("s3") and "@" in place)):
         raise refuse("DELTA_PATH_CREDENTIALS", what=what, got=shown_url(place))
     return place.rstrip("/") if _REMOTE.match(place) else str(given_path(place).absolute())
 
 
 def delta_session() -> SparkSession:
-    """Return the session at hand; an error with what to write if it cannot work with Delta tables."""
+    """Return the current session; raise a fault with a remedy if it does not support Delta tables."""
     from pyspark import SparkContext  # noqa: PLC0415  needs Spark, which definitions do not
     from pyspark.sql import SparkSession  # noqa: PLC0415  needs Spark, which definitions do not
 
     spark = SparkSession.getActiveSession()
     if spark is None:
-        if SparkContext._active_spark_context is None:  # noqa: SLF001  to ask without starting one
+        if SparkContext._active_spark_context is None:  # noqa: SLF001  to check without starting one
             raise fault("DELTA_NO_SPARK")
         spark = SparkSession.Builder().getOrCreate()
     check_delta_session(spark)
@@ -62,9 +62,9 @@ def delta_session() -> SparkSession:
 
 
 def own_session(spark: SparkSession) -> SparkSession:
-    """Return a session with settings of its own, which are `spark`'s to begin with; all else is shared.
+    """Return a session with its own copy of `spark`'s settings; everything else is shared.
 
-    A merge takes its transaction number from the session's settings: two that share them would mix theirs up.
+    A merge takes its transaction number from the session's settings, so merges that share them would mix up theirs.
     """
     return type(spark)(spark.sparkContext, spark._jsparkSession.cloneSession())  # noqa: SLF001  no public way
 
@@ -81,5 +81,5 @@ def check_delta_session(spark: SparkSession) -> None:
 
 
 def jvm(spark: SparkSession) -> Any:  # noqa: ANN401  Java has no types here
-    """Return the Java side, where Delta's own calls are."""
+    """Return the JVM, for Delta's own API."""
     return spark._jvm  # noqa: SLF001  no public way

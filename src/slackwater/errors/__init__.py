@@ -1,8 +1,8 @@
 """The error catalogue: every mistake a user can make, its stable code, and what to do about it.
 
-A message has three parts: the rule that was broken; what was got; what to do. `refuse` builds a
-`DefinitionError` (the pipeline is refused when it is built), `fault` a `RunError` (a running or
-starting job cannot continue). Codes never change once released; messages may.
+A message has three parts: the rule that was broken; what was found; what to do. `refuse` builds a `DefinitionError`
+(the pipeline is refused when it is built), `fault` a `RunError` (a running or starting job cannot continue). Codes
+never change once released; messages may.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class SlackwaterError(Exception):
     """Base class of all Slackwater errors; `code` is the entry in the catalogue."""
 
     where: str | None = None
-    """The user's file and line that an invalid definition was written in, where that is known."""
+    """The user's file and line of an invalid definition, if known."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(f"[{code}] {message}")
@@ -33,11 +33,11 @@ class DefinitionError(SlackwaterError):
 
 
 class NoSuchCallError(DefinitionError, AttributeError):
-    """A call that a definition does not have, with the call that was meant; `hasattr` answers False."""
+    """A call that a definition does not have, with the probably intended one; `hasattr` returns False."""
 
     @classmethod
     def of(cls, error: DefinitionError) -> NoSuchCallError:
-        """Return `error` as one of this kind."""
+        """Convert `error` to this class."""
         return cls(error.code, error.message)
 
 
@@ -46,19 +46,19 @@ class RunError(SlackwaterError):
 
 
 class UnplacedError(RunError):
-    """A failure raised where the step is not known, though the key may be."""
+    """A failure raised where the step is unknown, though the key may be known."""
 
     def placed(self, step: str, keys: tuple[str, ...]) -> RunError:
-        """Return the error with its step and what else is known of its place."""
+        """Return the error with its step and, if known, its key."""
         raise NotImplementedError
 
 
 class RowError(RunError):
-    """What is wrong with one row: it becomes a dead letter, or an error of the run where it has nowhere to go."""
+    """The error of one row, which becomes a dead letter, or fails the run if there is no output for it."""
 
 
 class SlackwaterWarning(UserWarning):
-    """Something that a job reports while it continues."""
+    """A condition that a job reports while it continues."""
 
 
 def render(code: str, **facts: object) -> str:
@@ -87,18 +87,18 @@ def row_error(code: str, **facts: object) -> RowError:
 
 
 def counted(number: int, what: str) -> str:
-    """Return a number with what it counts: 1 row, 2,000 rows."""
+    """Return a number with a noun: 1 row, 2,000 rows."""
     return f"{number:,} {what}{'s' * (number != 1)}"
 
 
 def cause_of(error: BaseException) -> str:
-    """Return an error's type and the first line of its text: what follows is of no use in one line."""
+    """Return an error's type and the first line of its message."""
     said = str(error).strip().partition("\n")[0].rstrip()
     return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
 def near_miss(name: str, known: Iterable[str]) -> str:
-    """Return ' (did you mean `x`?)' when one of `known`, or what stands before its first dot, is close to `name`."""
+    """Return ' (did you mean `x`?)' if one of `known`, or its part before the first dot, is close to `name`."""
     names = list(known)
     heads = {each.partition(".")[0]: each for each in reversed(names)}
     close = difflib.get_close_matches(name, names, n=1)

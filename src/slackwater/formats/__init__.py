@@ -30,5 +30,5 @@ __all__ = [
     "registry",
 ]
 
-if not TYPE_CHECKING:  # a type checker knows what a module does not have
+if not TYPE_CHECKING:  # a type checker reports missing names itself
     __getattr__ = hinting(__name__, __all__)

@@ -35,7 +35,7 @@ class Decoded:
 
     @classmethod
     def of(cls, frame: pl.DataFrame, flaws: dict[int, Flaw]) -> Decoded:
-        """Return `frame` with the flaws of its records, which are given by place."""
+        """Combine `frame` with the flaws of its records, keyed by row index."""
         places = sorted(flaws)
         bad = pl.DataFrame(
             {
@@ -49,7 +49,7 @@ class Decoded:
 
 
 def check_limit(what: str, got: object, *, most: int, default: int) -> None:
-    """Refuse a limit of a format that is no whole number from 1 to `most`."""
+    """Refuse a limit that is not an integer from 1 to `most`."""
     if isinstance(got, bool) or not isinstance(got, int) or not 1 <= got <= most:
         raise refuse("FORMAT_LIMIT", what=what, least=1, most=most, got=repr(got), default=default)
 
@@ -59,9 +59,10 @@ class Decoder(ABC):
 
     @abstractmethod
     def decode(self, payload: pl.Series) -> Decoded:
-        """Return the rows of a column of bytes (`pl.Binary`, nulls included), and the flaws.
+        """Decode a column of bytes (`pl.Binary`, nulls included) into rows and flaws.
 
-        A record on which it raises is a dead letter with the reason `failed`, found by decoding smaller parts again.
+        If this raises, smaller parts are decoded again to find the record that caused it, which becomes a dead letter
+        with the reason `failed`.
         """
 
 
@@ -69,19 +70,19 @@ class Format(ABC):
     """Defines how the bytes of a record become columns: a frozen definition that is sent to the workers."""
 
     schema: pl.Schema
-    """The columns of every record."""
+    """The columns of the decoded rows."""
 
     @property
     def optional(self) -> frozenset[str]:
-        """The columns that a decoder can do without."""
+        """The columns that a decoder can leave out."""
         return frozenset()
 
     @abstractmethod
     def decoder(self) -> Decoder:
-        """Return a new decoder of such records."""
+        """Return a new decoder for this format."""
 
-    def narrow_decoder(self, left_out: Collection[str]) -> Decoder:  # noqa: ARG002  here there is nothing to leave out
-        """Return a decoder that does without some of the optional columns; it finds the same flaws."""
+    def narrow_decoder(self, left_out: Collection[str]) -> Decoder:  # noqa: ARG002  no optional columns by default
+        """Return a decoder that leaves out some of the optional columns but finds the same flaws."""
         return self.decoder()
 
     @abstractmethod

@@ -13,7 +13,7 @@ from slackwater.errors import near_miss, refuse
 from slackwater.ground.expressions import check_column_name
 
 TIMESTAMP: Final = pl.Datetime("us", "UTC")
-"""The one type of times that users see."""
+"""The only timestamp type that users see."""
 
 _SCALARS: Final[dict[str, pl.DataType]] = {
     "bigint": pl.Int64(),
@@ -55,9 +55,9 @@ class _Token:
 
 
 def parse_ddl(text: str) -> list[tuple[str, pl.DataType]]:
-    """Return names and types of the columns in `text`, in order; refuse what Spark would not read.
+    """Parse the names and types of the columns in `text`, in order; refuse text that Spark would not accept.
 
-    `NOT NULL` and `COMMENT '…'` are read and have no effect: any column may be null, as in Spark.
+    `NOT NULL` and `COMMENT '…'` are accepted and have no effect: any column may be null, as in Spark.
     """
     return _Parser(text).columns()
 
@@ -204,18 +204,18 @@ class _Parser:
 
 
 def map_type(value: pl.DataType) -> pl.DataType:
-    """Return the type of a map from strings to `value`: a list of its entries."""
+    """Return the type of a map from strings to `value`: a list of entries."""
     return pl.List(pl.Struct({"key": pl.String(), "value": value}))
 
 
 def check_distinct(columns: list[tuple[str, pl.DataType]]) -> list[tuple[str, pl.DataType]]:
-    """Return `columns`, or refuse two of one name."""
+    """Return `columns`; refuse duplicate names."""
     check_distinct_names(name for name, _ in columns)
     return columns
 
 
 def check_distinct_names(names: Iterable[str], *, place: str = "") -> None:
-    """Refuse two columns of one name, ignoring case, as Spark does; `place` says where they are."""
+    """Refuse duplicate column names, ignoring case as Spark does; `place` says where they are."""
     seen: dict[str, str] = {}
     for name in names:
         check_column_name(name, place=place)

@@ -1,7 +1,7 @@
-"""Dead letters as JSON objects, one a letter: how they stand in JSON lines and as the values of a Kafka topic.
+"""Dead letters as JSON objects, one per letter: the form of JSON lines and of the values of a Kafka topic.
 
-Fields are those of `DEAD_LETTER_SCHEMA`. JSON has no bytes, so `payload`, `key` and the values of headers are
-base64; times are RFC 3339. What is null stays null, and no headers stay apart from an empty list of them.
+The fields are those of `DEAD_LETTER_SCHEMA`. JSON has no bytes, so `payload`, `key` and header values are base64;
+times are RFC 3339. Null stays null, and null headers remain distinct from an empty list.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ _WRITTEN: Final = pl.Struct(
 
 
 def encode_letters(letters: pl.DataFrame) -> pl.Series:
-    """Return each dead letter as a JSON object, a string."""
+    """Return each dead letter as a JSON object in a string."""
     return json_objects(letters.select(DEAD_LETTER_SCHEMA.names()))
 
 
 def decode_letters(values: pl.Series, *, name: Callable[[int], str]) -> pl.DataFrame:
-    """Return the dead letters of `values`, JSON objects as bytes or strings; the inverse of `encode_letters`.
+    """Decode dead letters from JSON objects, as bytes or strings; the inverse of `encode_letters`.
 
-    A value that is no dead letter is a fault which names its place, as `name` does by the value's number.
-    Fields that are not known are passed over; `key`, `headers`, `payload` and `message` may be missing.
+    A value that is not a dead letter raises a fault with its position, which `name` returns for the value's number.
+    Unknown fields are ignored; `key`, `headers`, `payload`, `message` and `ingestion_time` may be missing.
     """
     try:
         return _decoded(values)
     except pl.exceptions.PolarsError:
-        # One by one only now: nothing else tells which value it was.
+        # Decode one by one, as the error does not say which value it was.
         for number in range(len(values)):
             try:
                 _decoded(values[number : number + 1])
@@ -58,7 +58,7 @@ def _decoded(values: pl.Series) -> pl.DataFrame:
     if not len(values):
         return DEAD_LETTER_SCHEMA.to_frame()
     texts = values.cast(pl.String).str.strip_chars()
-    # Polars reads all values as one list, in which an empty one would be no item and `{},{}` two.
+    # Polars reads all values as one list, where an empty value would be no item and `{},{}` would be two.
     if not (texts.str.starts_with("{") & texts.str.ends_with("}")).fill_null(value=False).all():
         raise pl.exceptions.ComputeError("not a JSON object")
     fields = texts.str.json_decode(_WRITTEN).struct.unnest()

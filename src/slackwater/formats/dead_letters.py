@@ -1,4 +1,4 @@
-"""Dead letters: the records that could not be processed, with their bytes, their place and the reason."""
+"""Dead letters: the records that could not be processed, with their bytes, their position and the reason."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import polars as pl
 from slackwater.formats.ddl import TIMESTAMP
 
 HEADERS: Final = pl.List(pl.Struct({"name": pl.String(), "value": pl.Binary()}))
-"""The headers of a record, as Kafka has them: in order, and a name may come twice."""
+"""The headers of a record, as in Kafka: in order, possibly with duplicate names."""
 
 DEAD_LETTER_SCHEMA: Final = pl.Schema(
     {
@@ -28,7 +28,7 @@ DEAD_LETTER_SCHEMA: Final = pl.Schema(
 )
 """The columns of every dead-letter output."""
 PLACE: Final = ("source", "partition", "offset")
-"""Those of its columns that say where a record lay."""
+"""The columns that identify a record's position in its source."""
 
 
 def dead_letters(
@@ -47,9 +47,8 @@ def dead_letters(
 ) -> pl.DataFrame:
     """Return one dead letter per record of `payload`.
 
-    Everything else is one value per record, or one value for all of them (a scalar, or a series of
-    length 1). Times are milliseconds since the epoch. `key` and `headers` are null where the source
-    has none.
+    Every other argument has one value per record, or one value for all of them (a scalar, or a series of length 1).
+    Times are milliseconds since the epoch. `key` and `headers` are null if the source has none.
     """
     given: dict[str, pl.Series | str | int | None] = {
         "payload": payload,
@@ -69,7 +68,7 @@ def dead_letters(
 
 def _column(name: str, value: pl.Series | str | int | None, dtype: pl.DataType, height: int) -> pl.Series:
     if not isinstance(value, pl.Series):
-        # A time is given as milliseconds, which only become a time once their unit is known.
+        # Times arrive as integer milliseconds, which are cast to a time only once their unit is known.
         plain = pl.Int64() if isinstance(dtype, pl.Datetime) else dtype
         value = pl.Series(name, [value], dtype=plain)
     if len(value) == 1 and height != 1:

@@ -1,4 +1,4 @@
-"""Rows that were read one by one, put in their places among those that were read all at once."""
+"""Inserts rows that were read one by one among those that were read in bulk."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Row = tuple[Any, ...]
 
 
 def with_rows(frame: pl.DataFrame, rows: dict[int, Row | None]) -> pl.DataFrame:
-    """Return `frame` with `rows` in their places; a row that is None is all null."""
+    """Return `frame` with `rows` replaced at their indexes; None is a row of nulls."""
     if not rows:
         return frame
     nothing = (None,) * frame.width

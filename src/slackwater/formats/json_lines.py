@@ -1,4 +1,4 @@
-"""Records as lines of JSON, so that `formats.json` reads back exactly what was given."""
+"""Writes records as lines of JSON that `formats.json` reads back exactly."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import polars as pl
 from slackwater.errors import refuse
 
 Record = Mapping[str, Any] | str | bytes
-"""One record: fields to be written as JSON, or a line that is written as it is."""
+"""One record: fields to be written as JSON, or a line to be written unchanged."""
 
 _FIRST_DAY: Final = (date.min - date(1970, 1, 1)).days
 _LAST_DAY: Final = (date.max - date(1970, 1, 1)).days
@@ -31,7 +31,7 @@ class _NotJsonError(TypeError):
 
 
 def to_line(record: Record) -> bytes:
-    """Return a record as one line, with its newline; a line that is given is not looked into."""
+    """Return a record as one line with its newline; a line given as text is not parsed."""
     if isinstance(record, str | bytes):
         line = record.encode() if isinstance(record, str) else bytes(record)
         if b"\n" in line:
@@ -65,7 +65,7 @@ def _json(fields: dict[Any, Any]) -> str:
 
 
 def _unfit(record: Mapping[str, Any], error: Exception) -> str:
-    """Return the field that made `error`, and why."""
+    """Describe the field that caused `error`."""
     for name, value in record.items():
         try:
             _json({name: value})
@@ -78,7 +78,7 @@ def _unfit(record: Mapping[str, Any], error: Exception) -> str:
 
 
 def to_lines(frame: pl.DataFrame) -> bytes:
-    """Return a frame's rows as lines; vectorised, unless a column needs care value by value."""
+    """Return a frame's rows as lines; vectorised, unless a column must be written value by value."""
     if frame.width == 0:
         return b"{}\n" * frame.height
     if not all(is_plain(column) for column in frame.get_columns()):
@@ -92,7 +92,7 @@ def to_lines(frame: pl.DataFrame) -> bytes:
 
 
 def is_plain(column: pl.Series, *, is_nested: bool = False) -> bool:
-    """Return whether Polars writes a column as `formats.json` reads it (it writes NaN as null)."""
+    """Return whether Polars writes a column so that `formats.json` reads it back (it writes NaN as null)."""
     dtype = column.dtype
     if isinstance(dtype, pl.List):
         return is_plain(column.explode(empty_as_null=False), is_nested=True)
@@ -108,10 +108,10 @@ def is_plain(column: pl.Series, *, is_nested: bool = False) -> bool:
 
 
 def are_times_usual(column: pl.Series) -> pl.Series:
-    """Return which times or dates are within the years 1 to 9999 (null is): ISO 8601 and Python know no others."""
+    """Return which times or dates are null or in the years 1 to 9999, the only ones that ISO 8601 and Python know."""
     if isinstance(column.dtype, pl.Datetime):
         per_day = _PER_DAY[column.dtype.time_unit]
-        # 64 bits of nanoseconds do not reach as far as these years.
+        # Nanoseconds in 64 bits do not cover these years.
         first, last = max(_FIRST_DAY * per_day, -(2**63)), min((_LAST_DAY + 1) * per_day, 2**63) - 1
     else:
         first, last = _FIRST_DAY, _LAST_DAY
@@ -119,7 +119,7 @@ def are_times_usual(column: pl.Series) -> pl.Series:
 
 
 def _check_times(column: pl.Series, name: str) -> None:
-    """Refuse times that Python, and so a line, cannot hold, however deep in the column they are."""
+    """Refuse times, at any depth of the column, that Python and therefore a line cannot represent."""
     dtype = column.dtype
     if isinstance(dtype, pl.List):
         _check_times(column.explode(empty_as_null=False), name)

@@ -1,8 +1,7 @@
-"""A client of a schema registry: Confluent's REST API, as far as reading and writing records needs it.
+"""A schema registry client: the part of Confluent's REST API that reading and writing records needs.
 
-What a registry answers for an id, a version of a subject or a registered schema never changes, so it is
-cached for the life of the process. Credentials are revealed where a request is made, and are in no message
-and no `repr`.
+A registry's answer for an id, a version of a subject or a registered schema never changes, so it is cached for the
+life of the process. Credentials are revealed only to make a request, and never appear in a message or a `repr`.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ VERSION_UNKNOWN: Final = 40402
 
 _CONTENT: Final = "application/vnd.schemaregistry.v1+json"
 _PAUSES_S: Final = (0.2, 0.8, 2.0)
-"""Before the second attempt, the third and the fourth."""
+"""The pauses before the second, third and fourth attempt."""
 _PASSING: Final = frozenset({408, 429, 500, 502, 503, 504})
-"""Answers that may be different the next time."""
+"""Status codes that are worth another attempt."""
 _DENIED: Final = frozenset({401, 403})
 _OK: Final = 200
 _NOT_FOUND: Final = 404
@@ -44,10 +43,10 @@ _ADDRESS: Final = re.compile(r"https?://([\w.-]+|\[[0-9a-fA-F:.]+\])(:\d{1,5})?(
 
 @runtime_checkable
 class Revealing(Protocol):
-    """A secret that is read when it is needed."""
+    """A secret whose value is read only when needed."""
 
     def reveal(self) -> str:
-        """Return the value."""
+        """Return the secret's value."""
 
 
 Credential = str | Revealing
@@ -57,7 +56,7 @@ Auth = Credential | tuple[str, Credential]
 
 @dataclass(frozen=True, kw_only=True)
 class Reference:
-    """A schema that another one speaks of."""
+    """A reference from one schema to another."""
 
     name: str
     subject: str
@@ -66,7 +65,7 @@ class Reference:
 
 @dataclass(frozen=True, kw_only=True)
 class RegisteredSchema:
-    """A schema as the registry has it; `version` is that of the subject it was asked for by."""
+    """A schema in the registry; `version` is its version under the subject it was requested by, if any."""
 
     id: int
     text: str
@@ -88,17 +87,17 @@ class Registry:
     timeout_ms: int = 10_000
 
     def schema(self, schema_id: int) -> RegisteredSchema | None:
-        """Return the schema of an id, or None if the registry has none."""
+        """Return the schema with an id, or None if the registry does not have it."""
         if not 0 <= schema_id <= _LARGEST_ID:
             return None
         return self._kept(f"/schemas/ids/{schema_id}", {SCHEMA_UNKNOWN}, schema_id=schema_id)
 
     def version(self, subject: str, version: int) -> RegisteredSchema | None:
-        """Return one version of a subject, or None if the registry has none."""
+        """Return one version of a subject, or None if the registry does not have it."""
         return self._kept(_versions(subject, version), {SUBJECT_UNKNOWN, VERSION_UNKNOWN})
 
     def latest(self, subject: str) -> RegisteredSchema:
-        """Return the latest version of a subject; refuse a subject that the registry does not have."""
+        """Return the latest version of a subject; refuse a subject that is not in the registry."""
         path = _versions(subject, "latest")
         found = self._ask(path, {SUBJECT_UNKNOWN, VERSION_UNKNOWN})
         if found is None:
@@ -106,10 +105,10 @@ class Registry:
         return self._parsed(path, found, None)
 
     def register(self, subject: str, schema: str, references: Sequence[Reference] = ()) -> int:
-        """Register an Avro schema under a subject and return its id, which may be an old one.
+        """Register an Avro schema under a subject, unless it is already registered, and return its id.
 
-        A schema that the subject's rule of compatibility does not allow, and a user who may not register
-        schemas, are errors that come again; a registry that does not answer is one that may pass.
+        A schema that violates the subject's compatibility rule and a user without permission to register schemas are
+        permanent errors; a registry that does not answer is a transient one.
         """
         key = (self.url, self._user, subject, schema, tuple(references))
         if key not in _registered:
@@ -128,7 +127,7 @@ class Registry:
 
     @property
     def _user(self) -> str:
-        """Who asks: users may be shown different schemas; a token does not tell who the user is."""
+        """The user, since users may see different schemas; empty for a token, which does not identify the user."""
         return self.auth[0] if isinstance(self.auth, tuple) else ""
 
     def _kept(self, path: str, missing: set[int], schema_id: int | None = None) -> RegisteredSchema | None:
@@ -156,7 +155,7 @@ class Registry:
             raise self._strange(path, f"a response without a schema ({type(error).__name__} {error})") from None
 
     def _ask(self, path: str, missing: set[int], body: dict[str, Any] | None = None) -> dict[str, Any] | None:
-        """Return the registry's answer, or None if it says that there is no such thing; try again for a while."""
+        """Return the registry's answer, or None if it reports one of the codes in `missing`; retry transient errors."""
         cause = ""
         for pause_s in (0.0, *_PAUSES_S):
             time.sleep(pause_s)
@@ -214,7 +213,7 @@ class Registry:
             return {"Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}
         token = _revealed(self.auth)
         if not token.isascii() or not token.isprintable():
-            # The HTTP library would show such a token in its error.
+            # The HTTP library would include such a token in its error message.
             raise fault("REGISTRY_TOKEN", url=self)
         return {"Authorization": f"Bearer {token}"}
 
@@ -223,7 +222,7 @@ class Registry:
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """Leaves a redirection as it is: following it would hand the credentials to another server."""
+    """Does not follow redirects, which would send the credentials to another server."""
 
     def redirect_request(self, *_: object) -> None:
         return None

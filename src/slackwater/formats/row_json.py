@@ -1,4 +1,4 @@
-"""Rows as JSON objects, column by column: bytes are base64, times RFC 3339, and null stands for NaN and infinity."""
+"""Rows as JSON objects, column by column: bytes become base64, times RFC 3339, NaN and infinity null."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from polars.exceptions import PanicException, PolarsError
 from slackwater.errors import row_error
 
 _USUAL_DAYS: Final = 365_000
-"""So far from 1970 every time has a text; from where on not depends on the type."""
+"""Every time within this many days of 1970 can be written as text; the actual limit depends on the type."""
 _PER_DAY: Final = {"ms": 86_400 * 10**3, "us": 86_400 * 10**6, "ns": 86_400 * 10**9}
 
 
 def json_objects(frame: pl.DataFrame) -> pl.Series:
-    """Return each row as a JSON object, a string."""
+    """Return each row as a JSON object in a string."""
     return bytes_as_base64(frame).select(row=pl.struct(pl.all()).struct.json_encode()).to_series()
 
 
 def bytes_as_base64(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return `frame` with all bytes in base64, wherever in its columns they are: JSON can hold it then."""
+    """Return `frame` with all bytes in base64, at any depth, so that JSON can hold them."""
     return frame.with_columns(
         _encoded(pl.col(name), dtype).alias(name) for name, dtype in frame.schema.items() if _holds_bytes(dtype)
     )
 
 
 def check_json(frame: pl.DataFrame) -> None:
-    """Raise if a value has no JSON; encodes only columns of which that is not known from their types or bounds."""
+    """Raise if a value cannot be written as JSON; encodes only columns whose types or bounds do not settle it."""
     for name in frame.columns:
         column = frame.select(name)
         if _surely_has_json(column.to_series()):
@@ -69,6 +69,6 @@ def _encoded(value: pl.Expr, dtype: pl.DataType) -> pl.Expr:
 
 
 def _known(dtype: object) -> pl.DataType:
-    """Return the type inside another one, which Polars always knows by its values."""
+    """Return an inner type, which for a column with values is always an instance."""
     assert isinstance(dtype, pl.DataType)
     return dtype

@@ -1,11 +1,11 @@
-"""Typed rows as JSON, whatever they hold: the payloads of dead letters of sources that have no bytes of their own.
+"""Typed rows as JSON, whatever they contain: the payloads of dead letters from sources without raw bytes.
 
-What JSON has a form for is written so that `formats.json` reads it back exactly: decimals with all of their digits,
-bytes as base64. All else becomes a string that says what it was, and that no decoder takes for a value of the type:
+Values that JSON can represent are written so that `formats.json` reads them back exactly: decimals with all digits,
+bytes as base64. Other values become strings that describe them, and that no decoder accepts as a value of the type:
 
 - floating-point numbers that are not finite: "NaN", "Infinity", "-Infinity"
 - times and dates outside the years 1 to 9999: "9223372036854775807 us since 1970-01-01"
-- types that cannot be declared, as a step may have made them: a duration is "1500 ms", others as Python shows them
+- types that cannot be declared but that a step may produce: a duration is "1500 ms", others as Python prints them
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _text: Final = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def row_payloads(rows: pl.DataFrame) -> pl.Series:
-    """Return each row as a JSON object, in bytes; there is no value on which it fails."""
+    """Return each row as a JSON object in bytes; never fails, whatever the values."""
     if all(is_plain(column) for column in rows.get_columns()):
         lines = to_lines(rows).split(b"\n")[:-1]
     else:
@@ -40,8 +40,8 @@ def _objects(columns: list[pl.Series], height: int) -> list[str]:
     return ["{" + ",".join(row) + "}" for row in zip(*named, strict=True)]
 
 
-def _texts(column: pl.Series) -> list[str]:  # noqa: PLR0911  one answer per kind of type
-    """Return the JSON of each value; column by column, for not all values can be had in Python."""
+def _texts(column: pl.Series) -> list[str]:  # noqa: PLR0911  one return per kind of type
+    """Return the JSON of each value; works on columns, because Python cannot hold all values."""
     dtype = column.dtype
     if isinstance(dtype, pl.Struct):
         objects = _objects(column.struct.unnest().get_columns(), len(column))
@@ -63,7 +63,7 @@ def _texts(column: pl.Series) -> list[str]:  # noqa: PLR0911  one answer per kin
 
 
 def _plain_values(column: pl.Series) -> Iterable[object]:
-    """Return values that `json` can write."""
+    """Return the values in a form that `json` can write."""
     dtype = column.dtype
     if isinstance(dtype, pl.String | pl.Boolean | pl.Null):
         return column
@@ -79,7 +79,7 @@ def _plain_values(column: pl.Series) -> Iterable[object]:
 
 
 def _moments(column: pl.Series) -> pl.Series:
-    """Return times as ISO 8601, in UTC; those that it has no form for by their distance from the epoch."""
+    """Return times as ISO 8601 in UTC, or as their distance from the epoch if ISO 8601 cannot express them."""
     dtype, whole = column.dtype, column.to_physical()
     is_usual = are_times_usual(column)
     usual = whole.zip_with(is_usual, whole.clear(len(whole)))

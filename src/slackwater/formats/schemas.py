@@ -1,4 +1,4 @@
-"""Schemas: what users declare, as Polars types, as Spark's DDL and as Arrow types."""
+"""Declared schemas, converted to Polars types, Spark DDL and Arrow types."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _UNDECLARABLE: Final = (pl.Categorical, pl.Enum)
 
 
 def as_schema(spec: SchemaSpec) -> pl.Schema:
-    """Return a declared schema as Polars types; refuse what no source could be read as.
+    """Return a declared schema as Polars types; refuse types that no source can produce.
 
     Times become `pl.Datetime("us", "UTC")` whatever their unit (a naive one is taken as UTC), and maps
     become lists of (key, value). Names that begin with `__` belong to Slackwater.
@@ -59,12 +59,12 @@ def as_schema(spec: SchemaSpec) -> pl.Schema:
 
 
 def to_spark_ddl(schema: Mapping[str, pl.DataType]) -> str:
-    """Return `schema` as Spark's DDL, with every name in backticks; wide enough for every value."""
+    """Return `schema` as Spark DDL, with names in backticks and types wide enough for every value."""
     return ", ".join(f"{quoted(name)} {spark_type(dtype, name)}" for name, dtype in schema.items())
 
 
 def shown(schema: Mapping[str, pl.DataType]) -> str:
-    """Return `schema` for people to read: names as they are, with Spark's names of the types."""
+    """Return `schema` in readable form: unquoted names with Spark's type names."""
     return ", ".join(f"{name} {spark_type(dtype, name)}" for name, dtype in schema.items())
 
 
@@ -74,7 +74,7 @@ def to_arrow(schema: Mapping[str, pl.DataType]) -> pa.Schema:
 
 
 def check_arrow(frame: pl.DataFrame) -> None:
-    """Raise if a value cannot be handed to Spark; costs next to nothing where the types are Spark's own."""
+    """Raise if a value cannot be passed to Spark; almost free if the types are Spark's own."""
     for name in frame.columns:
         column = frame.select(name)
         try:
@@ -84,9 +84,9 @@ def check_arrow(frame: pl.DataFrame) -> None:
 
 
 def normal_type(dtype: pl.DataType) -> pl.DataType:
-    """Return the declared type for a column that a file holds as `dtype`: see `as_schema`.
+    """Return the declared type of a column that has type `dtype` in a file: see `as_schema`.
 
-    Types that cannot be declared are returned as they are.
+    Types that cannot be declared are returned unchanged.
     """
     if isinstance(dtype, pl.Datetime):
         return TIMESTAMP
@@ -100,7 +100,7 @@ def normal_type(dtype: pl.DataType) -> pl.DataType:
 
 
 def _declared(name: object, given: Any) -> pl.DataType:  # noqa: ANN401  users may pass anything
-    """Return one declared type of a mapping, or refuse it; `name` may be a path into nested types."""
+    """Check one declared type of a mapping and return it normalized; `name` may be a path into nested types."""
     if isinstance(given, str):
         raise _unusable(name, repr(given), "use Polars types in a mapping, or one DDL string for all columns")
     if given is pl.Datetime:
@@ -134,7 +134,7 @@ def _check_inner(name: object, dtype: pl.Map | pl.List | pl.Struct) -> None:
 
 
 def spark_type(dtype: pl.DataType, name: str = "") -> str:
-    """Return Spark's name of `dtype`; `name` is the column's, for the error when there is none."""
+    """Return Spark's name for `dtype`; `name` is the column, for the error if Spark has no such type."""
     if isinstance(dtype, pl.List):
         return f"array<{spark_type(whole_type(dtype.inner), name)}>"
     if isinstance(dtype, pl.Struct):
@@ -171,7 +171,7 @@ def _plain(dtype: pl.DataType, name: str) -> tuple[str, pa.DataType]:
 
 
 def whole_type(dtype: Any) -> pl.DataType:  # noqa: ANN401  Polars keeps inner types as classes or as instances
-    """Return `dtype` as an instance, so that `isinstance` tells types apart at every level."""
+    """Return `dtype` as an instance, so that `isinstance` works at every level of nesting."""
     whole: pl.DataType = dtype() if isinstance(dtype, type) else dtype
     return whole
 
@@ -183,7 +183,7 @@ def _text(name: object) -> str:
 
 
 def quoted(name: str) -> str:
-    """Return a column's name as Spark's SQL takes it literally."""
+    """Quote a column name for Spark SQL."""
     return "`" + name.replace("`", "``") + "`"
 
 

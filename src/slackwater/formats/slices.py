@@ -1,4 +1,4 @@
-"""Values that stand somewhere in a buffer as a column, and items one after the other as lists; no loops over values."""
+"""Turns slices of a buffer into columns, and consecutive items into lists, without loops over values."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 _WINDOW: Final = 1 << 17
-"""So many bytes at a time stay in the processor's cache."""
+"""Bytes searched at a time, which then stay in the processor's cache."""
 _PREFIX, _INLINE = 4, 12
 
 
 def places(data: NDArray[np.uint8], byte: int, *, most: int) -> Iterator[NDArray[np.int64]]:
-    """Yield where `byte` stands in `data`, in order, at most so many places at a time."""
+    """Yield the positions of `byte` in `data`, in order, at most `most` at a time."""
     found: list[NDArray[np.int64]] = []
     count = 0
     for start in range(0, len(data), _WINDOW):
@@ -29,10 +29,10 @@ def places(data: NDArray[np.uint8], byte: int, *, most: int) -> Iterator[NDArray
 
 
 def views(data: NDArray[np.uint8], starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> pl.Series:
-    """Return the bytes at places as a column that stands in `data` itself: nothing is copied, and `data` is kept.
+    """Return slices of `data` as a column of views into it: nothing is copied, and `data` is kept alive.
 
-    A view is, as Arrow lays it out, the size, the first four bytes, the number of the buffer and the place in it.
-    Up to twelve bytes stand in the view instead.
+    In Arrow's layout, a view is the size, the first four bytes, the buffer's number and the offset in it. Values of up
+    to twelve bytes are stored in the view instead.
     """
     made = np.zeros((len(starts), 4), dtype=np.int32)
     made[:, 0] = sizes
@@ -52,12 +52,12 @@ def views(data: NDArray[np.uint8], starts: NDArray[np.int64], sizes: NDArray[np.
 
 
 def cut(data: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArray[np.int64]) -> pa.Array[Any]:
-    """Return the bytes between places, which must rise: no slice begins before the last one has ended."""
+    """Return the bytes from `starts` to `stops`, which must ascend: no slice begins before the previous one ends."""
     count = len(starts)
     if not count:
         return pa.array([], type=pa.large_binary())
-    # Arrow wants each value to begin where the one before ends: what lies between the slices are
-    # values as well, and every other value is a slice.
+    # In Arrow, each value begins where the previous one ends: the gaps between the slices become values too, and every
+    # other value is a slice.
     offsets = np.empty(2 * count + 1, dtype=np.int64)
     offsets[0:-1:2], offsets[1::2], offsets[-1] = starts, stops, stops[-1]
     buffers = [None, pa.py_buffer(offsets.data), pa.py_buffer(data.data)]
@@ -66,7 +66,7 @@ def cut(data: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArray[np.in
 
 
 def listed(counts: NDArray[np.intp], items: pl.Series, dtype: pl.DataType) -> pl.Series:
-    """Return lists of a type, each of as many of `items` as `counts` says, one list after the other."""
+    """Group consecutive `items` into lists of type `dtype`; `counts` has the length of each list."""
     offsets = np.zeros(len(counts) + 1, dtype=np.int64)
     np.cumsum(counts, out=offsets[1:])
     lists = pa.LargeListArray.from_arrays(pa.array(offsets, type=pa.int64()), items.rechunk().to_arrow())

@@ -1,4 +1,4 @@
-"""Records as text: the first look at a column of bytes, whatever the format."""
+"""Records as text: the first check of a column of bytes, shared by the text formats."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _LAST_ASCII: Final = 0x7F
 
 @dataclass(frozen=True, kw_only=True)
 class Texts:
-    """A column of records as text, null where there is none; `flaws` says why, by place."""
+    """A column of records as text, null for flawed records, whose flaws are in `flaws` by row index."""
 
     lines: pl.Series
     flaws: dict[int, Flaw]
 
 
 def to_texts(payload: pl.Series, *, max_bytes: int) -> Texts:
-    """Return a column of bytes as text; what is null, longer than `max_bytes` or not UTF-8 is a flaw."""
+    """Convert a column of bytes to text; records that are null, longer than `max_bytes` or not UTF-8 are flaws."""
     flaws: dict[int, Flaw] = {}
     sizes = payload.bin.size()
     for at in sizes.is_null().arg_true() if sizes.null_count() else ():
@@ -39,7 +39,7 @@ def to_texts(payload: pl.Series, *, max_bytes: int) -> Texts:
     flaws = _not_utf8(payload) | flaws
     if not flaws:
         return Texts(lines=payload.cast(pl.String), flaws=flaws)
-    # Polars checks the whole buffer below a column, so the flawed records have to leave it.
+    # Polars validates the whole buffer of a column, so the flawed records must be removed from it.
     keep = np.ones(len(payload), dtype=bool)
     keep[list(flaws)] = False
     good = payload.filter(pl.Series(keep)).to_arrow().cast(pa.large_string())
@@ -48,7 +48,7 @@ def to_texts(payload: pl.Series, *, max_bytes: int) -> Texts:
 
 
 def _not_utf8(payload: pl.Series) -> dict[int, Flaw]:
-    """Return the records that are not UTF-8; only those with a byte beyond ASCII are looked at."""
+    """Find the records that are not UTF-8; only those with a non-ASCII byte are checked."""
     flaws = {}
     plain = payload.rechunk().to_arrow()
     _, offsets, values = plain.buffers()

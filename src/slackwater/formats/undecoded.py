@@ -1,4 +1,4 @@
-"""Columns that nobody reads are not decoded, except in the few rows that leave as they came."""
+"""Skips decoding columns that nothing reads, except for the few rows that leave unchanged."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _DECODERS: Final[dict[tuple[int, tuple[str, ...]], tuple[Format, Decoder]]] = {}
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Undecoded:
-    """The columns of a format that nothing after the decoding looks at."""
+    """The columns of a format that nothing after decoding reads."""
 
     format: Format
     names: tuple[str, ...]
 
     def decoder(self) -> Decoder:
-        """Return the decoder that leaves them out."""
+        """Return the decoder that leaves these columns out."""
         return decoder_of(self.format, self.names)
 
     def restored(self, rows: pl.DataFrame, wanted: Collection[str]) -> pl.DataFrame:
-        """Return `rows`, which came through the decoder and still have their payload, with those that are wanted."""
+        """Add the wanted columns that were left out to `rows`, decoding their payloads again."""
         missing = [name for name in self.names if name in wanted]
         if not missing:
             return rows
@@ -34,9 +34,9 @@ class Undecoded:
 
 
 def decoder_of(form: Format, left_out: tuple[str, ...] = ()) -> Decoder:
-    """Return the process's decoder for `form`; a decoder learns, so it outlives the task."""
+    """Return the process's decoder for `form`; it outlives the task, so that what it learned is not lost."""
     key = (id(form), left_out)
     if key not in _DECODERS:
-        # The format is kept with its decoder, so that its id stays its own.
+        # Keep a reference to the format, so that its id is not reused.
         _DECODERS[key] = (form, form.narrow_decoder(left_out) if left_out else form.decoder())
     return _DECODERS[key][1]

@@ -1,4 +1,4 @@
-"""Kafka: how to reach a cluster, the jars that reading it needs, and a broker for development."""
+"""Kafka: connections to a cluster, and its client on the driver."""
 
 from typing import TYPE_CHECKING
 
@@ -7,5 +7,5 @@ from slackwater.kafka.connection import Connection, Sasl, Tls, sasl, tls
 
 __all__ = ["Connection", "Sasl", "Tls", "sasl", "tls"]
 
-if not TYPE_CHECKING:  # a type checker knows what a module does not have
+if not TYPE_CHECKING:  # a type checker reports missing names itself
     __getattr__ = hinting(__name__, __all__)

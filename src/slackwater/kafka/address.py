@@ -1,4 +1,4 @@
-"""Kafka clusters as the command line names them: SERVERS, and what a secured listener needs after a `?`."""
+"""Kafka addresses on the command line: SERVERS, and the options of a secured listener after a `?`."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _SECRET_NAME: Final = re.compile(r"[A-Z][A-Z0-9_]*")
 
 
 def cluster_at(address: str) -> Connection:
-    """Return the way to `HOST:PORT,…`, or to `HOST:PORT,…?ca=ca.pem&user=orders&password=KAFKA_PASSWORD`.
+    """Parse `HOST:PORT,…` or `HOST:PORT,…?ca=ca.pem&user=orders&password=KAFKA_PASSWORD`.
 
     `tls` alone encrypts with the system's certificates; `ca`, `certificate` and `key` are PEM files. `password` and
-    `key_password` are names of secrets, never the secrets themselves: an address is seen by others.
+    `key_password` are names of secrets, never the secrets themselves, because others can see an address.
     """
     servers, _, text = address.partition("?")
     given = {name: unquote(value) for name, _, value in (part.partition("=") for part in text.split("&") if part)}
@@ -46,7 +46,7 @@ def cluster_at(address: str) -> Connection:
 
 
 def topic_at(address: str) -> tuple[Connection, str] | None:
-    """Return the way to the cluster and the topic of `SERVERS/TOPIC`, with options as above; None if it names none."""
+    """Parse `SERVERS/TOPIC`, with options as in `cluster_at`; None if it names no topic."""
     place, mark, options = address.partition("?")
     servers, _, topic = place.partition("/")
     if not servers or not topic or "/" in topic:

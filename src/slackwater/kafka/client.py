@@ -1,4 +1,4 @@
-"""What the driver asks of a cluster: which partitions there are, where they end, and which topic they belong to."""
+"""The driver's view of a cluster: its topics and their ids, their partitions, and the offsets of these."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ Place = tuple[str, int]
 _TIMEOUT_S: Final = 10.0
 _LOOK_EVERY_S: Final = 0.02
 _NO_ANSWER: Final = {"_TRANSPORT", "_TIMED_OUT", "_ALL_BROKERS_DOWN", "_RESOLVE", "_SSL", "_AUTHENTICATION"}
-"""librdkafka's names of what happens when nobody is there, or nobody who would talk to us."""
-_QUIET: Final = {"log_level": "2"}  # we report a broker that is away, once
+"""librdkafka's names of the errors of a cluster that is unreachable or refuses the connection."""
+_QUIET: Final = {"log_level": "2"}  # we report an unavailable broker ourselves, once
 
 
 def confluent() -> ModuleType:
-    """Return the module `confluent_kafka`, or say how to get it."""
+    """Return the module `confluent_kafka`, or raise a fault that says how to install it."""
     try:
-        import confluent_kafka  # noqa: PLC0415  only who uses Kafka needs it
+        import confluent_kafka  # noqa: PLC0415  needed only for Kafka
     except ModuleNotFoundError as error:
         raise fault("KAFKA_CLIENT_MISSING") from error
     return confluent_kafka
@@ -37,14 +37,14 @@ def confluent() -> ModuleType:
 
 @dataclass(kw_only=True)
 class Cluster:
-    """A cluster as the driver sees it. Every call may fail with confluent_kafka's KafkaException."""
+    """A cluster as seen by the driver. Every call may raise confluent_kafka's KafkaException."""
 
     connection: Connection
     _admin: AdminClient | None = None
 
     @property
     def admin(self) -> AdminClient:
-        """The admin client, made when first needed."""
+        """The admin client, created on first use."""
         confluent()
         from confluent_kafka.admin import AdminClient  # noqa: PLC0415  as above
 
@@ -53,7 +53,7 @@ class Cluster:
         return self._admin
 
     def topics(self, names: Iterable[str], pattern: str | None) -> dict[str, str]:
-        """Return the ids of the topics that exist, by name; a topic that is recreated has a new id."""
+        """Return the ids of the existing topics, by name; a recreated topic has a new id."""
         module = confluent()
         wanted = list(names)
         if pattern is not None:
@@ -65,7 +65,7 @@ class Cluster:
         for name, future in asked.items():
             try:
                 described = future.result()
-                # Kafka's own topics match a pattern as well; the connector does not read them.
+                # A pattern may also match Kafka's internal topics, which the connector does not read.
                 if pattern is None or not described.is_internal:
                     found[name] = str(described.topic_id)
             except module.KafkaException as error:
@@ -87,11 +87,11 @@ class Cluster:
         return self._offsets(places, "latest")
 
     def begins(self, places: Iterable[Place]) -> dict[Place, int]:
-        """Return the offset of the first record that is still there."""
+        """Return the offset of the first available record of each partition."""
         return self._offsets(places, "earliest")
 
     def create_topic(self, name: str, *, partitions: int = 1, settings: Mapping[str, str] | None = None) -> None:
-        """Create a topic with one replica of each partition, and wait until it can be seen."""
+        """Create a topic with one replica per partition, and wait until it is visible."""
         from confluent_kafka.cimpl import NewTopic  # noqa: PLC0415  as above
 
         topic = NewTopic(name, partitions, 1, config=dict(settings or {}))
@@ -102,7 +102,7 @@ class Cluster:
             time.sleep(_LOOK_EVERY_S)
 
     def retention_ms(self, topics: Iterable[str], *, timeout_s: float = _TIMEOUT_S) -> int | None:
-        """Return how long the topic that keeps its records for the shortest time does so; None if all keep them."""
+        """Return the shortest retention of the topics; None if all of them keep their records forever."""
         confluent()
         from confluent_kafka.admin._config import ConfigResource  # noqa: PLC0415  as above
         from confluent_kafka.cimpl import RESOURCE_TOPIC  # noqa: PLC0415  as above
@@ -130,7 +130,7 @@ class Cluster:
 
 @contextmanager
 def kafka_errors(servers: object) -> Iterator[None]:
-    """Turn what the client raises inside into a fault that names the cluster, and whether it answered at all."""
+    """Turn the client's exceptions into faults that name the cluster and say whether it answered at all."""
     try:
         yield
     except confluent().KafkaException as error:
@@ -141,5 +141,5 @@ def kafka_errors(servers: object) -> Iterator[None]:
 
 
 def partition_name(place: Place) -> str:
-    """Return what a partition is called in the clock, in statistics and in dead letters."""
+    """Return the name of a partition in the clock, in statistics and in dead letters."""
     return f"{place[0]}/{place[1]}"

@@ -1,7 +1,7 @@
-"""How to reach a cluster: servers, TLS and SASL, given once and understood by both Kafka clients.
+"""How to connect to a cluster: servers, TLS and SASL, defined once for both Kafka clients.
 
-Spark's connector is Java and takes Java's names; lag, groups and producing go by librdkafka, which has
-its own. Secrets are revealed in `for_java` and `for_librdkafka`, where a client is about to be made.
+Spark's connector uses the settings of the Java client; lag, groups and producing use librdkafka, which has its own.
+Secrets are revealed only in `for_java` and `for_librdkafka`, when a client is about to be created.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Connection:
     sasl: Sasl | None = None
 
     def for_java(self) -> dict[str, str]:
-        """Return the settings of a Java client."""
+        """Return the settings for a Java client."""
         settings = {"bootstrap.servers": self.servers, "security.protocol": self._protocol}
         if self.tls is not None:
             tls = self.tls
@@ -78,7 +78,7 @@ class Connection:
         return settings
 
     def for_librdkafka(self) -> dict[str, str]:
-        """Return the settings of a confluent-kafka client."""
+        """Return the settings for a confluent-kafka client."""
         settings = {"bootstrap.servers": self.servers, "security.protocol": self._protocol}
         if self.tls is not None:
             tls = self.tls
@@ -141,7 +141,7 @@ def sasl(mechanism: str, username: str, password: Secret) -> Sasl:
 
 
 def connection(servers: str, *, tls: Tls | None = None, sasl: Sasl | None = None) -> Connection:
-    """Check and return the way to a cluster."""
+    """Check the arguments and return a connection."""
     if not isinstance(servers, str) or not all(map(_SERVER.fullmatch, servers.split(","))):
         raise refuse("KAFKA_SERVERS", got=repr(shown_url(servers) if isinstance(servers, str) else servers))
     for what, given, kind in (("tls", tls, Tls), ("sasl", sasl, Sasl)):
@@ -158,7 +158,7 @@ def _pem(path: str) -> str:
 
 
 def _check_readable(path: str) -> None:
-    """Refuse a file that is not there: the client's own message would blame the cluster."""
+    """Refuse an unreadable file, because the client's own message would blame the cluster."""
     if not os.access(path, os.R_OK):
         cause = "it cannot be read" if Path(path).exists() else "no such file"
         raise fault("KAFKA_PEM", path=path, cause=cause)

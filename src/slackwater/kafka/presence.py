@@ -1,7 +1,7 @@
-"""Whether a cluster answers: reported once when it stops and once when it is back.
+"""Reports whether a cluster answers: once when it stops, and once when it is back.
 
-librdkafka logs a broker that is away several times a second, on standard error. `Presence.settings` keep its clients
-quiet and send their errors to us.
+librdkafka logs an unavailable broker several times a second, on standard error. `Presence.settings` silences its
+clients and routes their errors to us.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from slackwater.kafka.connection import Connection
 
 
 class KafkaWarning(SlackwaterWarning):
-    """Something that Kafka does and the user should know about; the job continues."""
+    """A condition of Kafka that the user should know about; the job continues."""
 
 
 @dataclass(kw_only=True)
 class Presence:
-    """What a client last reported about its cluster."""
+    """The last known availability of a client's cluster."""
 
     connection: Connection
     is_away: bool = False
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The client's settings that send its errors to us alone."""
+        """The client settings that route its errors only to us."""
         return {"log_level": "2", "error_cb": self._on_error}
 
     def answers(self) -> None:
-        """Take note of a sign of life."""
+        """Note that the cluster has answered."""
         if self.is_away:
             self.is_away = False
             warn_of(notice("KAFKA_BACK", servers=self.connection))
@@ -44,5 +44,5 @@ class Presence:
 
 
 def warn_of(text: str) -> None:
-    """Warn of something that Kafka does."""
+    """Issue a `KafkaWarning`."""
     warnings.warn(text, KafkaWarning, stacklevel=3)

@@ -1,4 +1,4 @@
-"""Reading what a topic holds now, on the driver: for tools, not for jobs, which read through Spark's connector."""
+"""Reads the current content of topics on the driver: for tools, not for jobs, which use Spark's connector."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SCHEMA: Final = pl.Schema({"value": pl.Binary(), "offset": pl.Int64(), "timestam
 
 
 def existing_partitions(connection: Connection, topics: Iterable[str]) -> list[Place]:
-    """Return the partitions of topics that must exist."""
+    """Return the partitions of `topics`; raise a fault if one does not exist."""
     names, cluster = list(topics), Cluster(connection=connection)
     with kafka_errors(connection):
         known = cluster.names()
@@ -39,9 +39,9 @@ def existing_partitions(connection: Connection, topics: Iterable[str]) -> list[P
 
 
 def topic_messages(connection: Connection, topics: Iterable[str], *, limit: int | None = None) -> Iterator[list[Any]]:
-    """Return an iterator of the committed messages that `topics` hold now, some at a time.
+    """Return an iterator over the committed messages that `topics` hold now, in lists.
 
-    Each partition's are in order. `limit` is how many to read in all: the newest, of every partition alike.
+    The messages of a partition are in order. `limit` is the total to read: the newest, an equal share per partition.
     """
     places, cluster = existing_partitions(connection, topics), Cluster(connection=connection)
     with kafka_errors(connection):
@@ -53,7 +53,7 @@ def topic_messages(connection: Connection, topics: Iterable[str], *, limit: int 
 
 
 def equal_shares(sizes: Mapping[Place, int], limit: int) -> dict[Place, int]:
-    """Share `limit` out among partitions of these sizes; what a small one leaves goes to the others."""
+    """Divide `limit` among partitions of these sizes; the unused share of a small one goes to the others."""
     shares: dict[Place, int] = {}
     for place in sorted(sizes, key=lambda place: (sizes[place], place)):
         shares[place] = min(sizes[place], limit // (len(sizes) - len(shares)))
@@ -64,7 +64,7 @@ def equal_shares(sizes: Mapping[Place, int], limit: int) -> dict[Place, int]:
 def topic_frames(
     connection: Connection, topics: Iterable[str], *, limit: int | None = None
 ) -> Iterator[tuple[Place, pl.DataFrame]]:
-    """Yield the same as frames of one partition each: value, offset and the broker's time."""
+    """Yield the messages of `topic_messages` as frames of one partition each: value, offset and the broker's time."""
     for messages in topic_messages(connection, topics, limit=limit):
         by_place: dict[Place, list[tuple[bytes | None, int, int]]] = {}
         for message in messages:

@@ -1,1 +1,1 @@
-"""Tools for Kafka topics: play a log into one, export one, read one, and run a broker of your own."""
+"""Tools for Kafka topics: play a log into a topic, export a topic to a log, and run a development broker."""

@@ -1,4 +1,4 @@
-"""A single real Kafka broker, in KRaft mode, for development and tests: no security, no replicas, data in a folder."""
+"""Runs a single Kafka broker in KRaft mode for development and tests: no security, no replicas, data in a folder."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from slackwater.ground.jars import jars
 
 JARS: Final = (
     "org.apache.kafka:kafka_2.13:4.3.1",
-    "org.slf4j:slf4j-simple:1.7.36",  # without it the broker says nothing, not even why it does not start
+    "org.slf4j:slf4j-simple:1.7.36",  # without it the broker logs nothing, not even why it fails to start
 )
 _PATIENCE_S: Final = 60.0
 _LOOK_EVERY_S: Final = 0.1
 _READY: Final = "Kafka Server started"
 _TAIL: Final = 1_500
 _STARTED: Final[dict[int, subprocess.Popen[bytes]]] = {}
-"""The brokers that this very process has started, by process id."""
+"""The brokers started by this process, by process id."""
 _SETTINGS: Final = """process.roles=broker,controller
 node.id=1
 listeners=PLAINTEXT://localhost:{port},CONTROLLER://localhost:{controller_port}
@@ -49,7 +49,7 @@ group.initial.rebalance.delay.ms=0
 
 @dataclass(frozen=True, kw_only=True)
 class Broker:
-    """A broker that runs, or ran, in `folder`."""
+    """A broker that is running, or ran, in `folder`."""
 
     folder: str
     port: int
@@ -58,12 +58,12 @@ class Broker:
 
     @property
     def servers(self) -> str:
-        """What clients connect to."""
+        """The address that clients connect to."""
         return f"localhost:{self.port}"
 
     @property
     def is_alive(self) -> bool:
-        """Whether its process is there."""
+        """Whether its process is running."""
         try:
             command = Path(f"/proc/{self.pid}/cmdline").read_bytes()
         except OSError:
@@ -72,9 +72,9 @@ class Broker:
 
 
 def up(folder: Path, *, port: int = 9092, heap_mb: int = 512, settings: Mapping[str, str] | None = None) -> Broker:
-    """Start a broker over the data in `folder`, or return the one that runs there; ready when this returns.
+    """Start a broker on the data in `folder`, or return the one running there; it is ready when this returns.
 
-    `settings` are further ones of the broker's own, or others than ours.
+    `settings` are additional broker properties, which override the defaults.
     """
     folder = folder.absolute()
     known = find(folder)
@@ -88,7 +88,7 @@ def up(folder: Path, *, port: int = 9092, heap_mb: int = 512, settings: Mapping[
     controller_port = free_port()
     properties = folder / "server.properties"
     ours = _SETTINGS.format(port=port, controller_port=controller_port, data=folder / "data")
-    # Of two lines for one setting the last counts.
+    # If a setting occurs twice, the last line wins.
     theirs = "".join(
         f"{name}={value.replace('{controller_port}', str(controller_port))}\n"
         for name, value in (settings or {}).items()
@@ -105,7 +105,7 @@ def up(folder: Path, *, port: int = 9092, heap_mb: int = 512, settings: Mapping[
         _format(java, properties, log)
     command = [*java, "kafka.Kafka", str(properties)]
     with log.open("wb") as out:
-        # In a session of its own, so that it outlives this process, and Ctrl-C is not meant for it.
+        # In its own session, so that it outlives this process and does not receive Ctrl-C.
         process = subprocess.Popen(  # noqa: S603  our own arguments
             command, stdout=out, stderr=out, stdin=subprocess.DEVNULL, start_new_session=True
         )
@@ -117,7 +117,7 @@ def up(folder: Path, *, port: int = 9092, heap_mb: int = 512, settings: Mapping[
 
 
 def down(folder: Path) -> bool:
-    """Stop the broker of `folder`; False if none runs there. Its data stays."""
+    """Stop the broker of `folder` and keep its data; return False if none was running."""
     broker = find(folder.absolute())
     if broker is None:
         return False
@@ -130,12 +130,12 @@ def down(folder: Path) -> bool:
             os.kill(broker.pid, signal.SIGKILL)
         time.sleep(_LOOK_EVERY_S)
     if (process := _STARTED.pop(broker.pid, None)) is not None:
-        process.wait()  # else it would stay as a zombie
+        process.wait()  # otherwise it would remain a zombie
     return was_alive
 
 
 def find(folder: Path) -> Broker | None:
-    """Return the broker that was last started in `folder`."""
+    """Return the broker last started in `folder`, or None."""
     try:
         return Broker(**json.loads((folder / "broker.json").read_text()))
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""A topic written down as a log of JSON lines."""
+"""Exports a topic as a log of JSON lines."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ _NAMED: Final = 5
 
 @dataclass(kw_only=True)
 class Exported:
-    """What came of the records of a topic."""
+    """The outcome of an export: counts of a topic's records."""
 
     written: int = 0
     empty: int = 0
-    """Records without a value: they take back others of their key, where Kafka compacts."""
+    """Records without a value, which delete others with their key in a compacted topic."""
     not_lines: int = 0
-    """Records that no line can hold; they are written nowhere."""
+    """Records that a line cannot hold; they are not written."""
     named: str = ""
-    """Where the first of those are."""
+    """The positions of the first of these."""
 
 
 def export(
     connection: Connection, topic: str, folder: Path, *, append: bool = False, told: Told = lambda _: None
 ) -> Exported:
-    """Write what `topic` holds now into a log of JSON lines, which is a new one unless `append`.
+    """Write the current content of `topic` to a log of JSON lines, which must be new unless `append`.
 
-    Each partition becomes one of the log. Keys and headers have no place in a log and are left out.
+    Each partition becomes a partition of the log. A log has no keys and headers, so they are left out.
     """
     if not append and (files := list_log(folder)):
         raise fault("EXPORT_FOLDER", folder=folder, count=counted(len(files), "file"))
@@ -58,9 +58,9 @@ def export(
 
 
 def one_line(value: bytes) -> bytes | None:
-    """Return a record as a line that means the same: itself, or its JSON without line breaks; None if neither will do.
+    """Return a record as an equivalent line: unchanged, or its JSON without line breaks; None if neither is possible.
 
-    Within strings JSON has no raw line breaks, so that those of a valid document are all between its parts.
+    JSON strings contain no raw line breaks, so all line breaks of a valid document are between its values.
     """
     if b"\n" not in value and not value.endswith(b"\r"):
         return value

@@ -1,4 +1,4 @@
-"""A log played into a topic, each of its partitions in order, at a pace."""
+"""Plays a log into a topic at a given pace, each partition in order."""
 
 from __future__ import annotations
 
@@ -26,37 +26,37 @@ _STOP_S: Final = 10.0
 _POLL_S: Final = 0.1
 _SHOWN: Final = 20
 _BY_KEY: Final = -1
-"""The partition that the client chooses by the key."""
+"""Lets the client choose the partition by key."""
 
 Told = Callable[[int], None]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pace:
-    """How fast a log is played: so many records a second, so many times as fast as it was written, or at once."""
+    """The pace of playing a log: records per second, a multiple of the speed at which it was written, or unlimited."""
 
     rate: float | None = None
     speed_up: float | None = None
 
     @property
     def at_once(self) -> int:
-        """How many records go together: at a rate those of a twentieth of a second, so that it is even."""
+        """The number of records sent together: with a rate, those of a twentieth of a second, for an even flow."""
         return _AT_ONCE if self.rate is None else min(_AT_ONCE, max(1, round(self.rate * _AT_ONCE_S)))
 
     def due_s(self, sent: int, after_ms: int) -> float:
-        """Return when the next record is due, from the beginning: `sent` are before it, `after_ms` in the log."""
+        """Return when the next record is due, from the start, after `sent` records and `after_ms` of log time."""
         by_rate = sent / self.rate if self.rate else 0.0
         return max(by_rate, after_ms / 1000 / self.speed_up) if self.speed_up else by_rate
 
 
 @dataclass(frozen=True, kw_only=True)
 class Played:
-    """What came of playing a log."""
+    """The outcome of playing a log."""
 
     delivered: int
     """Records that the cluster has acknowledged."""
     unsure: int = 0
-    """Records that it had not acknowledged when playing was stopped."""
+    """Records that the cluster had not acknowledged when playing was stopped."""
     is_stopped: bool = False
 
 
@@ -72,11 +72,11 @@ def play(
 ) -> Played:
     """Send every record of a log of JSON lines to `topic`, in the order of its files' times.
 
-    Each partition of the log goes to one partition of the topic, so that its order is kept. With `key`, a field of the
-    records, that field's text is the key of each record and decides its partition, as it does for Java's producers;
-    records without the field have no key, but some of the first must have it. `told` is called now and then with the
-    number of records that the cluster has acknowledged. Once `is_stopping`, nothing more is sent, and records on their
-    way get a few seconds.
+    Each partition of the log goes to one partition of the topic, which preserves its order. With `key`, a field of the
+    records, the field's text is the record's key and determines its partition, as with Java's producers; records
+    without the field have no key, but at least one of the first records must have it. `told` is called regularly with
+    the number of records that the cluster has acknowledged. Once `is_stopping` returns True, nothing more is sent, and
+    records in flight get a few seconds.
     """
     files = sorted(list_log(folder), key=lambda file: (file.modified_ms, file.partition, file.path))
     if not files:
@@ -109,7 +109,7 @@ def play(
 
 @dataclass(kw_only=True)
 class _Sending:
-    """A producer, and what became of its records."""
+    """A producer and the outcome of its records."""
 
     connection: Connection
     topic: str
@@ -133,17 +133,17 @@ class _Sending:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more is to be sent."""
+        """Whether to stop sending."""
         return bool(self.failed) or self.is_stopping()
 
     def wait_until(self, due: float) -> None:
-        """Wait, and hear meanwhile what the cluster says."""
+        """Wait until `due`, serving delivery reports meanwhile."""
         self._hear(0)
         while not self.is_over and (left := due - time.monotonic()) > 0:
             self._hear(min(left, _POLL_S))
 
     def send(self, line: bytes, partition: int, key: str | None) -> None:
-        """Queue a record, when there is room for it."""
+        """Queue a record as soon as there is room for it."""
         while not self.is_over:
             try:
                 self._producer.produce(self.topic, line, key=key, partition=partition, on_delivery=self._on_delivery)
@@ -154,7 +154,7 @@ class _Sending:
                 return
 
     def finish(self) -> int:
-        """Wait for what is on its way, as long as the cluster keeps answering; return how many records are left."""
+        """Wait for records in flight while the cluster keeps answering; return how many remain."""
         heard, before = time.monotonic(), self.delivered
         stop_by = float("inf")
         while left := int(self._producer.flush(_POLL_S)):
@@ -192,7 +192,7 @@ def _slices(
 
 
 def _check_key(folder: Path, files: list[LogFile], key: str) -> None:
-    """Refuse a field that none of the first records has, before anything is sent: it is most likely misspelt."""
+    """Refuse a field that none of the first records has, before anything is sent: it is probably misspelt."""
     names = dict[str, None]()
     for _, lines, keys in _slices(files, _AT_ONCE, key):
         if any(found is not None for found in keys):
@@ -214,7 +214,7 @@ def _fields(line: bytes) -> list[str]:
 
 
 def keys_of(lines: pl.Series, field: str) -> list[str | None]:
-    """Return the text of a field of each line; None where a line is no JSON object or has no such field."""
+    """Return the text of a field of each line; None if the line is not a JSON object or lacks the field."""
     found: list[str | None] = []
     for line in lines.to_list():
         try:

@@ -1,6 +1,6 @@
-"""The catalogue: every error and notice, by its stable code, one file for each part of the system.
+"""The catalogue: every error and notice by its stable code, one file per part of the system.
 
-An error says the rule that was broken; what was found; what to do. A notice states what happens.
+An error states the rule that was broken, what was found, and what to do. A notice states what is happening.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Avro: records in its binary encoding, with schemas of one"s own or a registry"s."""
+"""Avro: records in its binary encoding, with a declared schema or those of a registry."""
 
 from slackwater.formats.avro.definition import AvroDecoder, AvroFormat, AvroOutput, avro, read_schema
 from slackwater.formats.avro.encoding import AvroEncoder

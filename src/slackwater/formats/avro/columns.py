@@ -1,4 +1,4 @@
-"""Records of one writer's schema as columns of a reader's: field by field, each for all records at once."""
+"""Reads records of one writer's schema as columns of the reader's: field by field, each for all records at once."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from slackwater.formats.schemas import whole_type
 
 
 def read_records(action: AsStruct, cursor: Cursor, schema: pl.Schema) -> pl.DataFrame:
-    """Return one row for each record, from its first byte to its last; what is wrong is noted."""
+    """Read each record, from first byte to last, as a row; flaws are noted."""
     columns = _fields(action, cursor, list(schema.items()))
     over = cursor.position < cursor.end
     if over.any():
@@ -54,10 +54,10 @@ def default_column(field: Field, dtype: pl.DataType) -> pl.Series:
 _default = lru_cache(maxsize=1024)(default_column)
 
 
-def _column(  # noqa: PLR0911  one answer per action
+def _column(  # noqa: PLR0911  one return per action
     action: Action, cursor: Cursor, dtype: pl.DataType
 ) -> pl.Series:
-    """Return a column of the value that follows at each place, and move on behind it."""
+    """Read the next value at each place as a column, and move past it."""
     match action:
         case AsValue():
             return read_value(action, cursor, dtype)
@@ -85,7 +85,7 @@ def _column(  # noqa: PLR0911  one answer per action
 
 
 def _fields(action: AsStruct, cursor: Cursor, wanted: list[tuple[str, pl.DataType]]) -> list[pl.Series]:
-    """Return the reader's fields; the writer's are read or passed over in the order they are written in."""
+    """Return the reader's fields; the writer's fields are read or skipped in the order they were written."""
     place_of = {source: place for place, (source, _) in enumerate(action.sources) if source is not None}
     columns: dict[int, pl.Series] = {}
     for source, field in enumerate(action.writer.fields):
@@ -134,7 +134,7 @@ def _branches(action: AsBranch, cursor: Cursor, dtype: pl.DataType) -> pl.Series
 
 
 def _items(action: AsList, cursor: Cursor) -> tuple[I64, Cursor]:
-    """Move on behind an array; return how many items each place has, and a cursor at every item."""
+    """Move past an array; return the number of items at each place, and a cursor at every item."""
     return _at_items(cursor, *find_items(action.writer.items, cursor, action.path))
 
 
@@ -158,13 +158,13 @@ def _maps(action: AsMap, cursor: Cursor, dtype: pl.DataType) -> pl.Series:
 
 
 def _lists(counts: I64, items: pl.Series) -> pl.Series:
-    """Return lists of so many items each."""
+    """Group consecutive `items` into lists; `counts` has the length of each list."""
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
     values: pa.Array[Any] = items.rechunk().to_arrow(compat_level=pl.CompatLevel.newest())
     return pl.Series(pa.LargeListArray.from_arrays(pa.array(offsets), values))
 
 
 def _places(found: I64) -> pl.Series:
-    """Return places to gather from, null where there is none (-1)."""
+    """Return indexes to gather, with null for -1."""
     places = pl.Series(found)
     return places.set(places < 0, None) if len(found) and found.min() < 0 else places

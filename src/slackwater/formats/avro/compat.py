@@ -1,4 +1,4 @@
-"""Whether two versions of a schema can follow one another: what each can read of what the other wrote."""
+"""Compares two versions of a schema: what each can read of records written with the other."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _DIGITS: Final[dict[type[pl.DataType], int]] = {pl.Int8: 3, pl.Int16: 5, pl.Int3
 
 @dataclass(frozen=True, kw_only=True)
 class Compatibility:
-    """What stands between an old and a new version: nothing, where a list is empty.
+    """The incompatibilities between an old and a new version of a schema.
 
-    `backward` is what the new one cannot read of records of the old; `forward` what the old one cannot
-    read of records of the new.
+    `backward` is what the new version cannot read in old records; `forward` is what the old version cannot read in new
+    records.
     """
 
     backward: tuple[Unreadable, ...]
@@ -30,27 +30,27 @@ class Compatibility:
 
     @property
     def level(self) -> Level:
-        """The verdict: full, backward, forward or none."""
+        """The level of compatibility: full, backward, forward or none."""
         if not self.backward:
             return "backward" if self.forward else "full"
         return "none" if self.forward else "forward"
 
     def meets(self, need: str) -> bool:
-        """Return whether it is what is needed; full is also backward and forward."""
+        """Return whether the level satisfies `need`; full includes backward and forward."""
         return self.level in {"full", need}
 
 
 def compare_avro(old: AvroType, new: AvroType) -> Compatibility:
-    """Compare two Avro schemas, by the rules that the decoder follows."""
+    """Compare two Avro schemas by the decoder's rules."""
     return Compatibility(
         backward=tuple(problems(resolve_schemas(old, new))), forward=tuple(problems(resolve_schemas(new, old)))
     )
 
 
 def compare_columns(old: pl.Schema, new: pl.Schema) -> Compatibility:
-    """Compare two declarations of JSON records, where a field that is missing is null and another is passed over.
+    """Compare two declarations of JSON records, in which missing fields are null and undeclared ones are skipped.
 
-    So only types stand between two versions: a wider number reads a narrower one, and a string whatever JSON
+    Therefore only types can be incompatible: a wider number reads a narrower one, and a string reads whatever JSON
     writes as a string.
     """
     return Compatibility(backward=tuple(_unread(old, new)), forward=tuple(_unread(new, old)))
@@ -76,7 +76,7 @@ def _unread_type(writer: pl.DataType, reader: pl.DataType, path: str) -> Iterabl
 
 
 def _takes(reader: pl.DataType, writer: pl.DataType) -> bool:
-    """Return whether JSON of the writer's type is always JSON of the reader's."""
+    """Return whether JSON of the writer's type is always valid JSON of the reader's."""
     digits = _DIGITS.get(type(writer))
     match reader:
         case pl.String():
@@ -95,5 +95,5 @@ def _takes(reader: pl.DataType, writer: pl.DataType) -> bool:
 
 
 def _shape(decimal: pl.Decimal) -> tuple[int, int]:
-    """Return the digits before and after the point."""
+    """Return the digits before and after the decimal point."""
     return (decimal.precision or 38) - decimal.scale, decimal.scale

@@ -1,7 +1,7 @@
-"""A place in each of many records, moved on over all of them at once.
+"""A position in each of many records, advanced in all of them at once.
 
-Nothing here looks at a single record: lengths and bounds are checked by masks, a record that breaks
-off is noted and parked at its end, and the others continue. Whatever the bytes, no read leaves the buffer.
+Nothing here handles a single record: lengths and bounds are checked with masks, a broken record is noted and parked at
+its end, and the others continue. Whatever the bytes, no read leaves the buffer.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ I64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 PADDING: Final = 16
-"""Bytes before the first and after the last record, so that words may be read at every place."""
+"""Bytes before the first and after the last record, so that words can be read at every position."""
 
 _MORE: Final = np.uint8(0x80)
 _STOPS: Final = np.uint64(0x8080808080808080)
@@ -37,14 +37,14 @@ _BEYOND: Final = np.int64(1 << 60)
 
 
 class Findings:
-    """What is wrong with which records; only the first flaw of a record is kept."""
+    """The flaws of records; only the first flaw of a record is kept."""
 
     def __init__(self, starts: I64) -> None:
         self._starts = starts
         self._noted: list[tuple[I64, I64, str, str, str]] = []
 
     def note(self, records: I64, at: I64, reason: str, path: str, why: str) -> None:
-        """Note that `records` are bad: in which field, at these places of the buffer, and why."""
+        """Note that `records` are bad: in which field, at which positions of the buffer, and why."""
         self._noted.append((records, at, reason, path, why))
 
     def flaws(self) -> dict[int, Flaw]:
@@ -60,7 +60,7 @@ class Findings:
 
 
 class Buffer:
-    """The bytes of all records, to be looked at byte by byte and, at any place, as words of eight bytes."""
+    """The bytes of all records, readable as bytes and, at any position, as words of eight bytes."""
 
     def __init__(self, records: NDArray[np.uint8]) -> None:
         self.bytes: NDArray[np.uint8] = np.zeros(len(records) + 2 * PADDING, np.uint8)
@@ -69,15 +69,15 @@ class Buffer:
         self.words: NDArray[np.uint64] = np.ndarray((size,), np.dtype("<u8"), self.bytes.data, strides=(1,))
 
     def view(self) -> memoryview:
-        """Return the bytes for a look at single ones."""
+        """Return the bytes for access to single ones."""
         return self.bytes.data
 
 
 class Cursor:
-    """Where reading is in each of some records, or of some values in them.
+    """The current position in each of some records, or of some values in them.
 
-    `record` says which record each place belongs to; several may belong to one. A place that is not
-    `alive` has run into a flaw: it stands at the end of its record, and what is read there means nothing.
+    `record` is the record that each place belongs to; several places may belong to one record. A place that is not
+    `alive` has run into a flaw: it is parked at the end of its record, and values read there are meaningless.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class Cursor:
         return len(self.position)
 
     def subset(self, rows: I64) -> Cursor:
-        """Return a cursor at some of the places; `rejoin` takes over how far it came."""
+        """Return a cursor at some of the places; `rejoin` takes over its progress."""
         return Cursor(
             self.buffer,
             self.findings,
@@ -110,7 +110,7 @@ class Cursor:
         self.alive[rows] = part.alive
 
     def fail(self, bad: Mask, at: I64, reason: str, path: str, why: str) -> None:
-        """Give up the places in `bad`; what is wrong begins `at`."""
+        """Give up the places in `bad`; the flaw begins at `at`."""
         new = np.flatnonzero(bad & self.alive)
         if len(new):
             self.findings.note(self.record[new], at[new], reason, path, why)
@@ -118,12 +118,12 @@ class Cursor:
         self.position[bad] = self.end[bad]
 
     def doubt(self, rows: I64, at: I64, reason: str, path: str, why: str) -> None:
-        """Note that the values of `rows`, which begin `at`, are wrong; reading continues after them."""
+        """Note that the values of `rows`, which begin at `at`, are invalid; reading continues after them."""
         sound = self.alive[rows]
         self.findings.note(self.record[rows[sound]], at[sound], reason, path, why)
 
     def take(self, size: int | I64, path: str) -> I64:
-        """Move on by `size` bytes, and return where they begin."""
+        """Advance by `size` bytes, and return where they begin."""
         start = self.position
         self.position = start + size
         over = self.position > self.end
@@ -132,7 +132,7 @@ class Cursor:
         return start
 
     def longs(self, path: str) -> I64:
-        """Read a long everywhere: zig-zag, seven bits a byte, at most ten bytes."""
+        """Read a long at each place: zig-zag, seven bits per byte, at most ten bytes."""
         first = self.buffer.bytes[self.position]
         if not len(first) or first.max() < _MORE:
             value = first.astype(np.uint64)
@@ -146,7 +146,7 @@ class Cursor:
         return found
 
     def ints(self, path: str) -> I64:
-        """Read an int everywhere."""
+        """Read an int at each place."""
         start = self.position
         value = self.longs(path)
         wide = (value > _LAST_INT) | (value < -_LAST_INT - 1)
@@ -155,7 +155,7 @@ class Cursor:
         return value
 
     def choices(self, count: int, path: str, kind: str) -> I64:
-        """Read a number below `count` everywhere; -1 where there is none."""
+        """Read a number below `count` at each place; -1 where there is none."""
         start = self.position
         value = self.longs(path)
         bad = (value < 0) | (value >= count)
@@ -165,19 +165,19 @@ class Cursor:
         return value
 
     def slices(self, path: str) -> tuple[I64, I64]:
-        """Read a length everywhere, and return where that many bytes begin and end."""
+        """Read a length at each place, and return where that many bytes begin and end."""
         start = self.position
         size = self.longs(path)
         if len(size) and size.min() < 0:
             below = size < 0
             self.fail(below, start, "malformed", path, "a negative length")
             size[below] = 0
-        # A length near the largest number must not make a place run over.
+        # A length near the largest number must not make a position overflow.
         np.minimum(size, _BEYOND, out=size)
         return self.take(size, path), self.position
 
     def booleans(self, path: str) -> Mask:
-        """Read a boolean everywhere."""
+        """Read a boolean at each place."""
         start = self.take(1, path)
         value = self.buffer.bytes[start]
         wrong = value > 1
@@ -187,10 +187,10 @@ class Cursor:
         return is_true
 
     def _varints(self) -> tuple[NDArray[np.uint64], I64, Mask | None]:
-        """Return the numbers that begin here, how many bytes they take, and which have too many bits."""
+        """Return the numbers that begin here, their sizes in bytes, and which have too many bits."""
         word = self.buffer.words[self.position]
         stops = ~word & _STOPS
-        own = stops ^ (stops - _ONE)  # all bits up to the first byte that has no successor
+        own = stops ^ (stops - _ONE)  # all bits up to the first byte without a continuation bit
         size = (np.bitwise_count(own) >> np.uint8(3)).astype(np.int64)
         value = word & own & _SEVENS
         for low, high, shift in _FOLDS:

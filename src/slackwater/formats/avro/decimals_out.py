@@ -1,4 +1,4 @@
-"""Decimals as Avro writes them: whole numbers, big-endian, of as few bytes as hold them or of a fixed size."""
+"""Encodes decimals: big-endian integers, of as few bytes as possible or of a fixed size."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _BITS: Final = 64
 
 @dataclass(frozen=True, kw_only=True)
 class Decimals(Output):
-    """Decimals of so many digits, cast to `dtype` before; `size` is that of a fixed."""
+    """Decimals, cast to `dtype` first; `size` is that of a fixed."""
 
     dtype: pl.Decimal
     size: int | None = None
 
     def pieces(self, values: pl.Series) -> list[Part]:
-        """Return the numbers' bytes, with how many there are before them if their size is not fixed."""
+        """Return the numbers' bytes, preceded by their count unless the size is fixed."""
         low, high = _words(values.cast(self.dtype))
         written = np.column_stack([high.byteswap(), low.byteswap()]).view(np.uint8).reshape(-1, _BYTES)
         ends = np.arange(1, len(low) + 1) * _BYTES
@@ -41,7 +41,7 @@ class Decimals(Output):
 
 
 def _words(values: pl.Series) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Return the lower and the higher half of each number."""
+    """Return the low and high half of each number."""
     plain = values.rechunk().to_arrow()
     data = plain.buffers()[1]
     words = np.frombuffer(b"" if data is None else memoryview(data), np.uint64)
@@ -50,7 +50,7 @@ def _words(values: pl.Series) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
 
 
 def _least_bytes(low: NDArray[np.uint64], high: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Return how many bytes hold each number and its sign."""
+    """Return the number of bytes that each number needs, including its sign."""
     sign = (high.view(np.int64) >> (_BITS - 1)).view(np.uint64)
     low, high = low ^ sign, high ^ sign
     sizes = np.ones(len(low), np.int64)

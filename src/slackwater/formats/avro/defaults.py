@@ -1,4 +1,4 @@
-"""Defaults of Avro fields: written as Avro, so that they are read as every other value is."""
+"""Defaults of Avro fields, encoded as Avro so that they are read like any other value."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ _BITS: Final = {"int": 31, "long": 63}
 
 
 class UnfitDefaultError(Exception):
-    """A default that is no value of its field's type."""
+    """A default that is not a valid value of its field's type."""
 
 
 def default_bytes(field: Field) -> bytes:
-    """Return a field's default as a writer would have written it."""
+    """Return a field's default as a writer would have encoded it."""
     assert field.default is not None
     return _written(field.type, json.loads(field.default))
 
 
-def _written(  # noqa: C901, PLR0911  one answer per type
+def _written(  # noqa: C901, PLR0911  one return per type
     kind: AvroType,
     value: Any,  # noqa: ANN401  any JSON
 ) -> bytes:
@@ -59,7 +59,7 @@ def _written(  # noqa: C901, PLR0911  one answer per type
 
 
 def _branch(branches: tuple[AvroType, ...], value: Any) -> bytes:  # noqa: ANN401  any JSON
-    """Return the value as the first branch that it fits."""
+    """Encode a value as the first branch that it fits."""
     for place, branch in enumerate(branches):
         try:
             return _long(place) + _written(branch, value)
@@ -86,7 +86,7 @@ def _float(word: str, value: float) -> bytes:
 def _long(value: int) -> bytes:
     rest = (value << 1) ^ (value >> 63)
     written = bytearray()
-    while rest > 0x7F:  # noqa: PLR2004  seven bits a byte
+    while rest > 0x7F:  # noqa: PLR2004  seven bits per byte
         written.append(rest & 0x7F | 0x80)
         rest >>= 7
     return bytes([*written, rest])
@@ -101,4 +101,4 @@ def _blocks(items: list[bytes]) -> bytes:
 
 
 def _is_latin(value: str) -> bool:
-    return all(ord(letter) <= 0xFF for letter in value)  # noqa: PLR2004  a byte a letter
+    return all(ord(letter) <= 0xFF for letter in value)  # noqa: PLR2004  one byte per character

@@ -30,7 +30,7 @@ MAX_BYTES: Final = 1 << 20
 
 _LONGEST: Final = 64 << 20
 _ROWS_AT_ONCE: Final = 1 << 16
-"""So many records at a time keep their numbers in the processor's cache."""
+"""The number of records read at a time, whose arrays then fit in the processor's cache."""
 _MOST_UNKNOWN: Final = 100
 _DECLARED: Final = "schema as declared"
 
@@ -47,22 +47,22 @@ class AvroFormat(Format):
     reader: Record
     registry: Registry | None = None
     label: str = _DECLARED
-    """The reader's schema, as messages call it."""
+    """The name of the reader's schema in messages."""
     text: str = field(default="", repr=False)
-    """The same schema as JSON."""
+    """The reader's schema as JSON."""
     schema_id: int | None = None
     """The schema's id, if it was taken from the registry."""
     max_bytes: int = MAX_BYTES
 
     def decoder(self) -> AvroDecoder:
-        """Return a decoder of such records."""
+        """Return a decoder for this format."""
         return AvroDecoder(self)
 
     def encoder(self, schema: Mapping[str, pl.DataType], *, subject: str) -> AvroEncoder:
-        """Return an encoder of rows with these columns, or refuse columns that the schema cannot hold.
+        """Return an encoder for rows with these columns, or refuse columns that the schema cannot hold.
 
-        A schema given here is registered under `subject`, `<topic>-value` for a topic's records; one
-        that was taken from the registry is there already, and nothing is registered.
+        A schema of the user's own is registered under `subject`, which is `<topic>-value` for a topic's records. A
+        schema that came from the registry is not registered again.
         """
         return AvroEncoder(
             schema, self.reader, text=self.text, subject=subject, registry=self.registry, schema_id=self.schema_id
@@ -74,21 +74,21 @@ class AvroFormat(Format):
 
 @dataclass(frozen=True, kw_only=True)
 class AvroOutput(Format):
-    """Records in Avro's binary encoding with the schema of the columns that are written; they cannot be read."""
+    """Avro binary records whose schema is derived from the columns written; for writing only."""
 
     registry: Registry | None = None
 
     @property
-    def schema(self) -> pl.Schema:  # type: ignore[override]  # there is none
-        """Refuse to say what is read: there is no schema to read by."""
+    def schema(self) -> pl.Schema:  # type: ignore[override]  # a property, as there is no schema
+        """Refuse: records cannot be read without a schema."""
         raise refuse("AVRO_ARGUMENTS", got="registry" if self.registry else "none of them")
 
     def decoder(self) -> AvroDecoder:
-        """Refuse to read records: there is no schema to read by."""
+        """Refuse: records cannot be read without a schema."""
         raise refuse("AVRO_ARGUMENTS", got="registry" if self.registry else "none of them")
 
     def encoder(self, schema: Mapping[str, pl.DataType], *, subject: str) -> AvroEncoder:
-        """Return an encoder of rows with these columns, whose schema has the name of `subject`."""
+        """Return an encoder for rows with these columns, whose schema is named after `subject`."""
         text = derived_schema(schema, subject)
         try:
             writer = AvroParser().parse(text)
@@ -164,12 +164,12 @@ def avro(
 
 
 def read_schema(source: object) -> AvroType:
-    """Return the type that JSON text, parsed JSON or a file declares; raise `AvroSchemaError` for anything else."""
+    """Parse the type declared by JSON text, parsed JSON or a file; raise `AvroSchemaError` for anything else."""
     return AvroParser().parse(_source(source))
 
 
 def _source(given: object) -> object:
-    """Return a schema's JSON, as text or parsed; that of a file is its text."""
+    """Return a schema as JSON text or parsed JSON; a file is read as text."""
     if not isinstance(given, Path):
         return given
     try:
@@ -189,15 +189,15 @@ def _check_arguments(schema: object, registry: object, subject: object) -> None:
 
 
 class AvroDecoder(Decoder):
-    """Decodes records of one format; never raises, whatever the bytes are.
+    """Decodes records of one Avro format; never raises because of a record's bytes.
 
-    1. What has no bytes, or too many, is put aside.
-    2. With a registry, records are put together by the schema they were written with.
-    3. Each group is read field by field, every field for thousands of records at once.
-    4. Rows are put in order; those of flawed records are empty.
+    1. Records that are null, empty or too long are set aside.
+    2. With a registry, records are grouped by the schema they were written with.
+    3. Each group is read field by field, each field for thousands of records at once.
+    4. Rows are put back in order; those of flawed records are all null.
 
-    It keeps how each writer's schema is read. A registry that does not answer is the only error: the
-    records may be right, so the batch has to be run again.
+    The resolution of each writer's schema is cached. The only error raised is that of a registry that does not answer:
+    the records may be valid, so the batch must be run again.
     """
 
     def __init__(self, form: AvroFormat) -> None:
@@ -211,7 +211,7 @@ class AvroDecoder(Decoder):
         return (type(self), (self._format,))
 
     def decode(self, payload: pl.Series) -> Decoded:
-        """Return the rows of a column of bytes, and what is wrong with the records that gave none."""
+        """Decode a column of bytes into rows, and flaws for the records that could not be decoded."""
         records = Payload.of(payload)
         rows, flaws = records.sized(self._format.max_bytes)
         findings = Findings(records.start)
@@ -236,7 +236,7 @@ class AvroDecoder(Decoder):
     def _by_writer(
         self, records: Payload, rows: I64, registry: Registry, flaws: dict[int, Flaw]
     ) -> list[tuple[AsStruct, I64]]:
-        """Return the records of each schema that can be read, the largest groups first; the others are flaws."""
+        """Group the records by writer's schema, largest groups first; records of unreadable schemas become flaws."""
         groups: list[tuple[AsStruct, I64]] = []
         unknown = 0
         for schema_id, group in records.by_schema(rows):
@@ -249,7 +249,7 @@ class AvroDecoder(Decoder):
         return groups
 
     def _reading(self, registry: Registry, schema_id: int, *, may_ask: bool) -> AsStruct | Flaw:
-        """Return how records of a schema are read; `may_ask` is false when too much of what was asked is unknown."""
+        """Return how to read records of a schema; `may_ask` is false once too many ids were not in the registry."""
         if schema_id not in self._readings:
             if not may_ask:
                 words = f"schema {schema_id} was not looked up: {_MOST_UNKNOWN} other ids are not in {registry}"
@@ -261,7 +261,7 @@ class AvroDecoder(Decoder):
         return self._readings[schema_id]
 
     def _named(self, flaws: dict[int, Flaw], records: Payload) -> dict[int, Flaw]:
-        """Return flaws of single values that the reader cannot take with both schemas named."""
+        """Name both schemas in the flaws of single values that the reader's schema cannot hold."""
         if self._format.registry is None:
             return flaws
         for at, flaw in flaws.items():

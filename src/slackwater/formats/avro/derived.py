@@ -1,4 +1,4 @@
-"""The Avro schema of columns that were given none: every value may be null, so columns may be added later."""
+"""Derives an Avro schema from columns: every field is nullable, so columns can be added later."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ _TIMES: Final = {"ms": "timestamp-millis", "us": "timestamp-micros", "ns": "time
 def derived_schema(columns: Mapping[str, pl.DataType], subject: str) -> str:
     """Return the schema of records with these columns, as JSON, or refuse a column that Avro cannot hold.
 
-    The record has the subject's name, as far as Avro allows it. A record within has the name of its
-    field, in a namespace of its own, so that two of one name do not meet.
+    The record is named after the subject, as far as Avro allows. A nested record is named after its field, in a
+    namespace of its own, so that names do not collide.
     """
     name = re.sub(r"[^A-Za-z0-9_]", "_", subject.removesuffix("-value"))
     name = name if _NAME.fullmatch(name) else f"_{name}"
@@ -49,7 +49,7 @@ def derived_schema(columns: Mapping[str, pl.DataType], subject: str) -> str:
 
 
 def derived_type(dtype: pl.DataType, path: str, name: str) -> Any:  # noqa: ANN401  JSON
-    """Return the Avro type for a column's, as JSON; `name` is the full name of a record, if it is one."""
+    """Return the Avro type for a column type, as JSON; `name` is the full name to give a record."""
     if isinstance(dtype, pl.Struct):
         return _record({field.name: whole_type(field.dtype) for field in dtype.fields}, name, path)
     if (value := map_value(dtype)) is not None:
@@ -63,7 +63,7 @@ def derived_type(dtype: pl.DataType, path: str, name: str) -> Any:  # noqa: ANN4
 
 
 def map_value(dtype: pl.DataType) -> pl.DataType | None:
-    """Return the type of a map's values, or None if the column is of no map: see `ddl.map_type`."""
+    """Return the type of a map's values, or None if the column is not a map: see `ddl.map_type`."""
     if isinstance(dtype, pl.Map):
         return whole_type(dtype.value) if isinstance(whole_type(dtype.key), TEXTS) else None
     entry = whole_type(dtype.inner) if isinstance(dtype, pl.List) else None

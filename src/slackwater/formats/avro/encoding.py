@@ -1,4 +1,4 @@
-"""The encoder that turns rows into Avro: plain records, or those of Confluent's wire format."""
+"""The encoder that turns rows into Avro: bare records, or records in Confluent's wire format."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from slackwater.formats.avro.values import slices_of
 from slackwater.formats.registry import Registry
 
 _ROWS_AT_ONCE: Final = 1 << 16
-"""So many records at a time keep their numbers in the processor's cache."""
+"""The number of records encoded at a time, whose arrays then fit in the processor's cache."""
 _BYTES_AT_ONCE: Final = 16 << 20
 _HEADER_BYTES: Final = 5
 
@@ -23,13 +23,13 @@ _HEADER_BYTES: Final = 5
 class AvroEncoder:
     """Encodes rows of some columns as records of one schema.
 
-    1. Columns are checked against the schema's fields when the encoder is made: see `fit_record`.
-    2. With a registry the schema is registered under the subject, once, before the first record is
-       written or when `schema_id` is called; an id that is known from before is used as it is.
-    3. Rows are encoded field by field, every field for thousands of records at once.
+    1. Columns are checked against the schema's fields when the encoder is created: see `fit_record`.
+    2. With a registry, the schema is registered under the subject once, before the first record is written or when
+       `schema_id` is called; an id given at creation is used instead.
+    3. Rows are encoded field by field, each field for thousands of records at once.
 
-    A registry that does not answer is `RunError` REGISTRY_UNREACHABLE: it may pass, and the same rows can
-    be encoded again. Every other error will come again with the same rows.
+    A registry that does not answer raises `RunError` REGISTRY_UNREACHABLE, which is transient: the same rows can be
+    encoded again. Every other error recurs with the same rows.
     """
 
     def __init__(
@@ -51,17 +51,17 @@ class AvroEncoder:
         self._schema_id = schema_id
 
     def schema_id(self) -> int | None:
-        """Return the id that records begin with, registering the schema if need be; None without a registry."""
+        """Return the schema id of the records, registering the schema if necessary; None without a registry."""
         if self._schema_id is None and self._registry is not None:
             self._schema_id = self._registry.register(self._subject, self.text)
         return self._schema_id
 
     def encode(self, frame: pl.DataFrame) -> pl.Series:
-        """Return one record a row, as bytes."""
+        """Encode each row as a record, in bytes."""
         return self._records(frame, self.schema_id())
 
     def try_out(self, frame: pl.DataFrame) -> pl.Series:
-        """Return the records as `encode` does, with an id of 0 where the registry has not been asked for one."""
+        """Encode like `encode`, but with id 0 if the registry has not returned an id yet."""
         return self._records(frame, None if self._registry is None else self._schema_id or 0)
 
     def _records(self, frame: pl.DataFrame, schema_id: int | None) -> pl.Series:

@@ -1,7 +1,7 @@
-"""Which columns can be written as which fields: decided when the pipeline is built, once for all rows.
+"""Decides which columns can be written as which fields, once, when the pipeline is built.
 
-A column fits a field that can hold every value of the column's type. Times are the exception: a field of
-milliseconds takes finer ones and cuts them, as it does everywhere.
+A column fits a field that can hold every value of the column's type. Times are the exception: a field in milliseconds
+accepts finer times and truncates them, as everywhere.
 """
 
 from __future__ import annotations
@@ -66,10 +66,10 @@ _PER_SECOND: Final = {
 
 
 def fit_record(columns: Mapping[str, pl.DataType], record: Record, path: str = "") -> Structs:
-    """Return how columns are written as a record's fields, or refuse columns that cannot be.
+    """Return how to write columns as a record's fields; refuse columns that do not fit.
 
-    A field without a column is written as its default. A column without a field is refused: its values
-    would be lost.
+    A field without a column is written as its default. A column without a field is refused, because its values would be
+    lost.
     """
     names = [field.name for field in record.fields]
     for column in columns:
@@ -90,7 +90,7 @@ def _field(columns: Mapping[str, pl.DataType], field: Field, record: Record, pat
 
 
 def _fit(dtype: pl.DataType, kind: AvroType, path: str) -> Output:
-    """Return how a column that may have nulls is written."""
+    """Return how to write a column that may contain nulls."""
     if not isinstance(kind, Union):
         return Required(path=path, inner=_values(dtype, kind, path))
     assert kind.wanted is not None, "readers' schemas with other unions are refused before"
@@ -123,7 +123,7 @@ def _values(dtype: pl.DataType, kind: AvroType, path: str) -> Output:
     return found
 
 
-def _primitive(dtype: pl.DataType, kind: str, path: str) -> Output | None:  # noqa: PLR0911  one answer per type
+def _primitive(dtype: pl.DataType, kind: str, path: str) -> Output | None:  # noqa: PLR0911  one return per type
     match kind:
         case "boolean" if isinstance(dtype, pl.Boolean):
             return Booleans()
@@ -143,7 +143,7 @@ def _primitive(dtype: pl.DataType, kind: str, path: str) -> Output | None:  # no
 
 
 def _meaning(dtype: pl.DataType, kind: Primitive | Fixed, logical: Logical, path: str) -> Output | None:
-    """Return how a column is written as what a type stands for, or None if it is something else."""
+    """Return how to write a column as a logical type, or None if it does not fit."""
     match logical.family:
         case "decimal":
             return _decimals(dtype, logical, kind.size if isinstance(kind, Fixed) else None)
@@ -152,7 +152,7 @@ def _meaning(dtype: pl.DataType, kind: Primitive | Fixed, logical: Logical, path
         case "date" if isinstance(dtype, pl.Date):
             return Integers(path=path)
         case "time" if isinstance(dtype, _LONGS):
-            # Columns have times of day as numbers of the field's unit.
+            # In columns, times of day are numbers in the field's unit.
             return Integers(path=path, most=_LAST_INT) if logical.kind == "time-millis" else Integers(path=path)
         case "timestamp" if isinstance(dtype, pl.Datetime):
             mine, wanted = _PER_SECOND[dtype.time_unit], _PER_SECOND[logical.kind.rpartition("-")[2]]
@@ -161,7 +161,7 @@ def _meaning(dtype: pl.DataType, kind: Primitive | Fixed, logical: Logical, path
 
 
 def _decimals(dtype: pl.DataType, logical: Logical, size: int | None) -> Output | None:
-    # A column of unsigned numbers has as many digits as its largest one.
+    # 20 digits hold the largest unsigned 64-bit number.
     given = pl.Decimal(20, 0) if isinstance(dtype, pl.UInt64) else dtype
     if not isinstance(given, pl.Decimal) or given.scale != logical.scale:
         return None
@@ -169,6 +169,6 @@ def _decimals(dtype: pl.DataType, logical: Logical, size: int | None) -> Output 
 
 
 def _fitting(dtype: pl.DataType, path: str) -> str:
-    """Return the Avro type that holds such a column, for people to read; refuse a column that none holds."""
+    """Return the Avro type for a column in readable form; refuse a column that no type can hold."""
     found = derived_type(dtype, path, path.replace("[]", ""))
     return found if isinstance(found, str) else f"{json.dumps(found):.200}"

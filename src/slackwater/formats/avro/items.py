@@ -1,4 +1,4 @@
-"""Passing over Avro values in many records at once, and finding where the items of arrays begin."""
+"""Skips Avro values in many records at once, and finds where the items of arrays begin."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from slackwater.formats.avro.schema import (
 from slackwater.formats.avro.walk import NoValueError, walk_items
 
 FEW: Final = 64
-"""So many records or fewer are walked through one by one; a round over them would take as long as one over hundreds."""
+"""Up to this many records are walked one by one; a round over them would take as long as one over hundreds."""
 
 _EMPTY: Final = np.empty(0, np.int64)
 
 
 def skip_values(kind: AvroType, cursor: Cursor, path: str) -> None:
-    """Move on behind the value of a type, everywhere."""
+    """Move past a value of a type at each place."""
     match kind:
         case Primitive():
             _skip_primitive(kind.kind, cursor, path)
@@ -53,10 +53,10 @@ def skip_values(kind: AvroType, cursor: Cursor, path: str) -> None:
 
 
 def find_items(item: AvroType, cursor: Cursor, path: str) -> tuple[I64, I64]:
-    """Move on behind an array, everywhere; return how many items each place has, and where they begin.
+    """Move past an array at each place; return the number of items at each place, and where they begin.
 
-    Items of different places are found in rounds, one item each; their places in the buffer rise from
-    place to place and from item to item, so sorting puts them in order.
+    Items are found in rounds, one item per place in each; their positions in the buffer ascend from place to place and
+    from item to item, so sorting puts them in order.
     """
     finder = _Finder(item, cursor, path)
     finder.run()
@@ -82,7 +82,7 @@ def _skip_primitive(kind: str, cursor: Cursor, path: str) -> None:
 
 
 class _Finder:
-    """Finds the items of one array in each of many places."""
+    """Finds the items of one array at each of many places."""
 
     def __init__(self, item: AvroType, cursor: Cursor, path: str) -> None:
         self._item = item
@@ -95,7 +95,7 @@ class _Finder:
         self._owners: list[I64] = []
 
     def run(self) -> None:
-        """Go through all items of all arrays."""
+        """Find all items of all arrays."""
         rows = np.flatnonzero(self._cursor.alive)
         while len(rows) > FEW:
             rows = self._blocks(rows)
@@ -109,7 +109,7 @@ class _Finder:
             self._walk(row)
 
     def found(self) -> tuple[I64, I64]:
-        """Return how many items each place has, and where the items of all begin."""
+        """Return the number of items at each place, and where all items begin."""
         owners = np.concatenate(self._owners) if self._owners else _EMPTY
         starts = np.concatenate(self._starts) if self._starts else _EMPTY
         alive = self._cursor.alive
@@ -120,7 +120,7 @@ class _Finder:
         return counts.astype(np.int64), np.sort(starts)
 
     def _blocks(self, rows: I64) -> I64:
-        """Begin a new block where the last one is used up; return the rows where items follow."""
+        """Start a new block where the previous one is used up; return the rows where items follow."""
         new = rows[self._left[rows] == 0]
         if not len(new):
             return rows
@@ -144,7 +144,7 @@ class _Finder:
         return rows[(self._left[rows] > 0) & self._cursor.alive[rows]]
 
     def _whole_blocks(self, rows: I64, width: int) -> None:
-        """Take all items of a block in one step: they are all of one size, and the block fits."""
+        """Take all items of a block in one step: they have the same size, and the block is known to fit."""
         count = self._left[rows]
         first = np.repeat(self._cursor.position[rows], count)
         within = np.arange(len(first)) - np.repeat(np.cumsum(count) - count, count)
@@ -154,9 +154,9 @@ class _Finder:
         self._left[rows] = 0
 
     def _one_each(self, rows: I64) -> I64:
-        """Take one item everywhere; return the rows that have more."""
+        """Take one item at each place; return the rows that are still valid."""
         part = self._cursor.subset(rows)
-        self._starts.append(part.position.copy())  # arrays within arrays move it in place
+        self._starts.append(part.position.copy())  # nested arrays modify it in place
         self._owners.append(rows)
         skip_values(self._item, part, self._path)
         self._cursor.rejoin(rows, part)
@@ -164,7 +164,7 @@ class _Finder:
         return rows[part.alive]
 
     def _walk(self, row: int) -> None:
-        """Go through the rest of one array."""
+        """Find the remaining items of one array."""
         here = np.array([row])
         part = self._cursor.subset(here)
         at, end = int(part.position[0]), int(part.end[0])

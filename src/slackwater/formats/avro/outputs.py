@@ -1,7 +1,7 @@
-"""How columns become pieces of records: one class for each way, all rows at once.
+"""Turns columns into pieces of records, all rows at once: one class for each encoding.
 
-Nulls are taken out before values are written, so only `Optional` and `Required` ever see one. A value that its
-Avro type cannot hold makes its row a dead letter.
+Nulls are removed before values are written, so only `Optional` and `Required` ever see one. A value that does not fit
+its Avro type makes its row a dead letter.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from slackwater.formats.avro.pieces import Numbers, Octets, Part, Records, Slice
 _UUID: Final = r"^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"
 _LAST: Final = 2**63 - 1
 _ITEMS_AT_ONCE: Final = 1 << 16
-"""Records have room between them, which is many times a small item: so few of them have it at a time."""
+"""Items written at a time: each needs spare room after it, which can be many times the size of the item."""
 
 
 class Output(ABC):
@@ -28,19 +28,19 @@ class Output(ABC):
 
     @abstractmethod
     def pieces(self, values: pl.Series) -> list[Part]:
-        """Return the bytes of the values, none of which is null unless this says what is done with nulls."""
+        """Return the bytes of the values, which must not contain nulls unless this class handles them."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Optional(Output):
-    """Null or a value, and before it the place of its type in the union."""
+    """Null or a value, preceded by the index of its type in the union."""
 
     null: int
     place: int
     inner: Output
 
     def pieces(self, values: pl.Series) -> list[Part]:
-        """Return the places in the union, and the values that are there."""
+        """Return the indexes in the union, and the values that are not null."""
         places = np.full(len(values), 2 * self.place, np.uint8)
         marks = _octets(places)
         if not values.null_count():
@@ -55,7 +55,7 @@ class Optional(Output):
 
 @dataclass(frozen=True, kw_only=True)
 class Required(Output):
-    """A value that is always there, maybe in an empty union else."""
+    """A value that is never null, possibly in a union that contains only its type."""
 
     path: str
     inner: Output
@@ -72,7 +72,7 @@ class Required(Output):
 
 @dataclass(frozen=True, kw_only=True)
 class Booleans(Output):
-    """True or false, a byte."""
+    """True or false, as one byte."""
 
     def pieces(self, values: pl.Series) -> list[Part]:
         """Return ones and zeros."""
@@ -81,7 +81,7 @@ class Booleans(Output):
 
 @dataclass(frozen=True, kw_only=True)
 class Integers(Output):
-    """Whole numbers of at most `most`, and as many below zero."""
+    """Integers from -`most` to `most`."""
 
     path: str
     most: int = _LAST
@@ -96,7 +96,7 @@ class Integers(Output):
 
 @dataclass(frozen=True, kw_only=True)
 class Times(Output):
-    """Times of one unit as numbers of another, each `finer` or `coarser` by that factor; what is finer is cut."""
+    """Times converted to a unit that is `finer` or `coarser` by that factor; a coarser unit truncates them."""
 
     path: str
     finer: int = 1
@@ -126,17 +126,17 @@ class Floats(Output):
 
 @dataclass(frozen=True, kw_only=True)
 class Texts(Output):
-    """Texts or bytes with their length before them."""
+    """Text or bytes, preceded by the length."""
 
     def pieces(self, values: pl.Series) -> list[Part]:
-        """Return lengths and bytes."""
+        """Return the lengths and the bytes."""
         data, starts, sizes = bytes_of(_binary(values))
         return [*varints(sizes), Slices.of(data, starts, sizes)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fixeds(Output):
-    """So many bytes."""
+    """A fixed number of bytes."""
 
     path: str
     size: int
@@ -152,7 +152,7 @@ class Fixeds(Output):
 
 @dataclass(frozen=True, kw_only=True)
 class Uuids(Output):
-    """UUIDs, which columns have as texts; as sixteen bytes, or as texts as well."""
+    """UUIDs, which are text in columns; written as sixteen bytes or as text."""
 
     path: str
     as_text: bool
@@ -170,13 +170,13 @@ class Uuids(Output):
 
 @dataclass(frozen=True, kw_only=True)
 class Symbols(Output):
-    """Texts that are an enum's symbols, as their places among them."""
+    """An enum's symbols, which are text in columns; written as their indexes."""
 
     path: str
     symbols: tuple[str, ...]
 
     def pieces(self, values: pl.Series) -> list[Part]:
-        """Return the symbols' places, or raise for other text."""
+        """Return the symbols' indexes, or raise for other text."""
         texts = values.cast(pl.String)
         places = texts.replace_strict(list(self.symbols), range(len(self.symbols)), default=None, return_dtype=pl.Int64)
         if places.null_count():
@@ -187,12 +187,12 @@ class Symbols(Output):
 
 @dataclass(frozen=True, kw_only=True)
 class Lists(Output):
-    """Items, all in one block: how many, the items, and a zero as the end of blocks."""
+    """A list in a single block: the number of items, the items, and a zero that ends the blocks."""
 
     item: Output
 
     def pieces(self, values: pl.Series) -> list[Part]:
-        """Return counts, items and ends."""
+        """Return the counts, items and ends."""
         values = values.arr.to_list() if isinstance(values.dtype, pl.Array) else values
         counts = values.list.len().cast(pl.Int64).to_numpy()
         items = values.explode(empty_as_null=False, keep_nulls=False)
@@ -200,12 +200,12 @@ class Lists(Output):
         data, places = self._packed(items)
         ends = np.cumsum(counts)
         starts = places[ends - counts]
-        # No items are no block: their count is the end as well.
+        # An empty list has no block: its count is also the end.
         end = Numbers(values=np.zeros(len(counts), np.uint8), sizes=np.minimum(counts, 1))
         return [*varints(counts), Slices.of(data, starts, places[ends] - starts), end]
 
     def check(self, counts: I64, items: pl.Series) -> None:
-        """Raise if the items cannot be written; those of an array can."""
+        """Raise if the items cannot be written; those of an array always can."""
 
     def _packed(self, items: pl.Series) -> tuple[Octets, I64]:
         """Return the bytes of all items, and where each begins and the last one ends."""
@@ -220,16 +220,16 @@ class Lists(Output):
 
 @dataclass(frozen=True, kw_only=True)
 class Maps(Lists):
-    """Entries, which columns have as lists of keys and values."""
+    """A map, which is a list of keys and values in columns."""
 
     path: str
 
     def pieces(self, values: pl.Series) -> list[Part]:
-        """Return counts, entries and ends."""
+        """Return the counts, entries and ends."""
         return super().pieces(values.map.entries() if isinstance(values.dtype, pl.Map) else values)
 
     def check(self, counts: I64, items: pl.Series) -> None:
-        """Raise if a key is null, or twice in one map."""
+        """Raise if a key is null or occurs twice in one map."""
         keys = items.struct.field("key")
         if items.null_count() or keys.null_count():
             raise unfit(self.path, "a null key", "remove these entries")
@@ -240,18 +240,18 @@ class Maps(Lists):
 
 @dataclass(frozen=True, kw_only=True)
 class Alike(Output):
-    """The same bytes in every record: a default, where there is no column."""
+    """The same bytes in every record: the default of a field without a column."""
 
     value: bytes
 
     def pieces(self, values: pl.Series) -> list[Part]:
-        """Return the bytes as often as there are rows."""
+        """Return the bytes once per row."""
         return [Slices.alike(self.value, len(values))]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Structs(Output):
-    """Fields, one after another; a field without a column is `Alike`."""
+    """A record's fields, one after another; a field without a column is `Alike`."""
 
     fields: tuple[tuple[str, Output], ...]
 
@@ -269,7 +269,7 @@ class Structs(Output):
 
 
 def check_size(path: str, numbers: I64, most: int) -> None:
-    """Raise if a number is larger than `most`, or as far below zero."""
+    """Raise if a number is not between -`most` and `most`."""
     if len(numbers) and not -most <= numbers.min() <= numbers.max() <= most:
         wrong = numbers[(numbers > most) | (numbers < -most)]
         raise unfit(path, f"{wrong[0]}, which has too many digits", "declare a type that holds it")

@@ -1,7 +1,7 @@
-"""Reading an Avro schema's JSON: names are resolved, and what cannot be decoded is refused with a remedy.
+"""Parses the JSON of Avro schemas: resolves names, and refuses what cannot be decoded, with a remedy.
 
-Types that contain themselves are not taken: a column has a fixed number of levels. Depth and size
-are limited, because writers' schemas come from a registry, where anybody may have put them.
+Recursive types are refused, because a column has a fixed number of levels. Depth and size are limited, because writers'
+schemas come from a registry, where anyone may have put them.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ _LOGICAL: Final = {
 }
 _UUID_BYTES: Final = 16
 _ANY_DECIMAL_BYTES: Final = 32
-"""More bytes than these hold every decimal that can be a column."""
+"""Decimals of more bytes than this can hold every value that a column can."""
 
 
 class AvroSchemaError(Exception):
-    """A schema that cannot be used: what is wrong with it, and what to do."""
+    """A schema that cannot be used: the problem and its remedy."""
 
     def __init__(self, problem: str, remedy: str) -> None:
         super().__init__(f"{problem}; {remedy}")
@@ -57,7 +57,7 @@ class AvroSchemaError(Exception):
 
 
 class AvroParser:
-    """Reads schemas that may speak of each other's named types, each after those it speaks of."""
+    """Parses schemas that may refer to named types of schemas parsed before."""
 
     def __init__(self) -> None:
         self._known: dict[str, AvroType] = {}
@@ -65,7 +65,7 @@ class AvroParser:
         self._extent: dict[int, tuple[int, int]] = {}
 
     def parse(self, source: object) -> AvroType:
-        """Return the type that `source` declares: JSON text, or what it is parsed into."""
+        """Parse the type that `source` declares, as JSON text or parsed JSON."""
         try:
             given = json.loads(source if isinstance(source, str) else json.dumps(source))
         except (TypeError, ValueError, RecursionError) as error:
@@ -75,7 +75,7 @@ class AvroParser:
             ) from None
         return self._type(given, namespace="", path="", depth=0)
 
-    def _type(  # noqa: C901, PLR0911  one answer per kind of type
+    def _type(  # noqa: C901, PLR0911  one return per kind of type
         self, given: object, *, namespace: str, path: str, depth: int
     ) -> AvroType:
         if depth > _DEEPEST:
@@ -185,7 +185,7 @@ class AvroParser:
         return self._made(Array(items=inner) if kind == "array" else Map(values=inner), inner)
 
     def _begin(self, given: Mapping[str, Any], namespace: str, path: str) -> Name:
-        """Return the name of a type, which is open until all of it is read."""
+        """Return the name of a type, and mark it as open until it is fully parsed."""
         name = given.get("name")
         if not isinstance(name, str) or not name or name in PRIMITIVES:
             raise AvroSchemaError(f"{_shown(name)} as the name of a {given['type']}{_at(path)}", "give it a name")
@@ -203,7 +203,7 @@ class AvroParser:
         return self._made(made, *parts)
 
     def _made(self, made: AvroType, *parts: AvroType) -> AvroType:
-        """Return a new type, having checked how deep and how large it is with everything it refers to."""
+        """Check the depth and size of a new type, including everything it refers to, and return it."""
         extents = [self._extent[id(part)] for part in parts]
         depth = 1 + max((depth for depth, _ in extents), default=0)
         size = 1 + sum(size for _, size in extents)
@@ -224,7 +224,7 @@ def _full(name: str, namespace: str) -> str:
 
 
 def _union_kind(branch: AvroType) -> str:
-    """Return what a union may have only one of."""
+    """Return the kind of a branch, which must be unique in a union."""
     match branch:
         case Primitive(kind=kind):
             return kind
@@ -235,7 +235,7 @@ def _union_kind(branch: AvroType) -> str:
 
 
 def _logical(given: Mapping[str, Any], kind: str, size: int = 0) -> Logical | None:
-    """Return the logical type, or None if there is none, or none that fits: Avro ignores those."""
+    """Return the logical type, or None if there is none or it does not fit: Avro ignores invalid ones."""
     word = given.get("logicalType")
     if not isinstance(word, str):
         return None

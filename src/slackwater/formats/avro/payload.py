@@ -1,4 +1,4 @@
-"""A column of records as one buffer: where each begins and ends, and which schema it says it was written with."""
+"""A column of records as one buffer: where each begins and ends, and the id of its writer's schema."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from slackwater.formats.avro.cursor import I64, PADDING, Buffer, Cursor, Finding
 from slackwater.formats.base import Flaw
 
 _HEADER: Final = 5
-"""Bytes before a body in Confluent's wire format: a zero, and the id of the schema."""
+"""Bytes before a body in Confluent's wire format: a zero byte and the schema id."""
 
 
 @dataclass(kw_only=True)
@@ -29,7 +29,7 @@ class Payload:
 
     @classmethod
     def of(cls, payload: pl.Series) -> Payload:
-        """Take a column of bytes."""
+        """Wrap a column of bytes."""
         plain = payload.rechunk().to_arrow()
         _, offsets, values = plain.buffers()
         if offsets is None or not len(plain):
@@ -43,7 +43,7 @@ class Payload:
         return cls(buffer=buffer, is_null=payload.is_null().to_numpy(), start=start, end=end, body=start)
 
     def sized(self, max_bytes: int) -> tuple[I64, dict[int, Flaw]]:
-        """Return the records that have bytes, but not too many, and flaws of the others."""
+        """Return the records that are neither empty nor too long, and flaws for the others."""
         flaws: dict[int, Flaw] = {}
         size = self.end - self.start
         for at in np.flatnonzero(size == 0).tolist():
@@ -55,7 +55,7 @@ class Payload:
         return np.flatnonzero((size > 0) & (size <= max_bytes)), flaws
 
     def framed(self, rows: I64) -> tuple[I64, dict[int, Flaw]]:
-        """Return those of `rows` that begin as Confluent's wire format does, and flaws of the others."""
+        """Return the rows that begin with the header of Confluent's wire format, and flaws for the others."""
         flaws: dict[int, Flaw] = {}
         first, size = self.buffer.bytes[self.start[rows]], (self.end - self.start)[rows]
         for place in np.flatnonzero((first != 0) | (size < _HEADER)).tolist():
@@ -70,7 +70,7 @@ class Payload:
         return rows[(first == 0) & (size >= _HEADER)], flaws
 
     def by_schema(self, rows: I64) -> Iterator[tuple[int, I64]]:
-        """Yield the ids of schemas and their records, the largest groups first."""
+        """Yield schema ids and the records of each, largest groups first."""
         ids = self._ids(rows)
         if len(ids) and bool((ids == ids[0]).all()):
             yield int(ids[0]), rows

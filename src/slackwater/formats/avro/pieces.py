@@ -1,8 +1,8 @@
-"""Records put together from pieces, each piece for all records in one step.
+"""Assembles records from pieces, each piece for all records in one step.
 
-A step stores whole words or blocks wherever a piece begins, however short the piece is: what is too much is
-overwritten by the piece behind it, and behind every record there is room for what its last piece has too
-much. So nothing here looks at a single record, and the order of the steps is the order of the pieces.
+A step stores whole words or blocks wherever a piece begins, however short the piece: the excess is overwritten by the
+next piece, and every record is followed by room for the excess of its last piece. So nothing here handles a single
+record, and pieces must be stored in order.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ Unsigned = NDArray[np.unsignedinteger[Any]]
 Sizes = I64 | int
 
 _BLOCK: Final = 32
-"""Most texts are as long or shorter, and storing as many bytes takes no longer than storing eight."""
+"""Most texts are not longer than this, and storing this many bytes takes no longer than storing eight."""
 _LARGE: Final = 4096
 _WORD: Final = 8
 _ONE_BYTE: Final = 1 << 7
 _FIRST_BITS: Final = 56
-"""So many bits of a number are in the first eight bytes of its varint."""
+"""The bits of a number that are in the first eight bytes of its varint."""
 _SPREADS: Final = tuple(
     (np.uint64(low), np.uint64(high), np.uint64(shift))
     for low, high, shift in (
@@ -40,36 +40,36 @@ _SPREADS: Final = tuple(
     )
 )
 _MORE: Final = np.array([0x8080808080808080 & ((1 << 8 * max(size - 1, 0)) - 1) for size in range(11)], np.uint64)
-"""The bits that say that another byte follows, by the size of a varint."""
+"""The continuation bits of a varint, by its size."""
 
 
 class Part(ABC):
-    """Some bytes of each of many records; `sizes` says how many."""
+    """Some bytes of each of many records; `sizes` is their number per record."""
 
     sizes: Sizes
 
     @abstractmethod
     def store(self, target: Octets, at: I64) -> None:
-        """Store the bytes, those of each record at its place, and maybe a few more behind them."""
+        """Store each record's bytes at its position, possibly with a few more after them."""
 
     @abstractmethod
     def spread(self, rows: I64, height: int) -> Part:
-        """Return a piece of so many records: the bytes of this one are those of `rows`, the others have none."""
+        """Return a piece of `height` records, in which `rows` have the bytes of this piece and the others have none."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Numbers(Part):
-    """The lowest bytes of a number."""
+    """The lowest bytes of a number per record."""
 
     values: Unsigned
     sizes: Sizes
 
     def store(self, target: Octets, at: I64) -> None:
-        """Store the whole numbers."""
+        """Store the numbers with all their bytes."""
         _at_every_byte(target, self.values.dtype)[at] = self.values
 
     def spread(self, rows: I64, height: int) -> Numbers:
-        """Return the numbers in their places among zeros."""
+        """Return the numbers at `rows`, with zeros elsewhere."""
         values = np.zeros(height, self.values.dtype)
         values[rows] = self.values
         return Numbers(values=values, sizes=_spread(self.sizes, rows, height))
@@ -77,7 +77,7 @@ class Numbers(Part):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Slices(Part):
-    """Bytes that are found somewhere else; `data` extends a block beyond the last of them."""
+    """Slices of a buffer; `data` extends a block beyond the last of them."""
 
     data: Octets
     starts: I64
@@ -85,7 +85,7 @@ class Slices(Part):
 
     @classmethod
     def of(cls, data: Octets, starts: I64, sizes: Sizes) -> Slices:
-        """Return slices of bytes that may end with the last slice."""
+        """Return slices of `data`, which is padded because it may end with the last slice."""
         longer = np.zeros(len(data) + _BLOCK, np.uint8)
         longer[: len(data)] = data
         return cls(data=longer, starts=starts, sizes=sizes)
@@ -96,7 +96,7 @@ class Slices(Part):
         return cls.of(np.frombuffer(value, np.uint8), np.zeros(height, np.int64), len(value))
 
     def store(self, target: Octets, at: I64) -> None:
-        """Store large blocks as far as they are full, and the rest in small ones."""
+        """Store full large blocks, then the rest in small ones."""
         starts, sizes = self.starts, np.broadcast_to(np.asarray(self.sizes, np.int64), at.shape)
         most = sizes.max(initial=0)
         if most >= _LARGE:
@@ -107,7 +107,7 @@ class Slices(Part):
         _copy(self.data, starts, target, at, counts=counts, width=_BLOCK)
 
     def spread(self, rows: I64, height: int) -> Slices:
-        """Return the slices in their places among empty ones."""
+        """Return the slices at `rows`, with empty ones elsewhere."""
         starts = np.zeros(height, np.int64)
         starts[rows] = self.starts
         return Slices(data=self.data, starts=starts, sizes=_spread(self.sizes, rows, height))
@@ -115,7 +115,7 @@ class Slices(Part):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Records:
-    """Records in one buffer, each from its start to its stop."""
+    """Records in one buffer, each from its start to its stop, with gaps between them."""
 
     data: Octets
     starts: I64
@@ -123,7 +123,7 @@ class Records:
 
     @classmethod
     def of(cls, pieces: Sequence[Part], height: int) -> Records:
-        """Put so many records together from pieces."""
+        """Assemble `height` records from pieces."""
         sizes = np.zeros(height, np.int64)
         for piece in pieces:
             sizes += piece.sizes
@@ -142,13 +142,13 @@ class Records:
 
 
 def bytes_of(values: pl.Series) -> tuple[Octets, I64, I64]:
-    """Return the bytes of a column without nulls: one buffer, where in it each value begins, and its size."""
+    """Return the bytes of a column without nulls: one buffer, and the start and size of each value in it."""
     data, places = _buffers(values.rechunk().to_arrow())
     return data, places[:-1], np.diff(places)
 
 
 def varints(numbers: I64) -> list[Part]:
-    """Return numbers as Avro writes them: signs folded in, and seven bits a byte."""
+    """Encode numbers as Avro varints: zig-zag, seven bits per byte."""
     folded = ((numbers << 1) ^ (numbers >> 63)).view(np.uint64)
     most = int(folded.max(initial=0))
     if most < _ONE_BYTE:
@@ -174,7 +174,7 @@ def varints(numbers: I64) -> list[Part]:
 
 
 def _copy(source: Octets, starts: I64, target: Octets, at: I64, *, counts: I64 | None, width: int) -> None:
-    """Copy so many blocks from and to each place, or one if there are no counts."""
+    """Copy `counts` blocks from each start to each position, or one block if `counts` is None."""
     if counts is not None:
         rows = np.repeat(np.arange(len(counts)), counts)
         within = (np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)) * width
@@ -185,12 +185,12 @@ def _copy(source: Octets, starts: I64, target: Octets, at: I64, *, counts: I64 |
 
 
 def _at_every_byte(data: Octets, kind: np.dtype[Any]) -> NDArray[Any]:
-    """Return a view of a buffer with a number or a block that begins at every byte."""
+    """Return a view of a buffer with a number or block beginning at every byte."""
     return np.ndarray((max(len(data) - kind.itemsize + 1, 0),), kind, data.data, strides=(1,))
 
 
 def _buffers(plain: pa.Array[Any]) -> tuple[Octets, I64]:
-    """Return the bytes of Arrow's values, and where each begins and the last one ends."""
+    """Return the bytes of an Arrow array's values, and where each begins and the last one ends."""
     _, offsets, data = plain.buffers()
     if offsets is None or not len(plain):
         return np.empty(0, np.uint8), np.zeros(1, np.int64)

@@ -1,9 +1,9 @@
 """Avro's schema resolution: how values of a writer's type become values of a reader's type.
 
-The one set of rules for the decoder, which does what the result says, and for `slackwater schema check`,
-which lists what cannot be done. They are those of Avro's specification, but for what a type stands for,
-where silence would make wrong values: times of different units are converted, a date is never read as
-a time, and a decimal's scale must stay while its precision may grow.
+The same rules serve the decoder, which carries out the result, and `slackwater schema check`, which lists what cannot
+be read. They are those of Avro's specification, except for logical types, where the specification would silently yield
+wrong values: times are converted between units, a date is never read as a time, and a decimal's scale must stay the
+same while its precision may grow.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _SHOWN_SYMBOLS: Final = 5
 
 @dataclass(frozen=True, kw_only=True)
 class Unreadable:
-    """What the reader cannot take."""
+    """A value that the reader cannot read, and why."""
 
     path: str
     why: str
@@ -50,12 +50,12 @@ class Unreadable:
 
 @dataclass(frozen=True, kw_only=True)
 class AsNull:
-    """Nothing is written, null is read."""
+    """A null, which takes no bytes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AsDefault:
-    """Nothing is written, the reader's default is read."""
+    """A field that the writer does not have: the reader's default."""
 
     field: Field
     path: str
@@ -63,7 +63,7 @@ class AsDefault:
 
 @dataclass(frozen=True, kw_only=True)
 class AsValue:
-    """A single value, widened or read as what the reader says it stands for."""
+    """A single value, possibly widened, or read as the reader's logical type."""
 
     writer: Primitive | Fixed
     reader: Primitive | Fixed
@@ -72,7 +72,7 @@ class AsValue:
 
 @dataclass(frozen=True, kw_only=True)
 class AsSymbol:
-    """An enum's symbol; `symbols` has the reader's for each of the writer's, None where there is none."""
+    """An enum's symbol; `symbols` has the reader's symbol for each of the writer's, or None."""
 
     writer: Enum
     reader: Enum
@@ -100,7 +100,7 @@ class AsMap:
 
 @dataclass(frozen=True, kw_only=True)
 class AsStruct:
-    """A record: for each of the reader's fields the place of the writer's, or None, and what is done."""
+    """A record: for each of the reader's fields, the index of the writer's field or None, and its action."""
 
     writer: Record
     reader: Record
@@ -110,7 +110,7 @@ class AsStruct:
 
 @dataclass(frozen=True, kw_only=True)
 class AsBranch:
-    """A union of the writer's: for each of its branches what is done."""
+    """A union of the writer's: the action for each of its branches."""
 
     writer: Union
     branches: tuple[Action, ...]
@@ -120,10 +120,10 @@ class AsBranch:
 Action = Unreadable | AsNull | AsDefault | AsValue | AsSymbol | AsList | AsMap | AsStruct | AsBranch
 
 
-def resolve_schemas(  # noqa: PLR0911  one answer per pair of types
+def resolve_schemas(  # noqa: PLR0911  one return per pair of types
     writer: AvroType, reader: AvroType, path: str = ""
 ) -> Action:
-    """Return how `writer`'s values are read as `reader`'s; `Unreadable` stands where they are not."""
+    """Return how to read `writer`'s values as `reader`'s, with `Unreadable` for those that cannot be read."""
     if isinstance(writer, Union):
         branches = tuple(resolve_schemas(branch, reader, path) for branch in writer.branches)
         return AsBranch(writer=writer, branches=branches, path=path)
@@ -149,7 +149,7 @@ def resolve_schemas(  # noqa: PLR0911  one answer per pair of types
 
 
 def problems(action: Action, *, only_always: bool = False) -> Iterator[Unreadable]:
-    """Yield what cannot be read; with `only_always` what makes every record unreadable, not some of them."""
+    """Yield what cannot be read; with `only_always`, only what makes every record unreadable."""
     match action:
         case Unreadable():
             yield action
@@ -172,7 +172,7 @@ def problems(action: Action, *, only_always: bool = False) -> Iterator[Unreadabl
 
 
 def _value(writer: Primitive | Fixed, reader: Primitive | Fixed, path: str) -> Action:
-    """Return a value's reading, unless the two stand for different things."""
+    """Return how to read a value, or `Unreadable` if the logical types differ."""
     mine, theirs = reader.logical, writer.logical
     if mine is not None and theirs is not None:
         same = mine.family == theirs.family
@@ -184,7 +184,7 @@ def _value(writer: Primitive | Fixed, reader: Primitive | Fixed, path: str) -> A
 
 
 def _into_union(writer: AvroType, reader: Union, path: str) -> Action:
-    """Return the reading by the first branch of the reader's that can take all of it, or else most of it."""
+    """Return the action of the first of the reader's branches that can read every value, or else some values."""
     found = [resolve_schemas(writer, branch, path) for branch in reader.branches]
     for action in found:
         if not any(problems(action)):
@@ -199,7 +199,7 @@ def _into_union(writer: AvroType, reader: Union, path: str) -> Action:
 
 
 def _items(action: AsList) -> Action:
-    """Return an array's reading, unless a few bytes could stand for any number of items."""
+    """Return how to read an array, or `Unreadable` if a few bytes could declare any number of items."""
     if least_bytes(action.writer.items) == 0 and not isinstance(action.item, Unreadable):
         return Unreadable(path=action.path, why=f"the items of the writer's {action.writer} take no bytes")
     return action

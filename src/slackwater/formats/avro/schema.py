@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Logical:
-    """What a plain Avro type stands for: `timestamp-millis`, `decimal` with its digits, and so on."""
+    """A logical type: `timestamp-millis`, `decimal` with its digits, and so on."""
 
     kind: str
     precision: int = 0
@@ -15,7 +15,7 @@ class Logical:
 
     @property
     def family(self) -> str:
-        """What it measures, whatever its unit: a time in milliseconds is a time in microseconds."""
+        """The kind without its unit: times in milliseconds and in microseconds are one family."""
         return self.kind.removeprefix("local-").partition("-")[0]
 
     def __str__(self) -> str:
@@ -24,7 +24,7 @@ class Logical:
 
 @dataclass(frozen=True, kw_only=True)
 class Name:
-    """The full name of a record, an enum or a fixed, and the full names it went by before."""
+    """The full name of a record, an enum or a fixed, and its aliases as full names."""
 
     full: str
     aliases: tuple[str, ...] = ()
@@ -35,7 +35,7 @@ class Name:
         return self.full.rpartition(".")[2]
 
     def may_read(self, writer: Name) -> bool:
-        """Return whether a writer's type of that name is this one: by name, or by an alias of this one."""
+        """Return whether a writer's type with that name matches this one, by name or by an alias of this one."""
         return writer.simple == self.simple or any(
             writer.full == alias or writer.simple == alias.rpartition(".")[2] for alias in self.aliases
         )
@@ -43,7 +43,7 @@ class Name:
 
 @dataclass(frozen=True, kw_only=True)
 class Primitive:
-    """null, boolean, int, long, float, double, bytes or string."""
+    """A primitive type: null, boolean, int, long, float, double, bytes or string."""
 
     kind: str
     logical: Logical | None = None
@@ -54,7 +54,7 @@ class Primitive:
 
 @dataclass(frozen=True, kw_only=True)
 class Fixed:
-    """So many bytes."""
+    """A fixed number of bytes."""
 
     name: Name
     size: int
@@ -67,7 +67,7 @@ class Fixed:
 
 @dataclass(frozen=True, kw_only=True)
 class Enum:
-    """One of some symbols; a reader takes a symbol that it does not know as its `default`, if it has one."""
+    """One of several symbols; a reader replaces a symbol that it does not know by its `default`, if it has one."""
 
     name: Name
     symbols: tuple[str, ...]
@@ -79,7 +79,7 @@ class Enum:
 
 @dataclass(frozen=True, kw_only=True)
 class Array:
-    """Any number of items."""
+    """A list of items of one type."""
 
     items: AvroType
 
@@ -89,7 +89,7 @@ class Array:
 
 @dataclass(frozen=True, kw_only=True)
 class Map:
-    """Values by name."""
+    """A map from strings to values of one type."""
 
     values: AvroType
 
@@ -98,14 +98,14 @@ class Map:
 
     @property
     def entry(self) -> Record:
-        """What one entry is in bytes: its key, then its value."""
+        """The encoding of one entry: its key, then its value."""
         fields = (Field(name="key", type=STRING), Field(name="value", type=self.values))
         return Record(name=Name(full="entry"), fields=fields)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Union:
-    """One of several types; a number before the value says which."""
+    """One of several types; an index before the value says which."""
 
     branches: tuple[AvroType, ...]
 
@@ -114,14 +114,14 @@ class Union:
 
     @property
     def wanted(self) -> AvroType | None:
-        """The one type beside null, or None if there are several or none."""
+        """The only type besides null, or None if there are several or none."""
         others = [branch for branch in self.branches if branch != NULL]
         return others[0] if len(others) == 1 else None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Field:
-    """A field of a record; `default` is the JSON text of what a reader takes when the writer had no such field."""
+    """A field of a record; `default` is the JSON text of the reader's value for writers without this field."""
 
     name: str
     type: AvroType
@@ -131,7 +131,7 @@ class Field:
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """Fields, one after another."""
+    """A record: fields, one after another."""
 
     name: Name
     fields: tuple[Field, ...]
@@ -147,7 +147,7 @@ STRING = Primitive(kind="string")
 
 
 def least_bytes(kind: AvroType) -> int:
-    """Return how many bytes a value takes at least."""
+    """Return the smallest number of bytes that a value can take."""
     match kind:
         case Primitive(kind=word):
             return {"null": 0, "float": 4, "double": 8}.get(word, 1)
@@ -160,12 +160,12 @@ def least_bytes(kind: AvroType) -> int:
 
 
 def fixed_width(kind: AvroType) -> int | None:
-    """Return how many bytes every value takes, or None if they differ, or if some bytes are no value."""
+    """Return the number of bytes of every value; None if it varies, or if not all bytes are valid values."""
     if isinstance(kind, Fixed):
         return kind.size
     return {"float": 4, "double": 8}.get(kind.kind) if isinstance(kind, Primitive) else None
 
 
 def inside(path: str, name: str) -> str:
-    """Return the path of a field within `path`, as messages show it."""
+    """Return the path of a field within `path`, as shown in messages."""
     return f"{path}.{name}" if path else name

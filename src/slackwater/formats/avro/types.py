@@ -1,4 +1,4 @@
-"""Avro types as columns: which Polars type each becomes, and which cannot be a column."""
+"""Maps Avro types to columns: which Polars type each becomes, and which cannot be a column."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _MOST_DIGITS: Final = 38
 
 
 def columns_of(reader: AvroType) -> pl.Schema:
-    """Return the columns of a reader's schema, or refuse one that cannot be read as columns."""
+    """Return the columns of a reader's schema; refuse a schema that cannot be read as columns."""
     if not isinstance(reader, Record):
         raise _unusable(f"{reader} at the top", "declare a record; its fields become columns")
     if not reader.fields:
@@ -56,7 +56,7 @@ def columns_of(reader: AvroType) -> pl.Schema:
     return schema
 
 
-def _column_type(  # noqa: C901, PLR0911  one answer per type
+def _column_type(  # noqa: C901, PLR0911  one return per type
     kind: AvroType, path: str
 ) -> pl.DataType:
     match kind:
@@ -93,7 +93,7 @@ def _meaning(logical: Logical, path: str) -> pl.DataType:
 
 
 def _check_defaults(kind: AvroType, path: str) -> None:
-    """Refuse a default that is no value of its field: records of older writers would get it."""
+    """Refuse a default that its field cannot hold, because records of older writers would get it."""
     match kind:
         case Array(items=inner) | Map(values=inner):
             _check_defaults(inner, f"{path}[]")

@@ -1,4 +1,4 @@
-"""Single values of many records as columns: numbers, texts, times, decimals, at once and with their checks."""
+"""Reads single values of many records as columns, with their checks: numbers, texts, times, decimals."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _PIECE: Final = 32
 
 
 def read_value(action: AsValue, cursor: Cursor, dtype: pl.DataType) -> pl.Series:
-    """Return a column of one value from each place, as the reader's type; a value it cannot hold is noted."""
+    """Read one value at each place as a column of the reader's type; values it cannot hold are noted as flaws."""
     if isinstance(action.writer, Fixed):
         start = cursor.take(action.writer.size, action.path)
         return _bytes(action, cursor, dtype, start, cursor.position)
@@ -58,9 +58,9 @@ def read_value(action: AsValue, cursor: Cursor, dtype: pl.DataType) -> pl.Series
 
 
 def slices_of(data: NDArray[np.uint8], start: I64, stop: I64) -> pl.Series:
-    """Return the bytes from each `start` to its `stop`, which rise from row to row, without copying them."""
-    # Arrow wants each value to begin where the one before ends: so what lies between two values is a
-    # value as well, and every other value is one that is wanted.
+    """Return the bytes from each `start` to its `stop`, which must ascend from row to row, without copying."""
+    # In Arrow, each value begins where the previous one ends: the gaps between the values become values too, and every
+    # other value is a wanted one.
     offsets = np.empty(2 * len(start) + 1, np.int64)
     offsets[0:-1:2], offsets[1::2], offsets[-1] = start, stop, len(data)
     pieces = pa.Array.from_buffers(
@@ -70,7 +70,7 @@ def slices_of(data: NDArray[np.uint8], start: I64, stop: I64) -> pl.Series:
 
 
 def texts_of(cursor: Cursor, start: I64, stop: I64, path: str) -> pl.Series:
-    """Return a column of texts; what is not UTF-8 is noted, and null."""
+    """Return a column of texts; those that are not UTF-8 are null, and noted as flaws."""
     if not cursor.alive.all():
         stop = np.where(cursor.alive, stop, start)
     found = slices_of(cursor.buffer.bytes, start, stop)
@@ -124,7 +124,7 @@ def _number(action: AsValue, cursor: Cursor, dtype: pl.DataType, start: I64, val
 
 
 def _meaning(action: AsValue) -> Logical | None:
-    """Return what a number stands for; its unit is the writer's, if the writer declared one."""
+    """Return a number's logical type: the writer's, if it declared one, otherwise the reader's."""
     return action.writer.logical or action.reader.logical
 
 
@@ -157,7 +157,7 @@ def _uuids(found: pl.Series) -> pl.Series:
 
 
 def _decimals(action: AsValue, cursor: Cursor, dtype: pl.Decimal, start: I64, stop: I64) -> pl.Series:
-    """Return numbers of sixteen bytes from big-endian ones of any length."""
+    """Read big-endian numbers of any length as sixteen-byte decimals."""
     data, words = cursor.buffer.bytes, cursor.buffer.words
     size = stop - start
     negative = (data[start] > np.uint8(0x7F)) & (size > 0)
@@ -183,16 +183,16 @@ def _decimals(action: AsValue, cursor: Cursor, dtype: pl.Decimal, start: I64, st
 
 
 def _filled(word: NDArray[np.uint64], fill: NDArray[np.uint64], size: I64) -> NDArray[np.uint64]:
-    """Return a word whose last `size` bytes are its own, and those before them `fill`'s."""
+    """Return `word` with all but its last `size` bytes replaced by those of `fill`."""
     own = np.clip(size, 0, _WORD).astype(np.uint64) << np.uint64(3)
-    # A shift by all 64 bits does nothing on some machines, so it is done in two steps.
+    # A shift by all 64 bits has no effect on some machines, hence two steps.
     before: NDArray[np.uint64] = (_LOW << (own >> np.uint64(1))) << (own - (own >> np.uint64(1)))
     filled: NDArray[np.uint64] = (word & ~before) | (fill & before)
     return filled
 
 
 def _beyond(high: NDArray[np.uint64], low: NDArray[np.uint64], negative: Mask, limit: int) -> Mask:
-    """Return where a number of two words is as large as `limit`, whatever its sign."""
+    """Return which two-word numbers have a magnitude of at least `limit`."""
     low = np.where(negative, ~low + np.uint64(1), low)
     high = np.where(negative, ~high + (low == 0).astype(np.uint64), high)
     most_high, most_low = np.uint64(limit >> 64), np.uint64(limit & (2**64 - 1))
@@ -201,7 +201,7 @@ def _beyond(high: NDArray[np.uint64], low: NDArray[np.uint64], negative: Mask, l
 
 
 def _has_more_digits(cursor: Cursor, start: I64, size: I64, negative: Mask) -> Mask:
-    """Return where bytes before the last sixteen are more than the number's sign."""
+    """Return which numbers have bytes before the last sixteen that are not just the sign."""
     wrong = size > _LONGEST_DECIMAL
     long = np.flatnonzero((size > _DECIMAL_BYTES) & ~wrong)
     if len(long):

@@ -1,4 +1,4 @@
-"""Passing over Avro values one by one: for the long arrays of a few records, where rounds over all do not pay."""
+"""Skips Avro values one by one: for long arrays in a few records, where rounds over all records do not pay off."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WIDTHS: Final = {"null": 0, "boolean": 1, "float": 4, "double": 8}
 
 
 class NoValueError(Exception):
-    """Bytes that are no value: a cursor would fail with the same message. It never leaves the decoder."""
+    """Bytes that are not a valid value; a cursor fails with the same message. It never leaves the decoder."""
 
     def __init__(self, reason: str, why: str, at: int) -> None:
         super().__init__(reason)
@@ -22,7 +22,7 @@ class NoValueError(Exception):
 
 
 def walk_long(data: memoryview, at: int, end: int) -> tuple[int, int]:
-    """Return the long that begins `at`, and where it ends."""
+    """Return the long that begins at `at`, and where it ends."""
     number, stop = 0, at
     while True:
         if stop >= end:
@@ -40,7 +40,7 @@ def walk_long(data: memoryview, at: int, end: int) -> tuple[int, int]:
 
 
 def walk(kind: AvroType, data: memoryview, at: int, end: int) -> int:
-    """Return where the value that begins `at` ends; raise `NoValueError` for what a cursor would fail on."""
+    """Return where the value that begins at `at` ends; raise `NoValueError` where a cursor would fail."""
     match kind:
         case Primitive(kind="int" | "long" | "bytes" | "string"):
             return _walk_counted(kind.kind, data, at, end)
@@ -66,7 +66,7 @@ def walk(kind: AvroType, data: memoryview, at: int, end: int) -> int:
 
 
 def walk_items(item: AvroType, data: memoryview, at: int, end: int, *, left: int) -> tuple[list[int], int]:
-    """Return where the items of an array begin, and where it ends; `left` are to come before its next block."""
+    """Return where the items of an array begin, and where it ends; `left` items remain in the current block."""
     starts: list[int] = []
     least = least_bytes(item)
     while True:
@@ -83,7 +83,7 @@ def walk_items(item: AvroType, data: memoryview, at: int, end: int, *, left: int
 
 
 def walk_block(least: int, data: memoryview, at: int, end: int) -> tuple[int, int]:
-    """Return how many items of at least so many bytes follow, and where they begin."""
+    """Return the number of items, of at least `least` bytes each, in the next block, and where they begin."""
     count, stop = walk_long(data, at, end)
     if count < 0:
         size, stop = walk_long(data, stop, end)

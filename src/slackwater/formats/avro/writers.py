@@ -1,4 +1,4 @@
-"""Schemas of writers, as a registry has them: fetched, parsed, and resolved with the reader's."""
+"""Writers' schemas: fetched from a registry, parsed, and resolved with the reader's."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SHOWN_PROBLEMS: Final = 3
 
 
 def parse_registered(registry: Registry, schema: RegisteredSchema) -> AvroType:
-    """Return a registered schema's type, having read the schemas it refers to before it."""
+    """Parse a registered schema, after the schemas it refers to."""
     if schema.kind != "AVRO":
         raise AvroSchemaError(f"a schema of type {schema.kind}", "use the format of that type")
     parser = AvroParser()
@@ -24,7 +24,7 @@ def parse_registered(registry: Registry, schema: RegisteredSchema) -> AvroType:
 
 
 def reading_of(registry: Registry, schema: RegisteredSchema, reader: Record, label: str) -> AsStruct | Flaw:
-    """Return how records of a writer's schema are read as the reader's, or why they cannot be."""
+    """Return how to read records of a writer's schema as the reader's, or the flaw if that is impossible."""
     try:
         action = resolve_schemas(parse_registered(registry, schema), reader)
     except AvroSchemaError as error:
@@ -38,7 +38,7 @@ def reading_of(registry: Registry, schema: RegisteredSchema, reader: Record, lab
 
 
 def incompatible(schema_id: int, label: str, why: str) -> Flaw:
-    """Return the flaw of a record whose writer's schema the reader cannot take."""
+    """Return the flaw of a record whose writer's schema is incompatible with the reader's."""
     return Flaw(reason="incompatible_schema", message=f"writer's schema {schema_id}, reader's {label}: {why}")
 
 

@@ -1,4 +1,4 @@
-"""CSV: one record a line."""
+"""CSV: one record per line."""
 
 from slackwater.formats.csv.definition import CsvDecoder, CsvFormat, csv
 

@@ -1,4 +1,4 @@
-"""Columns of text as columns of their types, all values at once; what is not proven right is left out."""
+"""Converts columns of text to their types, all values at once; leaves out values that are not proven valid."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST_DIGITS: Final = 38
 
 
 def to_type(texts: pl.Series, dtype: pl.DataType) -> tuple[pl.Series, NDArray[np.bool_]]:
-    """Return values of a type, and which texts are proven to be such values; the others are null."""
+    """Return the texts as values of a type, and which of them are proven to be such values; the others are null."""
     if isinstance(dtype, pl.String):
         return texts, np.ones(len(texts), dtype=bool)
     proven = texts.str.contains(f"^(?:{_pattern(dtype)})$").fill_null(value=True)
@@ -34,7 +34,7 @@ def _pattern(dtype: pl.DataType) -> str:
 
 
 def _read(texts: pl.Series, dtype: pl.DataType) -> pl.Series:
-    """Return proven texts as values."""
+    """Convert proven texts to values."""
     if isinstance(dtype, pl.Boolean):
         return texts == "true"
     if isinstance(dtype, pl.Date):
@@ -42,7 +42,7 @@ def _read(texts: pl.Series, dtype: pl.DataType) -> pl.Series:
     if isinstance(dtype, pl.Binary):
         return texts.str.decode("base64", strict=True)
     if isinstance(dtype, pl.Float32):
-        return texts.cast(pl.Float64).cast(dtype)  # by way of a double, as where records are read one by one
+        return texts.cast(pl.Float64).cast(dtype)  # via a double, as when records are read one by one
     if isinstance(dtype, pl.Datetime):
         return _times(texts, dtype)
     return texts.cast(dtype)

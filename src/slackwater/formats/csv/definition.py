@@ -36,7 +36,7 @@ class CsvFormat(Format):
     max_bytes: int = MAX_BYTES
 
     def decoder(self) -> CsvDecoder:
-        """Return a decoder of such records."""
+        """Return a decoder for this format."""
         return CsvDecoder(self)
 
     def __str__(self) -> str:
@@ -86,14 +86,14 @@ def _check_mark(what: str, got: object) -> None:
 
 
 class CsvDecoder(Decoder):
-    """Decodes records of one format; never raises, whatever the bytes are.
+    """Decodes records of one CSV format; never raises, whatever the bytes.
 
-    1. What is no text, or too long, is put aside.
-    2. All records are taken apart at once, by the positions of delimiters and quotes, and their values
-       proven to be of their types by patterns; the proven ones are converted column by column.
+    1. Records that are null, too long or not UTF-8 are set aside.
+    2. All records are split at once, at the positions of delimiters and quotes, and patterns prove that the values have
+       the declared types; the proven ones are converted column by column.
     3. The others are read one by one, exactly.
 
-    Which way a record takes decides how long it takes, never what becomes of it.
+    The path a record takes affects only the speed, never the result.
     """
 
     def __init__(self, form: CsvFormat) -> None:
@@ -104,7 +104,7 @@ class CsvDecoder(Decoder):
         return (type(self), (self._format,))
 
     def decode(self, payload: pl.Series) -> Decoded:
-        """Return the rows of a column of bytes, and what is wrong with the records that gave none."""
+        """Decode a column of bytes into rows, and flaws for the records that could not be decoded."""
         texts = to_texts(payload, max_bytes=self._format.max_bytes)
         flaws = texts.flaws
         proven: Flags = np.zeros(len(payload), dtype=bool)
@@ -124,7 +124,7 @@ class CsvDecoder(Decoder):
         return Decoded.of(with_rows(pl.concat(frames, rechunk=True), exact), flaws)
 
     def _read_proven(self, lines: pl.Series, proven: Flags) -> pl.DataFrame:
-        """Return the rows of the lines that are proven right, and mark them; the others are anything."""
+        """Return the rows of the lines, and mark the lines proven valid; the rows of the others are meaningless."""
         parts = split(lines, len(self._format.schema), self._format.dialect)
         proven[:] = parts.proven
         columns = []

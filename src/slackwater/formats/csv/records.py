@@ -1,7 +1,7 @@
-"""One CSV record at a time: what it holds, or exactly what is wrong with it.
+"""Reads one CSV record at a time: its values, or its exact flaw.
 
-This is the definition of what decoding means. It is exact and slow, so it sees only the records that
-could not be proven right all at once (see `csv_split` and `csv_columns`).
+This module defines what decoding means. It is exact and slow, so it reads only the records that could not be proven
+valid in bulk (see `split` and `columns`).
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from slackwater.formats.json.values import converter
 from slackwater.formats.schemas import spark_type
 
 LINE_ENDS: Final = ("", "\n", "\r\n", "\r")
-"""What may stand after the last value of a record."""
+"""What may follow the last value of a record."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Dialect:
-    """How values are kept apart, quoted and left out."""
+    """How values are separated, quoted and marked null."""
 
     delimiter: str
     quote: str | None
@@ -32,7 +32,7 @@ class Dialect:
 
 
 class _Unreadable(Exception):  # noqa: N818  not an error of the program: it never leaves this module
-    """A record that cannot be taken apart."""
+    """A record that cannot be split into values."""
 
     def __init__(self, reason: str, words: str) -> None:
         super().__init__(reason)
@@ -49,7 +49,7 @@ class LineReader:
         self._plain = re.compile(f"[^{re.escape(dialect.delimiter)}{re.escape(dialect.quote or '')}\r\n]*")
 
     def read(self, text: str) -> tuple[Any, ...] | Flaw:
-        """Return the record's values in the order of the schema, or its flaw."""
+        """Return the record's values in schema order, or its flaw."""
         if text in LINE_ENDS:
             return Flaw(reason="empty_record", message="the record is empty")
         try:
@@ -89,7 +89,7 @@ class LineReader:
             at += 1
 
     def _quoted(self, text: str, at: int, column: str) -> tuple[str, int]:
-        """Return the quoted value that begins at a place, and where it ends."""
+        """Return the quoted value that begins at `at`, and where it ends."""
         quote = str(self._dialect.quote)
         start = end = at + 1
         while (end := text.find(quote, end)) >= 0 and text.startswith(quote, end + 1):
@@ -100,7 +100,7 @@ class LineReader:
 
     def _end_of_plain(self, text: str, at: int) -> int:
         match = self._plain.match(text, at)
-        assert match is not None  # it matches nothing at all, too
+        assert match is not None  # it also matches the empty string
         return match.end()
 
     def _stray(self, character: str) -> str:
@@ -122,7 +122,7 @@ class LineReader:
 
 
 def _converter(dtype: pl.DataType) -> Callable[[str], Any]:
-    """Return the function that gives a value's text as Python value for `dtype`, or raises `Unfit`."""
+    """Return a function that converts a value's text to a Python value for `dtype`, or raises `Unfit`."""
     if isinstance(dtype, pl.Boolean):
         return _boolean
     convert = converter(dtype)

@@ -1,6 +1,6 @@
-"""Many CSV records at once, taken apart by the positions of delimiters and quotes in their bytes.
+"""Splits many CSV records at once, at the positions of delimiters and quotes in their bytes.
 
-What is not proven to be right is not wrong, only unknown: `csv_records` looks at it.
+A record that is not proven valid is not invalid, only unknown: `records` decides.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _NEWLINE: Final = ord("\n")
 
 @dataclass(frozen=True, kw_only=True)
 class Split:
-    """The values of records, as text, column by column; `proven` says which records they are true of."""
+    """The values of records as text, column by column; valid only for the records that are `proven`."""
 
     columns: list[pl.Series]
     proven: Flags
 
 
 def split(lines: pl.Series, count: int, dialect: Dialect) -> Split:
-    """Return the `count` values of each line that is proven to have them; null lines are not."""
+    """Split lines into `count` values each; lines not proven to have them, and null lines, are not proven."""
     records = _Records(lines, dialect)
     proven = records.is_quoted_well() & ~lines.is_null().to_numpy() & (records.stops > records.starts)
     delimiters, first = records.delimiters()
@@ -57,7 +57,7 @@ def _ends(records: _Records, delimiters: Places, first: Places, count: int, prov
 
 
 class _Records:
-    """The bytes of lines, where each begins and where it ends without its line break."""
+    """The bytes of lines, with the start and the end (without line break) of each."""
 
     def __init__(self, lines: pl.Series, dialect: Dialect) -> None:
         whole = lines.rechunk().to_arrow()
@@ -84,14 +84,14 @@ class _Records:
                 self.stops = self.stops - ((self.stops > self.starts) & (last == mark))
 
     def delimiters(self) -> tuple[Places, Places]:
-        """Return where the delimiters are that keep values apart, and which is the first of each record."""
+        """Return the positions of the delimiters outside quotes, and the index of the first one of each record."""
         found = np.flatnonzero(self.data == self._delimiter)
         if len(self._quotes):
             found = found[~self._is_inside(found)]
         return found, np.searchsorted(found, self._bounds)
 
     def is_quoted_well(self) -> Flags:
-        """Return which records have quotes where they may be, and line breaks nowhere else than inside of them."""
+        """Return which records have quotes only where allowed, and line breaks only inside quotes."""
         well = np.ones(len(self.starts), dtype=bool)
         if len(self._breaks):
             owners = self._owners(self._breaks)
@@ -102,8 +102,8 @@ class _Records:
             is_opening = ~self._is_inside(self._quotes)
             before = self.data[np.maximum(self._quotes - 1, 0)]
             after = self.data[np.minimum(self._quotes + 1, len(self.data) - 1)]
-            # An opening quote stands at the beginning of a value, a closing one at its end; two next to
-            # each other inside of a value close and open it again, and stand for one.
+            # An opening quote must begin a value, a closing one must end it; two adjacent quotes inside a value close
+            # and reopen it, and mean one quote.
             begins = (self._quotes == self.starts[owners]) | (before == self._delimiter) | (before == self._quote)
             ends = (self._quotes + 1 >= self.stops[owners]) | (after == self._delimiter) | (after == self._quote)
             well[owners[~np.where(is_opening, begins, ends)]] = False
@@ -111,7 +111,7 @@ class _Records:
         return well
 
     def values(self, starts: Places, stops: Places) -> pl.Series:
-        """Return the values between places as text, without their quotes; null where nothing is meant."""
+        """Return the values between `starts` and `stops` as text, without quotes; null for the null marker."""
         is_quoted = None
         if len(self._quotes):
             is_quoted = (stops > starts) & (self.data[np.minimum(starts, len(self.data) - 1)] == self._quote)
@@ -126,11 +126,11 @@ class _Records:
         return pl.select(pl.when(~is_null).then(values)).to_series() if is_null.any() else values
 
     def _owners(self, places: Places) -> NDArray[np.intp]:
-        """Return the record in which each place is; places rise."""
+        """Return the record that contains each place; places must be in ascending order."""
         return np.repeat(np.arange(len(self.starts)), np.diff(np.searchsorted(places, self._bounds)))
 
     def _is_inside(self, places: Places) -> Flags:
-        """Return whether an odd number of quotes stands before each place in its record."""
+        """Return whether each place has an odd number of quotes before it in its record."""
         is_quote = places is self._quotes
         before = np.arange(len(places)) if is_quote else np.searchsorted(self._quotes, places)
         before -= self._first_quotes[self._owners(places)]

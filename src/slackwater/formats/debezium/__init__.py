@@ -1,4 +1,4 @@
-"""Debezium: change events, as its connectors write them."""
+"""Debezium: change events as written by its connectors."""
 
 from slackwater.formats.debezium.definition import DebeziumFormat, debezium
 

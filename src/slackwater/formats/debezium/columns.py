@@ -1,4 +1,4 @@
-"""The columns of a change: what an envelope says of the row, the operation, the time and the place in the source."""
+"""The columns of a change: the row, the operation, the time and the position in the source, from an envelope."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SCHEMA_CHANGE: Final = "schema_change"
 
 _OF_ROWS: Final = ("insert", "update", "delete", "snapshot")
 _POSITION_BITS: Final = 36
-"""A position in a MySQL log file has so many bits, and the number of the file stands above them."""
+"""The bits for a position in a MySQL log file; the bits above them are the file's number."""
 
 
 def change_schema(row: pl.DataType, key: Mapping[str, pl.DataType]) -> pl.Schema:
@@ -47,7 +47,7 @@ def change_schema(row: pl.DataType, key: Mapping[str, pl.DataType]) -> pl.Schema
 
 
 TAKEN: Final = frozenset(change_schema(pl.Null(), {}))
-"""The names that no key column can have."""
+"""The names that a key column cannot have."""
 
 
 def change_columns(envelopes: pl.DataFrame, schema: pl.Schema, key: tuple[str, ...]) -> pl.DataFrame:
@@ -57,7 +57,7 @@ def change_columns(envelopes: pl.DataFrame, schema: pl.Schema, key: tuple[str, .
     if "ddl" in envelopes.columns:
         op = pl.when(pl.col("op").is_null() & pl.col("ddl").is_not_null()).then(pl.lit(SCHEMA_CHANGE)).otherwise(op)
     processed_ms = _usable_ms(pl.col("ts_ms"))
-    # Connectors that do not know when a row of a snapshot was written send 0.
+    # Connectors send 0 if they do not know when a snapshot row was written.
     source_ms = _usable_ms(source.number("ts_ms"))
     happened_ms = pl.when(source_ms > 0).then(source_ms).otherwise(processed_ms)
     is_delete = pl.col("op") == "d"
@@ -78,7 +78,7 @@ def change_columns(envelopes: pl.DataFrame, schema: pl.Schema, key: tuple[str, .
 
 
 def change_flaws(envelopes: pl.DataFrame, changes: pl.DataFrame, key: tuple[str, ...]) -> dict[int, Flaw]:
-    """Return what is wrong with envelopes that were read: no operation, an unknown one, or no key."""
+    """Return the flaws of envelopes that could be read: no operation, an unknown one, or no key."""
     flaws: dict[int, Flaw] = {}
     for at in changes["op"].is_null().arg_true().to_list() if changes["op"].null_count() else ():
         flaws[at] = _no_operation(envelopes["op"][at])
@@ -98,7 +98,7 @@ def _no_operation(op: str | None) -> Flaw:
 
 
 class _Fields:
-    """The fields of a struct that may lack some of them, or all, or have them in another type."""
+    """The fields of a struct, any of which may be missing or have another type."""
 
     def __init__(self, frame: pl.DataFrame, name: str) -> None:
         dtype = frame.schema.get(name)
@@ -106,11 +106,11 @@ class _Fields:
         self._types = {field.name: field.dtype for field in dtype.fields} if isinstance(dtype, pl.Struct) else {}
 
     def text(self, name: str) -> pl.Expr:
-        """Return a field as text, null where there is none."""
+        """Return a field as text, or null if it is missing."""
         return self._scalar(name).cast(pl.String)
 
     def number(self, name: str) -> pl.Expr:
-        """Return a field as a whole number, null where it is something else."""
+        """Return a field as an integer, or null if it is not one."""
         return self._scalar(name).cast(pl.Int64, strict=False)
 
     def _scalar(self, name: str) -> pl.Expr:
@@ -128,7 +128,7 @@ def _usable_ms(milliseconds: pl.Expr) -> pl.Expr:
 
 
 def _position(source: _Fields) -> pl.Expr:
-    """Return the place of a change in the database's own log, growing with every change of a row; null if unknown."""
+    """Return a change's position in the database's log, which grows with every change of a row; null if unknown."""
     number = source.text("file").str.extract(r"\.([0-9]+)$").cast(pl.Int64, strict=False)
     place = source.number("pos")
     fits = number.is_between(0, 2 ** (62 - _POSITION_BITS)) & place.is_between(0, 2**_POSITION_BITS - 1)
@@ -138,7 +138,7 @@ def _position(source: _Fields) -> pl.Expr:
 
 
 def _table(source: _Fields) -> pl.Expr:
-    """Return `schema.table`; a database that has no schemas in it is one."""
+    """Return `schema.table`, or `database.table` for a database without schemas."""
     within = pl.coalesce(source.text("schema"), source.text("db"))
     table = pl.coalesce(source.text("table"), source.text("collection"))
     return pl.when(within.is_null()).then(table).otherwise(within + "." + table)

@@ -38,7 +38,7 @@ class DebeziumFormat(Format):
 
     schema: pl.Schema = field(hash=False)
     rows: pl.Schema = field(hash=False)
-    """The columns of the table, as `before` and `after` have them."""
+    """The columns of the table, which are the fields of `before` and `after`."""
     key: tuple[str, ...]
     value: Format | None = None
     times: Times | None = None
@@ -46,7 +46,7 @@ class DebeziumFormat(Format):
     max_bytes: int = MAX_BYTES
 
     def decoder(self) -> Decoder:
-        """Return a decoder of such records."""
+        """Return a decoder for this format."""
         return JsonEnvelopeDecoder(self) if self.value is None else EnvelopeDecoder(self, self.value)
 
     def __str__(self) -> str:
@@ -85,7 +85,7 @@ def debezium(
         raise refuse("DEBEZIUM_OPTION", what="decimals", takes=takes, got=repr(decimals))
     rows = _rows_of(value) if schema is None else as_schema(schema)
     names = _checked_key(key, rows)
-    json(rows, max_bytes=max_bytes)  # refuses what is no limit
+    json(rows, max_bytes=max_bytes)  # refuses an invalid limit
     return DebeziumFormat(
         schema=change_schema(pl.Struct(dict(rows)), {name: rows[name] for name in names}),
         rows=rows,
@@ -98,7 +98,7 @@ def debezium(
 
 
 def _rows_of(value: object) -> pl.Schema:
-    """Return the table's columns in a format of envelopes, or refuse one that has none."""
+    """Return the table's columns in a format for envelopes; refuse a format that does not describe one."""
     if not isinstance(value, Format):
         raise refuse("DEBEZIUM_ENVELOPE", got=f"a {type(value).__name__}")
     for name, kind in _ENVELOPE.items():
@@ -128,7 +128,7 @@ def _changes(form: DebeziumFormat) -> Changes:
 
 
 class EnvelopeDecoder(Decoder):
-    """Decodes envelopes that another format reads, and makes changes of them; raises only what that one raises."""
+    """Decodes envelopes with another format and turns them into changes; raises only what that format raises."""
 
     def __init__(self, form: DebeziumFormat, value: Format) -> None:
         self._format = form
@@ -140,7 +140,7 @@ class EnvelopeDecoder(Decoder):
         return (type(self), (self._format, self._value))
 
     def decode(self, payload: pl.Series) -> Decoded:
-        """Return the changes of a column of bytes, and what is wrong with the records that gave none."""
+        """Decode a column of bytes into changes, and flaws for the records that could not be decoded."""
         missing = payload.is_null()
         places = (~missing).arg_true().to_numpy()
         decoded = self._decoder.decode(payload.drop_nulls() if len(places) < len(payload) else payload)
@@ -152,15 +152,15 @@ class EnvelopeDecoder(Decoder):
 
 
 class JsonEnvelopeDecoder(Decoder):
-    """Decodes envelopes in JSON; never raises, whatever the bytes are.
+    """Decodes envelopes in JSON; never raises, whatever the bytes.
 
-    1. Records without a payload are tombstones; what is no text, or too long, is put aside.
-    2. The wrappers are cut off, and say how their payloads are written; others are taken as the last were.
-    3. Payloads that are written in one way are read together.
-    4. What could not be read is looked at one by one: it may be wrapped or written in another way. If so, it
-       is read in that way.
+    1. Records without a payload are tombstones; those that are too long or not UTF-8 are set aside.
+    2. Wrappers are removed; their schemas define the encoding of their payloads. Payloads without a wrapper are assumed
+       to be encoded like the previous ones.
+    3. Payloads of the same encoding are read together.
+    4. Payloads that could not be read are examined one by one: those with another wrapper or encoding are read again.
 
-    Which way a record takes decides how long it takes, never what becomes of it.
+    The path a record takes affects only the speed, never the result.
     """
 
     def __init__(self, form: DebeziumFormat) -> None:
@@ -175,8 +175,8 @@ class JsonEnvelopeDecoder(Decoder):
         return (type(self), (self._format,))
 
     def decode(self, payload: pl.Series) -> Decoded:
-        """Return the changes of a column of bytes, and what is wrong with the records that gave none."""
-        # Some versions of Connect write `null` as text instead of nothing, so both mean the same.
+        """Decode a column of bytes into changes, and flaws for the records that could not be decoded."""
+        # Some versions of Connect write the text `null` instead of no payload, so both mean the same.
         texts = to_texts(payload.fill_null(_NOTHING.encode()), max_bytes=self._format.max_bytes)
         unwrapped = self._unwrapper.unwrap(texts.lines)
         payloads = unwrapped.payloads
@@ -197,7 +197,7 @@ class JsonEnvelopeDecoder(Decoder):
         return pieces.decoded(texts.flaws | self._look_again(texts.lines, doubtful, pieces))
 
     def _guess(self, payloads: pl.Series) -> Reading:
-        """Return how payloads without a schema are most likely written: as the last ones were."""
+        """Return the most likely encoding of payloads without a schema: that of the previous ones, or of a sample."""
         if self._usual is None:
             some = payloads.gather_every(max(1, len(payloads) // _SAMPLES)).head(_SAMPLES)
             seen = Counter(self._encodings.by_values(self._unwrapper.parsed(text)) for text in some)
@@ -208,7 +208,7 @@ class JsonEnvelopeDecoder(Decoder):
     def _look_again(
         self, lines: pl.Series, doubtful: dict[int, tuple[Flaw, str, Reading]], pieces: ChangeRows
     ) -> dict[int, Flaw]:
-        """Read what was taken apart or read in a wrong way once more; return the flaws that remain."""
+        """Reread records that were unwrapped or read with the wrong encoding; return the flaws that remain."""
         flaws: dict[int, Flaw] = {}
         again: dict[Reading, tuple[list[int], list[str]]] = {}
         empty: list[int] = []

@@ -1,8 +1,7 @@
-"""How Debezium writes a row's columns in JSON: the encoding of each, by its schema, its value or the user's choice.
+"""How Debezium encodes a row's columns in JSON, determined by schema, value or the user's choice.
 
-JSON has no times, no decimals and no bytes, so a connector writes them as numbers and strings. The
-schema that may come with a record says how; without one, a string differs from a number, but the unit of a
-number is unknown.
+JSON has no times, decimals or bytes, so connectors write them as numbers and strings. The schema that may come with a
+record says how; without one, a string can be distinguished from a number, but the unit of a number is unknown.
 """
 
 from __future__ import annotations
@@ -76,7 +75,7 @@ WRITTEN_AS: Final[dict[Kind, str]] = {
     "nanos": "a number of nanoseconds",
     "no_unit": "a number",
 }
-"""The encodings, as messages name them."""
+"""The names of the encodings in messages."""
 _SOURCE: Final[dict[str, pl.DataType]] = {
     "ts_ms": pl.Int64(),
     "snapshot": pl.String(),
@@ -90,13 +89,13 @@ _SOURCE: Final[dict[str, pl.DataType]] = {
     "file": pl.String(),
     "pos": pl.Int64(),
 }
-"""What is read of `source`, as most connectors write it."""
+"""The fields of `source` that are read, with the types that most connectors write."""
 _SEEN: Final[dict[type, pl.DataType]] = {bool: pl.Boolean(), int: pl.Int64(), str: pl.String()}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Encoding:
-    """How a column is written; `scale` is the decimals' own, None if it is the declared one."""
+    """How a column is encoded; `scale` is that of its decimals, None for the declared scale."""
 
     kind: Kind
     scale: int | None = None
@@ -107,18 +106,18 @@ AS_JSON: Final = Encoding(kind="as_json")
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """How the records of one kind are read: the row's columns in order, and the types of `source`'s fields."""
+    """How to read records of one kind: the encodings of the row's columns, and the types of `source`'s fields."""
 
     columns: tuple[Encoding, ...]
     source: tuple[tuple[str, pl.DataType], ...]
 
     @property
     def is_whole(self) -> bool:
-        """Whether all of `source` is read: only then are other records read so that say less."""
+        """Whether all of `source` is read: only such a reading is reused for other records without a schema."""
         return len(self.source) == len(_SOURCE)
 
     def envelope(self, rows: pl.Schema) -> pl.Schema:
-        """Return the envelope's columns as JSON has them."""
+        """Return the envelope's columns with their types in JSON."""
         row = pl.Struct({name: dtype for name, dtype, _ in self.written(rows)})
         return pl.Schema(
             {
@@ -133,7 +132,7 @@ class Reading:
         )
 
     def parts(self, rows: pl.Schema) -> list[pl.Schema]:
-        """Return the envelope's columns in parts that can each be read all at once, if there are many."""
+        """Return the envelope's columns, split if there are too many of them to be read in bulk together."""
         whole = self.envelope(rows)
         if 2 * sum(map(_leaves, rows.values())) + len(self.source) + len(whole) - 3 <= MAX_FIELDS:
             return [whole]
@@ -141,7 +140,7 @@ class Reading:
         return [pl.Schema({"before": whole["before"]}), pl.Schema(rest)]
 
     def written(self, rows: pl.Schema) -> Iterator[tuple[str, pl.DataType, Encoding]]:
-        """Yield name, type in JSON and encoding of each of the row's columns."""
+        """Yield the name, type in JSON and encoding of each of the row's columns."""
         for (name, dtype), encoding in zip(rows.items(), self.columns, strict=True):
             yield name, _WIRE.get(encoding.kind, dtype), encoding
 
@@ -155,7 +154,7 @@ class Encodings:
     decimals: Decimals
 
     def by_schema(self, schema: object) -> Reading:
-        """Return how records with this Connect schema are read; whatever it leaves open is as without one."""
+        """Return the reading of records with this Connect schema; details it does not specify are as without one."""
         envelope = _fields(schema)
         row = _fields(envelope.get("after")) or _fields(envelope.get("before"))
         columns = tuple(
@@ -166,7 +165,7 @@ class Encodings:
         return Reading(columns=columns, source=_source(types))
 
     def by_values(self, record: object) -> Reading:
-        """Return how a parsed record without a schema is read: by whether its values are numbers or strings."""
+        """Return the reading of a parsed record without a schema, by whether its values are numbers or strings."""
         envelope = _members(record)
         after, before = _members(envelope.get("after")), _members(envelope.get("before"))
         columns = []
@@ -180,7 +179,7 @@ class Encodings:
         return Reading(columns=tuple(columns), source=_source(types))
 
     def _usual(self, dtype: pl.DataType) -> Encoding:
-        """Return the encoding of a column of which nothing is known but its declared type."""
+        """Return the encoding of a column of which only the declared type is known."""
         if isinstance(dtype, pl.Datetime):
             return Encoding(kind=UNITS[self.times])
         if isinstance(dtype, pl.Date):
@@ -190,7 +189,7 @@ class Encodings:
         return Encoding(kind="base64") if isinstance(dtype, pl.Binary) else AS_JSON
 
     def _described(self, dtype: pl.DataType, field: dict[str, Any]) -> Encoding:
-        """Return the encoding that a field's schema says; one that cannot be read as `dtype` is left to fail."""
+        """Return the encoding given by a field's schema; one that cannot be read as `dtype` fails later."""
         kind, name = field.get("type"), field.get("name")
         if isinstance(dtype, pl.Datetime):
             if isinstance(name, str) and name in _TIMES:
@@ -217,7 +216,7 @@ def _leaves(dtype: pl.DataType) -> int:
 
 
 def _source(types: dict[str, pl.DataType | None]) -> tuple[tuple[str, pl.DataType], ...]:
-    """Return the types of `source`'s fields; one that is of no simple type says nothing, and is left out."""
+    """Return the types of `source`'s fields; fields without a simple type are left out."""
     found = {name: types.get(name, usual) for name, usual in _SOURCE.items()}
     found["ts_ms"] = found["ts_ms"] or _SOURCE["ts_ms"]
     return tuple((name, dtype) for name, dtype in found.items() if dtype is not None)

@@ -1,4 +1,4 @@
-"""Envelopes that are all written in one way, read as changes; and changes of several ways put in order."""
+"""Reads envelopes of the same encoding as changes, and puts changes of several encodings in order."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ _SIDES: Final = ("before", "after")
 
 @dataclass(frozen=True, kw_only=True)
 class Changes:
-    """What changes are made of: their columns, those of the table, and those of its key."""
+    """The columns of changes, of the table, and of its key."""
 
     schema: pl.Schema
     rows: pl.Schema
     key: tuple[str, ...]
 
     def of(self, envelopes: pl.DataFrame) -> tuple[pl.DataFrame, dict[int, Flaw]]:
-        """Return the changes of envelopes, and what is wrong with the others."""
+        """Turn envelopes into changes, and return the flaws of those that are invalid."""
         changes = change_columns(envelopes, self.schema, self.key)
         return changes, change_flaws(envelopes, changes, self.key)
 
 
 class EnvelopeReader:
-    """Reads payloads of JSON that are all written in one way."""
+    """Reads JSON payloads of the same encoding."""
 
     def __init__(self, changes: Changes, reading: Reading, *, max_bytes: int) -> None:
         self._changes = changes
@@ -43,7 +43,7 @@ class EnvelopeReader:
         self._declared = dict(_declared(changes.rows, reading))
 
     def read(self, lines: pl.Series) -> Decoded:
-        """Return the changes, and what is wrong with the payloads that gave none."""
+        """Read payloads as changes, and flaws for those that could not be decoded."""
         payload = lines.cast(pl.Binary)
         parts = [decoder.decode(payload) for decoder in self._decoders]
         envelopes = pl.concat([part.frame for part in parts], how="horizontal")
@@ -55,13 +55,13 @@ class EnvelopeReader:
         return Decoded.of(changes, flaws)
 
     def _in_words(self, flaw: Flaw) -> Flaw:
-        """Return a flaw of a column that is written as another type than it is declared with both of them named."""
+        """Reword the flaw of a column that is encoded as another type, to name the encoding and the declared type."""
         rule, separator, got = flaw.message.partition("; got ")
         return Flaw(reason=flaw.reason, message=self._declared.get(rule, rule) + separator + got)
 
 
 class ChangeRows:
-    """The rows of some records after those of others, to be put in order; of a place, what is added last counts."""
+    """Collects rows of records in any order, to be put in order; the last row added for an index wins."""
 
     def __init__(self, schema: pl.Schema, height: int) -> None:
         self._frames = [pl.DataFrame(schema=schema)]
@@ -69,19 +69,19 @@ class ChangeRows:
         self._rows = 0
 
     def add(self, places: NDArray[np.intp], rows: pl.DataFrame) -> None:
-        """Put `rows` in their places."""
+        """Add `rows` at the given indexes."""
         self._row_of[places] = self._rows + np.arange(rows.height)
         self._frames.append(rows)
         self._rows += rows.height
 
     def add_tombstones(self, places: NDArray[np.intp]) -> None:
-        """Put a tombstone in each of `places`."""
+        """Add a tombstone at each of the given indexes."""
         if len(places):
             nothing = self._frames[0].clear(len(places))
             self.add(places, nothing.with_columns(op=pl.lit(TOMBSTONE)))
 
     def decoded(self, flaws: dict[int, Flaw]) -> Decoded:
-        """Return all rows in order, those of flawed records empty."""
+        """Return all rows in order; those of flawed records are all null."""
         self._row_of[list(flaws)] = -1
         frame = pl.concat(self._frames)
         if self._rows == len(self._row_of) and bool((self._row_of == np.arange(self._rows)).all()):
@@ -91,12 +91,12 @@ class ChangeRows:
 
 
 def flaws_of(decoded: Decoded) -> dict[int, Flaw]:
-    """Return what is wrong with records, by place."""
+    """Return the flaws of decoded records by row index."""
     return {at: Flaw(reason=reason, message=message) for at, reason, message in decoded.bad.iter_rows()}
 
 
 def _declared(rows: pl.Schema, reading: Reading) -> list[tuple[str, str]]:
-    """Return how JSON messages name a column that it has in another type, and how ours name it."""
+    """Return, for columns encoded as another type, how the JSON decoder's messages name them and how ours do."""
     said = []
     for name, wire, encoding in reading.written(rows):
         if encoding.kind != "as_json":

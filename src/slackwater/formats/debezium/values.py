@@ -1,7 +1,7 @@
-"""Debezium's encodings as columns: numbers and strings of a whole column into times, decimals and bytes.
+"""Decodes Debezium's encodings: a whole column of numbers or strings into times, decimals or bytes.
 
-Each encoding is read for all values at once as far as that is sure to be right; the few other values
-are read one by one, exactly, with the error messages of the JSON format.
+Values are decoded in bulk where that is certain to be correct; the few others are read one by one, exactly, with the
+error messages of the JSON format.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _NUMBER: Final = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,4})?")
 
 
 def decoded_rows(frame: pl.DataFrame, rows: pl.Schema, reading: Reading) -> tuple[pl.DataFrame, dict[int, Flaw]]:
-    """Return an envelope with `before` and `after` as declared, and what is wrong with their values."""
+    """Return envelopes with `before` and `after` as declared, and the flaws of their values."""
     flaws: dict[int, Flaw] = {}
     if all(encoding.kind == "as_json" for encoding in reading.columns):
         return frame, flaws
@@ -61,7 +61,7 @@ def decoded_rows(frame: pl.DataFrame, rows: pl.Schema, reading: Reading) -> tupl
 
 
 def converted(wire: pl.Series, encoding: Encoding, dtype: pl.DataType) -> tuple[pl.Series, dict[int, Unfit]]:
-    """Return a column as `dtype`, null where a value is wrong, and what is wrong by place."""
+    """Convert a column to `dtype`, with null for invalid values, and return their errors by row index."""
     if wire.null_count() == len(wire):
         return _nothing(len(wire), dtype)[0], {}
     values, sure = _READ[encoding.kind](wire, encoding, dtype)
@@ -82,7 +82,7 @@ def converted(wire: pl.Series, encoding: Encoding, dtype: pl.DataType) -> tuple[
 
 
 def _whole_unit(wire: pl.Series, per_milli: int) -> Sure:
-    # The years that nanoseconds can tell are few, and all of them usable.
+    # Nanoseconds cover only a few centuries, all of them usable.
     first, last = max(FIRST_USABLE_MS * per_milli, -(2**63)), min(LAST_USABLE_MS * per_milli, 2**63 - 1)
     sure = wire.is_between(first, last)
     micros = wire * 1_000 if per_milli == 1 else wire // (per_milli // 1_000)
@@ -145,13 +145,13 @@ def _decimal_scaled(wire: pl.Series, _: Encoding, dtype: pl.DataType) -> Sure:
 
 
 def _unscaled(wire: pl.Series, scale: int, dtype: pl.DataType) -> Sure:
-    """Return decimals from the bytes of Java's BigInteger, base64: two's complement, the highest byte first."""
+    """Decode decimals from the base64 of Java's BigInteger: two's complement, big-endian."""
     if not 0 <= scale <= _MOST_DIGITS:
         return _nothing(len(wire), dtype)
     raw = wire.str.decode("base64", strict=False)
     sizes = raw.bin.size().fill_null(0).to_numpy()
     numbers = np.zeros((len(wire), _DECIMAL_BYTES), np.uint8)
-    for size in range(1, _DECIMAL_BYTES):  # so many bytes hold less than 38 digits, whatever they are
+    for size in range(1, _DECIMAL_BYTES):  # any number of this many bytes has less than 38 digits
         places = np.flatnonzero(sizes == size)
         if len(places):
             data = raw.gather(places).rechunk().to_arrow().buffers()[2]
@@ -163,7 +163,7 @@ def _unscaled(wire: pl.Series, scale: int, dtype: pl.DataType) -> Sure:
         pa.Array.from_buffers(pa.decimal128(_MOST_DIGITS, scale), len(wire), [None, pa.py_buffer(numbers.tobytes())])
     )
     values = exact.cast(dtype, strict=False)
-    # What does not fit is null after the one cast, and what was rounded is another number after the other.
+    # A value that does not fit is null after the first cast; a rounded one differs after the second.
     kept = values.cast(exact.dtype, strict=False) == exact
     sure = pl.Series((sizes > 0) & (sizes < _DECIMAL_BYTES)) & kept
     return pl.select(pl.when(sure).then(values)).to_series(), sure
@@ -189,7 +189,7 @@ _READ: Final[dict[str, Callable[[pl.Series, Encoding, pl.DataType], Sure]]] = {
 
 
 def _read_exactly(value: Any, encoding: Encoding, dtype: pl.DataType) -> Any:  # noqa: ANN401  any value of a column
-    """Return one value, or raise `Unfit`, which shows it as it stands in the record."""
+    """Return one value, or raise `Unfit` with the value as written in the record."""
     match encoding.kind:
         case "base64":
             return converter(dtype)(value)

@@ -1,7 +1,7 @@
-"""The wrapper of Kafka Connect's JSON converter, `{"schema": …, "payload": …}`, taken off a whole column of records.
+"""Removes the wrapper of Kafka Connect's JSON converter, `{"schema": …, "payload": …}`, from a column of records.
 
-The schema stands in front of the payload, is the larger part of a record, and is the same text in all
-records of a table until the table changes. So it is parsed once, and then recognised and cut off.
+The schema precedes the payload, is the larger part of a record, and is the same text in all records of a table until
+the table changes. It is therefore parsed once, then recognised and cut off.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ from slackwater.formats.json import MAX_DEPTH
 from slackwater.formats.json.records import RecordReader
 
 Cut = tuple[NDArray[np.intp], pl.Series, Reading | None]
-"""Some places, the payloads there, and their reading."""
+"""The indexes of some records, their payloads, and their reading."""
 
 _WRAPPED: Final = r'^[ \t\n\r]*\{[ \t\n\r]*"schema"[ \t\n\r]*:'
 _BLANK: Final = re.compile(r"[ \t\n\r]*")
 _MOST_KNOWN: Final = 64
 _MOST_LEARNED: Final = 16
-"""So many schemas are learned from one column; if it has more, its other records are taken apart one by one."""
+"""The most schemas learned from one column; the records of any others are parsed one by one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Parts:
-    """A record taken apart: its payload, how the schema says to read it (None: it says nothing), what was before it."""
+    """The parts of a wrapped record: its payload, its reading according to the schema (None: no schema), its prefix."""
 
     payload: str
     reading: Reading | None
     prefix: str | None
-    """All before the payload, if nothing but the closing brace is behind it."""
+    """Everything before the payload, if only the closing brace follows it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Unwrapped:
-    """Payloads without their wrappers, and for each which of `readings` its schema asks for; 0 asks for nothing."""
+    """Payloads without their wrappers, and for each the index of its schema's reading in `readings`; 0 is no schema."""
 
     payloads: pl.Series
     reading_of: NDArray[np.intp]
@@ -51,17 +51,17 @@ class Unwrapped:
 
 
 class Unwrapper:
-    """Takes wrappers off; learns the schemas it sees."""
+    """Removes wrappers; learns the schemas it sees."""
 
     def __init__(self, encodings: Encodings) -> None:
         self._encodings = encodings
         self._known: dict[str, Reading | None] = {}
-        # The payload is one level down, and may be as deep as if it stood alone.
+        # The payload is one level down, and may be as deep as it could be without a wrapper.
         self._reader = RecordReader(pl.Schema({"op": pl.String()}), max_depth=MAX_DEPTH, wrapped_in=1)
         self._decoder = json.JSONDecoder(parse_int=str, parse_float=str)
 
     def unwrap(self, lines: pl.Series) -> Unwrapped:
-        """Return the payloads of `lines`; what is not wrapped, or not well-formed, is left as it is."""
+        """Return the payloads of `lines`; lines that are not wrapped or not well-formed are left unchanged."""
         rest = lines.str.contains(_WRAPPED).fill_null(value=False).arg_true().to_numpy().astype(np.intp)
         readings: list[Reading | None] = [None]
         reading_of = np.zeros(len(lines), np.intp)
@@ -81,7 +81,7 @@ class Unwrapper:
         return Unwrapped(payloads=pl.concat(pieces).gather(source), reading_of=reading_of, readings=readings)
 
     def take_apart(self, text: str) -> Parts | Flaw | None:
-        """Return the parts of one record, None if it is not wrapped, or why it cannot be read."""
+        """Return the parts of one record, None if it is not wrapped, or the flaw of one that cannot be read."""
         parsed = self._reader.parse(text)
         if isinstance(parsed, Flaw):
             return parsed
@@ -103,11 +103,11 @@ class Unwrapper:
         return self._reader.parse(text)
 
     def _cut(self, lines: pl.Series, rest: NDArray[np.intp]) -> Iterator[Cut]:
-        """Yield places, payloads and reading of the records of one schema after another."""
+        """Yield the records of one schema after another: indexes, payloads and reading."""
         for prefix in list(self._known):
             rest, found = yield from self._cut_prefix(lines, rest, prefix)
             if found:
-                self._known[prefix] = self._known.pop(prefix)  # the last found is forgotten last
+                self._known[prefix] = self._known.pop(prefix)  # least recently found schemas are dropped first
         for _ in range(_MOST_LEARNED):
             if not len(rest):
                 return
@@ -133,7 +133,7 @@ class Unwrapper:
         if hits.any():
             ended = texts.filter(found).str.strip_chars_end(" \t\n\r")
             whole = ended.str.ends_with("}")
-            # Without the closing brace: what remains is judged as a record of its own.
+            # Remove the closing brace; the rest is then checked as a record of its own.
             cut = ended.filter(whole).str.strip_prefix(prefix).str.strip_suffix("}")
             yield rest[hits][whole.to_numpy()], cut, self._known[prefix]
         return rest[~hits], bool(hits.any())
@@ -144,7 +144,7 @@ class Unwrapper:
             yield place, pl.Series([parts.payload], dtype=pl.String), parts.reading
 
     def _places(self, text: str) -> Iterator[tuple[str, int, int]]:
-        """Yield key, start and end of each value of an object that is known to be well-formed."""
+        """Yield the key, start and end of each value of an object that is known to be well-formed."""
         at = _behind_blank(text, 0) + 1
         while text[at := _behind_blank(text, at)] != "}":
             if text[at] == ",":

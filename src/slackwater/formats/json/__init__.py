@@ -1,4 +1,4 @@
-"""JSON: one object a record."""
+"""JSON: one object per record."""
 
 from slackwater.formats.json.definition import MAX_BYTES, MAX_DEPTH, JsonDecoder, JsonFormat, json
 

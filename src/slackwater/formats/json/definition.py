@@ -45,23 +45,23 @@ class JsonFormat(Format):
 
     @property
     def declared(self) -> pl.Schema:
-        """The columns that are fields of the records."""
+        """The declared columns: the schema without the column of undeclared fields."""
         kept = [UNKNOWN] if self.unknown == "keep" else []
         return pl.Schema({name: dtype for name, dtype in self.schema.items() if name not in kept})
 
     @property
     def optional(self) -> frozenset[str]:
-        """All columns but maps, which say by a null that a key of theirs came twice."""
+        """All columns except maps, which must be read: a null map reveals a duplicate key."""
         if self.unknown == "keep":
             return frozenset()
         return frozenset(n for n, dtype in self.schema.items() if not (isinstance(dtype, pl.List) and is_map(dtype)))
 
     def decoder(self) -> JsonDecoder:
-        """Return a decoder of such records."""
+        """Return a decoder for this format."""
         return JsonDecoder(self)
 
     def narrow_decoder(self, left_out: Collection[str]) -> JsonDecoder:
-        """Return a decoder that does without some columns, but for the first if that were all."""
+        """Return a decoder that leaves out some columns; if that leaves none, it keeps the first."""
         return JsonDecoder(self, left_out=frozenset(left_out))
 
     def __str__(self) -> str:
@@ -116,21 +116,21 @@ def json(
 
 
 class JsonDecoder(Decoder):
-    """Decodes records of one format; never raises, whatever the bytes are.
+    """Decodes records of one JSON format; never raises, whatever the bytes.
 
-    1. What is no text, or too long, is put aside.
-    2. Records are proven right by patterns, all at once; the proven ones are read by DuckDB.
+    1. Records that are null, too long or not UTF-8 are set aside.
+    2. Patterns prove records valid in bulk; DuckDB reads the proven ones.
     3. The others are read one by one, exactly.
 
-    Which way a record takes decides how long it takes, never what becomes of it. Made once per task;
-    it learns the shape of the records from those it has seen.
+    The path a record takes affects only the speed, never the result. A decoder is created once per task and learns the
+    shape of the records from those it has seen.
     """
 
     def __init__(self, form: JsonFormat, *, left_out: frozenset[str] = frozenset()) -> None:
         self._format = form
         self._declared = form.declared
         self._left_out = left_out
-        # All declared columns decide which records are valid, even those that nothing reads.
+        # All declared columns decide which records are valid, even those that are left out.
         self._wanted = [at for at, name in enumerate(self._declared) if name not in left_out] or [0]
         names = self._declared.names()
         self._made = pl.Schema({names[at]: self._declared[names[at]] for at in self._wanted})
@@ -152,7 +152,7 @@ class JsonDecoder(Decoder):
         return (partial(JsonDecoder, left_out=self._left_out), (self._format,))
 
     def decode(self, payload: pl.Series) -> Decoded:
-        """Return the rows of a column of bytes, and what is wrong with the records that gave none."""
+        """Decode a column of bytes into rows, and flaws for the records that could not be decoded."""
         texts = to_texts(payload, max_bytes=self._format.max_bytes)
         lines = texts.lines
         proof = self._prover.prove(lines)
@@ -166,7 +166,7 @@ class JsonDecoder(Decoder):
         return self._one_by_one(lines, read, proof, texts.flaws)
 
     def _read_proven(self, lines: pl.Series, proven: NDArray[np.bool_]) -> pl.DataFrame:
-        """Return the rows of the proven lines, nulls for the others; unmark what cannot be read after all."""
+        """Read the proven lines, with null rows for the others; unmark lines that DuckDB could not read after all."""
         if not proven.any():
             return pl.DataFrame(schema=self._made).clear(len(lines))
         if not proven.all():
@@ -176,7 +176,7 @@ class JsonDecoder(Decoder):
         return read
 
     def _one_by_one(self, lines: pl.Series, read: pl.DataFrame, proof: Proof, flaws: dict[int, Flaw]) -> Decoded:
-        """Return `read` with the rows of the lines that are not proven, and all flaws."""
+        """Read the unproven lines one by one, and return all rows and flaws."""
         rows: dict[int, Row | None] = {}
         unproven = np.flatnonzero(~proof.proven)
         for at, line in zip(unproven.tolist(), lines.gather(unproven).to_list(), strict=True):

@@ -1,7 +1,7 @@
-"""Many JSON records at once: DuckDB reads a column of records that are known to be right.
+"""Reads many JSON records at once: DuckDB reads a column of records that are known to be valid.
 
-DuckDB is fast and lenient (it reads `"12"` as a number, rounds `1.5`, takes `NaN`), so it is handed
-proven records only.
+DuckDB is fast but lenient (it reads `"12"` as a number, rounds `1.5` and accepts `NaN`), so it is given only proven
+records.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SQL: Final[dict[type[pl.DataType], str]] = {
     pl.Binary: "VARCHAR",  # base64, decoded afterwards
     pl.Boolean: "BOOLEAN",
     pl.Date: "DATE",
-    # Not TIMESTAMP, which reads the time of day and passes over the offset from UTC.
+    # Not TIMESTAMP, which ignores the offset from UTC.
     pl.Datetime: "TIMESTAMPTZ",
     pl.Float32: "FLOAT",
     pl.Float64: "DOUBLE",
@@ -40,7 +40,7 @@ _FEWEST: Final = 64
 
 
 class _Local(threading.local):
-    """The thread's own connection, made when first needed and never carried over a fork."""
+    """A connection per thread, opened on first use and not reused after a fork."""
 
     connection: duckdb.DuckDBPyConnection | None = None
     pid = 0
@@ -59,7 +59,7 @@ class Kernel:
         self._projection = f"unnest(from_json(line, '{structure.replace(chr(39), chr(39) * 2)}'))"
 
     def read(self, lines: pl.Series) -> tuple[pl.DataFrame, list[int]]:
-        """Return one row per line (nulls for a null line), and the lines that could not be read after all."""
+        """Return one row per line (all null for a null line), and the indexes of lines that could not be read."""
         refused: list[int] = []
         return pl.concat(self._read(lines, 0, refused)), refused
 
@@ -67,7 +67,7 @@ class Kernel:
         try:
             return [self._query(lines)]
         except (duckdb.Error, pl.exceptions.PolarsError):
-            # Which line it was is found by halving; few lines are looked at one by one anyway.
+            # Bisect to find the line; a few lines are left to be read one by one anyway.
             if len(lines) <= _FEWEST:
                 refused.extend(start + at for at in lines.is_not_null().arg_true())
                 return [pl.DataFrame(schema=self._schema).clear(len(lines))]
@@ -87,7 +87,7 @@ class Kernel:
 
 
 def duckdb_connection() -> duckdb.DuckDBPyConnection:
-    """Return this thread's connection to a DuckDB that only computes."""
+    """Return this thread's connection to an in-memory DuckDB without access to files or the network."""
     if _LOCAL.connection is None or _LOCAL.pid != os.getpid():
         _LOCAL.connection = duckdb.connect(
             config={

@@ -1,4 +1,4 @@
-"""What a JSON number becomes as a declared type: an integer, a floating-point number, a decimal; exact."""
+"""Converts JSON numbers exactly to declared types: integers, floating-point numbers, decimals."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Convert = Callable[[Any], Any]
 
 _FLOAT32_OVERFLOW: Final = 3.4028235677973366e38
 _LONGEST_DECIMAL: Final = 100
-_FURTHEST: Final = 10**15  # an exponent that no number of any type has, and that Python can still write
+_FURTHEST: Final = 10**15  # an exponent out of range for every type, but not for Python
 _EXACT: Final = Context(prec=2 * _LONGEST_DECIMAL)
 _WIDE: Final = Context(prec=MAX_PREC, Emin=MIN_EMIN, Emax=MAX_EMAX)
 _INTEGERS: Final[dict[type[pl.DataType], tuple[int, int]]] = {
@@ -31,7 +31,7 @@ _INTEGERS: Final[dict[type[pl.DataType], tuple[int, int]]] = {
 
 
 def number_converter(dtype: pl.DataType, *, lenient: bool) -> Convert | None:
-    """Return the converter of a type of numbers, None for another type; a lenient one takes strings as well."""
+    """Return the converter for a numeric type, or None for other types; a lenient one also accepts strings."""
     convert = _number(dtype)
     return _number_or_string(dtype, convert) if lenient and convert is not None else convert
 
@@ -80,7 +80,7 @@ def _integer(dtype: pl.DataType) -> Convert:
 
 
 def _exact(number: int | str) -> Decimal:
-    """Return a JSON number as it is written; an exponent beyond what Python can hold becomes a smaller one."""
+    """Return the exact value of a JSON number; an exponent too large for Python is replaced by a smaller one."""
     try:
         return Decimal(number)
     except InvalidOperation:

@@ -1,4 +1,4 @@
-"""Parsed JSON: what a value is before it has a type, and how it is shown when it does not fit the type it has."""
+"""Parsed JSON: values before they have a declared type, and the message for one that does not fit its type."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ _JSON_NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?", re.
 
 
 class Pairs(list[tuple[str, Any]]):
-    """A JSON object as it is written: keys in order, also those given twice."""
+    """A JSON object as written: keys in order, including duplicates."""
 
     __slots__ = ()
 
 
 class Real(str):
-    """A JSON number with a fraction or an exponent, as it is written."""
+    """A JSON number with a fraction or an exponent, as written."""
 
     __slots__ = ()
 
 
 class Huge(str):
-    """A JSON integer with too many digits for any declared type, as it is written."""
+    """A JSON integer with too many digits for any declared type, as written."""
 
     __slots__ = ()
 
@@ -45,7 +45,7 @@ class Unfit(Exception):  # noqa: N818  not an error of the program: it never lea
         self.path = ""
 
     def within(self, outer: str) -> Unfit:
-        """Return this, one level further out: a field `.name`, an item `[3]`."""
+        """Prepend an outer level to the path, a field `.name` or an item `[3]`, and return this exception."""
         self.path = outer + self.path
         return self
 
@@ -59,13 +59,13 @@ class Unfit(Exception):  # noqa: N818  not an error of the program: it never lea
 def whole_number(text: str) -> int | Huge:
     """Return a JSON number without fraction or exponent.
 
-    Python refuses to read numbers of thousands of digits; no declared type could hold them anyway.
+    Python refuses to parse numbers with thousands of digits, and no declared type could hold them anyway.
     """
     return int(text) if len(text) <= _MOST_DIGITS else Huge(text)
 
 
 def parse_number(text: str) -> int | Huge | Real | None:
-    """Return the JSON number that `text` is, as parsed JSON holds it, or None for other text."""
+    """Parse `text` as a JSON number; return None for other text."""
     match = _JSON_NUMBER.fullmatch(text)
     if match is None:
         return None
@@ -73,12 +73,12 @@ def parse_number(text: str) -> int | Huge | Real | None:
 
 
 def excerpt(text: str) -> str:
-    """Return the beginning of `text` in one printable line."""
+    """Return the beginning of `text` as one printable line."""
     return json.dumps(text[:_EXCERPT] + ("…" if len(text) > _EXCERPT else ""), ensure_ascii=not text.isprintable())
 
 
 def _shown(value: object) -> str:
-    """Return kind and beginning of a parsed JSON value."""
+    """Return the kind and the beginning of a parsed JSON value."""
     if isinstance(value, bool):
         return f"boolean {json.dumps(value)}"
     if isinstance(value, int | Real | Huge):

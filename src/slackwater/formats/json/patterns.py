@@ -1,12 +1,11 @@
-r"""Regular expressions that prove a JSON record right: well-formed, and every declared field of its type.
+r"""Regular expressions that prove a JSON record valid: well-formed, and every declared field of its type.
 
-A schema without recursion is a regular language, so one linear scan over a whole column of records can
-prove most of them right at once. What is proven may be read by a lenient parser without another look;
-what is not proven is not wrong, only unknown. A pattern must therefore never match a record that
-`json_records` would refuse or read differently. One liberty is allowed, because the parser that follows
-refuses it: before an item either the opening bracket or a comma may stand, which keeps patterns short.
-(It would accept a comma after the last item, `NaN`, `"12"` and `1.5` for an integer; no pattern here
-matches any of those.)
+A schema without recursion is a regular language, so one linear scan over a whole column of records can prove most of
+them valid at once. A proven record can be read by a lenient parser without further checks; an unproven one is not
+invalid, only unknown. A pattern must therefore never match a record that `records` would refuse or read differently.
+There is one exception, because the parser refuses it: an item may follow either the opening bracket or a comma, which
+keeps patterns short. (The parser would accept a trailing comma, `NaN`, and `"12"` or `1.5` for an integer; no pattern
+here matches any of those.)
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ from slackwater.formats.json.values import is_map, map_value
 from slackwater.formats.schemas import whole_type
 
 MAX_FIELDS: Final = 64
-"""Beyond this many fields the automaton no longer fits its cache, and matching becomes very slow."""
+"""With more fields, the automaton no longer fits in its cache and matching becomes very slow."""
 
 LEVELS_OF_UNKNOWN: Final = 4
-"""How many objects and arrays inside one another the patterns follow in a field that is not declared."""
+"""The levels of nested objects and arrays that the patterns follow in an undeclared field."""
 
 _W: Final = r"[ \t\n\r]*"
 _CHARACTER: Final = r'[^"\\\x00-\x1f]'
@@ -46,7 +45,7 @@ _DAY: Final = (
 _OFFSET: Final = r"(?:Z|[-+](?:[01][0-9]|2[0-3])(?::?[0-5][0-9])?)"
 _TIME: Final = rf"{_DAY}[T ]{_CLOCK}(?::[0-5][0-9](?:\.[0-9]{{1,9}})?)?{_OFFSET}?"
 _BASE64: Final = "(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?"
-# Only numbers that fit whatever their digits are; the few larger ones that fit are left unproven.
+# Only numbers of a form that fits whatever the digits; the few larger ones that also fit are left unproven.
 _NUMBERS: Final[dict[type[pl.DataType], str]] = {
     pl.Int8: r"-?(?:0|[1-9][0-9]?|1[01][0-9])",
     pl.Int16: r"-?(?:0|[1-9][0-9]{0,3}|[12][0-9]{4})",
@@ -67,7 +66,7 @@ _MOST_FRACTION_DIGITS: Final = 9
 
 
 def is_provable(schema: pl.Schema, *, max_depth: int) -> bool:
-    """Return whether records of `schema` can be proven right by patterns at all."""
+    """Return whether patterns can prove records of `schema` valid at all."""
     return (
         1 + max(_depth(dtype) for dtype in schema.values()) + LEVELS_OF_UNKNOWN <= max_depth
         and _count(pl.Struct(dict(schema))) <= MAX_FIELDS
@@ -76,17 +75,17 @@ def is_provable(schema: pl.Schema, *, max_depth: int) -> bool:
 
 
 def plain_pattern(dtype: pl.DataType) -> str:
-    """Return the pattern of a value as text, without quotes, for types whose values stand on their own."""
+    """Return the pattern of a value as text, without quotes, for types that are neither nested nor strings."""
     if isinstance(dtype, pl.Boolean):
         return "true|false"
     return _NUMBERS[type(dtype)] if type(dtype) in _NUMBERS else _TEXTS[type(dtype)]
 
 
 def ordered_pattern(schema: pl.Schema, sample: Pairs, *, lenient: bool = False) -> str | None:
-    """Return the pattern of records with exactly the keys of `sample` in its order, or None if unfit.
+    """Return the pattern of records with exactly the keys of `sample` in its order, or None if there is none.
 
-    Most producers write every record with one order of keys, so the pattern learned from one record
-    proves the others. A lenient one takes numbers in strings as well.
+    Most producers write the keys of every record in the same order, so a pattern learned from one record proves the
+    others. A lenient pattern also accepts numbers in strings.
     """
     keys = [key for key, _ in sample]
     if len(set(keys)) < len(keys) or len(keys) > MAX_FIELDS:
@@ -97,10 +96,10 @@ def ordered_pattern(schema: pl.Schema, sample: Pairs, *, lenient: bool = False) 
 
 @dataclass(frozen=True, kw_only=True)
 class UnknownField:
-    """Where a field that is not declared stands in records of one shape.
+    """The position of an undeclared field in records of one shape.
 
-    `before` is the pattern of all that stands between the last such field and the value of this one,
-    `value` that of the value; each matches at the beginning of what is left of a proven record.
+    `before` is the pattern of everything between the previous such field and the value of this one, `value` that of the
+    value; each matches at the start of the rest of a proven record.
     """
 
     name: str
@@ -109,7 +108,7 @@ class UnknownField:
 
 
 def unknown_fields(schema: pl.Schema, sample: Pairs, *, lenient: bool = False) -> tuple[UnknownField, ...]:
-    """Return the fields of `sample` that are not declared, in order."""
+    """Return the undeclared fields of `sample`, in order."""
     found = []
     before = rf"^{_W}\{{{_W}"
     for at, (key, value) in enumerate(sample):
@@ -124,9 +123,9 @@ def unknown_fields(schema: pl.Schema, sample: Pairs, *, lenient: bool = False) -
 
 
 def any_order_pattern(schema: pl.Schema, *, lenient: bool = False, unknown: bool = True) -> str:
-    """Return the pattern of records with their keys in any order, also missing and (on request) unknown ones.
+    """Return the pattern of records with keys in any order; keys may be missing and, with `unknown`, undeclared.
 
-    It does not see a key that is given twice: `key_literals` are to be counted.
+    It does not detect duplicate keys: count the `key_literals`.
     """
     fields = [_field(name, _value(whole_type(dtype), None, lenient=lenient)) for name, dtype in schema.items()]
     if unknown:
@@ -135,7 +134,7 @@ def any_order_pattern(schema: pl.Schema, *, lenient: bool = False, unknown: bool
 
 
 def key_literals(schema: pl.Schema) -> list[str]:
-    """Return each declared key as it stands in a record."""
+    """Return each declared key as written in a record."""
     return [f'"{_literal(name)}"' for name in schema.names()]
 
 
@@ -154,7 +153,7 @@ def _ordered(dtype: pl.Struct, sample: Pairs, *, lenient: bool) -> str:
 
 
 def _value(dtype: pl.DataType, sample: Any, *, lenient: bool) -> str:  # noqa: ANN401  any JSON value
-    """Return the pattern of one value; the order of keys in nested objects is that of `sample`."""
+    """Return the pattern of one value; keys of nested objects are in the order of `sample`."""
     if isinstance(dtype, pl.Struct):
         if isinstance(sample, Pairs) and len({key for key, _ in sample}) == len(sample):
             return _ordered(dtype, sample, lenient=lenient)
@@ -181,7 +180,7 @@ def _plain(dtype: pl.DataType, *, lenient: bool) -> str:
 
 
 def _decimal(dtype: pl.Decimal) -> str:
-    # The parser goes through a double, which is exact for so many digits and not for more.
+    # The parser converts via a double, which is exact only up to this many digits.
     fraction = min(dtype.scale, _MOST_FRACTION_DIGITS)
     whole = min((dtype.precision or 38) - dtype.scale, _EXACT_DIGITS - fraction)
     digits = f"(?:0|[1-9][0-9]{{0,{whole - 1}}})" if whole else "0"
@@ -197,7 +196,7 @@ def _name(name: str) -> str:
 
 
 def _unknown(levels: int) -> str:
-    """Return the pattern of any value with at most `levels` objects or arrays inside one another."""
+    """Return the pattern of any value with at most `levels` nested objects or arrays."""
     if levels == 0:
         return _SCALAR
     inner = _unknown(levels - 1)
@@ -213,7 +212,7 @@ def _object(field: str) -> str:
 
 
 def _levels(sample: Any) -> int:  # noqa: ANN401  any JSON value
-    """Return how many levels to follow in a value like `sample`: one more than it has, if it has any."""
+    """Return how many levels to follow in a value like `sample`: one more than it has, if it is nested."""
     if not isinstance(sample, list):
         return 0
     inner = [_levels(item[1] if isinstance(sample, Pairs) else item) for item in sample]
@@ -221,7 +220,7 @@ def _levels(sample: Any) -> int:  # noqa: ANN401  any JSON value
 
 
 def _other_key(names: list[str]) -> str:
-    """Return the pattern of a key, written without escapes, that is none of `names`."""
+    """Return the pattern of a key, written without escapes, that is not one of `names`."""
     return f'"{_none_of([name for name in names if _literal(name) == name])}"'
 
 
@@ -240,7 +239,7 @@ def _literal(name: str) -> str:
 
 
 def _escape(text: str) -> str:
-    """Return `text` as a pattern; Python's `re.escape` writes what Rust does not read."""
+    """Escape `text` for a pattern; Rust does not accept the output of Python's `re.escape`."""
     return re.sub(r"[^0-9A-Za-z_]", lambda match: rf"\x{{{ord(match[0]):x}}}", text)
 
 
@@ -259,10 +258,10 @@ def _count(dtype: pl.DataType) -> int:
 
 
 def _hides_flaws(dtype: pl.DataType, *, is_top: bool) -> bool:
-    """Return whether a lenient parser may lose a value inside `dtype` in a way that cannot be seen.
+    """Return whether a lenient parser may lose a value inside `dtype` undetectably.
 
-    A map with a key given twice becomes null, which is looked for in columns but not inside of them;
-    binary values are decoded as columns, too.
+    A map with a duplicate key becomes null, which is detected in columns but not inside them; binary values, too, are
+    decoded only as columns.
     """
     if isinstance(dtype, pl.Struct):
         return any(_hides_flaws(whole_type(field.dtype), is_top=False) for field in dtype.fields)

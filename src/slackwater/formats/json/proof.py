@@ -1,4 +1,4 @@
-"""Proving a whole column of JSON records right, with patterns learned from the records themselves."""
+"""Proves a whole column of JSON records valid, with patterns learned from the records themselves."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from slackwater.formats.json.records import RecordReader
 from slackwater.formats.json.values import is_map
 
 _FEWEST: Final = 64
-"""So few records are read one by one sooner than a pattern is compiled for them."""
+"""Below this number, reading records one by one is faster than compiling a pattern for them."""
 
 _MOST_SHAPES: Final = 4
 _SAMPLES: Final = 5
@@ -34,23 +34,23 @@ _LEAST_SHARE: Final = 0.05
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """The keys of a record in their order, as a pattern that proves others like it."""
+    """The keys of a record in order, as a pattern that proves similar records."""
 
     pattern: str
     unknown: tuple[UnknownField, ...] = ()
-    """The fields that are not declared, where they are kept."""
+    """The undeclared fields, if they are kept."""
 
 
 @dataclass(kw_only=True)
 class Proof:
-    """Which lines are proven right, and which of them by a shape with fields that are not declared."""
+    """Which lines are proven valid, and which of them by a shape with undeclared fields."""
 
     proven: NDArray[np.bool_]
     with_unknown: list[tuple[Shape, NDArray[np.intp]]] = field(default_factory=list)
 
 
 class Prover:
-    """Tells which records of a column are certainly right; learns the order of their keys as it goes."""
+    """Finds the records of a column that are certainly valid; learns the order of their keys as it goes."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class Prover:
         self._keys = key_literals(schema)
 
     def prove(self, lines: pl.Series) -> Proof:
-        """Return which lines are proven right; a null line is not."""
+        """Prove lines valid in bulk; null lines remain unproven."""
         proof = Proof(proven=np.zeros(len(lines), dtype=bool))
         rest = _Rest(lines, proof)
         if self._is_provable:
@@ -83,14 +83,14 @@ class Prover:
                 if len(rest) < _FEWEST or (learned := self._learn(rest)) is None:
                     break
                 useful.append(learned)
-            # A shape that proved nothing gives way to those that did; else it waits for its records.
+            # Shapes that proved nothing are dropped only when others need the room: their records may come later.
             self._shapes = list(dict.fromkeys([*useful, *self._shapes]))[:_MOST_SHAPES]
             if len(rest) >= _FEWEST:
                 rest.prove(Shape(pattern=self._any_order), at_most_once=self._keys)
         return proof
 
     def lost_maps(self, lines: pl.Series, read: pl.DataFrame, proven: NDArray[np.bool_]) -> list[int]:
-        """Return the lines whose map was read as null although it may be given: a key of it came twice."""
+        """Return the lines with a map that was read as null although the field is present: it has a duplicate key."""
         lost: list[int] = []
         for name in self._maps:
             places = (read[name].is_null() & pl.Series(proven)).arg_true()
@@ -99,7 +99,7 @@ class Prover:
         return lost
 
     def _learn(self, rest: _Rest) -> Shape | None:
-        """Return a shape learned from `rest` that proved a fair share of it, or None."""
+        """Learn a shape from `rest` that proves a fair share of it, and apply it; None if there is no such shape."""
         trial = rest.some(_TRIAL)
         for sample in rest.some(_SAMPLES).drop_nulls():
             parsed = self._reader.parse(sample)
@@ -122,7 +122,7 @@ class Prover:
 
 
 class _Rest:
-    """The lines that are not proven yet; `proof` is filled in as they are."""
+    """The lines not proven yet; proving lines updates `proof`."""
 
     def __init__(self, lines: pl.Series, proof: Proof) -> None:
         self.lines = lines
@@ -133,11 +133,11 @@ class _Rest:
         return len(self.lines)
 
     def some(self, count: int) -> pl.Series:
-        """Return about `count` of the lines, spread over all of them."""
+        """Return up to `count` lines, spread over all of them."""
         return self.lines.gather_every(max(1, len(self.lines) // count)).head(count)
 
     def prove(self, shape: Shape, *, at_most_once: list[str] | None = None) -> int:
-        """Mark the lines that match, and in which no word of `at_most_once` stands twice; return how many."""
+        """Mark the lines that match and contain no word of `at_most_once` twice; return their number."""
         if not len(self.lines):
             return 0
         matches = self.lines.str.contains(shape.pattern).fill_null(value=False)

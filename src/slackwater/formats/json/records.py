@@ -1,7 +1,7 @@
-"""One JSON record at a time: what it holds, or exactly what is wrong with it.
+"""Reads one JSON record at a time: its values, or its exact flaw.
 
-This is the definition of what decoding means. It is exact and slow, so it sees only the records that
-could not be proven right all at once (see `patterns`).
+This module defines what decoding means. It is exact and slow, so it reads only the records that could not be proven
+valid in bulk (see `patterns`).
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _BLANKS: Final = re.compile(f"[{_BLANK}]*")
 class RecordReader:
     """Reads records of one schema; never raises, whatever the text.
 
-    With `keep_unknown`, a record has one value more: the fields that are not declared, as they stand in it. The levels
-    that it is `wrapped_in` do not count towards its depth.
+    With `keep_unknown`, a record has one more value: its undeclared fields, with their original text. The levels that
+    it is `wrapped_in` do not count towards its depth.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class RecordReader:
         )
 
     def read(self, text: str) -> tuple[Any, ...] | Flaw:
-        """Return the record's values in the order of the schema, or its flaw."""
+        """Return the record's values in schema order, or its flaw."""
         parsed = self.parse(text)
         if isinstance(parsed, Flaw):
             return parsed
@@ -64,7 +64,7 @@ class RecordReader:
         return unknown if isinstance(unknown, Flaw) else (*row, unknown)
 
     def parse(self, text: str) -> Pairs | Flaw:
-        """Return the record's keys and raw values as they stand in it, or its flaw."""
+        """Return the record's keys and raw values, in order, or its flaw."""
         if not text.strip(_BLANK):
             return Flaw(reason="empty_record", message="the record is empty")
         if _is_deeper(text, self._max_depth + self._wrapped_in):
@@ -79,11 +79,11 @@ class RecordReader:
         return parsed
 
     def _unknown(self, text: str) -> list[dict[str, str]] | Flaw:
-        """Return the fields of a well-formed record that are not declared, with the text of their values."""
+        """Return the undeclared fields of a well-formed record, with the text of their values."""
         kept = []
         at = text.index("{")
         while text[at] != "}":
-            # Past the bracket or the comma; then past the colon.
+            # Skip the bracket or the comma, then the colon.
             key, at = self._decoder.raw_decode(text, _skip_blanks(text, at + 1))
             start = _skip_blanks(text, _skip_blanks(text, at) + 1)
             _, end = self._decoder.raw_decode(text, start)
@@ -99,12 +99,12 @@ class RecordReader:
 
 def _skip_blanks(text: str, at: int) -> int:
     match = _BLANKS.match(text, at)
-    assert match is not None  # it matches nothing at all, too
+    assert match is not None  # it also matches the empty string
     return match.end()
 
 
 def _is_deeper(text: str, max_depth: int) -> bool:
-    """Return whether `text` has more than `max_depth` brackets open at once, strings aside."""
+    """Return whether `text` has more than `max_depth` brackets open at once, not counting those in strings."""
     if text.count("[") + text.count("{") <= max_depth:
         return False
     depth = 0
@@ -125,7 +125,7 @@ def _malformed(error: ValueError, text: str) -> str:
     begin = max(error.pos - 10, 0)
     quote = text.rfind('"', max(begin - 30, 0), error.pos)
     near = text[quote if 0 <= quote < begin else begin : error.pos + 40]
-    said = error.msg.removesuffix(" at")  # some of its messages end so, for a position to follow
+    said = error.msg.removesuffix(" at")  # some messages end in "at", expecting a position
     return f"{said} at character {error.pos}, near {excerpt(near)}"
 
 

@@ -1,7 +1,7 @@
-"""Values that JSON writes as strings: times, dates, bytes; exact, one at a time.
+"""Parses values that JSON writes as strings (times, dates, bytes), exactly and one at a time.
 
-Each function raises `ValueError` for what is no such value, `OverflowError` for one out of range and
-`UnicodeEncodeError` for half of a surrogate pair.
+Each function raises `ValueError` for an invalid value, `OverflowError` for one out of range and `UnicodeEncodeError`
+for half of a surrogate pair.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
 
 def read_string(value: str) -> str:
-    """Return `value`, which must be text that can be written."""
+    """Return `value`; raise if it cannot be encoded as UTF-8."""
     if not value.isascii():
         value.encode()
     return value
 
 
 def read_time(value: str) -> datetime:
-    """Return an ISO 8601 time in UTC; digits beyond the microsecond are cut off."""
+    """Parse an ISO 8601 time, in UTC; digits beyond microseconds are truncated."""
     match = _TIME.fullmatch(value)
     if match is None:
         raise ValueError("not an ISO 8601 time such as 2024-01-31T12:00:00.5Z")
@@ -42,14 +42,14 @@ def read_time(value: str) -> datetime:
 
 
 def read_date(value: str) -> date:
-    """Return an ISO 8601 date."""
+    """Parse an ISO 8601 date."""
     if _DATE.fullmatch(value) is None:
         raise ValueError("not an ISO 8601 date such as 2024-01-31")
     return date.fromisoformat(value)
 
 
 def read_base64(value: str) -> bytes:
-    """Return the bytes that base64 stands for."""
+    """Decode base64."""
     if not value.isascii():
         raise ValueError("not base64")
     return base64.b64decode(value, validate=True)

@@ -1,4 +1,4 @@
-"""The fields of JSON records that are not declared, kept as they stand: for many records of one shape at once."""
+"""Extracts the undeclared fields of JSON records with their original text, for many records of one shape at once."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from slackwater.formats.json.proof import Proof, Shape
 from slackwater.formats.slices import cut, listed
 
 UNKNOWN: Final = "unknown"
-"""The name of the column that holds them."""
+"""The name of the column for undeclared fields."""
 
 UNKNOWN_TYPE: Final = map_type(pl.String())
 
 
 def kept_fields(lines: pl.Series, proof: Proof) -> pl.Series:
-    """Return the undeclared fields of the lines that a shape has proven; null for the others."""
+    """Return the undeclared fields of the lines that were proven by a shape with such fields; null for the others."""
     if not proof.with_unknown:
         return pl.Series(UNKNOWN, [None], dtype=UNKNOWN_TYPE).new_from_index(0, len(lines))
     entries = [_entries(lines.gather(places), shape) for shape, places in proof.with_unknown]
@@ -30,10 +30,10 @@ def kept_fields(lines: pl.Series, proof: Proof) -> pl.Series:
 
 
 def _entries(lines: pl.Series, shape: Shape) -> pl.Series:
-    """Return name and text of each undeclared field, in order.
+    """Return the name and text of each undeclared field, in order.
 
-    The beginning of every line is cut off, up to a value and then behind it: what each cut takes away says
-    where the value stands, and costs less than a pattern with groups.
+    The start of every line is removed, first up to a value and then including it: the lengths removed give the value's
+    position, and this is cheaper than a pattern with groups.
     """
     whole = lines.rechunk().to_arrow()
     _, offsets, content = whole.buffers()

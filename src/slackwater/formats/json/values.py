@@ -1,7 +1,7 @@
-"""What a JSON value becomes as a declared type, one value at a time; exact, without any coercion.
+"""Converts JSON values to declared types, one value at a time; exact, without any coercion.
 
-A string is never read from a number, an integer never from `1.0`, and a number from a string only where
-that is asked for (`numbers_as_strings`).
+A number is never read as a string, `1.0` never as an integer, and a string as a number only on request
+(`numbers_as_strings`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["Huge", "Pairs", "Real", "Unfit", "converter", "excerpt", "is_map", "
 
 
 def converter(dtype: pl.DataType, *, numbers_as_strings: bool = False) -> Convert:
-    """Return the function that gives a parsed JSON value as Python value for `dtype`, or raises `Unfit`.
+    """Return a function that converts a parsed JSON value to a Python value for `dtype`, or raises `Unfit`.
 
     With `numbers_as_strings`, a number of any type, at any depth, may be a string that holds a JSON number.
     """
@@ -45,7 +45,7 @@ def _boolean(value: object) -> bool:
 
 
 def _text(dtype: pl.DataType) -> Convert:
-    """Return the converter of a type that JSON writes as a string."""
+    """Return the converter for a type that JSON writes as a string."""
     if isinstance(dtype, pl.Datetime):
         read: Callable[[str], object] = read_time
     elif isinstance(dtype, pl.Date):
@@ -92,7 +92,7 @@ def _list(dtype: pl.List, *, lenient: bool) -> Convert:
 
 
 def is_map(dtype: pl.List) -> bool:
-    """Return whether `dtype` is what a map is declared as; its JSON may be an object, too."""
+    """Return whether `dtype` is the type of a declared map, which may also be an object in JSON."""
     inner = whole_type(dtype.inner)
     if not isinstance(inner, pl.Struct) or [field.name for field in inner.fields] != ["key", "value"]:
         return False

@@ -1,4 +1,4 @@
-"""Protobuf: messages, with or without Confluent"s header."""
+"""Protobuf: messages, with or without Confluent's header."""
 
 from slackwater.formats.protobuf.definition import ProtobufDecoder, ProtobufFormat, protobuf
 

@@ -1,7 +1,7 @@
-"""Protobuf's wire format at one place: tags, varints, lengths, and fields that are passed over.
+"""Reads Protobuf's wire format at one position: tags, varints, lengths, and fields to skip.
 
-Every function takes a record's bytes, a position and where the message ends, and raises `Broken` with the
-position of what cannot be read.
+Every function takes a record's bytes, a position and the end of the message, and raises `Broken` with the position of
+the part that cannot be read.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Broken(Exception):  # noqa: N818  not an error of the program: it never le
         self.path = ""
 
     def within(self, field: str) -> Broken:
-        """Return this, one field further out."""
+        """Prepend an outer field to the path, and return this exception."""
         self.path = f"{field}.{self.path}" if self.path else field
         return self
 
@@ -43,7 +43,7 @@ class Broken(Exception):  # noqa: N818  not an error of the program: it never le
 
 
 def read_varint(data: bytes, at: int, stop: int, *, most: int = _LONGEST_VARINT) -> tuple[int, int]:
-    """Return the varint at a position, its lower 64 bits, and where it ends."""
+    """Return the lower 64 bits of the varint at a position, and where it ends."""
     value = 0
     for place in range(at, at + most):
         if place >= stop:
@@ -56,7 +56,7 @@ def read_varint(data: bytes, at: int, stop: int, *, most: int = _LONGEST_VARINT)
 
 
 def read_tag(data: bytes, at: int, stop: int) -> tuple[int, int, int]:
-    """Return the number and the wire type of the field at a position, and where its tag ends."""
+    """Return the number and wire type of the field at a position, and where its tag ends."""
     tag, after = read_varint(data, at, stop, most=_LONGEST_SIZE)
     if tag > _LARGEST_TAG or tag >> 3 == 0:
         raise Broken("malformed", at, f"no field has the tag {tag}")
@@ -64,7 +64,7 @@ def read_tag(data: bytes, at: int, stop: int) -> tuple[int, int, int]:
 
 
 def read_slice(data: bytes, at: int, stop: int) -> tuple[int, int]:
-    """Return begin and end of what stands at a position with its length before it."""
+    """Return the start and end of the length-prefixed value at a position."""
     size, start = read_varint(data, at, stop, most=_LONGEST_SIZE)
     if size > _MOST_BYTES:
         raise Broken("malformed", at, f"no value has a length of {size}")
@@ -74,7 +74,7 @@ def read_slice(data: bytes, at: int, stop: int) -> tuple[int, int]:
 
 
 def read_number(data: bytes, at: int, stop: int, wire: int) -> tuple[int, int]:
-    """Return the number at a position, of a wire type that holds numbers, and where it ends."""
+    """Return the number of a numeric wire type at a position, and where it ends."""
     if wire == VARINT:
         return read_varint(data, at, stop)
     end = at + FIXED_SIZES[wire]
@@ -84,7 +84,7 @@ def read_number(data: bytes, at: int, stop: int, wire: int) -> tuple[int, int]:
 
 
 def pass_over(data: bytes, at: int, stop: int, *, number: int, wire: int) -> int:
-    """Return where the field ends whose tag ended at a position; groups are followed to their ends."""
+    """Skip the field whose tag ended at a position, including nested groups; return where it ends."""
     groups: list[int] = []
     while True:
         if wire == GROUP:

@@ -1,4 +1,4 @@
-"""From what was found in many messages to columns, message by message inside of one another."""
+"""Builds columns from the fields found in many messages, recursively for nested messages."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _VIEWS: Final[dict[str, type[np.generic]]] = {
 
 
 class ColumnReader:
-    """Reads many messages of one plan into columns; what it is not sure of it marks as doubtful."""
+    """Reads many messages of one plan into columns; marks messages it is not sure of as doubtful."""
 
     def __init__(self, plan: MessagePlan) -> None:
         self._plan = plan
@@ -44,7 +44,7 @@ class ColumnReader:
         self._inner = {field.number: ColumnReader(field.message) for field in plan.fields if field.message is not None}
 
     def read(self, messages: Messages) -> list[pl.Series]:
-        """Return a column for each field; those of doubtful messages hold anything."""
+        """Return a column for each field; the values of doubtful messages are meaningless."""
         found = scan(self._plan, self._tags, messages)
         self._mark_odd(found, messages.doubtful)
         return [
@@ -53,7 +53,7 @@ class ColumnReader:
         ]
 
     def _mark_odd(self, found: list[Gatherer], doubtful: Flags) -> None:
-        """Mark messages that lack a required field, or have two fields of which only one counts."""
+        """Mark messages that lack a required field or have two members of one oneof."""
         counts: dict[tuple[int, ...], NDArray[np.intp]] = {}
         for field, gathered in zip(self._plan.fields, found, strict=True):
             if isinstance(gathered, OneNumber | OneSlice):
@@ -79,14 +79,14 @@ class ColumnReader:
         items = self._entries(field, slices) if field.is_map else self._values(field, slices)
         messages.doubtful[rows[slices.doubtful]] = True
         if field.is_map:
-            # Of a key that is given twice the last entry counts.
+            # The last entry of a duplicate key wins.
             keys = pl.DataFrame({"row": rows, "key": items.struct.field("key")})
             is_last = keys.select(pl.struct("row", "key").is_last_distinct()).to_series()
             rows, items = rows[is_last.to_numpy()], items.filter(is_last)
         return listed(_counts(rows, messages), items, field.dtype)
 
     def _single(self, field: FieldPlan, found: OneSlice, messages: Messages) -> pl.Series:
-        """Return the column of a field that a message has once or not at all."""
+        """Return the column of a field that occurs at most once in a message."""
         starts = np.where(messages.doubtful, messages.starts, found.starts)
         stops = np.where(messages.doubtful, messages.starts, found.stops)
         if field.message is None or not field.has_presence:
@@ -105,25 +105,25 @@ class ColumnReader:
         return column.gather(pl.Series(places).replace(-1, None))
 
     def _values(self, field: FieldPlan, slices: Messages) -> pl.Series:
-        """Return one value for each slice; mark those that are invalid."""
+        """Return one value for each slice; mark invalid ones as doubtful."""
         if field.message is not None:
             return _shaped(field.message, self._inner[field.number].read(slices), slices.doubtful)
         pieces = cut(slices.wire.data, slices.starts, slices.stops)
         return pl.Series(pieces) if field.kind == "bytes" else _texts(pieces, slices.doubtful)
 
     def _entries(self, field: FieldPlan, slices: Messages) -> pl.Series:
-        """Return the entries of maps, one for each slice."""
+        """Return map entries, one for each slice."""
         return pl.DataFrame(self._inner[field.number].read(slices)).to_struct()
 
 
 def _numbers(field: FieldPlan, raw: Numbers) -> pl.Series:
-    """Return numbers of the wire as the field's type; those too wide for it lose their upper bits."""
+    """Convert raw numbers to the field's type; numbers too wide for it lose their upper bits."""
     if field.kind == "bool":
         return pl.Series(raw != 0)
     if field.kind == "enum":
         return _labels(field, pl.Series(raw.astype(np.uint32).view(np.int32)))
     if field.kind.startswith("sint"):
-        # The sign is the lowest bit, and decides about all the others of a number as wide as declared.
+        # The lowest bit is the sign, which flips all other bits, so first truncate to the declared width.
         raw = raw & np.uint64(0xFFFFFFFF) if field.kind == "sint32" else raw
         raw = (raw >> np.uint64(1)) ^ (~(raw & np.uint64(1)) + np.uint64(1))
     is_wide = field.kind.endswith(("64", "double"))
@@ -131,7 +131,7 @@ def _numbers(field: FieldPlan, raw: Numbers) -> pl.Series:
 
 
 def _labels(field: FieldPlan, numbers: pl.Series) -> pl.Series:
-    """Return an enum's names; a number that has none is its digits."""
+    """Return the names of enum values; a number without a name becomes its digits."""
     names = numbers.replace_strict(
         list(field.labels), list(field.labels.values()), default=None, return_dtype=pl.String()
     )
@@ -139,7 +139,7 @@ def _labels(field: FieldPlan, numbers: pl.Series) -> pl.Series:
 
 
 def _texts(pieces: pa.Array[Any], doubtful: Flags) -> pl.Series:
-    """Return slices as text; those that are not UTF-8 are marked, and empty."""
+    """Return slices as text; those that are not UTF-8 are marked as doubtful and become empty."""
     try:
         return pl.Series(pieces.cast(pa.large_string()), dtype=pl.String)
     except pa.ArrowInvalid:
@@ -154,7 +154,7 @@ def _texts(pieces: pa.Array[Any], doubtful: Flags) -> pl.Series:
 
 
 def _shaped(plan: MessagePlan, columns: list[pl.Series], doubtful: Flags) -> pl.Series:
-    """Return the columns of a message as one, of the message's shape."""
+    """Combine the columns of a message into one of the message's shape."""
     match plan.shape:
         case "struct":
             return pl.DataFrame(columns).to_struct()
@@ -171,7 +171,7 @@ def _shaped(plan: MessagePlan, columns: list[pl.Series], doubtful: Flags) -> pl.
     fits = (seconds >= -MAX_DURATION_SECONDS) & (seconds <= MAX_DURATION_SECONDS) & (np.abs(nanos) <= MAX_NANOS)
     fits &= np.sign(seconds) * np.sign(nanos) >= 0
     doubtful |= ~fits
-    # Towards zero, as the two parts have one sign.
+    # Rounds towards zero, because both parts have the same sign.
     return pl.Series(np.where(fits, seconds, 0) * 1000 + np.sign(nanos) * (np.abs(nanos) // 1_000_000))
 
 

@@ -24,7 +24,7 @@ MAX_BYTES: Final = 1 << 20
 _LONGEST: Final = 64 << 20
 _BLOCK_ROWS: Final = 1 << 14
 _BLOCK_BYTES: Final = 1 << 24
-"""Records are read in blocks whose arrays fit the processor's cache."""
+"""The size of a block of records, whose arrays then fit in the processor's cache."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +41,7 @@ class ProtobufFormat(Format):
     max_bytes: int = MAX_BYTES
 
     def decoder(self) -> ProtobufDecoder:
-        """Return a decoder of such records."""
+        """Return a decoder for this format."""
         return ProtobufDecoder(self)
 
     def __str__(self) -> str:
@@ -86,13 +86,13 @@ def protobuf(
 
 
 class ProtobufDecoder(Decoder):
-    """Decodes records of one message; never raises, whatever the bytes are.
+    """Decodes records of one message type; never raises, whatever the bytes.
 
-    1. What is null or too long is put aside.
-    2. The fields of all records are read at once, tag by tag; records with anything unusual are doubted.
-    3. Those are read one by one, exactly.
+    1. Records that are null or too long are set aside.
+    2. The fields of all records are read at once, tag by tag; records with anything unusual are marked doubtful.
+    3. Doubtful records are read one by one, exactly.
 
-    Which way a record takes decides how long it takes, never what becomes of it.
+    The path a record takes affects only the speed, never the result.
     """
 
     def __init__(self, form: ProtobufFormat) -> None:
@@ -105,7 +105,7 @@ class ProtobufDecoder(Decoder):
         return (type(self), (self._format,))
 
     def decode(self, payload: pl.Series) -> Decoded:
-        """Return the rows of a column of bytes, and what is wrong with the records that gave none."""
+        """Decode a column of bytes into rows, and flaws for the records that could not be decoded."""
         flaws = self._unreadable(payload)
         doubtful: Flags = np.zeros(len(payload), dtype=bool)
         frames = [pl.DataFrame(schema=self._format.schema)]
@@ -123,7 +123,7 @@ class ProtobufDecoder(Decoder):
         return Decoded.of(with_rows(frame, exact), flaws)
 
     def _unreadable(self, payload: pl.Series) -> dict[int, Flaw]:
-        """Return the flaws of records that are not even looked at, by place."""
+        """Return the flaws of the records that are null or too long, by row index."""
         most, sizes = self._format.max_bytes, payload.bin.size()
         absent = Flaw(reason="empty_record", message="the record has no payload")
         flaws = dict.fromkeys(sizes.is_null().arg_true(), absent)
@@ -137,7 +137,7 @@ class ProtobufDecoder(Decoder):
 
 
 def _blocks(payload: pl.Series, without: list[int], doubtful: Flags) -> Iterator[Messages]:
-    """Yield the records of a column in pieces, with their part of `doubtful`; those of `without` are empty."""
+    """Yield the records of a column in blocks, each with its part of `doubtful`; the records of `without` are empty."""
     if not len(payload):
         return
     whole = payload.rechunk().to_arrow()

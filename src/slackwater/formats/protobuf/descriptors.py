@@ -1,7 +1,7 @@
-"""Where a message's description comes from, in a form that travels: the files it needs, and its name.
+"""Message descriptors in a picklable form: the message's name and the files it needs.
 
-Descriptors of `google.protobuf` belong to a pool of their process and cannot be pickled; the files they
-were made from can.
+Descriptors of `google.protobuf` belong to a pool of their process and cannot be pickled; the files that they were
+built from can.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from slackwater.errors import near_miss, refuse
 from slackwater.ground.folders import given_path
 
 DescriptorSet = bytes | str | os.PathLike[str]
-"""What `protoc --include_imports --descriptor_set_out` writes: its bytes, or the file's path."""
+"""The output of `protoc --include_imports --descriptor_set_out`: its bytes, or the path of the file."""
 
 _WELL_KNOWN: Final = {
     module.DESCRIPTOR.name: module.DESCRIPTOR for module in (duration_pb2, timestamp_pb2, wrappers_pb2)
@@ -34,22 +34,22 @@ _WELL_KNOWN: Final = {
 
 @dataclass(frozen=True, kw_only=True)
 class Described:
-    """A message by its full name, and the files that describe it, those that others import first."""
+    """A message's full name and the files that describe it, imported files first."""
 
     name: str
     files: tuple[bytes, ...] = field(repr=False)
 
     def descriptor(self) -> Any:  # noqa: ANN401  google.protobuf has no types
-        """Return the message's descriptor, in a pool of its own."""
+        """Return the message's descriptor, in a new pool."""
         pool = descriptor_pool.DescriptorPool()
         for file in self.files:
             pool.AddSerializedFile(file)
         return pool.FindMessageTypeByName(self.name)
 
     def path(self) -> tuple[int, ...]:
-        """Return the message's place in its file: its index, after those of the messages around it.
+        """Return the message's path in its file: the indexes of the enclosing messages, then its own.
 
-        Counted as they stand in the .proto file; the entries of maps, which do not, are passed over.
+        Indexes count messages as written in the .proto file; generated map entries are skipped.
         """
         file = descriptor_pb2.FileDescriptorProto.FromString(self.files[-1])
         inner = self.name[len(file.package) + 1 :] if file.package else self.name
@@ -63,7 +63,7 @@ class Described:
 
 
 def describe_message(message: object, *, descriptor_set: DescriptorSet | None, name: str | None) -> Described:
-    """Return the message that a generated class, a descriptor, or a set and a name stand for."""
+    """Return the message given by a generated class, by a descriptor, or by a descriptor set and a name."""
     if message is None and descriptor_set is not None and isinstance(name, str):
         return _from_set(descriptor_set, name)
     descriptor = message if isinstance(message, Descriptor) else getattr(message, "DESCRIPTOR", None)
@@ -77,7 +77,7 @@ def describe_message(message: object, *, descriptor_set: DescriptorSet | None, n
 
 
 def _collect(file: Any, into: dict[str, bytes]) -> None:  # noqa: ANN401  google.protobuf has no types
-    """Add a file, after those that it imports."""
+    """Add a file after the files it imports."""
     if file.name not in into:
         for imported in file.dependencies:
             _collect(imported, into)
@@ -106,7 +106,7 @@ def _from_set(given: DescriptorSet, name: str) -> Described:
 
 
 def _collect_given(name: str, given: dict[str, Any], into: dict[str, bytes], *, within: tuple[str, ...]) -> None:
-    """Add a file of the set, after those that it imports; the well-known ones need not be in the set."""
+    """Add a file of the set after the files it imports; the well-known ones need not be in the set."""
     if name in into:
         return
     if name in within:
@@ -124,7 +124,7 @@ def _collect_given(name: str, given: dict[str, Any], into: dict[str, bytes], *, 
 
 
 def _messages(messages: Any, outer: str) -> Iterator[str]:  # noqa: ANN401  google.protobuf has no types
-    """Yield the full names of `messages` and of those inside of them."""
+    """Yield the full names of `messages` and of the messages nested in them."""
     for message in messages:
         name = f"{outer}.{message.name}" if outer else message.name
         yield name

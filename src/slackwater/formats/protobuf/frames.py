@@ -1,7 +1,7 @@
-"""Confluent's wire format around a Protobuf message: a zero byte, the schema's id, and the message's place.
+"""Confluent's wire format around a Protobuf message: a zero byte, the schema id, and the message's path.
 
-The place is the path of the message's index in its file, and in the messages around it: how many indexes,
-then the indexes, as zig-zag varints; one zero byte stands for the first message of the file.
+The path consists of the indexes of the enclosing messages and of the message itself: their count, then the indexes, as
+zig-zag varints. A single zero byte means the first message of the file.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MOST_INDEXES: Final = 100
 
 
 class Frames:
-    """The frames of one message's records, of whatever schema id."""
+    """The frames of records of one message type, with any schema id."""
 
     def __init__(self, path: tuple[int, ...]) -> None:
         self._path = path
@@ -27,7 +27,7 @@ class Frames:
         self._usual = np.frombuffer(b"".join(map(_varint, zigzag)), dtype=np.uint8)
 
     def skip(self, records: Messages) -> Places:
-        """Return where the messages begin, for frames as they are usually written; mark the others."""
+        """Return where the messages begin; mark records whose frame is not written in the usual way as doubtful."""
         data, starts, stops = records.wire.data, records.starts, records.stops
         bodies = starts + _ID_END + len(self._usual)
         fits = (bodies <= stops) & (data[starts] == 0)
@@ -76,7 +76,7 @@ def _read_zigzag(record: bytes, at: int) -> tuple[int, int]:
 
 def _varint(number: int) -> bytes:
     head = b""
-    while number >= 0x80:  # noqa: PLR2004  seven bits a byte
+    while number >= 0x80:  # noqa: PLR2004  seven bits per byte
         head += bytes([number & 0x7F | 0x80])
         number >>= 7
     return head + bytes([number])

@@ -1,7 +1,7 @@
-"""What is found of one field while many messages are scanned: numbers and slices, with their rows.
+"""Collects the values of one field while many messages are scanned: numbers and slices, with their rows.
 
-`take` is called with the rows that have the field next and the places after its tag, again and again
-until no message has anything left; it returns the places after the value.
+`take` is called repeatedly, with the rows that have the field next and the positions after its tag, until no message
+has any fields left; it returns the positions after the values.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from slackwater.formats.protobuf.plan import FIXED32, FIXED64, VARINT, FieldPlan
 from slackwater.formats.protobuf.wire import NOWHERE, Flags, Messages, Numbers, Places, Wire
 
 Rows = NDArray[np.intp] | slice
-"""Which messages: their numbers, or all of them as a slice."""
+"""Indexes of messages, or a slice for all of them."""
 
 ReadNumbers = Callable[[Places], tuple[Numbers, Places]]
-_MORE: Final = 0x80  # the mark of a byte that is not a number's last
+_MORE: Final = 0x80  # the continuation bit of a varint's byte
 _SIZES: Final = {FIXED64: 8, FIXED32: 4}
 
 
 def number_reader(wire: Wire, wire_type: int) -> ReadNumbers:
-    """Return what reads numbers of a wire type."""
+    """Return the function that reads numbers of a wire type."""
     return {VARINT: wire.varints, FIXED64: wire.fixed64, FIXED32: wire.fixed32}[wire_type]
 
 
 class OneNumber:
-    """A field with at most one number a message; the last one counts."""
+    """A field with at most one number per message; the last one wins."""
 
     def __init__(self, plan: FieldPlan, messages: Messages) -> None:
         self.raw: Numbers = np.zeros(len(messages), dtype=np.uint64)
@@ -37,17 +37,17 @@ class OneNumber:
         self._read = number_reader(messages.wire, plan.wire)
 
     def take(self, rows: Rows, at: Places) -> Places:
-        """Take one number of each of `rows`."""
+        """Take one number from each of `rows`."""
         self.raw[rows], ends = self._read(at)
         self.seen[rows] = True
         return ends
 
 
 class OneSlice:
-    """A field with at most one slice a message: text, bytes, or another message.
+    """A field with at most one slice per message: text, bytes, or another message.
 
-    One that comes twice makes its message doubtful: a message has to be merged with the first, and a text
-    must be right although another takes its place.
+    A second occurrence makes its message doubtful: a nested message must be merged with the first, and a text must be
+    valid even if another replaces it.
     """
 
     def __init__(self, messages: Messages) -> None:
@@ -58,7 +58,7 @@ class OneSlice:
         self._doubtful = messages.doubtful
 
     def take(self, rows: Rows, at: Places) -> Places:
-        """Take one slice of each of `rows`."""
+        """Take one slice from each of `rows`."""
         self._doubtful[rows] |= self.seen[rows]
         starts, stops = self._wire.slices(at)
         self.starts[rows], self.stops[rows] = starts, stops
@@ -67,7 +67,7 @@ class OneSlice:
 
 
 class ManySlices:
-    """A field with any number of slices a message, in order."""
+    """A field with any number of slices per message, in order."""
 
     def __init__(self, messages: Messages) -> None:
         self._messages = messages
@@ -75,25 +75,25 @@ class ManySlices:
         self._found: list[tuple[NDArray[np.intp], Places, Places]] = []
 
     def take(self, rows: Rows, at: Places) -> Places:
-        """Take one slice of each of `rows`."""
+        """Take one slice from each of `rows`."""
         starts, stops = self._messages.wire.slices(at)
         self._found.append((self._all[rows], starts, stops))
         return stops
 
     def items(self) -> tuple[NDArray[np.intp], Places, Places]:
-        """Return rows, begins and ends of all slices in order, without those of doubtful messages."""
+        """Return the rows, starts and stops of all slices in order, without those of doubtful messages."""
         if not self._found:
             return self._all[:0], np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
         rows, starts, stops = (np.concatenate(part) for part in zip(*self._found, strict=True))
         keep = ~self._messages.doubtful[rows]
         rows, starts, stops = rows[keep], starts[keep], stops[keep]
-        # Positions rise from message to message, so they are the order of messages and items alike.
+        # Positions ascend from message to message, so sorting by position orders both messages and items.
         order = np.argsort(starts, kind="stable") if len(self._found) > 1 else slice(None)
         return rows[order], starts[order], stops[order]
 
 
 class ManyNumbers:
-    """A field with any number of numbers a message: one by one, packed, or both."""
+    """A field with any number of numbers per message: one by one, packed, or both."""
 
     def __init__(self, plan: FieldPlan, messages: Messages) -> None:
         self.packed = ManySlices(messages)
@@ -105,13 +105,13 @@ class ManyNumbers:
         self._found: list[tuple[NDArray[np.intp], Places, Numbers]] = []
 
     def take(self, rows: Rows, at: Places) -> Places:
-        """Take one number of each of `rows`."""
+        """Take one number from each of `rows`."""
         values, ends = self._read(at)
         self._found.append((self._all[rows], at, values))
         return ends
 
     def items(self) -> tuple[NDArray[np.intp], Numbers]:
-        """Return rows and values of all numbers in order; mark messages whose packed numbers are broken."""
+        """Return the rows and values of all numbers in order; mark messages with broken packed numbers as doubtful."""
         packed = self._unpacked(*self.packed.items())
         parts = [*self._found, packed] if len(packed[0]) else self._found
         if not parts:
@@ -125,7 +125,7 @@ class ManyNumbers:
     def _unpacked(
         self, rows: NDArray[np.intp], starts: Places, stops: Places
     ) -> tuple[NDArray[np.intp], Places, Numbers]:
-        """Return rows, places and values of the numbers in packed slices."""
+        """Return the rows, positions and values of the numbers in packed slices."""
         step = self._size or 1
         filled = stops > starts
         whole = (stops - starts) % step == 0 if self._size else self._data[stops - 1] < _MORE
@@ -134,7 +134,7 @@ class ManyNumbers:
         at = _every(starts, stops, step)
         owners = np.repeat(rows, (stops - starts) // step)
         if not self._size and len(at):
-            # A number begins where a slice does, or after the last byte of the number before.
+            # A number begins at the start of a slice or after the last byte of the previous number.
             begins = np.concatenate(([True], self._data[at[:-1]] < _MORE))
             at, owners = at[begins], owners[begins]
         values, ends = self._read(at)
@@ -143,7 +143,7 @@ class ManyNumbers:
 
 
 def _every(starts: Places, stops: Places, step: int) -> Places:
-    """Return each place from `starts` to `stops`, in steps, one slice after the other."""
+    """Return every `step`th position from `starts` to `stops`, one slice after the other."""
     counts = (stops - starts) // step
     before = np.cumsum(counts) - counts
     return np.repeat(starts - step * before, counts) + step * np.arange(int(counts.sum()))

@@ -1,4 +1,4 @@
-"""What a message's fields become: kinds on the wire, columns, and their types."""
+"""The plan for reading a message: the wire type, the column and the type of each field."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FIXED32: Final = 5
 MIN_SECONDS: Final = -62_135_596_800  # 0001-01-01T00:00:00Z
 MAX_SECONDS: Final = 253_402_300_799  # 9999-12-31T23:59:59Z
 MAX_NANOS: Final = 999_999_999
-MAX_DURATION_SECONDS: Final = 315_576_000_000  # as google/protobuf/duration.proto has it
+MAX_DURATION_SECONDS: Final = 315_576_000_000  # as in google/protobuf/duration.proto
 
 _KINDS: Final[dict[int, tuple[str, int, pl.DataType]]] = {
     FieldDescriptor.TYPE_DOUBLE: ("double", FIXED64, pl.Float64()),
@@ -51,25 +51,25 @@ _SECONDS_AND_NANOS: Final = [(1, FieldDescriptor.TYPE_INT64), (2, FieldDescripto
 
 @dataclass(frozen=True, kw_only=True)
 class FieldPlan:
-    """One field: its place in the message, how it is written, and the column it becomes."""
+    """A field: its number in the message, its encoding, and its column."""
 
     name: str
     number: int
     kind: str
     wire: int
-    """The wire type of one value; a repeated number may be packed (`LENGTH`) as well."""
+    """The wire type of one value; a repeated number may also be packed (`LENGTH`)."""
     value_type: pl.DataType
     """The type of one value."""
     is_list: bool = False
     is_map: bool = False
     has_presence: bool = False
-    """Whether a field that is not there is null, and not its default value."""
+    """Whether an absent field is null rather than its default value."""
     is_required: bool = False
     rivals: tuple[int, ...] = ()
-    """The other members of its oneof, by number."""
+    """The numbers of the other members of its oneof."""
     message: MessagePlan | None = None
     labels: dict[int, str] = field(default_factory=dict)
-    """The names of an enum's numbers."""
+    """The names of an enum's values, by number."""
 
     @property
     def dtype(self) -> pl.DataType:
@@ -87,10 +87,10 @@ class FieldPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class MessagePlan:
-    """One message: its fields by the order of their declaration, and the shape of its column.
+    """A message: its fields in declaration order, and the shape of its column.
 
-    `shape` is "struct" for most; "timestamp", "duration" and "wrapper" are Google's own; "empty" is a
-    message without fields, which is either there or not.
+    `shape` is "struct" for most messages; "timestamp", "duration" and "wrapper" are Google's well-known types; "empty"
+    is a message without fields, which is either present or not.
     """
 
     name: str
@@ -113,7 +113,7 @@ class MessagePlan:
 
 
 def plan_message(descriptor: Any) -> MessagePlan:  # noqa: ANN401  google.protobuf has no types
-    """Return the plan of the message that records hold; refuse what has no columns."""
+    """Return the plan for a record's message; refuse fields that cannot be columns."""
     return _plan(descriptor, within=(), shape="struct")
 
 

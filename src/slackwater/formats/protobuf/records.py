@@ -1,7 +1,7 @@
-"""One Protobuf record at a time: what it holds, or exactly what is wrong with it.
+"""Reads one Protobuf record at a time: its values, or its exact flaw.
 
-This is the definition of what decoding means. It is exact and slow, so it sees only the records that
-were in doubt when all were read at once (see `protobuf_scan`).
+This module defines what decoding means. It is exact and slow, so it reads only the records that were marked doubtful
+when all were read at once (see `scan`).
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ _WIRE_NAMES: Final = {
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 _Fields = dict[int, Any]
-"""What a message holds, by the numbers of its fields."""
+"""The values of a message, by field number."""
 
 
 def read_message(plan: MessagePlan, data: bytes, start: int) -> tuple[Any, ...] | Flaw:
-    """Return the values of a record's message, which begins at `start`, or the record's flaw."""
+    """Return the values of the message that begins at `start`, or the record's flaw."""
     found: _Fields = {}
     try:
         _Reading(data).merge(plan, start, len(data), found)
@@ -59,13 +59,13 @@ def read_message(plan: MessagePlan, data: bytes, start: int) -> tuple[Any, ...] 
 
 
 class _Reading:
-    """One record being read: what is found is added to dictionaries, by field number."""
+    """A record being read; values are collected in dictionaries, by field number."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
 
     def merge(self, plan: MessagePlan, at: int, stop: int, into: _Fields, *, group: int = 0) -> int:
-        """Add the fields up to `stop`, or to the end of `group`, to those found before; return the end."""
+        """Merge the fields up to `stop`, or to the end of `group`, into those already found; return the end."""
         while at < stop:
             number, wire, after = read_tag(self._data, at, stop)
             if wire == GROUP_END and number == group:
@@ -83,7 +83,7 @@ class _Reading:
         return at
 
     def _take(self, field: FieldPlan, wire: int, at: int, stop: int, into: _Fields) -> int:
-        """Add the value of a field to `into`; return where it ends."""
+        """Add a field's value to `into`; return where it ends."""
         for rival in field.rivals:
             into.pop(rival, None)
         if wire == LENGTH and field.is_list and field.wire in (VARINT, FIXED32, FIXED64):
@@ -117,7 +117,7 @@ class _Reading:
         return end
 
     def _take_message(self, field: FieldPlan, plan: MessagePlan, at: int, stop: int, into: _Fields) -> int:
-        """Add a message: to the list or the map of such, or to the one that is there."""
+        """Add a message to a list or map field, or merge it with the one already found."""
         found: _Fields = {} if field.is_list or field.is_map else into.setdefault(field.number, {})
         if field.wire == GROUP:
             end = self.merge(plan, at, stop, found, group=field.number)
@@ -144,7 +144,7 @@ def _text(data: bytes, start: int, end: int) -> str:
 
 
 def _column(field: FieldPlan, found: _Fields, end: int) -> Any:  # noqa: ANN401  a value of any declared type
-    """Return what a field's column holds for a message with the fields `found`."""
+    """Return the column value of a field for a message with the fields `found`."""
     value = found.get(field.number)
     try:
         if value is None:

@@ -1,10 +1,10 @@
-"""Many messages at once, field by field: every step takes one field of all the messages that are at it.
+"""Scans many messages at once, field by field: each step takes one field of all messages that have it next.
 
-Writers write fields by their numbers, so the field with the lowest number goes first: when it is done with,
-all messages that have the next one are at it, whatever fields they lack, and a field takes one step however
-many messages there are. Messages in which fields come in another order only take more steps.
+Writers write fields in the order of their numbers, so the field with the lowest number is taken first. Once it is
+done, all messages that contain the next field have it next, whatever fields they lack, so a field takes one step for
+any number of messages. Messages with fields in another order only take more steps.
 
-Whatever is out of the ordinary makes a message doubtful: it is read alone afterwards, exactly.
+Anything unusual makes a message doubtful: it is read afterwards on its own, exactly.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from slackwater.formats.protobuf.wire import NOWHERE, Flags, Messages, Places, W
 Gatherer = OneNumber | OneSlice | ManyNumbers | ManySlices
 
 FEWEST: Final = 16
-"""So few messages are read one by one sooner than together, once the usual steps are over."""
+"""After the usual number of steps, reading fewer messages than this one by one is faster than scanning them."""
 
 _SPARE_STEPS: Final = 16
 _WIRE_TYPES: Final = 8
@@ -36,11 +36,11 @@ _Take = Callable[[Rows, Places], Places]
 
 
 class Tags:
-    """Which tags a message's fields have, and the code that says what to do with each.
+    """Maps the tags of a message's fields to codes that say how to take them.
 
-    The first eight codes are the wire types, for the fields that are not declared; then two for each
-    declared field, by its number: as declared, and packed. A declared field with a wire type that it
-    cannot have is in doubt, and so is field 0.
+    The first eight codes are the wire types, for undeclared fields; then come two for each declared field, in the order
+    of field numbers: as declared, and packed. A declared field with a wire type that it cannot have is doubtful, and so
+    is field 0.
     """
 
     def __init__(self, plan: MessagePlan) -> None:
@@ -59,7 +59,7 @@ class Tags:
         self._codes = np.array([codes[tag] for tag in sorted(codes)], dtype=np.int32)
 
     def read(self, wire: Wire, at: Places) -> tuple[NDArray[np.int32] | int, Places]:
-        """Return the codes of the tags at some places (one number if they are all the same), and their ends."""
+        """Return the codes of the tags at the given positions (one number if they are all equal), and their ends."""
         tags, ends = wire.varints(at)
         unfit = (ends - at > _LONGEST_TAG) | (tags > _LARGEST_TAG)
         if (tags == tags[0]).all() and not unfit.any():
@@ -77,7 +77,7 @@ def is_number(field: FieldPlan) -> bool:
 
 
 def scan(plan: MessagePlan, tags: Tags, messages: Messages) -> list[Gatherer]:
-    """Return what is found of each field of `plan` in `messages`."""
+    """Collect the values of each field of `plan` in `messages`."""
     found = [_gatherer(field, messages) for field in plan.fields]
     takers = _takers(plan, found, messages.wire, tags)
     cursors = _Cursors(tags, messages)
@@ -95,7 +95,7 @@ def scan(plan: MessagePlan, tags: Tags, messages: Messages) -> list[Gatherer]:
 
 
 class _Cursors:
-    """Where each message is: after the tag of its next field, and what code that has."""
+    """The position of each message, after the tag of its next field, and the code of that tag."""
 
     def __init__(self, tags: Tags, messages: Messages) -> None:
         self._tags = tags
@@ -105,11 +105,11 @@ class _Cursors:
         self.move(slice(None), messages.starts)
 
     def lowest(self) -> int:
-        """Return the lowest code that a message is at."""
+        """Return the lowest next code of any message."""
         return int(self._codes.min(initial=_DONE))
 
     def most_common(self) -> int:
-        """Return the code that most messages are at."""
+        """Return the next code of most messages."""
         left = self._codes[self._codes != _DONE]
         return int(np.bincount(left).argmax()) if len(left) else _DONE
 
@@ -119,14 +119,14 @@ class _Cursors:
         return left
 
     def at_code(self, code: int) -> tuple[Rows, Places]:
-        """Return the messages that are at a code, and where."""
+        """Return the messages whose next code is `code`, and their positions."""
         if self._codes.max() == self._codes.min():
             return slice(None), self._at.copy()
         rows = np.flatnonzero(self._codes == code)
         return rows, self._at[rows]
 
     def move(self, rows: Rows, ends: Places) -> None:
-        """Move to the next field of `rows`, whose last one has its end at `ends`."""
+        """Move `rows` to their next field, after the value that ended at `ends`."""
         stops = self._messages.stops[rows]
         going = ends < stops
         if not going.all():
@@ -139,7 +139,7 @@ class _Cursors:
 
 
 def _takers(plan: MessagePlan, found: list[Gatherer], wire: Wire, tags: Tags) -> list[_Take]:
-    """Return what to do for each code."""
+    """Return the function that takes a field, for each code."""
     takers: list[_Take] = [_nowhere] * tags.count
     takers[VARINT] = lambda _, at: wire.varints(at)[1]
     takers[FIXED64] = lambda _, at: at + 8
