@@ -29,8 +29,11 @@ time.tzset()
 # One thread for each of two workers on two cores; in `make long` two, so that code which leans on an order that Polars
 # does not promise is seen to.
 os.environ.setdefault("POLARS_MAX_THREADS", "2" if os.environ.get("HYPOTHESIS_PROFILE") == "long" else "1")
-# JVMs that live for seconds or minutes (Spark, brokers, jobs to be killed) should start fast, not compile for hours.
-os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto")
+# JVMs that live for minutes (Spark, brokers, jobs to be killed) should start fast rather than optimise. Without the last
+# option Java reserves 48 MB for compiled code, which Spark's outgrows: it would discard methods and compile them again.
+os.environ.setdefault(
+    "JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto -XX:ReservedCodeCacheSize=240m"
+)
 # Spark's Python workers are this Python, and find `slackwater` and the functions of test modules by name.
 os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
 os.environ["PYTHONPATH"] = os.pathsep.join(

@@ -17,6 +17,8 @@ from typing import Final
 import psutil
 import pyspark
 
+from slackwater.spark.jvm import SHORT_OPTIONS
+
 ROOT: Final = Path(__file__).resolve().parent.parent.parent
 HOME: Final = Path(pyspark.__file__).parent
 _HOST: Final = "127.0.0.1"
@@ -47,7 +49,7 @@ def _daemon(name: str, arguments: list[str], folder: Path) -> Iterator[None]:
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
-        "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "SPARK_DAEMON_JAVA_OPTS": SHORT_OPTIONS,
         "SPARK_DAEMON_MEMORY": "256m",
         "SPARK_HOME": str(HOME),
         "SPARK_LOCAL_IP": _HOST,

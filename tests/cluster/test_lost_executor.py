@@ -14,6 +14,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from slackwater.spark.jvm import SHORT_OPTIONS
 from tests.cluster.standalone import ROOT, standalone
 from tests.conftest import Needs
 from tests.crash.log import write_large_log
@@ -29,7 +30,7 @@ def drive(driver: str, folder: Path) -> None:
             [sys.executable, str(ROOT / "tests" / "cluster" / driver), master, folder / "log", folder / "out"],
             env={
                 **os.environ,
-                "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+                "JDK_JAVA_OPTIONS": SHORT_OPTIONS,
                 "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
                 "SPARK_LOCAL_IP": "127.0.0.1",
             },

@@ -15,12 +15,12 @@ from typing import Final, Literal
 
 import psutil
 
+from slackwater.spark.jvm import SHORT_OPTIONS
+
 ROOT: Final = Path(__file__).resolve().parent.parent.parent
 PIPELINES: Final = ROOT / "tests" / "crash"
 Victim = Literal["driver", "jvm", "worker", "everything", "connection", "server"]
 _MOST_SECONDS: Final = 600
-_QUICK_JVM: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
-"""A JVM that lives for seconds should not compile for hours."""
 
 
 @dataclass(kw_only=True)
@@ -56,7 +56,7 @@ class Started:
             "CRASH_ADDRESS": sink[1],
             "CRASH_PLACE": folder.name,
             "CRASH_SLOTS": "1" if slots else "",
-            "JDK_JAVA_OPTIONS": _QUICK_JVM,
+            "JDK_JAVA_OPTIONS": SHORT_OPTIONS,
             "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
             "SLACKWATER_CRASH": " ".join(points),
             "SLACKWATER_CRASH_ONCE": str(folder / "struck"),

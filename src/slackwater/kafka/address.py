@@ -31,7 +31,7 @@ def cluster_at(address: str) -> Connection:
         if name in given and not _SECRET_NAME.fullmatch(given[name]):
             raise _refused(f"`{name}` must be the name of a secret, in capitals")
     if any(name in given for name in _SASL) and not {"user", "password"} <= set(given):
-        raise _refused("got only one of `user` and `password`")
+        raise _refused("`user` and `password` go together")
     encrypted = login = None
     if any(name in given for name in ("tls", *_TLS)):
         encrypted = tls(

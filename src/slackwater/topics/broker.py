@@ -64,11 +64,7 @@ class Broker:
     @property
     def is_alive(self) -> bool:
         """Whether its process is running."""
-        try:
-            command = Path(f"/proc/{self.pid}/cmdline").read_bytes()
-        except OSError:
-            return False
-        return b"kafka.Kafka" in command
+        return b"kafka.Kafka" in _command_of(self.pid)  # another process may have its number by now
 
 
 def up(folder: Path, *, port: int = 9092, heap_mb: int = 512, settings: Mapping[str, str] | None = None) -> Broker:
@@ -179,3 +175,13 @@ def _await_ready(process: subprocess.Popen[bytes], log: Path) -> None:
 
 def _tail(log: Path) -> str:
     return log.read_text(errors="replace").strip()[-_TAIL:]
+
+
+def _command_of(pid: int) -> bytes:
+    """Return the command line of a process; empty if there is no such process."""
+    if Path("/proc/self").exists():
+        try:
+            return Path(f"/proc/{pid}/cmdline").read_bytes()
+        except OSError:
+            return b""
+    return subprocess.run(["ps", "-ww", "-o", "command=", "-p", str(pid)], capture_output=True, check=False).stdout  # noqa: S603, S607  macOS has no /proc

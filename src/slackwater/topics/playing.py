@@ -219,7 +219,7 @@ def keys_of(lines: pl.Series, field: str) -> list[str | None]:
     for line in lines.to_list():
         try:
             value = json.loads(line)[field]
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             value = None
         found.append(value if value is None or isinstance(value, str) else json.dumps(value))
     return found
