@@ -29,7 +29,7 @@ time.tzset()
 # One thread for each of two workers on two cores; in `make long` two, so that code which leans on an order that Polars
 # does not promise is seen to.
 os.environ.setdefault("POLARS_MAX_THREADS", "2" if os.environ.get("HYPOTHESIS_PROFILE") == "long" else "1")
-# JVMs that live for minutes (Spark, brokers, jobs to be killed) should start fast rather than optimise. Without the last
+# JVMs that live for minutes (Spark, brokers, jobs to be killed) should start fast, not optimise. Without the last
 # option Java reserves 48 MB for compiled code, which Spark's outgrows: it would discard methods and compile them again.
 os.environ.setdefault(
     "JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto -XX:ReservedCodeCacheSize=240m"
