@@ -1,4 +1,4 @@
-"""Patterns as users write them: a sequence of steps, n rows of one kind, a row that does not come."""
+"""Patterns as users write them: a sequence of steps, n rows of one kind, a row that does not arrive."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from slackwater.patterns.steps import MOST_ROWS, PatternStep, RowsOfStep, named_
 Contiguity = Literal["relaxed", "strict"]
 Skip = Literal["past_last", "next_row"]
 MOST_STEPS: Final = 60
-"""The conditions that a row meets are the bits of one number."""
+"""The most steps in a pattern, because the conditions that a row meets are stored as bits of one number."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pattern:
-    """What to look for in the rows of one key: steps in the order of event time.
+    """What to look for in the rows of one key: steps in order of event time.
 
-    The first and the last row of a match are at most `within_ms` apart. For each row at which a match can begin there
-    is at most one match, found as regular expressions find theirs: each step takes as many rows as it can, fewer only
-    where the steps after it would not find theirs.
+    The first and last row of a match are at most `within_ms` apart. For each row at which a match can begin there is at
+    most one match, found like that of a regular expression: each step takes as many rows as it can, and fewer only if
+    the steps after it could not match otherwise.
     """
 
     steps: tuple[PatternStep, ...]
     within_ms: int
     contiguity: Contiguity = "relaxed"
-    """Whether rows that no step can take are passed over, or end the match."""
+    """Whether rows that no step can take are skipped, or end the match."""
     skip: Skip = "past_last"
-    """Where the next match may begin: after the last row of the one before, or at the row after its first."""
+    """Where the next match may begin: after the last row of the previous match, or at the row after its first."""
     is_absence: bool = False
     """Whether a result is a first row without a match, instead of a match."""
 
