@@ -1,4 +1,4 @@
-"""Packets: the rows that flow between the steps of a micro-batch, whatever they carry.
+"""Packets: the units of data that flow between the steps of a micro-batch, whatever they carry.
 
 FRONT creates packets, the shuffle collects those of a key group, KEYED turns them into other
 packets, and OUTPUTS unpacks the rest. All have one schema, so one stream carries every output.

@@ -73,7 +73,7 @@ class Piece:
     wake_ms: int
     """The watermark at which one of its rows must be processed."""
     due_ms: int = MAX_MS
-    """The processing time at which one of its rows may show a pane."""
+    """The processing time at which one of its rows may fire a pane."""
     tier: int = 0
     is_settled: bool = False
     """Whether all its rows have been emitted, so that they can only be forgotten or corrected."""

@@ -280,7 +280,7 @@ class KeyedStep(ABC):
 
     @abstractmethod
     def reads(self, port: str) -> list[pl.Expr]:
-        """Return the expressions that the step evaluates on the rows of a port, besides the key."""
+        """Return the expressions that the step evaluates on the rows of a port, other than the key."""
 
     @abstractmethod
     def front(self, port: str, undecoded: Undecoded | None) -> PortFront:
