@@ -31,7 +31,7 @@ class GlobalWindow(AlignedWindow):
         """The start, which is the same for all rows."""
         return ("__start",)
 
-    def bounds(self, ts: pl.Expr) -> tuple[pl.Expr, pl.Expr]:  # noqa: ARG002  whatever the time
+    def bounds(self, ts: pl.Expr) -> tuple[pl.Expr, pl.Expr]:  # noqa: ARG002  the same for every time
         """Return all of time."""
         return pl.lit(MIN_MS), pl.lit(MAX_MS)
 
