@@ -26,7 +26,7 @@ class JoinFront(PortFront):
     keeps_null_keys: bool
     """Whether a row with a null key, which matches nothing, is still a result."""
     condition: pl.Expr | None = None
-    """The condition on pairs in KEYED: a row on which it fails whatever the partner becomes a dead letter here."""
+    """The condition on pairs in KEYED: a row on which it fails with any partner becomes a dead letter here."""
     behind: str = "processed_late"
     """The count for rows behind the watermark that are not late."""
     extra: tuple[pl.Expr, ...] = ()
