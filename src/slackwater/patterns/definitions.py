@@ -55,14 +55,14 @@ def sequence(
 ) -> Pattern:
     """Look for rows that follow each other: `sequence(small="amount < 1", large="amount > 500", within="1m")`.
 
-    A condition may refer to the row that an earlier step took, `large="amount > 10 * small.amount"`; of a step that
-    takes several rows, and of the step itself, to the one it took last. A step that repeats or is optional is written
+    A condition may refer to the row that an earlier step took, `large="amount > 10 * small.amount"`; for a step that
+    takes several rows, and for the step itself, to the one it took last. A step that repeats or is optional is written
     `failed=sw.step("not ok", at_least=3)`, or with its name in a dictionary, whose steps come first:
     `sequence({"failed{3,}": "not ok"}, ok="ok", within="10m")`, with `?`, `*`, `+`, `{3}`, `{3,}` or `{3,5}`.
 
     The time from the first row to the last is at most `within`. With `contiguity="relaxed"`, rows that no step can
-    take next are passed over; with `"strict"` they end the match. With `skip="past_last"` a row belongs to one match
-    at most; with `"next_row"` the next match may begin at the row after the first one.
+    take next are skipped; with `"strict"` they end the match. With `skip="past_last"` a row belongs to at most one
+    match; with `"next_row"` the next match may begin at the row after the first one.
     """
     if steps is not None and not isinstance(steps, Mapping):
         raise refuse("PATTERN_STEPS", got=repr(steps))
@@ -101,12 +101,12 @@ def times(
 
 
 def absent(*, after: Expression, expect: Expression, within: Duration | None = None) -> Pattern:
-    """Look for rows that another one does not follow in time.
+    """Look for rows that an expected row does not follow in time.
 
     `absent(after="kind = 'order'", expect="kind = 'payment'", within="30m")` finds orders without a payment.
-    `expect` may refer to the row it is expected after: `expect="kind = 'payment' and order_id = after.order_id"`.
-    There is one result for each `after` row that no `expect` row of its key follows within `within`, once the
-    watermark has passed that time.
+    `expect` may refer to the `after` row: `expect="kind = 'payment' and order_id = after.order_id"`. There is one
+    result for each `after` row that no `expect` row of its key follows within `within`, emitted when the watermark has
+    passed that time.
     """
     steps = (named_step("after", step(after)), named_step("expect", step(expect)))
     return Pattern(steps=steps, within_ms=_within_ms(within), skip="next_row", is_absence=True)
