@@ -74,7 +74,7 @@ class FrameWorker(Worker):
     def _made(
         self, keys: pl.DataFrame, events: pl.DataFrame, state: pl.DataFrame, failed: list[pl.DataFrame]
     ) -> list[_Made]:
-        """Run the user's code on `keys`; turn the events of keys it fails on into dead letters, add these to `failed`."""
+        """Run the user's code on `keys`; keys that fail go to `failed`, and their events become dead letters."""
         rows = self._joined(events, keys, "semi")
         try:
             made = self._call(keys, rows, state)
