@@ -1,6 +1,6 @@
-"""Aggregates: what a window computes of its rows. All of them merge, and all work on whole columns.
+"""Aggregates: what a window computes from its rows. All of them are mergeable and work on whole columns.
 
-A `column` is a column's name, a SQL string or a Polars expression. Rows in which it is null are skipped.
+A `column` is a column name, a SQL string or a Polars expression. Rows in which it is null are skipped.
 """
 
 from __future__ import annotations

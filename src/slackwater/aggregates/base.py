@@ -3,10 +3,10 @@
     rows --prepare, partial--> state --merge--> state --finish--> result
                                  `---- compact ----'
 
-All steps are Polars expressions or whole-frame operations, none walks over rows (a user's own
-accumulator class aside). The state of an alias is the columns `__{alias}.{part}`; their types depend on
-the types of the rows alone. States merge in any grouping and give the same result, up to the rounding
-of floats. Null inputs are rows, but no aggregate except `count()` looks at them.
+All steps are Polars expressions or whole-frame operations; none iterates over rows (except a user's
+accumulator class). The state of an alias is the columns `__{alias}.{part}`; their types depend only on
+the types of the rows. States can be merged in any grouping with the same result, up to the rounding
+of floats. Rows with null inputs are skipped by every aggregate except `count()`.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from slackwater.errors import RunError, UnplacedError, refuse, render
 from slackwater.ground.times import MIN_MS, render_time
 
 ORDER = ("__ts", "__part", "__off")
-"""The hidden columns that put rows in order: event time, then position in the log."""
+"""The hidden columns that rows are sorted by: event time, then position in the log."""
 
 
 class WindowFailedError(UnplacedError):
-    """What an aggregate cannot compute of the rows of a key's window; `row` is that window among states."""
+    """Raised when an aggregate cannot be computed for a window of a key; `row` is the state row of that window."""
 
     def __init__(self, code: str, row: pl.DataFrame, **facts: object) -> None:
         super().__init__(code, render(code, **facts, where=""))
@@ -47,27 +47,27 @@ class WindowFailedError(UnplacedError):
 class Aggregate(ABC):
     """A mergeable summary of rows.
 
-    Two are equal only if they are the same object: an expression of Polars cannot be compared.
+    Two aggregates are equal only if they are the same object, because Polars expressions cannot be compared.
     """
 
     name: ClassVar[str]
     may_stream: ClassVar[bool] = True
     """Whether Polars' streaming engine may build the partial state.
 
-    It is the faster engine for small states, but it adds rows up in another order in every run. A batch
-    that is run again must give the same bits, so sums of floats, which depend on the order, may not.
+    It is faster for small states, but adds rows in a different order in every run. A replayed batch must
+    give the same bits, so sums of floats, which depend on the order, must not use it.
     """
 
     @abstractmethod
     def inputs(self) -> list[pl.Expr]:
-        """Return the expressions over a row's columns that it reads."""
+        """Return the expressions over a row's columns that the aggregate reads."""
 
     @abstractmethod
     def output_type(self, schema: pl.Schema) -> pl.DataType:
-        """Return the result's type for rows of `schema`; refuses inputs that it cannot take."""
+        """Return the type of the result for rows of `schema`, or reject inputs of an unsupported type."""
 
-    def bind(self, schema: pl.Schema) -> Self:  # noqa: ARG002  most aggregates read all types alike
-        """Return the aggregate for rows of `schema`; to be called before `prepare` and `partial`."""
+    def bind(self, schema: pl.Schema) -> Self:  # noqa: ARG002  most aggregates treat all types alike
+        """Return the aggregate for rows of `schema`; call it before `prepare` and `partial`."""
         return self
 
     def prepare(self, alias: str) -> list[pl.Expr]:  # noqa: ARG002  for subclasses
@@ -76,19 +76,19 @@ class Aggregate(ABC):
 
     @abstractmethod
     def partial(self, alias: str) -> list[pl.Expr]:
-        """Return the aggregations over rows and prepared columns that give the state."""
+        """Return the aggregations over rows and prepared columns that compute the state."""
 
     @abstractmethod
     def merge(self, alias: str) -> list[pl.Expr]:
-        """Return the aggregations over states that give the merged state; also used in `rolling`."""
+        """Return the aggregations over states that compute the merged state; also used in `rolling`."""
 
     def compact(self, frame: pl.DataFrame, alias: str) -> pl.DataFrame:  # noqa: ARG002  for subclasses
-        """Return `frame` with its state columns tidied after `partial` or `merge`, its rows in place."""
+        """Return `frame` with its state columns in final form after `partial` or `merge`, rows in the same order."""
         return frame
 
     @abstractmethod
     def finish(self, frame: pl.DataFrame, alias: str) -> pl.DataFrame:
-        """Return `frame` with the results added as column `alias`, its rows in place."""
+        """Return `frame` with the results added as column `alias`, rows in the same order."""
 
     def describe(self) -> str:
         """Return the aggregate as text, the same in every run."""
@@ -114,22 +114,22 @@ class ColumnAggregate(Aggregate):
         return [as_expr(self.column)]
 
     def input_type(self, schema: pl.Schema) -> pl.DataType:
-        """Return the type of what it reads."""
+        """Return the type of the input."""
         return input_type(self.column, schema, reader=self.describe())
 
     def number_type(self, schema: pl.Schema) -> pl.DataType:
-        """Return the type of what it reads, refused unless it is a number or a truth value."""
+        """Return the type of the input, or reject it unless it is numeric or Boolean."""
         dtype = self.input_type(schema)
         if not (dtype.is_numeric() or dtype == pl.Boolean):
             raise self.unsuitable(dtype, wants="numbers")
         return dtype
 
     def unsuitable(self, dtype: pl.DataType, *, wants: str) -> Exception:
-        """Return the refusal of an input of type `dtype`."""
+        """Return the error for an input of type `dtype`."""
         return refuse("AGGREGATE_INPUT_TYPE", aggregate=self.describe(), wants=wants, got=dtype)
 
     def prepare(self, alias: str) -> list[pl.Expr]:  # noqa: D102  as in the class above
-        # An expression is evaluated on rows, not on groups: there a literal would count once a group.
+        # An expression is evaluated on rows, not on groups, where a literal would count once per group.
         expr = as_expr(self.column)
         return [] if expr.meta.is_column() else [expr.alias(part(alias, "~input"))]
 
@@ -150,10 +150,10 @@ def state(alias: str, name: str) -> pl.Expr:
 
 
 def gathered(alias: str, columns: dict[str, pl.Expr], *, where: pl.Expr) -> list[pl.Expr]:
-    """Return the aggregations that gather `columns` of the rows `where` it is true into lists."""
+    """Return the aggregations that collect `columns` of the rows that satisfy `where` into lists."""
     return [column.filter(where).implode().alias(part(alias, name)) for name, column in columns.items()]
 
 
 def is_ordered(dtype: pl.DataType) -> bool:
-    """Return whether values of `dtype` have a smallest and a largest one."""
+    """Return whether values of `dtype` can be ordered."""
     return not (dtype.is_nested() or isinstance(dtype, pl.Categorical | pl.Object) or dtype == pl.Null)

@@ -1,4 +1,4 @@
-"""Aggregates that look at event time: first, last and the exponentially weighted mean."""
+"""Aggregates that depend on event time: first, last and the exponentially weighted mean."""
 
 # ruff: noqa: D102  the contract in base.py says what the methods do
 
@@ -16,7 +16,7 @@ from slackwater.aggregates.ragged import first_of_each, flat, items, pick
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class First(ColumnAggregate):
-    """The value of the earliest row; of rows at one instant, the one that comes first in the log.
+    """The value of the earliest row; among rows with equal times, of the first in the log.
 
     The state is the value and its place: `ts`, `part`, `off`.
     """
@@ -43,7 +43,7 @@ class First(ColumnAggregate):
         raw = {key: part(alias, f"~{key}") for key in ("value", "ts", "part", "off")}
         if raw["ts"] not in frame.columns:
             return frame
-        # Almost always the time alone decides, so only ties are sorted by the log.
+        # Times are almost always distinct, so only ties are sorted by position in the log.
         rows = flat(frame, {raw["ts"]: "ts"})
         times = frame[raw["ts"]].list
         bound = times.max() if self.is_last else times.min()
@@ -61,7 +61,7 @@ class First(ColumnAggregate):
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Last(First):
-    """The value of the latest row; of rows at one instant, the one that comes last in the log."""
+    """The value of the latest row; among rows with equal times, of the last in the log."""
 
     name: ClassVar[str] = "last"
     is_last: ClassVar[bool] = True
@@ -69,9 +69,9 @@ class Last(First):
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Ewma(ColumnAggregate):
-    """The mean of a column in which a value weighs half as much for each `half_life` it is older.
+    """The mean of a column in which the weight of a value halves for each `half_life` of its age.
 
-    Ages are taken in event time, so the order of arrival does not matter. The state is the latest time
+    Ages are in event time, so the order of arrival does not matter. The state is the latest time
     and, relative to it, the sum of weights and the weighted sum; merging rescales to the later time.
     """
 

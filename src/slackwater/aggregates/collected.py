@@ -20,7 +20,7 @@ from slackwater.aggregates.ragged import distinct, flat, joined, pick
 class CollectList(ColumnAggregate):
     """All values of a column, ordered by event time and then by position in the log.
 
-    The state is four lists: the values and their places. They are put in order once, for the result.
+    The state is four lists: the values and their places. They are sorted only for the result.
     """
 
     name: ClassVar[str] = "collect_list"

@@ -1,4 +1,4 @@
-"""Combining: many aggregates over one frame, from rows to states, from states to states, to results."""
+"""Computing many aggregates over one frame: rows to states, states to merged states, states to results."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ _Schema = tuple[tuple[str, pl.DataType], ...]
 _Pairs = tuple[tuple[str, Aggregate], ...]
 
 STREAM_FROM: Final = 50_000
-"""Polars' streaming engine takes longer to start, and pays from about so many rows."""
+"""The number of rows from which Polars' streaming engine pays off, because it takes longer to start."""
 _HIDDEN: Final = {"__ts": pl.Int64(), "__part": pl.String(), "__off": pl.Int64()}
 
 
 def bind(schema: pl.Schema, aggregates: Aggregates) -> dict[str, Aggregate]:
-    """Return the aggregates for rows of `schema`, as `prepare` and `partial` need them."""
+    """Return the aggregates bound to rows of `schema`, as `prepare` and `partial` require."""
     return _bound(tuple(schema.items()), tuple(aggregates.items()))
 
 
 def combine_rows(
     rows: pl.DataFrame, by: list[str], aggregates: Aggregates, extra: list[pl.Expr] | None = None
 ) -> pl.DataFrame:
-    """Return one row per group of `by` with the aggregates' states, and the aggregations `extra`.
+    """Return one row per group of `by` with the states of the aggregates, and the aggregations `extra`.
 
-    The groups come in no particular order, but what is in them is the same in every run, to the bit.
+    The groups come in no particular order, but their content is the same in every run, to the bit.
     """
     bound = bind(rows.schema, aggregates)
     partials = [expr for alias, aggregate in bound.items() for expr in aggregate.partial(alias)]
@@ -58,9 +58,9 @@ def merge_states(
 
 
 def compact(frame: pl.DataFrame, aggregates: Aggregates) -> pl.DataFrame:
-    """Return `frame` with the states tidied, as they must be after `partial` or `merge` expressions.
+    """Return `frame` with the states in final form, as required after `partial` or `merge` expressions.
 
-    State columns come last and always in the same order, so that states can be put under each other.
+    State columns come last and always in the same order, so that states can be concatenated.
     """
     for alias, aggregate in aggregates.items():
         frame = aggregate.compact(frame, alias)
@@ -90,14 +90,14 @@ def state_schema(schema: pl.Schema, aggregates: Aggregates) -> pl.Schema:
 
 
 def empty_state(schema: pl.Schema, aggregates: Aggregates, n: int) -> pl.DataFrame:
-    """Return `n` rows of the state of no rows at all."""
+    """Return `n` state rows that represent no input rows."""
     one = _empty_state(tuple(schema.items()), tuple(aggregates.items()))
     return one[np.zeros(n, dtype=np.int64)]
 
 
 @lru_cache(maxsize=64)
 def _bound(schema: _Schema, pairs: _Pairs) -> dict[str, Aggregate]:
-    """Rows come in many chunks of one schema, and to learn the type of an expression takes milliseconds."""
+    """Bind the aggregates; cached, because determining the type of an expression takes milliseconds per chunk."""
     return {alias: aggregate.bind(pl.Schema(schema)) for alias, aggregate in pairs}
 
 
@@ -110,5 +110,5 @@ def _empty_state(schema: _Schema, pairs: _Pairs) -> pl.DataFrame:
 
 
 def prepared(aggregates: Aggregates) -> list[pl.Expr]:
-    """Return what the aggregates, bound, compute of each row before rows are grouped."""
+    """Return the columns that the bound `aggregates` compute for each row before rows are grouped."""
     return [expr for alias, aggregate in aggregates.items() for expr in aggregate.prepare(alias)]

@@ -1,4 +1,4 @@
-"""Quantiles within a relative error: a DDSketch, which is nothing but counted buckets."""
+"""Quantiles within a relative error, by a DDSketch: a histogram with logarithmic buckets."""
 
 # ruff: noqa: D102  the contract in base.py says what the methods do
 
@@ -18,9 +18,9 @@ from slackwater.errors import refuse
 
 _INFINITY: Final = (1 << 31) - 1
 _LEAST_LOG: Final = 746.0
-"""No float's logarithm is further below zero."""
+"""A bound for how far the logarithm of a float can be below zero."""
 _LEAST_ERROR: Final = 1e-6
-"""Finer buckets would not fit a code of 32 bits."""
+"""The smallest relative error: codes of finer buckets would not fit 32 bits."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -28,8 +28,8 @@ class Quantiles(ColumnAggregate):
     """Several quantiles of a column, each within `relative_error` of an exact one; a list of Float64.
 
     The quantile q of n values is the one at rank floor(q * (n - 1)), counted from zero. Skips NaN.
-    The state is two lists: bucket codes in ascending order, and how many values fell into each. Bucket
-    i holds the values in (g^(i-1), g^i] with g = (1 + e) / (1 - e). A code is i shifted to be positive;
+    The state is two lists: bucket codes in ascending order, and the number of values in each. Bucket
+    i has the values in (g^(i-1), g^i] with g = (1 + e) / (1 - e). A code is i shifted to be positive;
     negative values have negative codes, zero is 0, and the infinities are the outermost codes.
     """
 
@@ -53,7 +53,7 @@ class Quantiles(ColumnAggregate):
 
     def prepare(self, alias: str) -> list[pl.Expr]:
         value = self.inputs()[0].cast(pl.Float64).fill_nan(None)
-        # The logarithms of zero and infinity are infinite too, and end where they belong.
+        # The logarithms of zero and infinity are infinite, and are clipped to the outermost codes.
         size = ((value.abs().log() / self._log).ceil() + self._shift).clip(1.0, float(_INFINITY))
         return [(size * value.sign()).cast(pl.Int32).alias(part(alias, "~code"))]
 
@@ -94,7 +94,7 @@ class Quantiles(ColumnAggregate):
         return found
 
     def _middle(self, codes: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
-        """Return the value of each bucket that is equally far, relatively, from both of its ends."""
+        """Return the value in each bucket that has the same relative distance to both ends."""
         sizes = np.abs(codes.astype(np.int64))
         with np.errstate(over="ignore"):
             middle = np.exp((sizes - self._shift) * self._log) * (1 - self.relative_error)
@@ -127,7 +127,7 @@ class Quantile(Quantiles):
 
 def _counted(codes: pl.DataFrame, counts: npt.NDArray[np.int64] | None) -> pl.DataFrame:
     """Return each distinct `row` and `code` once, sorted, with its counts summed; None counts each as 1."""
-    # Row and code together are one number, and numbers sort several times faster than frames.
+    # Row and code are combined into one number, because numbers sort several times faster than frames.
     keys = (codes["row"].to_numpy() << 32) + codes["code"].to_numpy() + (1 << 31)
     if counts is None:
         keys.sort()

@@ -1,4 +1,4 @@
-"""What an aggregate reads: one expression over the columns of a row, evaluated before rows are grouped."""
+"""The input of an aggregate: one expression over the columns of a row, evaluated before rows are grouped."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Columns of lists taken apart into one long frame and put together again, a whole column at a time.
+"""Flattening columns of lists into one long frame and back, a whole column at a time.
 
-Expressions that cut or sort lists inside `group_by` are not used: they walk group by group, and Polars
-2.1 reads past the end of memory in some of them (`list.explode`, `sort_by` and `head` of structs).
+Expressions that slice or sort lists inside `group_by` are avoided: they process one group at a time, and
+Polars 2.1 reads out of bounds in some of them (`list.explode`, `sort_by` and `head` of structs).
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ I64 = npt.NDArray[np.int64]
 
 
 def joined(lists: pl.Expr) -> pl.Expr:
-    """Return the aggregation that appends the lists of a group."""
+    """Return the aggregation that concatenates the lists of a group."""
     return lists.list.explode(keep_nulls=False, empty_as_null=False).implode()
 
 
 def lengths(lists: pl.Series) -> I64:
-    """Return how many items each list has; a null list has none."""
+    """Return the number of items in each list; 0 for a null list."""
     return lists.list.len().fill_null(0).to_numpy().astype(np.int64)
 
 
 def items(lists: pl.Series) -> pl.Series:
-    """Return the items of all lists, one after another."""
+    """Return the items of all lists in order."""
     return lists.list.explode(keep_nulls=False, empty_as_null=False)
 
 
@@ -39,7 +39,7 @@ def flat(frame: pl.DataFrame, columns: dict[str, str]) -> pl.DataFrame:
 
 
 def first_of_each(rows: pl.DataFrame, most: int) -> pl.DataFrame:
-    """Return the first `most` items of each list, of items sorted by `row`."""
+    """Return the first `most` items of each list; `rows` are items sorted by `row`."""
     row = rows["row"].to_numpy()
     _, counts = np.unique(row, return_counts=True)
     return rows.filter(pl.Series(_places(counts) < most))
@@ -52,7 +52,7 @@ def pick(frame: pl.DataFrame, columns: list[str], picked: pl.DataFrame) -> pl.Da
 
 
 def distinct(frame: pl.DataFrame, column: str, most: int | None = None) -> pl.DataFrame:
-    """Return `frame` with the lists of `column` sorted, without repetitions, cut after `most` items."""
+    """Return `frame` with the lists of `column` sorted, without duplicates, truncated to `most` items."""
     frame = frame.with_columns(pl.col(column).list.sort())
     rows = flat(frame, {column: "item"})
     item = pl.col("item")
@@ -62,7 +62,7 @@ def distinct(frame: pl.DataFrame, column: str, most: int | None = None) -> pl.Da
 
 
 def lists_of(height: int, rows: pl.DataFrame, columns: dict[str, str]) -> list[pl.Series]:
-    """Return `height` lists of each of the `columns`, renamed, of numbers that are sorted by `row`."""
+    """Return `height` lists for each of `columns`, renamed; `rows` are numbers sorted by `row`."""
     counts = np.bincount(rows["row"].to_numpy(), minlength=height)
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
     found = []

@@ -1,4 +1,4 @@
-"""Count, minimum and maximum: aggregates whose state is their result."""
+"""Count, minimum and maximum: aggregates whose state is the result."""
 
 # ruff: noqa: D102  the contract in base.py says what the methods do
 

@@ -17,8 +17,8 @@ from slackwater.errors import refuse
 class Variance(ColumnAggregate):
     """The variance of a column: squared deviations from the mean, summed and divided by `n - ddof`.
 
-    The state is the count, the mean and the sum of squared deviations, merged as Chan, Golub and LeVeque
-    do, so a large mean with a small spread loses no digits. Null for `ddof` values or fewer.
+    The state is the count, the mean and the sum of squared deviations, merged by the method of Chan, Golub
+    and LeVeque, so a large mean with a small spread loses no digits. Null for `ddof` values or fewer.
     """
 
     name: ClassVar[str] = "variance"

@@ -16,21 +16,21 @@ from polars.exceptions import PolarsError
 from slackwater.aggregates.base import ColumnAggregate, WindowFailedError, part, state
 
 _WHOLE: Final = pl.Decimal(38, 0)
-"""How sums of integers are kept: in 128 bits, which 64-bit values cannot fill, and in a type of Arrow's."""
+"""The type of integer sums in state: 128 bits, which sums of 64-bit values cannot overflow, in a type of Arrow's."""
 _KINDS: Final = ("int", "float", "high", "low")
 _CUT: Final = 10**18
 _MOST_HIGH: Final = 10**20
-"""What a number of 38 digits, cut after eighteen of them, has before the cut."""
+"""The bound for the high part of a number of 38 digits, whose low part has eighteen."""
 _OF_INTEGERS: Final = -1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Sum(ColumnAggregate):
-    """The sum of a column: of integers and truth values Int64, of floats Float64, of decimals Decimal(38).
+    """The sum of a column: Int64 for integers and Booleans, Float64 for floats, Decimal(38) for decimals.
 
-    A result that does not fit its type stops the job with the aggregate's name; it is never wrapped
-    around, cut or nulled, and what is added on the way to a result that fits need not fit. The state is one of
-    `int` and `float`; or, of decimals and 128-bit integers, the sums of their `high` and `low` digits, and `scale`.
+    A result that does not fit its type stops the job with an error that names the aggregate; it is never wrapped,
+    truncated or set to null. Intermediate sums need not fit. The state is `int` or `float`; or, for decimals and
+    128-bit integers, the sums of their `high` and `low` digits, and `scale`.
     """
 
     name: ClassVar[str] = "sum"
@@ -46,7 +46,7 @@ class Sum(ColumnAggregate):
         return replace(self, dtype=self.number_type(schema))
 
     @property
-    def may_stream(self) -> bool:  # type: ignore[override]  # integers add up to the same in any order
+    def may_stream(self) -> bool:  # type: ignore[override]  # integers have the same sum in any order
         return self.dtype is not None and not self.dtype.is_float()
 
     def partial(self, alias: str) -> list[pl.Expr]:
@@ -65,7 +65,7 @@ class Sum(ColumnAggregate):
         return [expr.alias(part(alias, kind)) for kind, expr in sums.items()]
 
     def merge(self, alias: str) -> list[pl.Expr]:
-        # Which of them there are is known to the state alone.
+        # Only the columns of the state say which of them exist.
         kinds = [part(alias, kind) for kind in _KINDS]
         scale = selectors.by_name(part(alias, "scale"), require_all=False).as_expr()
         return [_sum(selectors.by_name(kinds, require_all=False).as_expr()), scale.max()]
@@ -78,7 +78,7 @@ class Sum(ColumnAggregate):
         return frame.with_columns(self._joined(frame, alias).alias(alias))
 
     def _joined(self, frame: pl.DataFrame, alias: str) -> pl.Series:
-        """Return the numbers whose digits were added up apart."""
+        """Return the sums whose high and low digits were added separately."""
         cut = pl.lit(_CUT, dtype=pl.Int128)
         high, low = (state(alias, kind).cast(pl.Int128) for kind in ("high", "low"))
         whole = frame.select(high=high + low // cut, low=low % cut)
@@ -133,19 +133,19 @@ class Mean(ColumnAggregate):
 
 
 def _sum(values: pl.Expr) -> pl.Expr:
-    """Return the sum of `values`, null if there are none (Polars would say zero)."""
+    """Return the sum of `values`, or null if there are none (Polars returns zero)."""
     return pl.when(values.count() > 0).then(values.sum())
 
 
 def _digits(values: pl.Expr, scale: int) -> dict[str, pl.Expr]:
-    """Return the sums of the high and of the low digits, which a century of rows does not fill."""
+    """Return the sums of the high and of the low digits, which do not overflow in a century of rows."""
     cut = pl.lit(_CUT, dtype=pl.Int128)
     sums = {"high": _sum(values // cut), "low": _sum(values % cut)}
     return {kind: expr.cast(_WHOLE) for kind, expr in sums.items()} | {"scale": pl.lit(scale, dtype=pl.Int8)}
 
 
 def _moved(whole: pl.Series, dtype: pl.Decimal) -> pl.Series:
-    """Return whole numbers as the decimals that have the same digits."""
+    """Return integers as decimals with the same digits."""
     digits: Any = whole.rechunk().to_arrow()
     moved = pa.Array.from_buffers(pa.decimal128(38, dtype.scale), len(digits), digits.buffers(), offset=digits.offset)
     return pl.Series(whole.name, pl.from_arrow(moved), dtype=dtype)

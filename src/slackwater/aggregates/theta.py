@@ -1,4 +1,4 @@
-"""The approximate number of distinct values: a sketch of the smallest hashes."""
+"""The approximate number of distinct values, from a sketch of the smallest hashes."""
 
 # ruff: noqa: D102  the contract in base.py says what the methods do
 
@@ -21,8 +21,8 @@ _LEAST_K = 16
 class ApproxDistinct(ColumnAggregate):
     """The number of distinct values, exact up to `k` - 1 of them and estimated above.
 
-    The state is the `k` smallest distinct stable hashes (a KMV sketch), which is the same set in whatever
-    order and grouping it was gathered. With the k-th smallest hash at the fraction f of the hash range,
+    The state is the `k` smallest distinct stable hashes (a KMV sketch), a set that does not depend on the
+    order and grouping of the rows. With the k-th smallest hash at the fraction f of the hash range,
     the estimate is (k - 1) / f; its standard error is 1 / sqrt(k - 2), 1.6 % for 4096.
     """
 

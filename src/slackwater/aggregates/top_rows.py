@@ -19,9 +19,9 @@ from slackwater.errors import refuse
 class Top(Aggregate):
     """The `n` rows with the largest `by`, largest first: `column` of each, or the whole row as a struct.
 
-    Of equal ones the earlier row comes first, then the one that is earlier in the log. Rows in which `by`
-    is null or NaN, or `column` is null, are left out. The state is five lists of at most `n` items: the
-    values, what they are sorted by, and their places.
+    Ties are broken by event time, then by position in the log, earlier first. Rows in which `by` is null
+    or NaN, or `column` is null, are skipped. The state is five lists of at most `n` items: the values,
+    what they are sorted by, and their places.
     """
 
     name: ClassVar[str] = "top"

@@ -18,12 +18,12 @@ from slackwater.errors import fault, refuse
 from slackwater.formats.schemas import as_schema
 
 _PROTOCOL: Final = 5
-"""Fixed, so that a newer Python writes what an older one can read."""
+"""The pickle protocol, fixed so that older versions of Python can read what newer ones write."""
 _MISTYPED: Final = (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError)
 
 
 class _FailedError(Exception):
-    """A user's method that failed on the values of one window."""
+    """Raised when a method of the user's class fails on the values of one window."""
 
     def __init__(self, method: str, cause: str) -> None:
         super().__init__(cause)
@@ -61,9 +61,9 @@ class Accumulator(ABC):
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Accumulated(ColumnAggregate):
-    """A column aggregated by a user's `Accumulator` class; the one aggregate that walks over values.
+    """A column aggregated by a user's `Accumulator` class; the only aggregate that iterates over values.
 
-    The state is `acc`, the pickled accumulation. A key without values has the result of `create()`.
+    The state is `acc`, the pickled accumulator. Without values, the result is that of `create()`.
     """
 
     name: ClassVar[str] = "accumulator"
@@ -159,7 +159,7 @@ class Accumulated(ColumnAggregate):
         try:
             return method(*args)
         except (Exception, SystemExit) as error:
-            if name == "create":  # no value has to do with it
+            if name == "create":  # it does not depend on values
                 raise self._broken(name, error) from error
             raise _FailedError(name, f"{type(error).__name__}: {error}") from error
 
@@ -168,7 +168,7 @@ class Accumulated(ColumnAggregate):
         return fault("ACCUMULATOR_FAILED", cls=self.cls.__qualname__, method=method, cause=cause, where="")
 
     def _placed(self, frame: pl.DataFrame, at: int, function: Callable[..., Any], *args: object) -> Any:  # noqa: ANN401  the user's own values
-        """Return `function(*args)`, which concerns row `at` of `frame` and says so if it fails."""
+        """Return `function(*args)`; if it fails, raise an error that names row `at` of `frame`."""
         try:
             return function(*args)
         except _FailedError as failed:

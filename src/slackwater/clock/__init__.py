@@ -1,1 +1,1 @@
-"""CLOCK: the watermarks and processing time of each batch, and how a batch's statistics become the next clock."""
+"""CLOCK: the watermarks and processing time of each batch, and the next clock from a batch's statistics."""

@@ -1,4 +1,4 @@
-"""How old rows are when a batch begins: the processing time of the batch less the time that a row has."""
+"""The age of rows when a batch begins: the processing time of the batch minus the time of the row."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from slackwater.ground.times import LAST_USABLE_MS
 
 EVENT: Final = "event"
 INGESTION: Final = "ingestion"
-"""The times that the age of an output's rows is counted from."""
+"""The times from which the age of an output's rows is measured."""
 _END_MS: Final = LAST_USABLE_MS - 1
-"""The time of results of the global window, which ends with all of time."""
+"""The time of the results of the global window, which ends at the end of time."""
 _SAMPLE: Final = 4_096
-"""Rows that are looked at, of more than twice as many: a share of them is known within 2 %."""
+"""The number of rows sampled from more than twice as many: shares are accurate within 2 %."""
 _STRIDE: Final = 2_654_435_761
-"""Takes them from all over, and not every n-th: what sends rows may come in turns."""
+"""Scatters the sample over all rows, instead of taking every n-th: senders may alternate."""
 
 
 class AgeSketch(Sketch):
-    """A sketch of ages in milliseconds; 0 are the rows whose time is not before the batch's own.
+    """A sketch of ages in milliseconds; the age is 0 if the row's time is not before that of the batch.
 
-    Of many rows it looks at a sample, always the same one; their number and the largest age are exact.
+    Many rows are sampled, deterministically; the number of rows and the largest age are exact.
     """
 
     def observe(self, times_ms: pl.Series, now_ms: int) -> None:
-        """Add rows by their times in epoch milliseconds; those without one, or at the end of time, are left out."""
+        """Add rows by their times in epoch milliseconds, except rows without one or at the end of time."""
         if times_ms.null_count() or _largest(times_ms) >= _END_MS:
             times_ms = times_ms.filter(times_ms < _END_MS)
         rows = times_ms.len()
         if not rows:
             return
         oldest = _smallest(times_ms)
-        if oldest == _largest(times_ms):  # as the ingestion times of a file
+        if oldest == _largest(times_ms):  # such as the ingestion times of a file
             self.add(now_ms - oldest, rows)
             return
         self.max_ms = max(self.max_ms, now_ms - oldest)
@@ -46,7 +46,7 @@ class AgeSketch(Sketch):
 
 
 def _largest(times_ms: pl.Series) -> int:
-    return 0 if times_ms.is_empty() else int(times_ms.max())  # type: ignore[arg-type]  # whole numbers: Polars says any
+    return 0 if times_ms.is_empty() else int(times_ms.max())  # type: ignore[arg-type]  # an Int64 column; the stubs say Any
 
 
 def _smallest(times_ms: pl.Series) -> int:

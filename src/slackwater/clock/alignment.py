@@ -1,4 +1,4 @@
-"""Alignment: which streams are too far ahead of those they meet, and wait in their log for the others."""
+"""Alignment: which streams are too far ahead of those they share a step with, and have to wait."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from slackwater.planning.plan import Plan
 
 @dataclass(frozen=True, kw_only=True)
 class Ahead:
-    """Why a stream is not read in a batch: its watermark is ahead of another's by more than its `max_drift`."""
+    """The reason why a batch does not read a stream: it is ahead of another by more than its `max_drift`."""
 
     of: str
-    """The slowest stream among those that it meets in a step."""
+    """The slowest of the streams that it shares a step with."""
     by_ms: int
 
 
 def ahead(plan: Plan, clock: Clock, *, brings: Callable[[str], bool]) -> dict[str, Ahead]:
-    """Return the streams that are not read in the batch of `clock`.
+    """Return the streams that the batch of `clock` does not read.
 
-    A stream waits only for others that have had an event, have a partition that is not idle, and of which `brings`
-    says that more may come. The slowest of all waits for none.
+    A stream waits only for streams that have had an event, have a partition that is not idle, and may receive more
+    according to `brings`. The slowest stream never waits.
     """
     waiting = {}
     for source in plan.sources:

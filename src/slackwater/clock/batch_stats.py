@@ -1,4 +1,4 @@
-"""What one batch did, summed over its tasks: the driver's only knowledge of the rows."""
+"""The statistics of one batch, summed over its tasks: all that the driver knows about the rows."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from slackwater.lookups.stats import LookupStats
 from slackwater.state.skew import Skew
 
 Facts = dict[str, Any]
-"""JSON as packets carry it."""
+"""The JSON content of a statistics packet."""
 
 
 @dataclass(kw_only=True)
 class PartitionStats:
-    """What a batch read of one source partition."""
+    """What a batch read from one source partition."""
 
     rows: int = 0
     max_ts_ms: int = MIN_MS
@@ -28,7 +28,7 @@ class PartitionStats:
 
 @dataclass(kw_only=True)
 class StreamStats:
-    """What a batch read of one source stream."""
+    """What a batch read from one source stream."""
 
     rows: int = 0
     filtered: int = 0
@@ -36,13 +36,13 @@ class StreamStats:
     dead: int = 0
     partitions: dict[str, PartitionStats] = field(default_factory=dict)
     reasons: dict[str, Counter[str]] = field(default_factory=dict)
-    """Dead letters by reason, and by message where it tells one cause from another."""
+    """Dead letters by reason, and by message where that distinguishes causes."""
     examples: dict[str, str] = field(default_factory=dict)
     """The message of one dead letter of each reason."""
     ages: AgeSketch | None = None
-    """How old the rows that got a time were; None where that is the batch's own."""
+    """The ages of the rows with a usable time; None if their time is the processing time of the batch."""
     ahead: int = 0
-    """Rows that got a time after the batch's own."""
+    """The number of rows with a time after the processing time of the batch."""
 
 
 @dataclass(kw_only=True)
@@ -54,34 +54,34 @@ class BatchStats:
     counts: dict[str, Counter[str]] = field(default_factory=dict)
     """Per step or output: rows on time, refired, late, panes, …"""
     state: dict[str, Counter[str]] = field(default_factory=dict)
-    """Per step: pieces, rows and bytes held, and how many of the rows are open: not passed by the watermark yet."""
+    """Per step: pieces, rows and bytes in state, and how many of the rows are open: not yet passed by the watermark."""
     keys: dict[str, dict[int, int]] = field(default_factory=dict)
-    """Per step, how many keys the key groups hold that counted in this batch, by their place."""
+    """Per step, the number of keys in each key group that counted them in this batch, by the group's place."""
     skew: dict[str, Skew] = field(default_factory=dict)
-    """Per step that takes whole rows, how they are spread over its keys."""
+    """Per step that does not combine rows, how its rows are distributed over its keys."""
     lateness: dict[str, dict[str, LatenessSketch]] = field(default_factory=dict)
-    """Per stream and partition, how late the rows of the batch were."""
+    """Per stream and partition, the lateness of the batch's rows."""
     reasons: dict[str, Counter[str]] = field(default_factory=dict)
     """Per keyed step, dead letters of its rows and results by reason."""
     ages: dict[str, dict[str, AgeSketch]] = field(default_factory=dict)
-    """Per output, how old its rows were when the batch began: since their "event" time and since their "ingestion"."""
+    """Per output, the ages of its rows when the batch began: since their "event" time and since their "ingestion"."""
     lookups: dict[str, LookupStats] = field(default_factory=dict)
-    """Per lookup step; a batch that is run again finds its answers written down, and asks for nothing."""
+    """Per lookup step; a replayed batch finds its answers persisted and sends no requests."""
     front_ended_ms: int = MIN_MS
-    """When the last task of FRONT was done, by the clock of its machine."""
+    """When the last FRONT task ended, by the clock of its machine."""
     samples: list[Facts] = field(default_factory=list)
-    """Some of the late rows and dead letters: why and where, and what was in them if the plan shows data."""
+    """Some of the late rows and dead letters: reason, position, and the content if the plan shows data."""
 
     @classmethod
     def merged(cls, payloads: Iterable[bytes]) -> BatchStats:
-        """Sum the statistics that the batch's tasks sent."""
+        """Sum the statistics sent by the tasks of a batch."""
         total = cls()
         for payload in payloads:
             total._add(json.loads(payload))
         return total
 
     def move_lateness(self, total: dict[str, dict[str, LatenessSketch]]) -> None:
-        """Move the batch's sketches into `total`: kept in every report they would fill the memory."""
+        """Move the lateness sketches of the batch into `total`: kept in every report, they would fill the memory."""
         for stream, sketches in self.lateness.items():
             known = total.setdefault(stream, {})
             for name, sketch in sketches.items():
@@ -89,7 +89,7 @@ class BatchStats:
         self.lateness.clear()
 
     def drop_details(self) -> None:
-        """Forget the ages and samples, for the same reason."""
+        """Drop the ages and samples, for the same reason."""
         self.ages.clear()
         self.samples = []
         for stream in self.streams.values():
@@ -119,7 +119,7 @@ class BatchStats:
                 self.reasons.setdefault(name, Counter()).update(reasons)
 
     def _add_stream(self, facts: Facts) -> None:
-        """Add what FRONT counted of a stream."""
+        """Add the statistics of a stream from a FRONT task."""
         stream = self.streams.setdefault(facts["stream"], StreamStats())
         stream.rows += facts["rows"]
         stream.filtered += facts["filtered"]
@@ -136,7 +136,7 @@ class BatchStats:
         for reason, counts in facts["reasons"].items():
             stream.reasons.setdefault(reason, Counter()).update(counts)
         for reason, message in facts["examples"].items():
-            # Tasks report in any order, and a batch that is run again must say the same.
+            # Tasks report in any order, and a replayed batch must report the same.
             stream.examples[reason] = min(message, stream.examples.get(reason, message))
         for name, text in facts["lateness"].items():
             sketches = self.lateness.setdefault(facts["stream"], {})

@@ -1,7 +1,7 @@
-"""The clock of a micro-batch: every watermark and the processing time that its decisions depend on.
+"""The clock of a micro-batch: the watermarks and the processing time that its decisions depend on.
 
-Clock N is decided by the driver at the end of batch N-1, written to `<checkpoint>/slackwater/clock/N`
-before batch N-1 is committed, and handed to the tasks of batch N. Batch N run again sees the same clock.
+The driver computes clock N at the end of batch N-1, writes it to `<checkpoint>/slackwater/clock/N`
+before batch N-1 is committed, and passes it to the tasks of batch N. A replay of batch N sees the same clock.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from slackwater.ground.times import MAX_MS, MIN_MS
 _MOST_HANDED_OVER: Final = 64
 
 Marks = dict[str, dict[str, int]]
-"""The last batch that each slot of each sink has."""
+"""The last batch that each slot of each sink has committed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PartitionTime:
-    """What the driver remembers of one source partition between batches."""
+    """What the driver remembers about one source partition between batches."""
 
     max_ts_ms: int = MIN_MS
     active_at_ms: int = MIN_MS
-    """When a batch last brought a row with a usable time; of a partition that had none, when it was first seen."""
+    """When a batch last read a row with a usable time; if there was none, when the partition was first seen."""
     barren_since_ms: int | None = None
-    """Since when batches have read rows and none of them had a usable time."""
+    """Since when batches have read only rows without a usable time; None if the last ones had one."""
     is_idle: bool = False
 
 
@@ -39,19 +39,19 @@ class StreamTime:
     previous_ms: int = MIN_MS
     partitions: dict[str, PartitionTime] = field(default_factory=dict)
     held_by: str = ""
-    """The live partition whose events are the oldest: it decides."""
+    """The holder: the active partition with the smallest maximum event time, which determines the watermark."""
     held_since_ms: int = MIN_MS
     rows: int = 0
-    """Rows that the batches before have read: where the places of rows begin that their source gives none."""
+    """The number of rows read by earlier batches: the first place of the batch, if the source has no places."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reached:
-    """How far a keyed step's state has come: what it was fired by, and what it has forgotten."""
+    """The progress of a keyed step's state: the watermark it fired at, and what it has forgotten."""
 
     watermark_ms: int = MIN_MS
     forgotten_ms: int = MIN_MS
-    """Windows that end here or before are forgotten for good, whatever lateness is allowed from now on."""
+    """Windows that end at or before this time are forgotten, even if the allowed lateness is increased."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +65,7 @@ class TableVersion:
 
 @dataclass(frozen=True, kw_only=True)
 class Clock:
-    """The clock in force during batch `batch`."""
+    """The clock in effect during batch `batch`."""
 
     batch: int
     streams: dict[str, StreamTime]
@@ -74,25 +74,25 @@ class Clock:
     is_final: bool = False
     fingerprint: str = ""
     marks: Marks = field(default_factory=dict)
-    """What the sinks have from the batches before this one."""
+    """The batches that the sinks had committed before this one."""
     steps: dict[str, Reached] = field(default_factory=dict)
-    """How far each keyed step came in the batches before this one."""
+    """The progress of each keyed step before this batch."""
     tables: dict[str, TableVersion] = field(default_factory=dict)
-    """The tables that the batch joins with, by step. They are read as the batch begins, before its first task."""
+    """The tables that the batch joins with, by step. They are read when the batch begins, before its first task."""
 
     @property
     def now(self) -> int:
-        """The processing time of the batch, which has begun."""
+        """The processing time of the batch, which must have begun."""
         assert self.now_ms is not None, f"batch {self.batch} has not begun"
         return self.now_ms
 
     @property
     def is_over(self) -> bool:
-        """Whether this is the end of time: a batch under the final watermark reads no records."""
+        """Whether the final watermark is in effect; such a batch reads no records."""
         return all(time.watermark_ms >= MAX_MS for time in self.streams.values())
 
     def to_json(self) -> str:
-        """Return the clock file's text."""
+        """Return the content of the clock file."""
         streams = {
             name: {
                 **vars(time),
@@ -105,10 +105,10 @@ class Clock:
         return json.dumps({**vars(self), "streams": streams, "steps": steps, "tables": tables}, sort_keys=True)
 
     def to_property(self) -> str:
-        """Return what the tasks need of the clock.
+        """Return the parts of the clock that tasks need.
 
-        Of partitions that is their largest times, to measure lateness by, unless they are too many to
-        travel with every task; all other detail stays in the file.
+        They include the largest time of each partition, to measure lateness, unless there are too many
+        partitions to send to every task. All other details stay in the file.
         """
         streams = {
             name: [time.watermark_ms, time.previous_ms, _newest_ms(time), time.rows]
@@ -121,13 +121,13 @@ class Clock:
 
     @classmethod
     def from_json(cls, text: str) -> Clock:
-        """Read a clock file's text; raises if it cannot be one."""
+        """Read the content of a clock file; raise an error if it is not valid."""
         clock: Clock = shaped(json.loads(text), cls)
         return clock
 
     @classmethod
     def from_property(cls, text: str) -> Clock:
-        """Read the clock that was handed to a task."""
+        """Read the clock that was passed to a task."""
         known = json.loads(text)
         streams = {
             name: StreamTime(

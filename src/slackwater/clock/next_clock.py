@@ -1,4 +1,4 @@
-"""CLOCK: from a batch's statistics to the clock of the next batch."""
+"""CLOCK: computes the clock of the next batch from a batch's statistics."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from slackwater.planning.plan import Plan, SourcePlan
 
 
 def first_clock(plan: Plan) -> Clock:
-    """Return clock 0: no watermark yet."""
+    """Return clock 0, which has no watermark."""
     return Clock(batch=0, streams={source.name: StreamTime() for source in plan.sources}, fingerprint=plan.fingerprint)
 
 
@@ -27,7 +27,7 @@ def next_clock(
     gone: Mapping[str, frozenset[str]] | None = None,
     may_idle: bool = True,
 ) -> Clock:
-    """Return the clock of the batch after `clock`, from what the batch saw."""
+    """Return the clock that follows `clock`, from the statistics of the batch."""
     streams = {}
     for source in plan.sources:
         seen = {}
@@ -58,7 +58,7 @@ def next_clock(
 
 
 def final_clock(clock: Clock) -> Clock:
-    """Return `clock` as the last of a bounded run: its watermark is the end of time."""
+    """Return `clock` with the final watermark, for the last batch of a bounded run."""
     streams = {name: finished(time) for name, time in clock.streams.items()}
     return replace(clock, streams=streams, is_final=True)
 

@@ -15,11 +15,11 @@ Ints = npt.NDArray[np.int64]
 _BITS: Final = 6
 _SHIFT: Final = 52 - _BITS
 _BASE: Final = 1022 << _BITS
-"""Where 0.5, which stands for 0, has its place: the bits of a double, down to the sixth of the mantissa."""
+"""The place of 0.5, which represents 0: the bits of a double, down to the sixth bit of the mantissa."""
 _OCTAVES: Final = 50
-"""From 0.5 on; between the years 1 and 9999 there are fewer than 2^49 milliseconds."""
+"""The number of powers of two from 0.5; between the years 1 and 9999 there are fewer than 2^49 milliseconds."""
 BLOCK: Final = 1 << 16
-"""Rows at a time: what is computed of so many stays in the processor's cache."""
+"""The number of rows processed at a time, so that intermediate results fit the processor's cache."""
 _DAY: Final = 86_400_000
 _ROUND_MS: Final = (
     *(365 * _DAY, 30 * _DAY, 10 * _DAY, _DAY, _DAY // 2, _DAY // 4),
@@ -29,12 +29,12 @@ _ROUND_MS: Final = (
 
 
 def _firsts(places: Ints) -> Ints:
-    """Return the smallest whole number of milliseconds at each place, before it is divided."""
+    """Return the smallest integer of milliseconds at each place, before places are split."""
     return np.ceil(((places + _BASE) << _SHIFT).view(np.float64)).astype(np.int64)
 
 
 def _roundest(firsts: Ints, lasts: Ints) -> Ints:
-    """Return, for each stretch of milliseconds, the roundest duration in it."""
+    """Return the roundest duration in each interval of milliseconds."""
     found = lasts.copy()
     for unit in reversed(_ROUND_MS):
         multiple = lasts // unit * unit
@@ -46,7 +46,7 @@ _FIRST_OF: Final = _firsts(np.arange(_OCTAVES << _BITS))
 _LAST_OF: Final = _firsts(np.arange(_OCTAVES << _BITS) + 1) - 1
 _SPLITS: Final = _roundest(_FIRST_OF, _LAST_OF)
 _FIRSTS: Final = np.stack([_FIRST_OF, _SPLITS + 1], axis=1).ravel()
-"""The smallest value in each bucket; below, the largest."""
+"""The smallest value in each bucket; `_LASTS` has the largest."""
 _LASTS: Final = np.stack([_SPLITS, _LAST_OF], axis=1).ravel()
 
 
@@ -55,7 +55,7 @@ def _no_rows() -> Ints:
 
 
 def _places(values_ms: Ints) -> Ints:
-    """Return the bucket of each value; that of 0 or less is the first."""
+    """Return the bucket of each value; values of 0 or less are in the first."""
     doubles = values_ms.astype(np.float64)
     np.maximum(doubles, 0.5, out=doubles)
     places = doubles.view(np.int64)
@@ -75,29 +75,29 @@ def _together(places: Ints, counts: Ints) -> tuple[list[int], list[int]]:
 
 @dataclass(kw_only=True, eq=False)
 class Sketch:
-    """A DDSketch of durations in milliseconds: counted buckets, those of 0 or less apart, the maximum exact.
+    """A DDSketch of durations in milliseconds: a histogram, with values of 0 or less counted separately.
 
     Every power of two is divided into 64 parts of equal width, and each part at the roundest duration in
-    it: people choose round durations, and clocks of whole seconds make round ones, so that is where
-    the count has to be exact. A value is known within 0.8 %, below 128 ms exactly. Which bucket it
-    belongs to is read from its bits as a double: no logarithm, and the same bucket on every machine.
-    Sketches of the same values, merged in any order, are the same.
+    it: people choose round durations, and clocks of whole seconds produce them, so that is where the
+    count has to be exact. A value is accurate within 0.8 %, and exact below 128 ms and for the maximum.
+    The bucket of a value is read from its bits as a double: no logarithm, and the same on every machine.
+    Sketches of the same values, merged in any order, are identical.
     """
 
     zeros: int = 0
-    """Values of 0 or less."""
+    """The number of values of 0 or less."""
     max_ms: int = 0
     buckets: Ints = field(default_factory=_no_rows)
-    """How many values fell into each bucket; those of 0 are in none."""
+    """The number of values in each bucket, without those of 0 or less."""
 
     @classmethod
     def empty(cls) -> Self:
-        """Return a sketch of no rows."""
+        """Return an empty sketch."""
         return cls()
 
     @classmethod
     def merged(cls, sketches: Iterable[Sketch]) -> Self:
-        """Return one sketch of the rows of all `sketches`, which stay as they are."""
+        """Return one sketch of the rows of all `sketches`, which are not modified."""
         total = cls()
         for sketch in sketches:
             total.merge(sketch)
@@ -105,11 +105,11 @@ class Sketch:
 
     @property
     def count(self) -> int:
-        """How many rows were observed."""
+        """The number of observed rows."""
         return self.zeros + int(self.buckets.sum())
 
     def add(self, value_ms: int, count: int = 1) -> None:
-        """Add one value so many times; one below 0 counts as 0."""
+        """Add a value `count` times; a negative value counts as 0."""
         self.max_ms = max(self.max_ms, value_ms)
         if value_ms <= 0:
             self.zeros += count
@@ -117,7 +117,7 @@ class Sketch:
             self.buckets[_places(np.array([value_ms]))[0]] += count
 
     def _count(self, values_ms: Ints, rows: int | None = None) -> None:
-        """Add values, which may be a sample of so many rows."""
+        """Add values, which may be a sample of `rows` rows."""
         self.max_ms = max(self.max_ms, int(values_ms.max()))
         counts = np.bincount(_places(values_ms))
         if rows is not None and rows != len(values_ms):
@@ -133,37 +133,37 @@ class Sketch:
         self.buckets += other.buckets
 
     def merge_json(self, text: str) -> None:
-        """Add the values of a sketch that `to_json` wrote."""
+        """Add the values of a sketch written by `to_json`."""
         facts: dict[str, Any] = json.loads(text)
         self.zeros += facts["zeros"]
         self.max_ms = max(self.max_ms, facts["max_ms"])
         self.buckets[np.cumsum(facts["gaps"], dtype=np.int64)] += np.array(facts["counts"], np.int64)
 
     def quantile(self, q: float) -> int:
-        """Return the value in milliseconds at rank floor(q * (count - 1)), from 0, within 1 %; of no rows 0."""
+        """Return the value in milliseconds at rank floor(q * (count - 1)), from 0, within 1 %; 0 without rows."""
         first, last = self._bounds(int(q * max(self.count - 1, 0)))
         return min((first + last + 1) // 2, self.max_ms) if q < 1 else self.max_ms
 
     def covering(self, share: float) -> int:
-        """Return a value that at least `share` of the rows do not exceed, and hardly more than that takes.
+        """Return a value that at least `share` of the rows do not exceed, and hardly a larger one than necessary.
 
-        `quantile` may be a little too small for that; this is the upper end of the bucket it fell into.
+        `quantile` may be slightly too small for that; this is the upper end of its bucket.
         """
         rank = max(0, int(np.ceil(share * self.count)) - 1)
         return min(self._bounds(rank)[1], self.max_ms)
 
     def _bounds(self, rank: int) -> tuple[int, int]:
-        """Return the smallest and the largest value of the bucket in which the row of this rank is."""
+        """Return the smallest and largest value of the bucket that contains the row of this rank."""
         if rank < self.zeros or self.count == 0:
             return 0, 0
         place = int(np.searchsorted(np.cumsum(self.buckets), rank - self.zeros, side="right"))
         return int(_FIRSTS[place]), int(_LASTS[place])
 
     def rows_later_than(self, milliseconds: int) -> float:
-        """Return how many rows are later than `milliseconds`.
+        """Return the number of rows that are later than `milliseconds`.
 
-        It is exact where a bucket ends, round durations and 0 among them; within a bucket its rows are
-        taken to be spread evenly.
+        It is exact at the ends of buckets, which include round durations and 0; within a bucket, rows
+        are assumed to be evenly distributed.
         """
         if milliseconds >= self.max_ms:
             return 0.0
@@ -181,7 +181,7 @@ class Sketch:
     def histogram(self, most: int) -> list[tuple[int, int]]:
         """Return the sketch as at most `most` pairs (smallest value in milliseconds, count) in order.
 
-        Neighbouring buckets are put together, as few as it takes: 64, 32, 16, … to a power of two, then whole powers.
+        Adjacent buckets are joined, as few as necessary: 64, 32, 16, … per power of two, then whole powers.
         """
         used = np.flatnonzero(self.buckets)
         pairs = [(0, self.zeros)] if self.zeros else []
@@ -199,7 +199,7 @@ class Sketch:
         return ends, beyond / max(self.count, 1)
 
     def to_json(self) -> str:
-        """Return the sketch as text that `from_json` reads; as long as the sketch has buckets in use."""
+        """Return the sketch as text for `from_json`; its length depends on the number of used buckets."""
         used = np.flatnonzero(self.buckets)
         facts = {
             "zeros": self.zeros,
@@ -211,7 +211,7 @@ class Sketch:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Read what `to_json` wrote."""
+        """Read a sketch written by `to_json`."""
         sketch = cls()
         sketch.merge_json(text)
         return sketch
@@ -222,4 +222,4 @@ class Sketch:
         same = self.zeros == other.zeros and self.max_ms == other.max_ms
         return same and bool((self.buckets == other.buckets).all())
 
-    __hash__ = None  # type: ignore[assignment]  # a sketch grows
+    __hash__ = None  # type: ignore[assignment]  # a sketch is mutable

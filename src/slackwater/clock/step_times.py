@@ -1,4 +1,4 @@
-"""The time each keyed step works by: its sources' watermarks, less the delays of the steps before it."""
+"""The time that each keyed step works by: the watermarks of its sources, minus the delays of the steps before it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from slackwater.state.step_time import StepTime
 
 
 def step_time(step: StepPlan, clock: Clock) -> StepTime:
-    """Return the time `step` works by in the batch of `clock`.
+    """Return the time that `step` works by in the batch of `clock`.
 
-    It never goes back behind what the step has reached, whatever lateness or delay it was reached with.
+    It never moves backwards, even if the allowed lateness or the delay has changed.
     """
     reached = clock.steps.get(step.name, Reached())
     before, lateness = _previous_ms(step, clock), step.spec.lateness_ms
@@ -28,7 +28,7 @@ def step_time(step: StepPlan, clock: Clock) -> StepTime:
 
 
 def reached(plan: Plan, clock: Clock) -> dict[str, Reached]:
-    """Return what every step of `plan` has reached once the batch of `clock` is over."""
+    """Return the progress of every step of `plan` after the batch of `clock`."""
     found = {}
     for step in plan.steps:
         watermark_ms = _watermark_ms(step, clock)
@@ -46,9 +46,9 @@ def _watermark_ms(step: StepPlan, clock: Clock) -> int:
 
 
 def _slowest_ms(step: StepPlan, clock: Clock, streams_ms: Mapping[str, int]) -> int:
-    """Return the smallest of the streams' watermarks, each less its delay, and never back.
+    """Return the smallest watermark of the streams, each minus its delay, but never less than the step has reached.
 
-    The end of time is the end for every step.
+    No delay is subtracted from the final watermark.
     """
     known = [(streams_ms[name], delay_ms) for name, delay_ms in step.behind_ms.items()]
     slowest = min(at_ms if at_ms >= MAX_MS else at_ms - delay_ms for at_ms, delay_ms in known)

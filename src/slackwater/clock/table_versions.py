@@ -1,8 +1,8 @@
-"""Which version of each table a batch joins with, decided as the batch begins and then never again.
+"""The version of each table that a batch joins with, decided once when the batch begins.
 
-The clock of a batch comes with the versions of the batch before. A table that is due is read, its rows are written
-down, and the clock is completed with the new version before the first task sees it. Whether it is due follows from the
-batch's own processing time, so a batch that is run again does not read again.
+The clock of a batch starts with the versions of the previous batch. A table that is due is read, its rows are
+persisted, and the new version is added to the clock before the first task sees it. Whether it is due depends on the
+batch's own processing time, so a replayed batch does not read it again.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from slackwater.tables.snapshots import Snapshots
 Read = Callable[[JoinTable, str], pl.DataFrame]
 
 
-class TableUnavailable(Exception):  # noqa: N818  what a table says, not what the job fails with
-    """A table cannot be read now."""
+class TableUnavailable(Exception):  # noqa: N818  a condition of the table, not the error that the job fails with
+    """Raised when a table cannot be read at the moment."""
 
     def __init__(self, step: str, op: JoinTable, why: str) -> None:
         super().__init__(why)
@@ -41,7 +41,7 @@ def due_tables(plan: Plan, clock: Clock, *, all_of_them: bool = False) -> dict[s
 def with_tables(
     plan: Plan, clock: Clock, snapshots: Snapshots, due: Mapping[str, JoinTable], read: Read = read_table
 ) -> Clock:
-    """Return `clock` with new versions of the tables that are due; raises `TableUnavailable` if one cannot be read."""
+    """Return `clock` with new versions of the tables that are due; raise `TableUnavailable` if one cannot be read."""
     kept = {step: clock.tables[step] for step in tables(plan) if step in clock.tables}
     for step, op in due.items():
         try:

@@ -1,4 +1,4 @@
-"""How the watermark moves: per partition, the slowest live one decides, and never back."""
+"""The watermark of a stream: the slowest active partition determines it, and it never moves backwards."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from slackwater.clock.clock import PartitionTime, StreamTime
 from slackwater.ground.times import MAX_MS, MIN_MS
 
 FORGOTTEN_AFTER_MS: Final = 86_400_000
-"""A partition that its source no longer has is forgotten after so long without a row."""
+"""How long after its last row a partition is forgotten, if the source no longer has it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TimePolicy:
-    """What a stream's definition says about its watermark."""
+    """The watermark settings of a stream."""
 
     out_of_orderness_ms: int = 0
     idle_after_ms: int | None = None
     goes_on_when_idle: bool = False
-    """Whether the watermark follows the clock while every partition is idle."""
+    """Whether the watermark advances with the clock while every partition is idle."""
     follows_processing_time: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """What a batch saw of one partition."""
+    """What a batch read from one partition."""
 
     rows: int
     max_ts_ms: int
-    """The largest usable time; MIN_MS if no row had one: dead letters, and rows filtered before their time is taken."""
+    """The largest usable time; MIN_MS if no row had one: dead letters, or rows filtered before their time is taken."""
 
 
 def advance(
@@ -44,14 +44,14 @@ def advance(
     now_ms: int,
     may_idle: bool = True,
 ) -> StreamTime:
-    """Return a stream's time after a batch that saw `seen`.
+    """Return the time of a stream after a batch that read `seen`.
 
-    `backlog` are the partitions known to have data that no batch has read yet, `existing` all that
-    there are, `gone` those that the source no longer has: they are forgotten after a day without rows.
-    A partition that was never read holds the watermark, too, until it is idle: without a usable row for
-    `idle_after_ms`, and without backlog, unless reading that backlog brought no usable row for as long.
-    Bounded runs have no idleness (`may_idle=False`). When every partition is idle, the watermark is the
-    largest that one of them had reached, and moves with the clock if the policy says so.
+    `backlog` are the partitions known to have unread data, `existing` all partitions, `gone` those that
+    the source no longer has: they are forgotten after a day without rows. A partition that was never
+    read also holds back the watermark until it is idle: no usable row for `idle_after_ms`, and no
+    backlog, or a backlog that has produced no usable row for as long. Bounded runs have no idleness
+    (`may_idle=False`). When every partition is idle, the watermark is the largest that one of them has
+    reached, and advances with the clock if the policy says so.
     """
     partitions = _met(time.partitions, seen, backlog | existing, now_ms)
     for name, known in list(partitions.items()):
@@ -76,12 +76,12 @@ def advance(
 
 
 def barren(time: StreamTime) -> list[str]:
-    """Return the partitions that were set aside although they are read: none of their rows has a usable time."""
+    """Return the partitions that are idle although they are read, because none of their rows has a usable time."""
     return [name for name, known in time.partitions.items() if known.is_idle and known.barren_since_ms is not None]
 
 
 def held_back_ms(time: StreamTime) -> int:
-    """Return how far the partition that holds the watermark is behind the next one that has records; 0 if none is."""
+    """Return how far the holder is behind the next partition that has records; 0 if there is none."""
     others = [
         known.max_ts_ms
         for name, known in time.partitions.items()
@@ -89,7 +89,7 @@ def held_back_ms(time: StreamTime) -> int:
     ]
     if not others or not time.held_by:
         return 0
-    # One that never had a record is behind by all that the others have of time.
+    # A holder without records is behind by the whole time range of the others.
     floor = max(time.partitions[time.held_by].max_ts_ms, time.watermark_ms)
     return min(others) - floor if floor > MIN_MS else max(1, max(others) - min(others))
 
@@ -124,7 +124,7 @@ def _reached(partitions: Mapping[str, PartitionTime], policy: TimePolicy, now_ms
         return MIN_MS
     silent_ms = 0
     if policy.goes_on_when_idle:
-        # Nothing comes from anywhere: time moves on from the newest event at the pace of the clock.
+        # While nothing arrives, time advances from the newest event at the pace of the clock.
         silent_ms = now_ms - max(known.active_at_ms for known in partitions.values())
     return newest + silent_ms - policy.out_of_orderness_ms
 
@@ -135,5 +135,5 @@ def _holder(partitions: Mapping[str, PartitionTime]) -> str:
 
 
 def finished(time: StreamTime) -> StreamTime:
-    """Return a stream's time at the end of a bounded run: nothing more will come."""
+    """Return the time of a stream at the end of a bounded run, with the final watermark."""
     return replace(time, watermark_ms=MAX_MS)

@@ -1,1 +1,1 @@
-"""Deduplication: one row for each key, and the others as an output of their own."""
+"""Deduplication: one row for each key, and the others in a separate output."""

@@ -1,4 +1,4 @@
-"""Deduplication by event time: one whole row of each key is kept, in hash buckets."""
+"""Deduplication by event time, which stores one whole row per key in hash buckets."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 
 class ByTime(Operator):
-    """What the operators by event time have in common.
+    """The base class of the operators by event time.
 
     A state row is one row of a key with its time (`__ts`), the last watermark at which it is remembered (`__until`),
-    and whether it was shown. `__end` is the watermark at which something must happen to it.
+    and whether it was emitted. `__end` is the watermark at which it must next be processed.
     """
 
     def __init__(self, spec: DeduplicateSpec) -> None:
         self.spec = spec
         self._names = list(spec.state_types)
 
-    def run(self, rows: StepRows, time: StepTime, state: StepState, *, stagger: int) -> Emitted:  # noqa: ARG002  no upkeep
-        """Do one batch: look at the clock and add the rows, in the order `time` says."""
+    def run(self, rows: StepRows, time: StepTime, state: StepState, *, stagger: int) -> Emitted:  # noqa: ARG002  nothing to compact
+        """Run one batch: advance the watermark and add the rows, in the order given by `time.fire_first`."""
         out, buckets = Emitted(), Buckets(state, self.spec)
         if time.fire_first:
             self._advance(time, state, buckets, out)
@@ -43,11 +43,11 @@ class ByTime(Operator):
 
     @abstractmethod
     def _due(self, rows: pl.DataFrame, watermark_ms: int, out: Emitted) -> pl.DataFrame:
-        """Show what the watermark calls for; return the rows with what became of them."""
+        """Emit the rows that are due by the watermark; return all rows in their new state."""
 
     @abstractmethod
     def _chosen(self, rows: pl.DataFrame, out: Emitted) -> pl.DataFrame:
-        """Return the row that each key keeps, of `rows` in the order they arrived; show and set aside others."""
+        """Return the row that each key keeps, from `rows` in order of arrival; emit results and duplicates."""
 
     def _advance(self, time: StepTime, state: StepState, buckets: Buckets, out: Emitted) -> None:
         if state.wakes(time):
@@ -75,14 +75,14 @@ class ByTime(Operator):
 
 
 class FirstByTime(ByTime):
-    """Shows the row with the smallest event time when the watermark passes it; of equal ones, the first to arrive."""
+    """Emits the row with the smallest event time when the watermark passes it; among equals, the first to arrive."""
 
     def _due(self, rows: pl.DataFrame, watermark_ms: int, out: Emitted) -> pl.DataFrame:
         is_due = ~pl.col("__is_shown") & (pl.col("__ts") < watermark_ms)
         due = rows.filter(is_due).sort("__ts", *self.spec.keys, maintain_order=True)
         if due.height:
             out.results.append(shown(due, self.spec))
-        # Of a row that was shown, only the key matters.
+        # Only the key of an emitted row is still needed.
         others = [name for name in self.spec.row_schema if name not in self.spec.keys]
         is_over = pl.col("__is_shown") | is_due
         return rows.with_columns(
@@ -98,9 +98,9 @@ class FirstByTime(ByTime):
 
 
 class LastByTime(ByTime):
-    """Shows each row that is not older than the last of its key, at once, and withdraws that one."""
+    """Emits each row that is not older than the last one of its key, at once, and retracts that one."""
 
-    def _due(self, rows: pl.DataFrame, watermark_ms: int, out: Emitted) -> pl.DataFrame:  # noqa: ARG002  all is shown
+    def _due(self, rows: pl.DataFrame, watermark_ms: int, out: Emitted) -> pl.DataFrame:  # noqa: ARG002  all rows are emitted at once
         return rows
 
     def _chosen(self, rows: pl.DataFrame, out: Emitted) -> pl.DataFrame:
@@ -111,7 +111,7 @@ class LastByTime(ByTime):
         set_aside(judged.filter(~pl.col("__is_newest")), self.spec, out)
         next_place = pl.col("__place").shift(-1).over(keys)
         newest = judged.filter("__is_newest").with_columns(next_place.alias("__next"))
-        # Each is shown at its place unless it was before, and withdrawn right before the next one is shown.
+        # Each is emitted at its place unless it was before, and retracted right before the next one is emitted.
         withdrawn = newest.filter(pl.col("__next").is_not_null()).with_columns(__at=2 * pl.col("__next"), __back=True)
         new = newest.filter(~pl.col("__is_shown")).with_columns(__at=2 * pl.col("__place") + 1, __back=False)
         changes = pl.concat([withdrawn, new]).sort("__at")

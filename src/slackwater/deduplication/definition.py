@@ -1,4 +1,4 @@
-"""Deduplication as users define it, and its checks against the rows it gets."""
+"""A deduplication as the user defined it, and its validation against the rows it receives."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from slackwater.state.step import ROWS, Port, StepDefinition
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DeduplicateDefinition(StepDefinition):
-    """One row for each key: which one, and how long its key is remembered."""
+    """A deduplication as the user defined it: which row of a key is kept, and how long the key is remembered."""
 
     within_ms: int
     keep: Keep
@@ -24,7 +24,7 @@ class DeduplicateDefinition(StepDefinition):
 
     @classmethod
     def of(cls, within: Duration | Forever | None, keep: Keep, late: Late, *, step: str) -> DeduplicateDefinition:
-        """Return what a user asks for, or refuse it."""
+        """Return the definition, or reject invalid options."""
         if within is None:
             raise refuse("DEDUPLICATE_WITHIN", step=step)
         if keep not in get_args(Keep):
@@ -35,7 +35,7 @@ class DeduplicateDefinition(StepDefinition):
         return cls(within_ms=within_ms, keep=keep, late=late)
 
     def resolve(self, name: str, ports: Mapping[str, Port]) -> DeduplicateSpec:
-        """Return the step for rows as `ports` have them, or refuse it."""
+        """Return the step for the columns of `ports`, or reject the definition."""
         port = ports[ROWS]
         check_late_columns(port, name)
         if self.keep == "last_by_time" and "is_retraction" in port.schema and "is_retraction" not in port.own:

@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 
 class FirstToArrive(Operator):
-    """Shows a key's first row at once, and remembers no more of it than a hash.
+    """Emits the first row of a key at once, and stores only a hash of the key.
 
-    Rows of one batch arrive in the order of the log. A key is forgotten when the watermark is past the time of its
-    first row by more than `within`: the watermark decides, not the times of the rows that follow.
+    Rows of one batch arrive in log order. A key is forgotten when the watermark is past the time of its first row by
+    more than `within`: the watermark decides, not the times of later rows.
     """
 
     def __init__(self, spec: DeduplicateSpec) -> None:
         self.spec = spec
 
     def run(self, rows: StepRows, time: StepTime, state: StepState, *, stagger: int) -> Emitted:
-        """Show the rows of keys that are not remembered."""
+        """Emit the first rows of keys that are not remembered; the others are duplicates."""
         out = Emitted()
         seen = Seen(state, slice_ms(self.spec.within_ms))
         seen.forget(time.judge_ms)
@@ -47,14 +47,14 @@ class FirstToArrive(Operator):
         is_new[places[seen.known(keys.take(places), time.judge_ms)]] = False
         fresh = rows.filter(pl.Series(is_new))
         if fresh.height:
-            # A row that is behind by more than `within` is processed only if late rows are; then it is remembered
-            # until the watermark moves, however its batches are cut.
+            # A row that is behind by more than `within` gets here only if late rows are processed; it is then
+            # remembered until the watermark moves, independent of how rows are batched.
             until = np.maximum(until_ms(fresh["__ts"].to_numpy(), self.spec.within_ms), time.judge_ms)
             seen.add(keys.take(is_new), until)
             out.results.append(shown(fresh, self.spec))
         set_aside(rows.filter(pl.Series(~is_new)), self.spec, out)
 
     def _closed_ms(self, time: StepTime) -> int:
-        """Return the time before which no key is remembered from now on."""
+        """Return the time before which no `until` of a new key can be."""
         spec = self.spec
         return MIN_MS if spec.within_ms >= MAX_MS or spec.late == "process" else time.watermark_ms + spec.within_ms

@@ -1,4 +1,4 @@
-"""Rows of a deduplication on their way out."""
+"""The output rows of a deduplication: results and duplicates."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def shown(rows: pl.DataFrame, spec: DeduplicateSpec, **more: pl.Expr) -> pl.DataFrame:
-    """Return `rows` (with `__ts`) as they leave the step; `more` are columns that results have besides."""
+    """Return `rows` (with `__ts`) with the columns of the output; `more` are additional columns of results."""
     return rows.select(
         *(name for name in spec.row_types if name != "event_time"), event_time=to_timestamp(pl.col("__ts")), **more
     ).select(*spec.row_types, *more)

@@ -1,13 +1,13 @@
-"""What `keep="first"` remembers: 128 bits of each key that was seen, and until when; 20 bytes a key.
+"""The state of `keep="first"`: a 128-bit hash of each key that was seen, and until when to remember it; 20 bytes a key.
 
-A piece holds the keys that are forgotten within one slice of time, sorted by hash, in two blobs:
+A piece has the keys that are forgotten within one slice of time, sorted by hash, in two blobs:
 
 1. *heads*, the first 32 bits of each hash. A batch reads the heads of every piece, a fifth of the state; a head that
    is not among them belongs to a key that was never seen.
-2. *tails*, the other 96 bits and the time, in the order of the heads. They are read only of pieces with an equal head,
-   which is a duplicate for all but one key in many thousands.
+2. *tails*, the other 96 bits and the time, in the order of the heads. They are read only for pieces with an equal head,
+   which means a duplicate for all but one key in many thousands.
 
-When a slice is past, its pieces are dropped unread.
+When a slice has passed, its pieces are dropped unread.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from slackwater.state.packing import pack
 from slackwater.state.pieces import COMPACT_AT, MOST_BYTES, Piece, StepState
 
 _HEADS, _TAILS = 0, 1
-"""The two blobs of a piece, as parts in the index; the tails follow their heads."""
+"""The parts of the index for the two blobs of a piece; the tails follow their heads."""
 _MOST_KEYS: Final = 200_000
-"""Keys of a piece; their tails are somewhat smaller than a blob may be."""
+"""The most keys in a piece, so that the tails are somewhat smaller than the size limit of a blob."""
 _LONGEST_SLICE_MS: Final = 1 << 31
-"""A time within a slice has 32 bits."""
+"""The longest slice, because a time within a slice has 32 bits."""
 _SLICES: Final = 16
 _HEAD_BITS: Final = np.uint64(32)
 _REST: Final = np.uint64(0xFFFFFFFF)
@@ -53,29 +53,29 @@ class Hashes:
         return cls((high >> _HEAD_BITS).astype(np.uint32), (high & _REST).astype(np.uint32), low)
 
     def take(self, places: npt.NDArray[np.int64] | Flags) -> Hashes:
-        """Return the hashes at some places."""
+        """Return the hashes at `places`."""
         return Hashes(self.heads[places], self.rests[places], self.lows[places])
 
     def is_first(self) -> Flags:
-        """Return which of them is the first of its kind."""
+        """Return which hashes are the first of their value."""
         frame = pl.DataFrame({"a": self.heads, "b": self.rests, "c": self.lows})
         return frame.select(pl.struct("a", "b", "c").is_first_distinct()).to_series().to_numpy()
 
 
 def until_ms(times: npt.NDArray[np.int64], within_ms: int) -> npt.NDArray[np.int64]:
-    """Return the last watermark at which a key is remembered whose row has one of `times`; for good is `MAX_MS`."""
+    """Return the last watermark at which a key with a row at each of `times` is remembered; `MAX_MS` for forever."""
     return np.full_like(times, MAX_MS) if within_ms >= MAX_MS else np.minimum(times + within_ms, MAX_MS)
 
 
 def slice_ms(within_ms: int) -> int:
-    """Return how long the times are by which keys are forgotten together."""
+    """Return the length of a slice: the interval of time whose keys are forgotten together."""
     return min(max(within_ms // _SLICES, 1), _LONGEST_SLICE_MS)
 
 
 class Seen:
     """The keys that one step has seen in one key group, during one batch.
 
-    A key is remembered as long as the watermark is not past the time that was given with it.
+    A key is remembered until the watermark is past the time that was stored with it.
     """
 
     def __init__(self, state: StepState, slice_ms: int) -> None:
@@ -83,13 +83,13 @@ class Seen:
         self.slice_ms = slice_ms
 
     def forget(self, watermark_ms: int) -> None:
-        """Drop the pieces of which no key is remembered any more."""
+        """Drop the pieces whose keys are all forgotten."""
         self.state.drop([piece for piece in self.state.pieces if piece.max_end_ms < watermark_ms])
 
     def known(self, keys: Hashes, watermark_ms: int) -> Flags:
         """Return which of `keys` are remembered."""
         found = np.zeros(len(keys.heads), dtype=bool)
-        # In their order, one search is next to the one before it.
+        # Sorted, so that consecutive searches are close to each other in memory.
         open_ = np.argsort(keys.heads, kind="stable")
         for heads_of, tails_of in self._pairs():
             if not len(open_):
@@ -115,7 +115,7 @@ class Seen:
             self._store(keys.take(here), until_ms[here], tier=0)
 
     def untils(self, key: Hashes | None = None) -> list[int]:
-        """Return until when each key is remembered, or the one in `key` if it is; nothing is forgotten meanwhile."""
+        """Return until when each key is remembered, or the one in `key` if it is; the state is not modified."""
         found: list[int] = []
         for heads_of, tails_of in self._pairs():
             tails = self._tails(heads_of, tails_of)
@@ -126,7 +126,7 @@ class Seen:
         return found
 
     def compact(self, watermark_ms: int, *, closed_ms: int, stagger: int) -> None:
-        """Merge pieces of one slice, if there are too many, or if none will be added: before `closed_ms`."""
+        """Merge pieces of one slice, if there are too many, or if it ends before `closed_ms` and none will be added."""
         crowd = self._crowded(closed_ms, stagger)
         if not crowd:
             return
@@ -156,7 +156,7 @@ class Seen:
             self.state.append_blob(pack(tails, self.state.step), rows=0, part=_TAILS, **facts)
 
     def _pairs(self) -> Iterator[tuple[Piece, Piece]]:
-        """Return each piece's heads and tails, the newest first: that is where most duplicates are."""
+        """Yield the heads and tails of each piece, newest first, where most duplicates are found."""
         by_seq = {piece.seq: piece for piece in self.state.pieces}
         for piece in reversed(self.state.pieces):
             if piece.part == _HEADS:
@@ -177,7 +177,7 @@ class Seen:
         pair: tuple[Piece, Piece],
         watermark_ms: int,
     ) -> Flags:
-        """Return which of `keys` a piece remembers; the head of each is there `counts` times, from `first` on."""
+        """Return which of `keys` a piece remembers; the head of each occurs there `counts` times, from `first` on."""
         [tails] = self.state.read(pair[1:])
         row = np.repeat(np.arange(len(first)), counts)
         place = np.repeat(first, counts) + np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -189,13 +189,13 @@ class Seen:
         return matched
 
     def _crowded(self, closed_ms: int, stagger: int) -> set[int]:
-        """Return the heads of pieces to merge, by their numbers in the index."""
+        """Return the numbers of the heads of the pieces to merge."""
         by_slice: dict[int, list[Piece]] = {}
         sizes = {piece.seq: piece.bytes for piece in self.state.pieces}
         for piece in self.state.pieces:
             number = piece.min_end_ms // self.slice_ms
             if piece.part != _HEADS or sizes[piece.seq + 1] > MOST_BYTES // 2:
-                continue  # large enough: merging it again would only copy it
+                continue  # large enough: merging it would only copy it
             if piece.max_end_ms // self.slice_ms == number:
                 by_slice.setdefault(number, []).append(piece)
         for number, pieces in sorted(by_slice.items()):

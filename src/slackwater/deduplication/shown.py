@@ -1,4 +1,4 @@
-"""What is remembered of keys by their hashes alone, as people read it."""
+"""The state of keys that are stored as hashes, in readable form."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from slackwater.state.shown import moment
 
 
 def shown_hashes(state: StepState, within_ms: int, keys: tuple[str, ...], key: pl.DataFrame | None) -> pl.DataFrame:
-    """Return until when keys are remembered; a hash does not say which key it is of, so only `key` can be named."""
+    """Return until when keys are remembered; a hash does not reveal its key, so only `key` can be named."""
     hashes = None if key is None else Hashes.of(key, keys)
     untils = pl.DataFrame({"until": Seen(state, slice_ms(within_ms)).untils(hashes)}, schema={"until": pl.Int64()})
     until = pl.col("until")

@@ -1,4 +1,4 @@
-"""The deduplication step, checked and resolved."""
+"""The deduplication step, validated and resolved."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from slackwater.state.whole_rows import WholeRows
 
 Keep = Literal["first", "first_by_time", "last_by_time"]
 DUPLICATES: Final = "duplicates"
-"""The output of the rows that are not kept."""
+"""The name of the side output for rows that are not kept."""
 _SAID: Final[dict[Keep, str]] = {
     "first": "the first row to arrive, at once",
     "first_by_time": "the row with the smallest event time, when the watermark passes it",
@@ -41,18 +41,18 @@ class DeduplicateSpec(KeyedStep):
     row_schema: pl.Schema
     keep: Keep
     within_ms: int
-    """How far the watermark must be past a key's row for the key to be forgotten; `MAX_MS` is never."""
+    """How far the watermark must be past a key's row for the key to be forgotten; `MAX_MS` for never."""
     late: Late
     lateness_ms: int = 0
 
     @property
     def ports(self) -> Mapping[str, Port]:
-        """The rows among which are duplicates."""
+        """The single port of the step."""
         return {ROWS: Port(schema=self.row_schema, keys=self.keys)}
 
     @cached_property
     def row_types(self) -> pl.Schema:
-        """The columns of a row that leaves the step: its own and `event_time`."""
+        """The columns of an output row: those of the input row and `event_time`."""
         return pl.Schema({**self.row_schema, "event_time": TIMESTAMP})
 
     @cached_property
@@ -62,47 +62,47 @@ class DeduplicateSpec(KeyedStep):
 
     @cached_property
     def state_types(self) -> pl.Schema:
-        """The columns of a state row, where whole rows are kept."""
+        """The columns of a state row, if whole rows are stored."""
         hidden = {"__ts": pl.Int64(), "__until": pl.Int64(), "__is_shown": pl.Boolean(), "__end": pl.Int64()}
         return pl.Schema({**self.row_schema, **hidden})
 
     def conform(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Return `rows`, whose columns have never been others."""
+        """Return `rows` unchanged, because the columns of the state cannot change."""
         return rows
 
     @property
     def sides(self) -> Mapping[str, pl.Schema]:
-        """The rows that are not kept."""
+        """The output of the rows that are not kept."""
         return {DUPLICATES: self.row_types}
 
     @cached_property
     def late_types(self) -> pl.Schema | None:
-        """The columns of a late row, unless late rows are processed."""
+        """The columns of a late row; None if late rows are processed."""
         return late_schema(self.row_schema) if self.late == "output" else None
 
     @property
     def retracts(self) -> bool:
-        """Whether a result may withdraw an earlier one."""
+        """Whether a result may retract an earlier one."""
         return self.keep == "last_by_time"
 
     @property
     def emits(self) -> Change:
-        """New rows, or retractions too."""
+        """Retractions for `last_by_time`; otherwise results are append-only."""
         return "retract" if self.retracts else "append"
 
     @property
     def result_order(self) -> list[str]:
-        """By time and key, of which a batch shows no two that are equal."""
+        """The time and the key; a result and its retraction, equal in both, stay in the order they were emitted."""
         return ["event_time", *self.keys]
 
     @property
     def emission_delay_ms(self) -> int:
-        """Nothing: a row is shown at once, or as soon as the watermark passes it."""
+        """Zero: a row is emitted at once, or as soon as the watermark passes it."""
         return 0
 
     @property
     def layout(self) -> dict[str, str]:
-        """What is remembered; `within` may change, and then holds for the rows that follow."""
+        """The keys, which row is kept, and its columns; `within` may change, and then applies to later rows."""
         layout = {"keys": _listed(self.row_schema, self.keys), "keep": self.keep}
         if self.keep != "first":
             layout["rows"] = _listed(self.row_schema, self.row_schema.names())
@@ -110,25 +110,25 @@ class DeduplicateSpec(KeyedStep):
 
     @property
     def rules(self) -> str:
-        """How long keys are remembered, and what becomes of late rows."""
+        """How long keys are remembered, and how late rows are handled."""
         return repr((self.within_ms, self.late))
 
-    def reads(self, port: str) -> list[pl.Expr]:  # noqa: ARG002  it has but one
-        """Return all columns: they are the results."""
+    def reads(self, port: str) -> list[pl.Expr]:  # noqa: ARG002  there is only one
+        """Return all columns, because results contain them."""
         return [pl.all()]
 
     def front(self, port: str, undecoded: Undecoded | None) -> PortFront:  # noqa: ARG002  nothing is left undecoded
-        """Return what splits off late rows."""
+        """Return the FRONT part, which splits off late rows."""
         return WholeRows(self, port, judges=self.late == "output")
 
     def operator(self) -> Operator:
-        """Return what remembers the keys of a key group."""
+        """Return the KEYED part."""
         if self.keep == "first":
             return FirstToArrive(self)
         return FirstByTime(self) if self.keep == "first_by_time" else LastByTime(self)
 
     def shown_state(self, state: StepState, key: pl.DataFrame | None = None) -> pl.DataFrame:
-        """Return the keys that are remembered, and until which watermark; with their rows where these are kept."""
+        """Return the remembered keys, until which watermark they are remembered, and their rows if these are stored."""
         if self.keep == "first":
             return shown_hashes(state, self.within_ms, self.keys, key)
         facts = {"event_time": pl.col("__ts"), "remembered_until": pl.col("__until")}
@@ -137,22 +137,22 @@ class DeduplicateSpec(KeyedStep):
         return readable(rows, self.keys, **times, is_shown=pl.col("__is_shown"))
 
     def count_keys(self, state: StepState) -> int:
-        """Return how many keys a key group holds: where only hashes are kept, there is one for each."""
+        """Return the number of keys in a key group's state; if only hashes are stored, there is one per key."""
         return sum(piece.rows for piece in state.pieces) if self.keep == "first" else super().count_keys(state)
 
     def check_next(self, step: str) -> None:
-        """Refuse a step over rows that may be withdrawn."""
+        """Reject a next step if results may be retracted."""
         if self.retracts:
             raise refuse("CHAIN_RETRACTIONS", step=step, before=self.name)
 
     def check_replaces(self, replaced_by: Sequence[str], **facts: object) -> None:
-        """Refuse a table in which the retraction of one key would remove the row of another."""
+        """Reject a table in which the retraction of one key would remove the row of another."""
         missing = [key for key in self.keys if key not in replaced_by]
         if self.retracts and missing:
             raise refuse("SINK_KEY_RETRACTED", missing=", ".join(missing), **facts)
 
     def describe(self) -> list[tuple[str, str]]:
-        """Return what `explain` shows."""
+        """Return the lines of the step in `explain`."""
         remembered = "forever" if self.within_ms >= MAX_MS else f"until {render_ms(self.within_ms)} after its row"
         said = [
             ("key", f"{', '.join(self.keys)}, remembered {remembered}"),

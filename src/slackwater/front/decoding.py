@@ -1,4 +1,4 @@
-"""A decoder at work: its result is checked, because anyone can write a format."""
+"""Running a decoder and validating its result, because formats may be user-defined."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _FLAWS: Final = ("index", "reason", "message")
 
 
 def decoded(node: RowNode, form: Format, payload: pl.Series) -> Decoded:
-    """Return what `form` makes of `payload`: the columns that are decoded here, and the flaws.
+    """Decode `payload` with `form`: return the columns that are decoded here, and the records that failed.
 
-    An error of the decoder is the caller's to handle. A result of another shape is `DECODER_RESULT`: it is no
-    record's fault.
+    An exception of the decoder is left to the caller. A result of the wrong shape raises `DECODER_RESULT`, because
+    no record is to blame for it.
     """
     left_out = () if node.undecoded is None else node.undecoded.names
     wanted = pl.Schema({name: dtype for name, dtype in form.schema.items() if name not in left_out})
-    if payload.is_empty():  # a decoder need not work without records
+    if payload.is_empty():  # a decoder need not support empty input
         return Decoded.of(wanted.to_frame(), {})
     made = _decoder(node, form).decode(payload)
     if not isinstance(made, Decoded):

@@ -1,4 +1,4 @@
-"""Lookups and table joins at work, on the rows of one chunk."""
+"""Applying lookups and table joins to the rows of one chunk."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ _ROW = "__row"
 
 @dataclass(kw_only=True)
 class Enrichment:
-    """What row functions need of the world outside the log, during one task of one batch."""
+    """The stores and tables that row functions use in one task of one batch."""
 
     clock: Clock
     answers: Answers
-    """Where answers are written down before they are used."""
+    """Persists answers before they are used."""
     snapshots: Snapshots
-    """Where the tables are that the clock names."""
+    """The table versions that the clock names."""
     desk: Desk
     patience_s: float = 0.0
-    """How long a task waits for a store before the batch does."""
+    """How long a task itself waits for an unavailable store before it fails and the batch has to wait."""
     sleep: Callable[[float], None] = time.sleep
     stats: dict[str, LookupStats] = field(default_factory=dict)
     _listings: dict[str, Listing] = field(default_factory=dict)
 
     def facts(self) -> dict[str, Any]:
-        """Return the statistics of the lookups, as packets carry them."""
+        """Return the statistics of the lookups for a packet."""
         return {step: stats.to_facts() for step, stats in self.stats.items()}
 
     def joined(self, rows: pl.DataFrame, op: JoinTable, step: str) -> pl.DataFrame:
-        """Return rows with the columns of a table; with `how="inner"` only those that have a partner."""
+        """Return rows with the columns of a table; with `how="inner"`, only rows with a match."""
         known = self.snapshots.load(step, self.clock.tables[step].version)
         keys = [f"__key{number}" for number in range(len(op.right))]
         added = [pl.col(name).alias(new) for name, new in op.names.items()]
@@ -51,9 +51,9 @@ class Enrichment:
         return rows.join(table, left_on=list(op.left), right_on=keys, how=op.how, coalesce=True, maintain_order="left")
 
     def answered(self, rows: pl.DataFrame, op: LookUp, step: str, span: Span) -> pl.DataFrame:
-        """Return the answer to each row, in the order of the rows; of a null key it is all null.
+        """Return the answer for each row, in the order of the rows; for a null key it is all null.
 
-        The numbers are those of `lookups/written.py`.
+        The numbered comments refer to the steps in `lookups/written.py`.
         """
         keys = rows.select(pl.int_range(pl.len(), dtype=pl.UInt32()).alias(_ROW), pl.col(op.key).alias(KEY), "__off")
         schema = answers_schema(rows.schema[op.key], op.output)
@@ -61,7 +61,7 @@ class Enrichment:
         got = []
         for covered in self._written(step).covering(span) if todo.height else ():  # 2
             if covered.answers.schema != schema:
-                continue  # another definition's, which the user has agreed to replace
+                continue  # written by an earlier definition, which the user has agreed to replace
             reached = todo.filter(pl.col("__off").is_between(covered.first, covered.last))
             got.append(reached.join(covered.answers, on=KEY, how="inner"))
             todo = todo.join(got[-1], on=_ROW, how="anti", maintain_order="left")
@@ -78,7 +78,7 @@ class Enrichment:
         return self._listings[step]
 
     def _asked(self, keys: pl.Series, op: LookUp, step: str, span: Span) -> pl.DataFrame:
-        """Return the answers to keys, written down; raises if the batch has to wait for the store."""
+        """Query the store for `keys`, persist and return the answers; raise if the batch has to wait for the store."""
         stats = self.stats.setdefault(step, LookupStats())
         at_work = self.desk.step(op, step, keys.dtype)
         patience_s = self.patience_s if op.on_error == "wait" else 0.0
@@ -96,7 +96,7 @@ class Enrichment:
 
 
 def dead_reasons(answers: pl.DataFrame, op: LookUp) -> tuple[pl.Series, pl.Series]:
-    """Return for each row the reason why it is a dead letter, null if it is not, and the message."""
+    """Return for each row the reason why it is a dead letter (null if it is not), and the message."""
     status, message = pl.col(STATUS), pl.col(MESSAGE)
     reasons = {UNFIT: "lookup_answer"}
     if op.on_error == "dead_letter":

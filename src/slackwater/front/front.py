@@ -1,8 +1,8 @@
 """FRONT: from raw records to packets by key group, in one pass.
 
 Decode, dead letters, event time, guard, row functions, late split, combine, pack. It works
-in chunks of bounded size; the chunks of one file are merged, files never are: the order of packets
-must not depend on which task read which file.
+in chunks of bounded size. The chunks of one file are merged, but never those of different files: the
+order of packets must not depend on which task read which file.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from slackwater.state.whole_rows import STREAM
 
 @contextmanager
 def placed_errors(step: StepPlan) -> Iterator[None]:
-    """Name the step in errors that no row is to blame for; with the key where that is known."""
+    """Name the step, and the key where it is known, in errors that no row is to blame for."""
     try:
         yield
     except UnplacedError as failed:
@@ -57,7 +57,7 @@ def placed_errors(step: StepPlan) -> Iterator[None]:
 
 @dataclass(kw_only=True)
 class Arrivals:
-    """Rows on their way to the outputs and keyed steps of one stream, between two merges."""
+    """Collects the rows that leave row functions, and packs them for outputs and keyed steps."""
 
     plan: Plan
     clock: Clock
@@ -66,23 +66,23 @@ class Arrivals:
     packets: list[Packet] = field(default_factory=list)
     counts: dict[str, dict[str, int]] = field(default_factory=dict)
     skew: dict[str, Skew] = field(default_factory=dict)
-    """Per step that takes whole rows, how they are spread over its keys."""
+    """Per step that does not combine rows, how its rows are distributed over its keys."""
     ages: dict[str, dict[str, AgeSketch]] = field(default_factory=dict)
-    """Per output, how old its rows are, since their event time and since they were ingested."""
+    """Per output, the ages of its rows, since their event time and since they were ingested."""
     reasons: dict[str, Counter[str]] = field(default_factory=dict)
     """Per keyed step, dead letters by reason."""
     order: str = ""
     way_out: int | None = None
-    """The key group that outputs leave by: in KEYED their own; None spreads those of FRONT by their place."""
+    """The key group that outputs leave by: in KEYED the group itself; None, in FRONT, spreads them by their place."""
     has_places: bool = True
-    """Whether rows have a place in a log, which is the same when the batch is run again."""
+    """Whether rows have a place in a log, which is the same when the batch is replayed."""
     samples: Sampler = field(init=False)
 
     def __post_init__(self) -> None:
         self.samples = Sampler(shows_data=self.plan.shows_data)
 
     def arrive(self, node: RowNode, frame: pl.DataFrame, context: RowContext) -> None:
-        """Take the rows that leave a tree of row functions at `node`."""
+        """Pass the rows that leave a tree of row functions at `node` to its outputs and keyed steps."""
         for name in node.outputs:
             self.count(name, "rows", self.emit(name, frame, context))
         for feed in node.feeds:
@@ -105,7 +105,7 @@ class Arrivals:
                 self._by_group(whole, feed, channel)
 
     def emit(self, name: str, frame: pl.DataFrame, context: RowContext) -> int:
-        """Send rows to an output, and those that its sinks cannot write to the dead letters; return how many went."""
+        """Send rows to an output, or to the dead letters if its sinks cannot write them; return the number sent."""
         columns = self.plan.output_by_name[name].schema.names()
         for trial in self.plan.trials[name]:
             frame = guarded(frame, partial(_tried, trial=trial, columns=columns), name, context, reason="unwritable")
@@ -114,13 +114,13 @@ class Arrivals:
         return frame.height
 
     def emit_late(self, step: StepPlan, late: pl.DataFrame, context: RowContext) -> None:
-        """Send rows that were counted as late to the late output of `step`."""
+        """Send rows that have been counted as late to the late output of `step`."""
         assert step.late is not None, f"step {step.name} takes rows however late they are"
         self.samples.late(late, step.name, source=context.source, shown_offset=context.shown_offset)
         self.count(step.name, "late", self.emit(step.late, late, context) - late.height)
 
     def flush(self) -> list[Packet]:
-        """Merge what the chunks so far gave, and return it with everything else as packets."""
+        """Merge the rows kept from the chunks so far, and return them with all other packets."""
         for way, parts in self.kept.items():
             feed, _ = way
             step = self.plan.by_name[feed.step]
@@ -138,7 +138,7 @@ class Arrivals:
             known[what] = known.get(what, 0) + number
 
     def bury(self, dead: list[pl.DataFrame], name: str) -> int:
-        """Send dead letters to their output; return how many there are."""
+        """Send dead letters to their output; return their number."""
         if not dead:
             return 0
         frame = pl.concat(dead)
@@ -158,7 +158,7 @@ class Arrivals:
             self.packets += output(part, name, f"{self.order}/{len(self.packets):06d}", labels_)
 
     def _note_ages(self, frame: pl.DataFrame, name: str) -> None:
-        """Count the ages of rows that leave by an output; results do not know when their rows were ingested."""
+        """Record the ages of rows that leave by an output; results have no ingestion time."""
         if "__ts" in frame.columns:
             self._observe(name, EVENT, frame["__ts"])
         elif self.plan.output_by_name[name].kind == "late":
@@ -171,7 +171,7 @@ class Arrivals:
             self.ages.setdefault(name, {}).setdefault(since, AgeSketch()).observe(times_ms, self.clock.now)
 
     def ages_facts(self) -> dict[str, dict[str, str]]:
-        """Return the ages as a task reports them."""
+        """Return the ages in the form that a task reports."""
         return {name: {since: each.to_json() for since, each in ages.items()} for name, ages in self.ages.items()}
 
     def _by_group(self, rows: pl.DataFrame, feed: Feed, channel: str) -> None:
@@ -179,13 +179,13 @@ class Arrivals:
         keys = list(step.spec.ports[feed.port].keys)
         if rows.height and not step.spec.combines:
             self.skew.setdefault(feed.step, Skew()).observe(rows, keys)
-        # What belongs together in the log stays together, and a batch that is run again goes the same way.
+        # The rows of a key from one file stay together, and a replayed batch uses the same key groups.
         shift = zlib.crc32(self.order.encode()) % step.spread
         for (label,), part in self._grouped(rows, keys, shift=shift):
             self._pack(part, label, feed.step, channel)
 
     def relay(self, step: StepPlan, rows: StepRows) -> None:
-        """Send on what is to be condensed before `step` gets it, to the key groups it belongs to."""
+        """Condense the rows of a key that was spread over key groups, and send them to the key groups of `step`."""
         [(port, keys)] = [(name, list(port.keys)) for name, port in step.spec.ports.items()]
         front = step.spec.front(port, None)
         for channel in sorted(rows.channels):
@@ -197,7 +197,7 @@ class Arrivals:
     def _grouped(
         self, rows: pl.DataFrame, by: list[str], *, shift: int = 0
     ) -> list[tuple[tuple[int, ...], pl.DataFrame]]:
-        """Return the parts of `rows` with the labels of their key groups, or of others beside them, by a hash."""
+        """Split `rows` by the key group of the columns `by`; return the parts with labels, rotated by `shift`."""
         if rows.is_empty():
             return []
         known = labels(self.plan.key_groups)
@@ -209,7 +209,7 @@ class Arrivals:
     def _pack(self, rows: pl.DataFrame, label: int, step: str, channel: str) -> None:
         payload = pack(rows, step)
         if len(payload) > pieces.MOST_BYTES and rows.height > 1:
-            # A packet may become a piece of state as it is, so it has the same limit.
+            # A packet may be stored unchanged as a piece of state, so it has the same size limit.
             half = rows.height // 2
             self._pack(rows[:half], label, step, channel)
             self._pack(rows[half:], label, step, channel)
@@ -222,8 +222,8 @@ class Arrivals:
                 step,
                 f"{self.order}/{len(self.packets):06d}",
                 rows.height,
-                int(ends.min()),  # type: ignore[arg-type]  # whole numbers: Polars says any
-                int(ends.max()),  # type: ignore[arg-type]  # whole numbers: Polars says any
+                int(ends.min()),  # type: ignore[arg-type]  # an Int64 column; the stubs say Any
+                int(ends.max()),  # type: ignore[arg-type]  # an Int64 column; the stubs say Any
                 payload,
             )
         )
@@ -252,7 +252,7 @@ class Front:
         self._ahead = 0
 
     def process(self, chunk: Chunk) -> list[Packet]:
-        """Process one chunk; returns the packets of the file before, when a new file begins."""
+        """Process one chunk; return the packets of the previous file if this chunk begins a new one."""
         is_new = chunk.file != self._file
         packets = self._flush() if is_new else []
         if is_new:
@@ -269,7 +269,7 @@ class Front:
             lateness=self._sketch(chunk.partition),
             ages=self._ages,
             shown_offset=0 if chunk.shown_offset is None else chunk.shown_offset - chunk.first_offset,
-            # Streams that were united share their lookups, and may call their partitions alike.
+            # The streams of a union share their lookups, and may have partitions of the same name.
             span=Span(
                 partition=f"{self.source.name}\x00{chunk.partition}", first=chunk.first_offset, last=chunk.last_offset
             ),
@@ -289,7 +289,7 @@ class Front:
         return packets
 
     def finish(self, task: str) -> list[Packet]:
-        """Return the last file's packets and the statistics of the task."""
+        """Return the packets of the last file and the statistics of the task."""
         packets = self._flush()
         facts: dict[str, Any] = {
             "stream": self.source.name,
@@ -312,7 +312,7 @@ class Front:
         return [*packets, stats(facts, place, labels(self.arrivals.plan.key_groups))]
 
     def _note_reasons(self, dead: list[pl.DataFrame]) -> None:
-        """Count dead letters by reason, with an example; those of a writer's schema by message, which names it."""
+        """Count dead letters by reason, with an example; if the schema is incompatible, by message, which names it."""
         for letters in dead:
             message = pl.col("message")
             by_reason = letters.group_by("reason").agg(pl.len(), words=message.first(), example=message.min())
@@ -323,10 +323,10 @@ class Front:
                 self._examples[reason] = min(example, self._examples.get(reason, example))
 
     def _sketch(self, partition: str) -> LatenessSketch | None:
-        """Return where the lateness of a partition's rows is counted.
+        """Return the sketch of the lateness of a partition's rows.
 
-        Against the newest row of the batches before and of this task: what another task reads of the
-        partition in the same batch is not known here, and makes a row seem less late than it is.
+        Lateness is relative to the newest row of earlier batches and of this task. The rows of the partition that
+        another task reads in the same batch are unknown here, which makes a row seem less late than it is.
         """
         if self.source.time is None or self.source.time.clock != "event":
             return None
@@ -337,13 +337,13 @@ class Front:
 
 
 def _tried(rows: pl.DataFrame, *, trial: Trial, columns: list[str]) -> pl.DataFrame:
-    """Return `rows` if a sink can write all of them, else fail."""
+    """Return `rows`, or fail if a sink cannot write one of them."""
     trial.check(rows.select(columns))
     return rows
 
 
 def _slowest_ms(source: SourcePlan, clock: Clock) -> int:
-    """Return the largest time of the slowest partition, which is all that is known where there are very many."""
+    """Return the largest time of the slowest partition: with very many partitions, nothing else is recorded."""
     watermark_ms = clock.streams[source.name].watermark_ms
     if source.time is None or watermark_ms <= MIN_MS:
         return MIN_MS

@@ -1,4 +1,4 @@
-"""Row functions at work: a tree of them over frames, with every row that fails turned into a dead letter."""
+"""Running a tree of row functions over frames, and turning every row that fails into a dead letter."""
 
 from __future__ import annotations
 
@@ -42,45 +42,45 @@ Arrive = Callable[[RowNode, pl.DataFrame, "RowContext"], None]
 
 @dataclass(kw_only=True)
 class RowContext:
-    """Where the rows at hand come from, and what became of those that did not get through."""
+    """The origin of a frame of rows, and the dead letters, counts and times collected while processing it."""
 
     source: str
     partition: str
     now_ms: int
     stream: str = ""
-    """The stream or step that the rows are of."""
+    """The stream or step that the rows come from."""
     dead: list[pl.DataFrame] = field(default_factory=list)
     filtered: int = 0
-    """Rows that a `where` or a `map` left out."""
+    """The number of rows that `where`, `map` or an inner table join removed."""
     added: int = 0
-    """Rows that a `map` made beside those it was given."""
+    """The number of rows that `map` produced in addition to its input."""
     max_ts_ms: int = MIN_MS
-    """The largest event time that came through, as the watermark needs it."""
+    """The largest usable event time, for the watermark."""
     newest_ms: int = MIN_MS
-    """The largest time of the partition: before these rows, and with them once they have come through."""
+    """The largest time in the partition: before these rows, and including them once they have been processed."""
     lateness: LatenessSketch | None = None
-    """Where the rows' lateness is counted; None for a stream without an event time."""
+    """The sketch of the rows' lateness; None for a stream without an event time."""
     ages: AgeSketch | None = None
-    """Where the ages of the rows that got a time are counted; None where their time is the batch's own."""
+    """The sketch of the rows' ages; None if their time is the processing time of the batch."""
     ahead: int = 0
-    """Rows that got a time after the batch's own."""
+    """The number of rows with a time after the processing time of the batch."""
     shown_offset: int = 0
-    """What dead letters add to a row's place to name it."""
+    """What is added to a row's offset to get the one shown in dead letters."""
     span: Span | None = None
-    """The stretch of the partition that the rows are from."""
+    """The range of offsets in the partition that the rows come from."""
     enrichment: Enrichment | None = None
-    """Stores and tables; None where rows are only looked at, outside of a job."""
+    """Stores and tables; None if rows are only inspected, outside of a job."""
 
 
 class RowFunctions:
-    """Runs one stream's tree of row functions; made once per task."""
+    """Runs the tree of row functions of one stream; created once per task."""
 
     def __init__(self, root: RowNode, source: Source | None = None) -> None:
         self.root = root
         self.metadata = {} if source is None else source.metadata
 
     def run(self, frame: pl.DataFrame, context: RowContext, arrive: Arrive) -> None:
-        """Send `frame` through the tree; `arrive` is called wherever rows leave it."""
+        """Send `frame` through the tree, and call `arrive` wherever rows leave it."""
         self._visit(self.root, frame, context, arrive)
 
     def _visit(self, node: RowNode, frame: pl.DataFrame, context: RowContext, arrive: Arrive) -> None:
@@ -91,7 +91,7 @@ class RowFunctions:
         for child in node.children:
             self._visit(child, frame, context, arrive)
 
-    def _apply(  # noqa: C901, PLR0911  one answer per kind of row function
+    def _apply(  # noqa: C901, PLR0911  one case per kind of row function
         self, node: RowNode, op: RowOp, frame: pl.DataFrame, context: RowContext
     ) -> pl.DataFrame:
         match op:
@@ -189,7 +189,7 @@ def _looked_up(node: RowNode, op: LookUp, frame: pl.DataFrame, context: RowConte
 
 
 def _with_sizes(bad: pl.DataFrame, sizes: pl.Series | None) -> pl.Series:
-    """Return what a decoder found wrong, with the true size of a line that was cut when it was read."""
+    """Return a decoder's error messages, with the true sizes of lines that were truncated when they were read."""
     if sizes is None:
         return bad["message"]
     message, size = pl.col("message"), pl.col("__size")
@@ -199,7 +199,7 @@ def _with_sizes(bad: pl.DataFrame, sizes: pl.Series | None) -> pl.Series:
 
 
 def bury(rows: pl.DataFrame, step: str, reason: pl.Series, message: pl.Series, context: RowContext) -> None:
-    """Turn `rows` into dead letters, with their original bytes or, of typed sources, their columns as JSON."""
+    """Turn `rows` into dead letters, with their original bytes or, for typed sources, their columns as JSON."""
     if rows.is_empty():
         return
     if "__payload" in rows.columns:
@@ -227,7 +227,7 @@ def bury(rows: pl.DataFrame, step: str, reason: pl.Series, message: pl.Series, c
 def guarded(
     frame: pl.DataFrame, function: FrameFunction, step: str, context: RowContext, *, reason: str = "failed"
 ) -> pl.DataFrame:
-    """Return `function(frame)`; rows it fails on are found by halving, and buried as dead letters of `step`."""
+    """Return `function(frame)`; find the rows it fails on by bisection, and turn them into dead letters of `step`."""
     bad: dict[int, str] = {}
     try:
         return function(frame)
@@ -241,9 +241,9 @@ def guarded(
 def _sound(
     frame: pl.DataFrame, first: int, function: FrameFunction, error: BaseException, bad: dict[int, str]
 ) -> Iterator[pl.DataFrame]:
-    """Yield what `function`, which failed on `frame` with `error`, gives for the parts on which it does not fail.
+    """Yield the results of `function`, which failed on `frame` with `error`, for the parts on which it succeeds.
 
-    The rows it fails on are added to `bad`, counted from `first`, each with the error's text.
+    The rows it fails on are added to `bad`, numbered from `first`, each with the error's text.
     """
     if frame.is_empty() or (
         isinstance(error, MemoryError | SlackwaterError) and not isinstance(error, UnplacedError | RowError)
@@ -268,7 +268,7 @@ def _judged(rows: pl.DataFrame, rule: pl.Expr) -> pl.DataFrame:
 
 def _mapped(op: Map, node: RowNode, rows: pl.DataFrame, context: RowContext) -> pl.DataFrame:
     carried = [name for name in rows.columns if name.startswith("__")]
-    if rows.is_empty():  # the function need not work without rows
+    if rows.is_empty():  # the function need not support empty input
         return pl.DataFrame(schema={**node.schema, **rows.select(carried).schema})
     made = op.apply(rows, node.schema)
     kept = [name for name in carried if name in made.columns]
@@ -296,7 +296,7 @@ def _epoch_ms(expression: pl.Expr, dtype: pl.DataType) -> pl.Expr:
 def _note_times(frame: pl.DataFrame, context: RowContext) -> None:
     if frame.height:
         times = frame["__ts"]
-        largest_ms = int(times.max())  # type: ignore[arg-type]  # whole numbers: Polars says any
+        largest_ms = int(times.max())  # type: ignore[arg-type]  # an Int64 column; the stubs say Any
         context.max_ts_ms = max(context.max_ts_ms, largest_ms)
         if context.ages is not None:
             context.ages.observe(times, context.now_ms)

@@ -1,6 +1,6 @@
-"""Samples of the rows that a task could not use in time, or not at all, for people who look at a job.
+"""Samples of a task's late rows and dead letters, for the people who monitor a job.
 
-Every sample says why and where the row lay in its source. What was in it is taken along only if the plan `shows_data`.
+Every sample has the reason and the position of the row in its source; its content only if the plan `shows_data`.
 """
 
 from __future__ import annotations
@@ -14,27 +14,28 @@ import polars as pl
 from slackwater.formats.row_payloads import row_payloads
 
 MOST_SAMPLES: Final = 20
-"""That a task reports, and that a batch shows."""
+"""The most samples that a task reports, and that a batch shows."""
 MOST_BYTES: Final = 2_048
-"""Of what was in a row; the rest is cut off."""
+"""The most bytes of a row's content; the rest is cut off."""
 _OF_A_KIND: Final = 5
-"""So many of each step and reason, so that one does not crowd out the others."""
+"""The most samples per step and reason, so that one kind does not crowd out the others."""
 _LONGEST_NAME: Final = 200
 _MARGIN: Final = 8
 Sample = dict[str, Any]
-"""As JSON: kind, step, reason, source, partition, offset; late_by_ms of late rows; message and data if shown."""
+"""A sample as JSON: kind, step, reason, source, partition, offset; late rows have late_by_ms; message and data if
+shown."""
 
 
 @dataclass(kw_only=True)
 class Sampler:
-    """Takes the first few rows of each step and reason."""
+    """Samples the first few rows of each step and reason."""
 
     shows_data: bool
     taken: list[Sample] = field(default_factory=list)
     _of_a_kind: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def late(self, rows: pl.DataFrame, step: str, *, source: str, shown_offset: int) -> None:
-        """Take late rows, as they leave for the late output of a step."""
+        """Sample rows on their way to the late output of a step."""
         rows = self._first(rows, step, "late")
         if rows.is_empty():
             return
@@ -47,7 +48,7 @@ class Sampler:
             self._take("late", step, "late", place, late_by_ms=late_by_ms, data=shown)
 
     def dead(self, letters: pl.DataFrame) -> None:
-        """Take dead letters."""
+        """Sample dead letters."""
         for (step, reason), part in letters.group_by("step", "reason", maintain_order=True):
             for letter in self._first(part, str(step), str(reason)).iter_rows(named=True):
                 place = {name: letter[name] for name in ("source", "partition", "offset")}
@@ -55,7 +56,7 @@ class Sampler:
                 self._take("dead", str(step), str(reason), place, message=message, data=payload)
 
     def _first(self, rows: pl.DataFrame, step: str, reason: str) -> pl.DataFrame:
-        """Return those of `rows` that there is room for."""
+        """Return as many of the first `rows` as the limits allow."""
         room = min(_OF_A_KIND - self._of_a_kind[step, reason], MOST_SAMPLES - len(self.taken))
         return rows.head(max(0, room))
 
@@ -69,7 +70,7 @@ class Sampler:
 
 
 def readable(value: str | bytes) -> str:
-    """Return at most two kilobytes of a value as text, with what does not show in it spelled out."""
+    """Return at most two kilobytes of a value as text, with unprintable characters escaped."""
     raw = value[: MOST_BYTES + _MARGIN].encode(errors="replace") if isinstance(value, str) else value
     text = raw[:MOST_BYTES].decode(errors="replace")
     spelled = "".join(each if each.isprintable() or each == "\n" else f"\\x{ord(each):02x}" for each in text)

@@ -1,1 +1,1 @@
-"""Stream joins: rows of two streams that meet by key and time, window, or version."""
+"""Stream joins: rows of two streams matched by key and time, window, or version."""

@@ -1,4 +1,4 @@
-"""As-of joins: each row meets the version of its key that is valid at the row's time."""
+"""As-of joins: each row is joined with the version of its key that is valid at the row's time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from slackwater.state.late_rows import Late, check_late_columns, late_schema
 from slackwater.state.step import Operator, Port, PortFront, StepDefinition
 
 FOREVER_MS: Final = 1 << 59
-"""Longer than any two times are apart, and so short that the end of time is after it."""
+"""A duration longer than the distance between any two times, but before the end of time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,34 +32,34 @@ class AsOfJoin(JoinStep):
     ttl_ms: int
     deleted: pl.Expr | None = None
     said: str = ""
-    """What ends a version, as the user wrote it."""
+    """The condition that ends a version, as the user wrote it."""
 
     @property
     def late_types(self) -> pl.Schema | None:
         """The columns of the left side: versions are never late."""
         return late_schema(self.left.schema) if self.late == "output" else None
 
-    def as_late(self, side: SideName, rows: pl.DataFrame) -> pl.DataFrame:  # noqa: ARG002  it is the left one
-        """Return the rows as they are."""
+    def as_late(self, side: SideName, rows: pl.DataFrame) -> pl.DataFrame:  # noqa: ARG002  only left rows can be late
+        """Return the rows unchanged."""
         return rows
 
     @property
     def emission_delay_ms(self) -> int:
-        """None: a row comes out when the watermark has passed it, and it has its own time."""
+        """Zero: a result has the time of its row, and is emitted when the watermark has passed it."""
         return 0
 
     @property
     def layout(self) -> dict[str, str]:
-        """What the state looks like."""
+        """The columns of both sides, and whether versions can be deleted."""
         return {**self._ports_text, "deletes": str(self.deleted is not None)}
 
     @property
     def rules(self) -> str:
-        """What decides which version is valid, and what results are called."""
+        """The settings that decide which version is valid, and the columns of results."""
         return repr((self.how, self.late, self.ttl_ms, str(self.deleted), dict(self.result_types)))
 
     def kept(self, side: SideName) -> Kept:
-        """Return what is kept of a side: rows until the watermark has passed them, versions until they are replaced."""
+        """Return how a side is stored: rows until the watermark has passed them, versions until they are replaced."""
         if side == LEFT:
             return Kept(part=0, types=self.kept_types(LEFT), keys=self.left.keys, reach_ms=0, is_awaited=True)
         more = {} if self.deleted is None else {GONE: pl.Boolean()}
@@ -73,7 +73,7 @@ class AsOfJoin(JoinStep):
         )
 
     def front(self, port: str, undecoded: Undecoded | None) -> PortFront:  # noqa: ARG002  all columns are read
-        """Return what FRONT does to the rows of a side."""
+        """Return the FRONT part of a side."""
         if port == LEFT:
             judges, keeps = self.late == "output", self.how == "left"
             return JoinFront(step=self, side=LEFT, judges=judges, keeps_null_keys=keeps)
@@ -81,11 +81,11 @@ class AsOfJoin(JoinStep):
         return JoinFront(step=self, side=RIGHT, judges=False, keeps_null_keys=False, behind="on_time", extra=extra)
 
     def operator(self) -> Operator:
-        """Return what keeps rows and versions of a key group, and joins them."""
+        """Return the KEYED part."""
         return AsOfOperator(self)
 
     def describe(self) -> list[tuple[str, str]]:
-        """Return what `explain` shows."""
+        """Return the lines of the step in `explain`."""
         keys = [f"{mine} = {other}" for mine, other in zip(self.left.keys, self.right.keys, strict=True)]
         lasts = "" if self.ttl_ms == FOREVER_MS else f", for {render_ms(self.ttl_ms)} at most"
         lines = [
@@ -102,19 +102,19 @@ class AsOfJoin(JoinStep):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AsOfDefinition(StepDefinition):
-    """What a user asks of an as-of join."""
+    """An as-of join as the user defined it."""
 
     how: How
     ttl_ms: int
     deleted: pl.Expr | None
     said: str
     operation: str
-    """The column of the versions that says which change each was, and that results do not have; empty without one."""
+    """The column of the versions with the kind of change, which results do not have; empty if there is none."""
     suffixes: tuple[str, str]
     late: Late
 
     def resolve(self, name: str, ports: Mapping[str, Port]) -> AsOfJoin:
-        """Return the step for rows as `ports` have them, or refuse it."""
+        """Return the step for the columns of `ports`, or reject the definition."""
         left, right = ports[LEFT], ports[RIGHT]
         if self.late == "output":
             check_late_columns(left, name)
@@ -149,7 +149,7 @@ def as_of_join(
     suffixes: tuple[str, str],
     late: Late,
 ) -> AsOfDefinition:
-    """Return an as-of join as its user defines it, or refuse it."""
+    """Return the definition of an as-of join, or reject its options."""
     if versions_ttl is None:
         raise refuse("JOIN_VERSIONS_TTL")
     said = [f"{operation} = 'delete'"] if operation else []

@@ -1,10 +1,10 @@
-"""The KEYED part of an as-of join: rows wait for the watermark to pass them, then meet the version valid at their time.
+"""The KEYED part of an as-of join: rows wait until the watermark passes them, then get the version valid at their time.
 
-In each batch, in the order that the step's time says:
+In each batch, in the order given by `StepTime.fire_first`:
 
-1. Rows that the watermark has passed come out, each with its version. Versions that have lasted too long are dropped.
-2. New versions are added, less those that no row can ask for any more. New rows wait; one that the watermark has passed
-   already, where late rows are processed, comes out at once.
+1. Rows that the watermark has passed are emitted, each with its version. Versions past their time to live are dropped.
+2. New versions are added, except those that no row can need any more. New rows wait; if late rows are processed, a row
+   that the watermark has already passed is emitted at once.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TIME_OF_ROW = to_timestamp(pl.col("__left")).alias("event_time")
 
 
 class AsOfOperator(JoinOperator):
-    """Keeps the rows and the versions of one key group, and joins them."""
+    """Stores the rows and versions of one key group, and joins them."""
 
     step: AsOfJoin
 
@@ -56,7 +56,7 @@ class AsOfOperator(JoinOperator):
         self._join(new.filter(is_late), sides[RIGHT], time.judge_ms, out)
 
     def _add_versions(self, rows: StepRows, time: StepTime, versions: KeptRows, out: Emitted) -> None:
-        """Add new versions; those behind the watermark only if a row may still ask for them."""
+        """Add new versions; those behind the watermark only if a row may still need them."""
         packets = rows.packets(RIGHT)
         if all(packet.min_end_ms >= time.judge_ms for packet in packets):
             versions.add_packed(packets)
@@ -74,7 +74,7 @@ class AsOfOperator(JoinOperator):
         versions.add(packets, fresh)
 
     def _superseded(self, new: pl.DataFrame, versions: KeptRows, watermark_ms: int) -> pl.Series:
-        """Return which new versions are behind one that is valid at the watermark."""
+        """Return which new versions are older than the one that is valid at the watermark."""
         keys = self.step.right.keys
         behind = Matchable.of(new.filter(pl.col("__end") < watermark_ms), keys)
         if not len(behind):
@@ -85,14 +85,14 @@ class AsOfOperator(JoinOperator):
         return superseded(pl.concat([old, numbered]), keys, watermark_ms).tail(new.height)
 
     def _join(self, rows: pl.DataFrame, versions: KeptRows, watermark_ms: int, out: Emitted) -> None:
-        """Show rows with the versions that are valid at their times, of those that were not over at `watermark_ms`."""
+        """Emit rows with the versions valid at their times, ignoring versions that had expired at `watermark_ms`."""
         if rows.is_empty():
             return
         step = self.step
         asking = Matchable.of(rows, step.left.keys)
         known = versions.read([])
         if len(asking):
-            # What is over is dropped some time later, and until then a late row must not meet it.
+            # Expired versions are dropped some time later, and until then a late row must not be joined with them.
             first_ms = max(int(asking.times_ms.min()), watermark_ms) - step.ttl_ms
             known = versions.read(versions.near(asking.hashes, first_ms, int(asking.times_ms.max())))
             known = known.filter(pl.col("__end") >= first_ms)
@@ -112,7 +112,7 @@ class AsOfOperator(JoinOperator):
             out.count("without_version", alone.height)
 
     def _cleaned(self, versions: pl.DataFrame, watermark_ms: int) -> pl.DataFrame:
-        """Return the versions that rows may still ask for."""
+        """Return the versions that rows may still need."""
         keys = self.step.right.keys
         if self.step.late == "process":
             return versions.filter(~replaced(keys))

@@ -1,4 +1,4 @@
-"""The windows of rows, by cell: rows that share all their windows are looked at once."""
+"""The windows of rows, computed once per cell: the rows that share all their windows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Celled:
 
     @classmethod
     def of(cls, rows: pl.DataFrame, window: AlignedWindow) -> Celled:
-        """Return `rows` with their windows of kind `window`; those in no window are in no cell of `windows`."""
+        """Return `rows` with their windows of kind `window`; the cell of a row without windows is not in `windows`."""
         names = [*CELL]
         placed = rows.drop(names, strict=False).with_columns(window.cell(pl.col("__ts")))
         cells = placed.select(names).unique(maintain_order=True).with_row_index("__cell")
@@ -28,11 +28,11 @@ class Celled:
         return cls(numbered, window.spread(cells).select("__cell", "__start", "__end"))
 
     def per_row(self, **facts: pl.Expr) -> pl.DataFrame:
-        """Return facts about each row's windows, of expressions over `__start` and `__end` of all of them."""
+        """Return `facts` for each row: expressions over `__start` and `__end` of all its windows."""
         found = self.windows.group_by("__cell").agg(**facts)
         return self.rows.select("__cell").join(found, on="__cell", how="left", maintain_order="left").drop("__cell")
 
     def within(self, is_wanted: pl.Expr) -> pl.DataFrame:
-        """Return one row for each row and window that is wanted: `__start` and `__end` become the window's."""
+        """Return one row per row and wanted window; `__start` and `__end` become the bounds of the window."""
         wanted = self.windows.filter(is_wanted)
         return self.rows.drop("__start", "__end", "__many").join(wanted, on="__cell", maintain_order="left_right")

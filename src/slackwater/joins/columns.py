@@ -1,4 +1,4 @@
-"""The columns of a join: what its results and its late rows have, and from which side each comes."""
+"""The columns of a join's results and late rows, and which side each of them comes from."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ LEFT: Final[SideName] = "left"
 RIGHT: Final[SideName] = "right"
 SIDES: Final[tuple[SideName, SideName]] = (LEFT, RIGHT)
 LATER: Final = to_timestamp(pl.max_horizontal("__left", "__right")).alias("event_time")
-"""The event time of a pair: that of its later row."""
+"""The event time of a pair, which is that of its later row."""
 OWN_TIME: Final = to_timestamp(pl.col("__end")).alias("event_time")
-"""The event time of a row that met no other."""
+"""The event time of a result for a row without a match."""
 
 
 def other_side(side: SideName) -> SideName:
@@ -31,13 +31,13 @@ def other_side(side: SideName) -> SideName:
 
 @dataclass(frozen=True, kw_only=True)
 class SideColumns:
-    """The columns of one side: its key, and the names that its columns get."""
+    """The columns of one side: its key, and the new names of its columns."""
 
     keys: tuple[str, ...]
     shown: Mapping[str, str]
-    """In results, where the key columns have the names that the left side gives them."""
+    """The names of its columns in results, where key columns have the names of the left side."""
     late: Mapping[str, str]
-    """In late rows, where a column is of both sides if they have it alike."""
+    """The names of its columns in late rows, where columns with the same name and type on both sides are one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,13 +47,13 @@ class JoinColumns:
     sides: Mapping[SideName, SideColumns]
     result_types: pl.Schema
     late_types: pl.Schema
-    """Of late rows, the columns of both sides."""
+    """The columns of both sides in late rows."""
     carried: tuple[str, ...] = ()
-    """Hidden columns of the left row that the added ones of a pair are made of, besides the rows' times."""
+    """Hidden columns of the left row, other than its time, from which the added columns of a pair are computed."""
 
     @property
     def right_keys(self) -> list[str]:
-        """The columns of the key that results have besides the left side's, because the right side's names differ."""
+        """The right side's key columns in results, where their names differ from the left side's."""
         mine = self.sides[RIGHT]
         return [mine.shown[key] for key in mine.keys if key in mine.shown]
 
@@ -62,7 +62,7 @@ class JoinColumns:
     ) -> pl.DataFrame:
         """Return the results for pairs of rows, given by their numbers.
 
-        `added` are the columns besides those of the sides, made of the rows' times, `__left` and `__right`.
+        `added` are additional columns, computed from the times of the rows, `__left` and `__right`.
         """
         mine, other = self.sides[LEFT], self.sides[RIGHT]
         first = left.select(*mine.keys, *_named(mine.shown), *self.carried, pl.col("__end").alias("__left"))[found.ours]
@@ -77,10 +77,10 @@ class JoinColumns:
         *,
         fills_keys: bool = False,
     ) -> pl.DataFrame:
-        """Return the results for rows of one side that met no row of the other.
+        """Return the results for rows of one side without a match on the other.
 
-        A key column with one name on both sides belongs to both. With two names each is its own side's, and null
-        without a row of that side; `fills_keys` gives the left one the value of the right all the same.
+        A key column with the same name on both sides belongs to both. If the names differ, each belongs to its own
+        side and is null without a row of that side; `fills_keys` still fills the left one with the value of the right.
         """
         mine = self.sides[side]
         pairs = zip(mine.keys, self.sides[LEFT].keys, strict=True)
@@ -91,7 +91,7 @@ class JoinColumns:
         return columns.select(self.result_types.names())
 
     def late(self, side: SideName, rows: pl.DataFrame) -> pl.DataFrame:
-        """Return rows of one side, each column under the name that it has in late rows."""
+        """Return rows of one side with the column names of late rows."""
         changed = {name: new for name, new in self.sides[side].late.items() if name != new}
         return rows.rename(changed) if changed else rows
 
@@ -99,7 +99,7 @@ class JoinColumns:
 def join_columns(
     step: str, left: Port, right: Port, suffixes: tuple[str, str], added: Mapping[str, pl.DataType] | None = None
 ) -> JoinColumns:
-    """Return the columns of a join of two ports, or refuse it; `added` are columns that its results have besides."""
+    """Return the columns of a join of two ports, or reject it; `added` are additional columns of its results."""
     _check_keys(step, left, right)
     first = dict(added or {})
     every = {*first, "event_time"}
@@ -129,7 +129,7 @@ def join_columns(
 
 
 def _check_keys(step: str, left: Port, right: Port) -> None:
-    """Refuse keys that can never be equal."""
+    """Reject keys that can never be equal."""
     if len(left.keys) != len(right.keys):
         facts = {"left": ", ".join(left.keys), "right": ", ".join(right.keys)}
         raise refuse("JOIN_KEYS_NUMBER", step=step, **facts)
@@ -142,7 +142,7 @@ def _check_keys(step: str, left: Port, right: Port) -> None:
 def _late_names(
     step: str, left: Port, right: Port, suffixes: tuple[str, str]
 ) -> tuple[Mapping[str, str], Mapping[str, str]]:
-    """Return what each side's columns are called in late rows: alike where they are alike."""
+    """Return the names of each side's columns in late rows: the same where name and type are the same."""
     unlike = {name for name, dtype in left.schema.items() if right.schema.get(name, dtype) != dtype}
     mine = {name: name + suffixes[0] * (name in unlike) for name in left.schema}
     theirs = {name: name + suffixes[1] * (name in unlike) for name in right.schema}

@@ -1,4 +1,4 @@
-"""The condition that pairs must meet besides their keys and times, as users give it."""
+"""The user's condition that pairs must satisfy in addition to their keys and times."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from slackwater.joins.matching import Pairs
 
 
 def judged(condition: pl.Expr, left: pl.DataFrame, right: pl.DataFrame, found: Pairs) -> tuple[pl.Series, int]:
-    """Return of which pairs `condition` is true, and on how many it fails: these do not match.
+    """Return for which pairs `condition` is true, and the number of pairs on which it fails, which do not match.
 
-    It sees the rows as the structs `left` and `right`. Of null it is as of false.
+    The condition sees the rows as the structs `left` and `right`. Null counts as false.
     """
     pairs = pl.DataFrame([left.to_struct(LEFT).gather(found.ours), right.to_struct(RIGHT).gather(found.theirs)])
     failed: list[int] = []
@@ -24,7 +24,7 @@ def judged(condition: pl.Expr, left: pl.DataFrame, right: pl.DataFrame, found: P
 
 
 def _judged(condition: pl.Expr, pairs: pl.DataFrame, first: int, failed: list[int]) -> Iterator[pl.Series]:
-    """Yield the truth of `condition` for parts of `pairs`, counted from `first`; where it fails, halve."""
+    """Yield the value of `condition` for parts of `pairs`, numbered from `first`; bisect where it fails."""
     try:
         truths = pairs.select(condition.alias("truth")).to_series()
     except MemoryError:
@@ -40,14 +40,14 @@ def _judged(condition: pl.Expr, pairs: pl.DataFrame, first: int, failed: list[in
         yield from _judged(condition, pairs[:half], first, failed)
         yield from _judged(condition, pairs[half:], first + half, failed)
     else:
-        # A literal is one value for all rows.
+        # A literal gives one value for all rows.
         yield truths if truths.len() == pairs.height else truths.new_from_index(0, pairs.height)
 
 
 def can_judge_alone(condition: pl.Expr, left: pl.Schema, right: pl.Schema) -> bool:
-    """Return whether a row can be tried against a partner of nulls, of which every built-in expression is null.
+    """Return whether a row can be tested with a partner of nulls, for which every built-in expression is null.
 
-    A function of the user's own may fail on a null that no partner ever has, and no row is to blame for that.
+    A user's function may fail on a null that no partner ever has, and no row is to blame for that.
     """
     if "python_udf" in str(condition):
         return False
@@ -60,7 +60,7 @@ def can_judge_alone(condition: pl.Expr, left: pl.Schema, right: pl.Schema) -> bo
 
 
 def tried(rows: pl.DataFrame, condition: pl.Expr, side: SideName, left: pl.Schema, right: pl.Schema) -> pl.DataFrame:
-    """Return `rows` of a side if `condition` can be evaluated on each of them alone, else fail."""
+    """Return `rows` of a side, or fail if `condition` cannot be evaluated on one of them alone."""
     mine, theirs, other = (left, right, RIGHT) if side == LEFT else (right, left, LEFT)
     none = pl.lit(None, dtype=pl.Struct(theirs)).alias(other)
     rows.select(pl.struct(mine.names()).alias(side), none).select(condition.alias("truth"))

@@ -1,4 +1,4 @@
-"""The FRONT part of a join: the rows of one side, less those that are late and those that can match nothing."""
+"""The FRONT part of a join: the rows of one side, without late rows and rows that cannot match anything."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from slackwater.state.step_time import StepTime
 
 @dataclass(frozen=True, kw_only=True)
 class JoinFront(PortFront):
-    """Passes the rows of one side on by the channel of its name, with their time in `__end`."""
+    """Sends the rows of one side to the channel named after it, with their time in `__end`."""
 
     step: JoinStep
     side: SideName
     judges: bool
     """Whether a row behind the watermark is late."""
     keeps_null_keys: bool
-    """Whether a row that can match nothing, for lack of a key, is a result all the same."""
+    """Whether a row with a null key, which matches nothing, is still a result."""
     condition: pl.Expr | None = None
-    """What pairs must meet in KEYED: a row on which it fails whatever the partner is a dead letter already here."""
+    """The condition on pairs in KEYED: a row on which it fails with any partner becomes a dead letter here."""
     behind: str = "processed_late"
-    """How a row behind the watermark is counted, if it is not late."""
+    """The count for rows behind the watermark that are not late."""
     extra: tuple[pl.Expr, ...] = ()
-    """Columns that KEYED needs besides those of the rows."""
+    """Additional columns that KEYED needs."""
 
     def take(self, rows: pl.DataFrame, time: StepTime, guard: Guard) -> Taken:
-        """Split off what is late, and leave out what can match nothing."""
+        """Split off late rows, and leave out rows that cannot match anything."""
         late = None
         if self.judges and (is_late := rows["__ts"] < time.judge_ms).any():
             late = self._late(rows.filter(is_late), time.judge_ms)
@@ -55,7 +55,7 @@ class JoinFront(PortFront):
         return Taken(kept=kept, late=late, counts=counts)
 
     def merge(self, parts: list[pl.DataFrame], time: StepTime) -> dict[str, pl.DataFrame]:  # noqa: ARG002  judged before
-        """Return the rows of a file's chunks, in their order."""
+        """Concatenate the rows of a file's chunks, in order."""
         return {self.side: pl.concat(parts)}
 
     def _late(self, rows: pl.DataFrame, watermark_ms: int) -> pl.DataFrame:

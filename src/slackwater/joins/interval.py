@@ -1,4 +1,4 @@
-"""Interval joins: pairs of rows with equal keys whose times lie within bounds of each other."""
+"""Interval joins: pairs of rows with equal keys whose times are within bounds of each other."""
 
 from __future__ import annotations
 
@@ -41,32 +41,32 @@ class IntervalJoin(JoinStep):
     """The condition as the user wrote it."""
 
     def reach_ms(self, side: SideName) -> int:
-        """Return how far the watermark must pass a row's time before no row can match it any more."""
+        """Return how far the watermark must be past a row's time before no new row can match it."""
         return self.upper_ms if side == LEFT else -self.lower_ms
 
     @property
     def emission_delay_ms(self) -> int:
         """How far behind the watermark a result may be.
 
-        A pair has the time of its later row, and of two rows that are on time the later one is not behind. A row
-        that is padded comes out when its last partner would have come. A late row that is processed may meet any row
-        that is still kept; results of rows later than that are late for a next step, and leave it by its late output.
+        A pair has the time of its later row; if both rows are on time, that is not behind the watermark. A padded row
+        is emitted when no partner can arrive any more. A late row that is processed may match any row that is still
+        stored; results of rows that are even later are late for the next step and go to its late output.
         """
         padded = [self.reach_ms(side) for side in SIDES if self.pads(side) or self.late == "process"]
         return max([0, *padded])
 
     @property
     def layout(self) -> dict[str, str]:
-        """What the state looks like, and how long rows stay in it."""
+        """The columns of both sides, and the settings that decide how long rows are stored."""
         return {**self._ports_text, "between": f"{self.lower_ms} {self.upper_ms}", "how": self.how}
 
     @property
     def rules(self) -> str:
-        """What decides which pairs there are, and what they are called."""
+        """The other settings that decide which pairs match, and the columns of results."""
         return repr((self.late, str(self.on_match), dict(self.result_types)))
 
     def kept(self, side: SideName) -> Kept:
-        """Return what is kept of a side."""
+        """Return how a side is stored."""
         port, is_padded = self.ports[side], self.pads(side)
         return Kept(
             part=SIDES.index(side),
@@ -78,7 +78,7 @@ class IntervalJoin(JoinStep):
         )
 
     def front(self, port: str, undecoded: Undecoded | None) -> PortFront:  # noqa: ARG002  all columns are read
-        """Return what FRONT does to the rows of a side."""
+        """Return the FRONT part of a side."""
         side: SideName = LEFT if port == LEFT else RIGHT
         return JoinFront(
             step=self,
@@ -90,17 +90,17 @@ class IntervalJoin(JoinStep):
 
     @cached_property
     def _tried_alone(self) -> pl.Expr | None:
-        """The condition, if rows can be tried by it before they meet others."""
+        """The condition, if rows can be tested with it before they are paired, else None."""
         condition = self.on_match
         can = condition is not None and can_judge_alone(condition, self.left.schema, self.right.schema)
         return condition if can else None
 
     def operator(self) -> Operator:
-        """Return what keeps the rows of a key group, and pairs them."""
+        """Return the KEYED part."""
         return IntervalOperator(self)
 
     def describe(self) -> list[tuple[str, str]]:
-        """Return what `explain` shows."""
+        """Return the lines of the step in `explain`."""
         keys = [f"{mine} = {other}" for mine, other in zip(self.left.keys, self.right.keys, strict=True)]
         lines = [
             ("join", f"{self.how}, {', '.join(keys)}"),
@@ -138,7 +138,7 @@ def _after(reach_ms: int) -> str:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class IntervalDefinition(StepDefinition):
-    """What a user asks of an interval join."""
+    """An interval join as the user defined it."""
 
     lower_ms: int
     upper_ms: int
@@ -149,7 +149,7 @@ class IntervalDefinition(StepDefinition):
     late: Late
 
     def resolve(self, name: str, ports: Mapping[str, Port]) -> IntervalJoin:
-        """Return the step for rows as `ports` have them, or refuse it."""
+        """Return the step for the columns of `ports`, or reject the definition."""
         left, right = ports[LEFT], ports[RIGHT]
         check_late(name, self.late, left, right)
         columns = join_columns(name, left, right, self.suffixes)
@@ -177,7 +177,7 @@ def interval_join(
     suffixes: tuple[str, str],
     late: Late,
 ) -> IntervalDefinition:
-    """Return an interval join as its user defines it, or refuse it."""
+    """Return the definition of an interval join, or reject its options."""
     lower_ms, upper_ms = _bounds(between)
     return IntervalDefinition(
         lower_ms=lower_ms,
@@ -190,7 +190,7 @@ def interval_join(
     )
 
 
-def _bounds(between: Any) -> tuple[int, int]:  # noqa: ANN401  whatever a user gives
+def _bounds(between: Any) -> tuple[int, int]:  # noqa: ANN401  any user input
     is_pair = isinstance(between, tuple | list) and len(between) == 2  # noqa: PLR2004  a pair
     if not is_pair or any(bound is None for bound in between):
         raise refuse("JOIN_BETWEEN", got=repr(between))
@@ -201,7 +201,7 @@ def _bounds(between: Any) -> tuple[int, int]:  # noqa: ANN401  whatever a user g
 
 
 def _check_condition(step: str, condition: pl.Expr, said: str, left: Port, right: Port) -> None:
-    """Refuse a condition that is not one truth value for each pair."""
+    """Reject a condition that is not one Boolean per pair."""
     schema = pl.Schema({"left": pl.Struct(left.schema), "right": pl.Struct(right.schema)})
     try:
         check_predicate(schema, condition, step=step)
@@ -212,7 +212,7 @@ def _check_condition(step: str, condition: pl.Expr, said: str, left: Port, right
 
 
 def _cause(error: DefinitionError, condition: pl.Expr, schema: pl.Schema, step: str) -> str | None:
-    """Return what is wrong with a condition, in the terms of a join; None if the error has better words."""
+    """Return what is wrong with a condition, in terms of a join; None if the error says it better."""
     if (missing := missing_field([condition], schema)) is not None:
         hint = near_miss(missing.name, missing.known)
         return f"the {missing.of} rows have no column `{missing.name}`{hint}"

@@ -1,9 +1,10 @@
-"""The KEYED part of an interval join: rows of both sides meet, and wait for each other.
+"""The KEYED part of an interval join: rows of both sides wait for each other and are paired.
 
-In each batch, in the order that the step's time says:
+In each batch, in the order given by `StepTime.fire_first`:
 
-1. Rows that are over leave the state. Those of an outer side that met none are results, padded with nulls.
-2. New rows meet the rows of the other side, kept and new. Then they are kept, unless they are over already.
+1. Expired rows, which nothing can match any more, leave the state. Those of an outer side without a match are emitted,
+   padded with nulls.
+2. New rows are paired with the rows of the other side, stored and new. Then they are stored, unless they have expired.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class IntervalOperator(JoinOperator):
-    """Keeps the rows of both sides in one key group, and pairs them."""
+    """Stores the rows of both sides in one key group, and pairs them."""
 
     step: IntervalJoin
 
@@ -70,7 +71,7 @@ class IntervalOperator(JoinOperator):
 
 
 class Meeting:
-    """What the new rows of a batch meet: the results, and which rows met another."""
+    """Pairs the new rows of a batch: has the results, and which rows have matched another."""
 
     def __init__(
         self,
@@ -82,7 +83,7 @@ class Meeting:
         self.step = step
         self.results: list[pl.DataFrame] = []
         self.unmatchable = 0
-        """Pairs on which the condition fails: no row alone is to blame, and each may still meet others."""
+        """The number of pairs on which the condition fails: no single row is to blame, and each may match others."""
         fresh = {side: Matchable.of(new[side], step.ports[side].keys) for side in SIDES}
         self.pieces = {side: self._near(side, sides[side], fresh[other_side(side)]) for side in SIDES}
         self.old = {side: self._old(side, sides[side], watermark_ms) for side in SIDES}
@@ -94,7 +95,7 @@ class Meeting:
         self._meet(fresh[LEFT], fresh[RIGHT], (self.new_met[LEFT], self.new_met[RIGHT]))
 
     def _near(self, side: SideName, kept: KeptRows, sought: Matchable) -> list[Piece]:
-        """Return the pieces of a side that may hold partners of the other side's new rows."""
+        """Return the pieces of a side that may contain partners of the other side's new rows."""
         if not len(sought):
             return []
         step = self.step
@@ -104,7 +105,7 @@ class Meeting:
     def _old(self, side: SideName, kept: KeptRows, watermark_ms: int) -> pl.DataFrame:
         rows = kept.read(self.pieces[side])
         if self.step.late == "process" and not self.step.pads(side):
-            # Rows that are over are dropped some time later, and a late row must not meet them until then.
+            # Expired rows are dropped some time later, and until then a late row must not be paired with them.
             return rows.filter(pl.col("__end") + self.step.reach_ms(side) >= watermark_ms)
         return rows
 
@@ -117,7 +118,7 @@ class Meeting:
             self.results.append(self.step.columns.pairs(left.rows, right.rows, found))
 
     def _pairs(self, left: Matchable, right: Matchable) -> Iterator[Pairs]:
-        """Yield the pairs that match, and meet the condition if there is one."""
+        """Yield the pairs that match, and satisfy the condition if there is one."""
         found = pairs(left, right, self.step.lower_ms, self.step.upper_ms)
         if self.step.on_match is None:
             yield from found

@@ -1,15 +1,15 @@
-"""The rows that a join keeps of one side, so that a batch reads those that may match and no others.
+"""The stored rows of one side of a join, laid out so that a batch reads only those that may match.
 
-Rows lie in pieces, each at a node of a tree by the bits of the key's hash: at the root are rows of all keys, at its
-16 children those of a sixteenth each, and so on.
+Rows are in pieces, each at a node of a tree by the bits of the key's hash: the root has rows of all keys, each of its
+16 children those of a sixteenth, and so on.
 
-1. What a batch brings is added at the root, packed as it came.
-2. `near` finds the pieces that may hold partners: the nodes of the sought keys, and only of the sought times.
-3. `tidy` merges the pieces of a node that has many. What is too large for one piece moves on to the children.
-4. `forget` drops pieces that are over as a whole, unread. `over` takes the rows out one by one, for a side of which
-   something is emitted then; what it has to put back it puts into pieces by time, those soon to be over in small ones.
+1. The rows of a batch are added at the root, as packed by FRONT.
+2. `near` finds the pieces that may contain partners, by the nodes of the keys and by the times.
+3. `tidy` merges the pieces of a node that has many. Rows that are too large for one piece move down to the children.
+4. `forget` drops pieces whose rows have all expired, unread. `over` removes individual rows, for a side that emits
+   something when they expire; the rows it puts back are in pieces by time, small ones for those that expire soon.
 
-That a row met another is noted beside its piece, which is not written again for that.
+Whether a row has matched another is stored separately from its piece, which need not be rewritten for that.
 """
 
 from __future__ import annotations
@@ -29,37 +29,39 @@ from slackwater.state.pieces import COMPACT_AT, Piece, StepState
 from slackwater.state.step_time import StepTime
 
 LARGE_BYTES: Final = 512 << 10
-"""Larger pieces are not merged, for batches that bring as much touch all nodes anyway; what is merged is split."""
+"""Larger pieces are not merged, because batches of that size touch all nodes anyway; merged rows are split at this
+size."""
 _ROOT: Final = 1
-"""A node's number: a one, and after it four bits for each level below the root."""
+"""The number of the root; the number of a node is a one, followed by four bits for each level below the root."""
 _DEEPEST: Final = 8
 _SLICED: Final = 8
 """The tier of pieces that are laid out by time."""
 _WHEEL: Final = 8
-"""Of rows that are over within so many advances of the watermark, there is a piece for each. Later ones have pieces
-that cover so many advances each, then so many times as many, and so on: a row moves from one to the next, once each."""
+"""The base of the timing wheel: rows that expire within this many advances of the watermark have a piece per advance.
+Later ones have pieces that cover this many advances each, then its square, and so on; a row moves down level by
+level."""
 _MARKS: Final = 8
-"""Added to the part of a side: the part of its marks."""
+"""The offset from the part of a side to the part that has its match flags."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Kept:
-    """What is kept of a side, and for how long."""
+    """How the rows of a side are stored, and for how long."""
 
     part: int
     types: pl.Schema
     """The columns, with the event time in `__end`."""
     keys: tuple[str, ...]
     reach_ms: int
-    """A row is over, and nothing can match it any more, when the watermark is more than this past its time."""
+    """A row has expired (is over), and nothing can match it, when the watermark is more than this past its time."""
     is_awaited: bool = False
-    """Whether rows are taken out one by one as soon as they are over, or only dropped some time after."""
+    """Whether rows are removed individually as soon as they expire, or only dropped some time later."""
     is_marked: bool = False
-    """Whether it is noted of rows that they met another, in `__met`."""
+    """Whether `__met` records which rows have matched another."""
     is_numbered: bool = False
-    """Whether rows are numbered in the order they came, in `__arrived`."""
+    """Whether `__arrived` numbers rows in order of arrival."""
     is_cleaned: bool = False
-    """Whether merging leaves out rows that newer ones replace: then it is done sooner, and with pieces of any size."""
+    """Whether merging removes rows that newer ones replace; it is then done sooner, and with pieces of any size."""
 
 
 class KeptRows:
@@ -78,7 +80,7 @@ class KeptRows:
         return [piece for piece in self.state.pieces if piece.part == self.kept.part]
 
     def near(self, hashes: U64, first_ms: int, last_ms: int) -> list[Piece]:
-        """Return the pieces that may hold rows of some keys between two times."""
+        """Return the pieces that may contain rows with these key hashes between two times."""
         known: dict[int, set[int]] = {}
         found = []
         for piece in self.pieces:
@@ -107,7 +109,7 @@ class KeptRows:
         return pl.concat([frame.select(columns) for frame in frames]) if frames else pl.DataFrame(schema=self._types)
 
     def add(self, packets: Sequence[Packet], rows: pl.DataFrame) -> None:
-        """Add a batch's rows, with `__met` if they are marked; `packets` hold the same, unless some were taken out."""
+        """Add a batch's rows, with `__met` if marked; `packets` contain the same rows, or more if some were removed."""
         if rows.is_empty():
             return
         is_whole = sum(packet.rows for packet in packets) == rows.height
@@ -129,7 +131,7 @@ class KeptRows:
             self.state.append_blob(packet.payload or b"", rows=packet.rows, **facts)
 
     def mark(self, pieces: Sequence[Piece], before: pl.Series, after: pl.Series) -> None:
-        """Note which rows of `pieces` have met another, in the order of `read`; untouched pieces stay as they are."""
+        """Record which rows of `pieces` have matched another, in the order of `read`; skip unchanged pieces."""
         start = 0
         for piece in sorted(pieces, key=lambda piece: piece.seq):
             met = after.slice(start, piece.rows)
@@ -139,11 +141,11 @@ class KeptRows:
             start += piece.rows
 
     def forget(self, watermark_ms: int) -> None:
-        """Drop the pieces that are over as a whole."""
+        """Drop the pieces whose rows have all expired."""
         self._drop([piece for piece in self.pieces if piece.max_end_ms + self.kept.reach_ms < watermark_ms])
 
     def over(self, time: StepTime) -> pl.DataFrame:
-        """Take out the rows that are over."""
+        """Remove and return the rows that have expired."""
         woken = [piece for piece in self.pieces if piece.wake_ms <= time.watermark_ms]
         rows = self._take(woken)
         is_over = rows["__end"] + self.kept.reach_ms < time.watermark_ms
@@ -151,12 +153,12 @@ class KeptRows:
         return rows.filter(is_over)
 
     def put_back(self, rows: pl.DataFrame, time: StepTime) -> None:
-        """Keep rows that were taken out, until the watermark reaches the time they have now."""
-        size = rows.estimated_size() / max(1, rows.height) / 2  # packed, rows have about half of their size
+        """Store rows that were removed, until the watermark reaches their new time."""
+        size = rows.estimated_size() / max(1, rows.height) / 2  # packing roughly halves the size
         self._append_by_time(rows, _ROOT, time, size)
 
     def tidy(self, time: StepTime, stagger: int, clean: Callable[[pl.DataFrame], pl.DataFrame] | None = None) -> None:
-        """Merge the pieces of the most crowded node; `clean` may leave out rows that nothing can match any more."""
+        """Merge the pieces of the most crowded node; `clean` may remove rows that nothing can match any more."""
         by_node: dict[tuple[int, int], list[Piece]] = {}
         for piece in self.pieces:
             if piece.bytes <= LARGE_BYTES or self.kept.is_cleaned:
@@ -175,14 +177,14 @@ class KeptRows:
             self._spread(rows, node, tier + 1, _mean_bytes(crowd))
 
     def _crowd(self, node: int, tier: int, stagger: int) -> int:
-        """Return how many pieces of a node are merged."""
+        """Return how many pieces a node must have to be merged."""
         if tier == _SLICED:
             return 4 * COMPACT_AT  # more than the wheel has
         most = max(2, COMPACT_AT // 4) if self.kept.is_cleaned else COMPACT_AT
         return most + (stagger % 4 if node == _ROOT else 0)
 
     def _append_by_time(self, rows: pl.DataFrame, node: int, time: StepTime, row_bytes: float) -> None:
-        """Store rows that were looked at, by when they must be looked at again."""
+        """Store rows in pieces by the time at which they must next be processed."""
         if rows.is_empty():
             return
         unit_ms = max(1, time.watermark_ms - time.previous_ms)
@@ -193,7 +195,7 @@ class KeptRows:
             self._spread(part, node, _SLICED, row_bytes)
 
     def _spread(self, rows: pl.DataFrame, node: int, tier: int, row_bytes: float) -> None:
-        """Store rows at a node, or below it if they are too large for one piece."""
+        """Store rows at a node, or below it if there are too many for one piece."""
         depth = _depth(node)
         if rows.height * row_bytes <= LARGE_BYTES or depth == _DEEPEST:
             self._append(rows, node, tier)
@@ -211,7 +213,7 @@ class KeptRows:
     def _described(self, rows: pl.DataFrame, node: int) -> dict[str, Any]:
         return self._facts(rows["__end"].min(), rows["__end"].max(), node)
 
-    def _facts(self, first_ms: Any, last_ms: Any, node: int) -> dict[str, Any]:  # noqa: ANN401  Polars says any
+    def _facts(self, first_ms: Any, last_ms: Any, node: int) -> dict[str, Any]:  # noqa: ANN401  the stubs of Polars say Any
         wake_ms = (first_ms if self.kept.is_awaited else last_ms) + self.kept.reach_ms + 1
         return {
             "min_end_ms": first_ms, "max_end_ms": last_ms, "wake_ms": wake_ms, "bucket": node, "part": self.kept.part
@@ -226,7 +228,7 @@ class KeptRows:
         self.state.drop([*pieces, *self._marks(pieces)])
 
     def _marks(self, pieces: Sequence[Piece]) -> list[Piece]:
-        """Return the marks of some pieces; a mark's bucket is the number of its piece."""
+        """Return the pieces with the match flags of `pieces`; the bucket of each is the number of its piece."""
         if not self.kept.is_marked:
             return []
         numbers = {piece.seq for piece in pieces}
@@ -246,7 +248,7 @@ class KeptRows:
 
 
 def _numbered(frame: pl.DataFrame, piece: int) -> pl.DataFrame:
-    """Return rows with their numbers: those that were merged have kept theirs, others follow their piece."""
+    """Return rows with their arrival numbers: merged rows keep theirs, others are numbered by their piece."""
     if "__arrived" in frame.columns:
         return frame
     return frame.with_columns(((piece << 32) + pl.int_range(pl.len(), dtype=pl.Int64)).alias("__arrived"))
@@ -257,7 +259,7 @@ def _depth(node: int) -> int:
 
 
 def _nodes(hashes: U64, depth: int) -> U64:
-    """Return the nodes at some depth that hashes belong to; their lower bits have chosen the key group."""
+    """Return the nodes of `hashes` at `depth`, by their upper bits; the lower bits determine the key group."""
     if depth == 0:
         return np.ones(min(1, len(hashes)), np.uint64)
     nodes: U64 = (hashes >> np.uint64(64 - 4 * depth)) | np.uint64(1 << 4 * depth)

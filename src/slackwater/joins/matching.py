@@ -1,8 +1,8 @@
-"""Matching: which rows of two frames have equal keys and times within bounds, without comparing all with all.
+"""Matching: finds the rows of two frames with equal keys and times within bounds, without comparing all pairs.
 
-1. Time is cut into slots as wide as the bounds are apart, so the partners of a row lie in one slot or two.
-2. Rows meet by one word of 64 bits, of their key's hash and their slot. A hot key costs what it matches.
-3. Words of different keys may be equal, and a slot is wider than the bounds allow: each pair is checked by its values.
+1. Time is divided into slots as wide as the distance of the bounds, so the partners of a row are in one or two slots.
+2. Rows are joined by a 64-bit word of their key's hash and their slot. The cost of a hot key depends on its matches.
+3. Words of different keys may be equal, and slots do not follow the bounds exactly, so each pair is checked by value.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ import polars as pl
 from slackwater.ground.stable_hash import hash_columns
 
 MOST_PAIRS: Final = 1 << 20
-"""Pairs that are given at a time."""
+"""The most candidate pairs that are checked at a time."""
 _SLOT: Final = np.uint64(0x9E3779B97F4A7C15)
-"""Odd, so that different slots of a key give different words."""
+"""The multiplier of slots; odd, so that different slots of a key give different words."""
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Matchable:
-    """Rows with a key and a time in `__end`; those without a key match nothing."""
+    """Rows with a key and a time in `__end`; rows with a null key match nothing."""
 
     rows: pl.DataFrame
     keys: tuple[str, ...]
     hashes: U64
     times_ms: I64
     numbers: I64 | None
-    """The rows that have a key; None if all have one."""
+    """The numbers of the rows that have a key; None if all do."""
 
     @classmethod
     def of(cls, rows: pl.DataFrame, keys: tuple[str, ...]) -> Matchable:
-        """Return `rows` with what is needed to match them."""
+        """Return `rows` with their hashes and times."""
         numbers = None
         keyed = rows.select(*keys, "__end")
         if any(keyed[key].null_count() for key in keys):
@@ -53,13 +53,13 @@ class Matchable:
 
 
 class Pairs(NamedTuple):
-    """Rows of the left side and of the right, by their numbers."""
+    """Pairs of a left and a right row, by their numbers."""
 
     ours: I64
     theirs: I64
 
     def where(self, is_kept: npt.NDArray[np.bool_]) -> Pairs:
-        """Return some of the pairs."""
+        """Return the pairs for which `is_kept` is true."""
         return self if is_kept.all() else Pairs(self.ours[is_kept], self.theirs[is_kept])
 
 
@@ -84,11 +84,11 @@ def pairs(left: Matchable, right: Matchable, lower_ms: int, upper_ms: int) -> It
 
 
 def _candidates(*, few: Matchable, many: Matchable, lower_ms: int, upper_ms: int) -> pl.DataFrame:
-    """Return pairs of rows that may match: of `few` and of `many`, with `many` later by lower to upper."""
+    """Return the pairs of `few` and `many` that may match: `many` is later by `lower_ms` to `upper_ms`."""
     width = upper_ms - lower_ms + 1
     first_ms, last_ms = int(many.times_ms.min()), int(many.times_ms.max())
     if last_ms - first_ms < width:
-        # All rows of a key are near enough to each other to compare them.
+        # All rows of a key are close enough to each other to be compared.
         one, other = _words("few", few.hashes), _words("many", many.hashes)
     else:
         slots = (many.times_ms - first_ms) // width

@@ -1,4 +1,4 @@
-"""What the operators of all joins have in common: rows of two sides, kept in one key group."""
+"""The base class of join operators, which store the rows of two sides in one key group."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Sides = Mapping[SideName, KeptRows]
 
 
 class JoinOperator(Operator):
-    """Keeps the rows of both sides in one key group, and joins them."""
+    """Stores the rows of both sides in one key group, and joins them."""
 
     def __init__(self, step: JoinStep) -> None:
         self.step = step
         self.kept = {side: step.kept(side) for side in SIDES}
 
     def run(self, rows: StepRows, time: StepTime, state: StepState, *, stagger: int) -> Emitted:
-        """Do one batch: do what the watermark calls for, and take what is new, in the order `time` says."""
+        """Run one batch: advance the watermark and add the new rows, in the order given by `time.fire_first`."""
         out = Emitted()
         sides = {side: KeptRows(state, self.kept[side]) for side in SIDES}
         if time.fire_first:
@@ -37,13 +37,13 @@ class JoinOperator(Operator):
 
     @abstractmethod
     def _advance(self, time: StepTime, state: StepState, sides: Sides, out: Emitted) -> None:
-        """Show and forget what the watermark calls for."""
+        """Emit and forget the rows that are due by the watermark."""
 
     @abstractmethod
     def _add(self, rows: StepRows, time: StepTime, sides: Sides, out: Emitted) -> None:
-        """Take the rows of the batch."""
+        """Add the rows of the batch."""
 
     def _tidy(self, time: StepTime, sides: Sides, stagger: int) -> None:
-        """Put small pieces together."""
+        """Merge small pieces."""
         for kept in sides.values():
             kept.tidy(time, stagger)

@@ -1,4 +1,4 @@
-"""What all joins have in common as keyed steps: two ports, results of both sides' columns, late rows."""
+"""The base class of joins as keyed steps: two ports, results with the columns of both sides, late rows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ How = Literal["inner", "left", "right", "full"]
 
 @dataclass(frozen=True, kw_only=True)
 class JoinStep(KeyedStep):
-    """A join of two streams, checked and resolved."""
+    """A join of two streams, validated and resolved."""
 
     name: str
     left: Port
@@ -36,27 +36,27 @@ class JoinStep(KeyedStep):
 
     @property
     def keys(self) -> tuple[str, ...]:  # type: ignore[override]  # the left side's
-        """The columns of the key, by the left side's names."""
+        """The key columns, by the names of the left side."""
         return self.left.keys
 
     @property
     def ports(self) -> Mapping[str, Port]:
-        """Both sides."""
+        """The left and the right side."""
         return {LEFT: self.left, RIGHT: self.right}
 
     @property
     def result_types(self) -> pl.Schema:
-        """The columns of both sides, and the result's time."""
+        """The columns of both sides, and the event time of the result."""
         return self.columns.result_types
 
     @property
     def late_types(self) -> pl.Schema | None:
-        """The columns of both sides, and which of them the row is from."""
+        """The columns of both sides, and the side that the row came from."""
         return late_schema(self.columns.late_types, side=pl.String()) if self.late == "output" else None
 
     @property
     def own_columns(self) -> frozenset[str]:
-        """The result's time, and what steps before have added that is still there."""
+        """The event time of the result, and columns that Slackwater added in earlier steps."""
         found = {"event_time"}
         for side, port in ((LEFT, self.left), (RIGHT, self.right)):
             found |= {new for name, new in self.columns.sides[side].shown.items() if name in port.own}
@@ -64,30 +64,30 @@ class JoinStep(KeyedStep):
 
     @property
     def result_order(self) -> list[str]:
-        """By key and time; results that are equal in both stay in the order they were shown."""
+        """The key and the time; results that are equal in both stay in the order they were emitted."""
         return [*self.keys, "event_time", *self.columns.right_keys]
 
     def reads(self, port: str) -> list[pl.Expr]:
-        """Return every column: results have them all."""
+        """Return all columns, because results contain them."""
         return [pl.col(name) for name in self.ports[port].schema]
 
     def check_next(self, step: str) -> None:
-        """Refuse nothing: results stand for themselves."""
+        """Accept any step: results are append-only."""
 
     def check_replaces(self, replaced_by: Sequence[str], **facts: object) -> None:
-        """Refuse nothing: which columns tell results apart is for the pipeline's author to know."""
+        """Accept any table: only the author of the pipeline knows which columns identify a result."""
 
     @property
     def state_parts(self) -> Mapping[int, str]:
-        """Both sides."""
+        """The side that is stored in each part of the state."""
         return {self.kept(side).part: side for side in SIDES}
 
     @abstractmethod
     def kept(self, side: SideName) -> Kept:
-        """Return what is kept of a side."""
+        """Return how a side is stored."""
 
     def shown_state(self, state: StepState, key: pl.DataFrame | None = None) -> pl.DataFrame:
-        """Return the rows that are kept of both sides, by the names that results have."""
+        """Return the stored rows of both sides, with the column names of results."""
         return pl.concat([self._shown_side(side, state, key) for side in SIDES], how="diagonal")
 
     def _shown_side(self, side: SideName, state: StepState, key: pl.DataFrame | None) -> pl.DataFrame:
@@ -108,20 +108,20 @@ class JoinStep(KeyedStep):
         return shown.with_columns(found[name].alias(new) for name, new in named.items() if name in found.columns)
 
     def as_late(self, side: SideName, rows: pl.DataFrame) -> pl.DataFrame:
-        """Return rows of a side, each column under the name that it has in late rows."""
+        """Return rows of a side with the column names of late rows."""
         return self.columns.late(side, rows)
 
     def pads(self, side: SideName) -> bool:
-        """Return whether rows of a side that met none are results, too."""
+        """Return whether rows of a side without a match are also results."""
         return self.how in ("full", side)
 
     def kept_types(self, side: SideName, **more: pl.DataType) -> pl.Schema:
-        """Return the columns in which the rows of a side are kept, with their time in `__end`."""
+        """Return the columns of the stored rows of a side, with their time in `__end`."""
         return pl.Schema(dict(self.ports[side].schema) | more | {"__end": pl.Int64()})
 
     @property
     def _ports_text(self) -> dict[str, str]:
-        """What the state of each side looks like."""
+        """The key and the columns of each side, for the layout."""
         return {
             side: f"by {', '.join(port.keys)}: {', '.join(f'{name} {dtype}' for name, dtype in port.schema.items())}"
             for side, port in self.ports.items()
@@ -129,21 +129,21 @@ class JoinStep(KeyedStep):
 
 
 def checked_how(how: How, known: Sequence[str] = get_args(How)) -> How:
-    """Return `how` if a join can be made so."""
+    """Return `how`, or reject it if it is not in `known`."""
     if how not in known:
         raise refuse("JOIN_HOW", known=", ".join(f'"{each}"' for each in known), got=repr(how))
     return how
 
 
 def checked_late(late: Late) -> Late:
-    """Return `late` if late rows can be treated so."""
+    """Return `late`, or reject an unknown value."""
     if late not in get_args(Late):
         raise refuse("JOIN_LATE", got=repr(late))
     return late
 
 
 def checked_suffixes(suffixes: tuple[str, str]) -> tuple[str, str]:
-    """Return `suffixes` if they are two texts."""
+    """Return `suffixes`, or reject anything but two strings."""
     is_pair = isinstance(suffixes, tuple | list) and len(suffixes) == 2  # noqa: PLR2004  a pair
     if not is_pair or not all(isinstance(suffix, str) for suffix in suffixes):
         raise refuse("JOIN_SUFFIXES", got=repr(suffixes))
@@ -151,7 +151,7 @@ def checked_suffixes(suffixes: tuple[str, str]) -> tuple[str, str]:
 
 
 def check_late(step: str, late: Late, *ports: Port) -> None:
-    """Refuse rows with a column that late rows have in addition, if there are late rows."""
+    """Reject rows with a column that Slackwater adds to late rows, if the join has a late output."""
     if late == "output":
         for port in ports:
             check_late_columns(port, step, "side")

@@ -1,4 +1,4 @@
-"""Versions: which version of its key is valid at a row's time, and which versions no row can ask for any more."""
+"""Versions: which version of its key is valid at a row's time, and which versions no row can need any more."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import polars as pl
 from slackwater.joins.matching import Pairs
 
 GONE = "__gone"
-"""Whether a version ends its key's validity instead of beginning another."""
+"""The column that says whether a version is a deletion, which ends the version before it."""
 
 
 def valid_versions(
     rows: pl.DataFrame, versions: pl.DataFrame, keys: tuple[str, ...], their_keys: tuple[str, ...], ttl_ms: int
 ) -> Pairs:
-    """Return each row that has a version with that version, by their numbers.
+    """Return the pairs of rows and their versions, by their numbers, for the rows that have one.
 
-    A version is valid from its time on, until the next one of its key, and no longer than `ttl_ms`. Of versions of one
-    time the one that came last is valid. Rows and versions have keys, and their times in `__end`.
+    A version is valid from its time until the next one of its key, but no longer than `ttl_ms`. If versions have the
+    same time, the last to arrive is valid. Rows and versions have keys, and their times in `__end`.
     """
     both = pl.concat(
         [
@@ -36,7 +36,7 @@ def valid_versions(
             ),
         ]
     )
-    # Numbers of keys sort faster than keys, and are equal where those are equal by value.
+    # Keys are replaced by numbers, which sort faster and are equal if and only if the keys are.
     same_key = pl.col("__row").first().over(keys).alias("__key")
     is_version = ~pl.col("__asks")
     newest = [
@@ -61,12 +61,12 @@ def valid_versions(
 
 
 def superseded(versions: pl.DataFrame, keys: tuple[str, ...], watermark_ms: int) -> pl.Series:
-    """Return of which versions no row at the watermark or after it can ask: a newer one of their key is valid there."""
+    """Return which versions no row at or after the watermark can need: a newer one of their key is valid there."""
     time = pl.col("__end")
     newest = pl.when(time <= watermark_ms).then(time).max().over(keys)
     return versions.select((time < newest).fill_null(value=False) | replaced(keys)).to_series()
 
 
 def replaced(keys: tuple[str, ...]) -> pl.Expr:
-    """Return which versions another one of the same time has replaced."""
+    """Return which versions have been replaced by another one of the same time."""
     return pl.col("__arrived") < pl.col("__arrived").max().over(*keys, "__end")

@@ -31,49 +31,49 @@ class WindowedJoin(JoinStep):
 
     @property
     def late_types(self) -> pl.Schema:
-        """The columns of both sides, which of them the row is from, and the windows that it missed."""
+        """The columns of both sides, the side that the row came from, and the windows that it missed."""
         missed = pl.List(pl.Struct({"start": TIMESTAMP, "end": TIMESTAMP}))
         return late_schema(self.columns.late_types, windows=missed, side=pl.String())
 
     @property
     def result_order(self) -> list[str]:
-        """By key and window."""
+        """The key and the window."""
         return [*self.keys, "window_start", "window_end", *self.columns.right_keys]
 
     @property
     def emission_delay_ms(self) -> int:
-        """As long as a window may be corrected."""
+        """The allowed lateness: how long a window may be corrected."""
         return self.lateness_ms
 
     @property
     def layout(self) -> dict[str, str]:
-        """What the state looks like."""
+        """The columns of both sides, and the window."""
         return {**self._ports_text, "window": self.window.layout_text}
 
     def written(self, part: str, text: str) -> str:
-        """Return a part of a layout with the kind of window as users call it."""
+        """Return a part of a layout with the name that users write for the kind of window."""
         return written_kind(text) if part == "window" else text
 
     @property
     def rules(self) -> str:
-        """What decides which pairs there are, and what they are called."""
+        """The other settings that decide which pairs match, and the columns of results."""
         return repr((self.how, self.lateness_ms, dict(self.result_types)))
 
     def kept(self, side: SideName) -> Kept:
-        """Return what is kept of a side: in `__end` is when a row must be looked at next."""
+        """Return how a side is stored; `__end` is the watermark at which a row must next be processed."""
         types = self.kept_types(side, __ts=pl.Int64())
         return Kept(part=SIDES.index(side), types=types, keys=self.ports[side].keys, reach_ms=-1, is_awaited=True)
 
     def front(self, port: str, undecoded: Undecoded | None) -> PortFront:  # noqa: ARG002  all columns are read
-        """Return what FRONT does to the rows of a side."""
+        """Return the FRONT part of a side."""
         return WindowedFront(step=self, side=LEFT if port == LEFT else RIGHT)
 
     def operator(self) -> Operator:
-        """Return what keeps the rows of a key group, and pairs them."""
+        """Return the KEYED part."""
         return WindowedOperator(self)
 
     def describe(self) -> list[tuple[str, str]]:
-        """Return what `explain` shows."""
+        """Return the lines of the step in `explain`."""
         keys = [f"{mine} = {other}" for mine, other in zip(self.left.keys, self.right.keys, strict=True)]
         after = f" and {render_ms(self.lateness_ms)} more" if self.lateness_ms else ""
         lines = [
@@ -88,7 +88,7 @@ class WindowedJoin(JoinStep):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WindowedDefinition(StepDefinition):
-    """What a user asks of a window join."""
+    """A window join as the user defined it."""
 
     window: AlignedWindow
     lateness_ms: int
@@ -96,7 +96,7 @@ class WindowedDefinition(StepDefinition):
     suffixes: tuple[str, str]
 
     def resolve(self, name: str, ports: Mapping[str, Port]) -> WindowedJoin:
-        """Return the step for rows as `ports` have them, or refuse it."""
+        """Return the step for the columns of `ports`, or reject the definition."""
         left, right = ports[LEFT], ports[RIGHT]
         for port in (left, right):
             check_late_columns(port, name, "side", "windows")
@@ -117,7 +117,7 @@ class WindowedDefinition(StepDefinition):
 def window_join(
     *, windows: tuple[Window, Window], lateness_ms: tuple[int, int], how: How, suffixes: tuple[str, str]
 ) -> WindowedDefinition:
-    """Return a window join as its user defines it, or refuse it."""
+    """Return the definition of a window join, or reject its options."""
     window, other = (each.joinable() for each in windows)
     if window != other or lateness_ms[0] != lateness_ms[1]:
         first, second = (

@@ -1,4 +1,4 @@
-"""The FRONT part of a window join: rows of one side with the first end of their windows, less those that are late."""
+"""The FRONT part of a window join: the rows of one side with the first end of their windows, without late rows."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class WindowedFront(PortFront):
-    """Passes the rows of one side on by the channel of its name; in `__end` is the first end of their windows."""
+    """Sends the rows of one side to the channel named after it, with the first end of their windows in `__end`."""
 
     step: WindowedJoin
     side: SideName
 
     def take(self, rows: pl.DataFrame, time: StepTime, guard: Guard) -> Taken:
-        """Split off the rows of which all windows are forgotten, and leave out those that can match nothing."""
+        """Split off rows whose windows are all forgotten, and leave out rows that cannot match anything."""
         step, window = self.step, self.step.window
         if not window.is_trusted:
             rows = guard(rows, partial(checked_cells, window=window))
@@ -58,7 +58,7 @@ class WindowedFront(PortFront):
         return Taken(kept=sent, late=late, counts=counts)
 
     def merge(self, parts: list[pl.DataFrame], time: StepTime) -> dict[str, pl.DataFrame]:  # noqa: ARG002  judged before
-        """Return the rows of a file's chunks, in their order."""
+        """Concatenate the rows of a file's chunks, in order."""
         return {self.side: pl.concat(parts)}
 
     def _late(self, rows: pl.DataFrame, watermark_ms: int) -> pl.DataFrame:

@@ -1,10 +1,10 @@
-"""The KEYED part of a window join: rows wait until their windows are complete, then meet those that share them.
+"""The KEYED part of a window join: rows wait until their windows are complete, then are paired within each window.
 
-In each batch, in the order that the step's time says:
+In each batch, in the order given by `StepTime.fire_first`:
 
-1. Windows that are complete now show their pairs, and their rows that met none if the side is outer. Rows wait on for
-   their next window, or until their last one is forgotten.
-2. New rows wait. In windows that were shown already and are not forgotten, they meet the rows that are there.
+1. Windows that have become complete emit their pairs and, for an outer side, their rows without a match. Rows are kept
+   for their next window, or until their last one is forgotten.
+2. New rows are stored. In windows that have fired and are not forgotten, they are paired with the rows there.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _END = pl.col("__end")
 
 
 class WindowedOperator(JoinOperator):
-    """Keeps the rows of both sides in one key group, and pairs those of one window."""
+    """Stores the rows of both sides in one key group, and pairs those that share a window."""
 
     step: WindowedJoin
 
@@ -63,7 +63,7 @@ class WindowedOperator(JoinOperator):
                 sides[side].put_back(self._waiting(celled, time.judge_ms), time)
 
     def _correct(self, new: Mapping[SideName, Celled], time: StepTime, sides: Sides, out: Emitted) -> None:
-        """Show what new rows add to windows that were complete before, and are not forgotten."""
+        """Emit the pairs that new rows add to windows that were already complete and are not forgotten."""
         was_shown = _END.is_between(time.gone_ms(self.step.lateness_ms), time.judge_ms, closed="right")
         none = {side: Celled.of(sides[side].read([]), self.step.window) for side in SIDES}
         fresh = {side: self._within(side, new.get(side, none[side]), was_shown) for side in SIDES}
@@ -71,7 +71,7 @@ class WindowedOperator(JoinOperator):
         for side in SIDES:
             sought = fresh[other_side(side)]
             keyed = Matchable.of(sought.rows, self.step.ports[other_side(side)].keys)
-            # A row's time to be looked at next is not before the end of a window that was shown with it.
+            # The `__end` of a stored row is not before the end of a window that has fired with it.
             first_ms = int(sought.times_ms.min()) if len(sought) else MAX_MS
             known = sides[side].read(sides[side].near(keyed.hashes, first_ms, MAX_MS))
             old[side] = self._within(side, Celled.of(known, self.step.window), was_shown)
@@ -80,11 +80,11 @@ class WindowedOperator(JoinOperator):
         self._show(fresh[LEFT], fresh[RIGHT], out)
 
     def _within(self, side: SideName, celled: Celled, is_wanted: pl.Expr) -> Matchable:
-        """Return rows of some windows, to be matched by key and window."""
+        """Return the rows of the wanted windows, to be matched by key and window."""
         return Matchable.of(celled.within(is_wanted), (*self.step.ports[side].keys, "__start"))
 
     def _show(self, left: Matchable, right: Matchable, out: Emitted) -> dict[SideName, npt.NDArray[np.bool_]]:
-        """Show the pairs that share a window; return which rows of each side met another."""
+        """Emit the pairs that share a window; return which rows of each side have matched another."""
         met = {LEFT: np.zeros(left.rows.height, np.bool_), RIGHT: np.zeros(right.rows.height, np.bool_)}
         for found in pairs(left, right, 0, 0):
             met[LEFT][found.ours] = True
@@ -93,7 +93,7 @@ class WindowedOperator(JoinOperator):
         return met
 
     def _waiting(self, celled: Celled, watermark_ms: int) -> pl.DataFrame:
-        """Return the rows that are still needed, with when they must be looked at next."""
+        """Return the rows that are still needed, with the time at which they must next be processed in `__end`."""
         forgotten = _END.max() + self.step.lateness_ms
         next_ms = pl.coalesce(_END.filter(watermark_ms < _END).min(), pl.when(forgotten > watermark_ms).then(forgotten))
         facts = celled.per_row(next=next_ms)
@@ -101,7 +101,7 @@ class WindowedOperator(JoinOperator):
 
 
 def _bounds(end: str) -> list[pl.Expr]:
-    """Return the columns of a result that say which window it is of."""
+    """Return the columns of a result that identify its window, and its event time."""
     return [
         to_timestamp(pl.col("__start")).alias("window_start"),
         to_timestamp(pl.col(end)).alias("window_end"),

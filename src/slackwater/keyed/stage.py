@@ -1,7 +1,7 @@
 """KEYED: one stage of keyed steps in one key group, during one batch.
 
-Opens the group's state, lets each step fire and add rows in the order its time says, and sends what
-the steps show on: to outputs, or as rows to the steps of the next stage.
+Opens the group's state, runs each step's operator, and sends the results on: to outputs, or as rows to
+the steps of the next stage.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ INDEX: Final = "index"
 
 
 class Stage:
-    """The keyed steps of one stage; made once per task."""
+    """The keyed steps of one stage; created once per task."""
 
     def __init__(self, plan: Plan, number: int, enrichment: Enrichment | None = None) -> None:
         self.plan = plan
@@ -44,7 +44,7 @@ class Stage:
         self.is_last = number == plan.stages - 1
 
     def run(self, key_group: int, packets: Iterable[Packet], store: Store, clock: Clock) -> Iterator[Packet]:
-        """Run one batch of one key group; `packets` come in any order, as shuffles deliver them."""
+        """Run one batch of one key group; `packets` may come in any order."""
         rows = {step.name: StepRows() for step in (*self.steps, *self.relayed)}
         for packet in packets:
             if packet.kind == TICK:
@@ -65,7 +65,7 @@ class Stage:
             arrivals.relay(step, rows[step.name])
         if any(state.is_changed for state in states.values()):
             held = {name: state.to_index() for name, state in states.items() if state.pieces}
-            # A group that holds nothing leaves nothing behind, not even an index.
+            # A group without state stores nothing, not even an index.
             store.put(INDEX, json.dumps(held).encode()) if held else store.remove(INDEX)
         yield from arrivals.flush()
         if not self.is_last:
@@ -76,7 +76,7 @@ class Stage:
             yield self._stats(key_group, arrivals, states, keys)
 
     def _keys(self, key_group: int, batch: int, states: dict[str, StepState]) -> dict[str, list[int]]:
-        """Return by step the group's place and how many keys it holds, of the steps whose turn it is to count."""
+        """Return the group's place and its number of keys, for each step whose keys it counts in this batch."""
         place, key_groups = labels(self.plan.key_groups).index(key_group), self.plan.key_groups
         return {
             name: [place, self.plan.by_name[name].spec.count_keys(state)]
@@ -113,13 +113,13 @@ class Stage:
         self._send(context.dead, step, step.dead_letters, arrivals, what="dead_results")
 
     def _bury(self, failed: Failed, step: StepPlan, arrivals: Arrivals) -> None:
-        """Make rows dead letters of the streams they came from; a timer is of no stream, and goes to the first."""
+        """Turn failed rows into dead letters of their streams; a timer has no stream and goes to the first one's."""
         [streams] = [port.streams for port in step.spec.ports.values()]
         of_one = streams[0] if len(streams) == 1 and failed.reason != TIMER_FAILED else ""
         rows = failed.rows.with_columns(failed.messages.alias("__message"))
         parts = rows.partition_by(STREAM, as_dict=True, maintain_order=True) if STREAM in rows.columns else {}
         for (name,), part in (parts or {(of_one,): rows}).items():
-            # Rows that were put aside before their stream was written down have none.
+            # Rows that were stored before streams were recorded have none.
             stream = name or step.name
             context = RowContext(source=stream, partition=stream, now_ms=arrivals.clock.now)
             bury(part.drop("__message"), step.name, pl.Series([failed.reason]), part["__message"], context)
@@ -128,7 +128,7 @@ class Stage:
 
     @staticmethod
     def _send(dead: list[pl.DataFrame], step: StepPlan, name: str, arrivals: Arrivals, *, what: str = "dead") -> None:
-        """Send dead letters to their output, and count them: rows of the step apart from timers and results."""
+        """Send dead letters to their output, and count them under `what`: rows, timers and results separately."""
         for letters in dead:
             arrivals.reasons.setdefault(step.name, Counter()).update(letters["reason"].to_list())
         arrivals.count(step.name, what, arrivals.bury(dead, name))
@@ -138,13 +138,13 @@ class Stage:
         return [(root, shown.sides.get(side, [])) for side, root in step.sides.items()]
 
     def _placed(self, rows: pl.DataFrame, step: StepPlan, root: RowNode, key_group: int, clock: Clock) -> pl.DataFrame:
-        """Return rows with what they need on their way to a next step, or to the dead letters."""
+        """Add the hidden columns that rows need for the next step, or as dead letters."""
         is_result = root is step.results
         moment = (step.spec.event_time if is_result else pl.col("event_time").dt.epoch("ms")).alias("__ts")
         if not (root.feeds or root.children or any(self.plan.trials[name] for name in root.outputs)):
             return rows.with_columns(moment)  # for their age alone
-        # A row's place (group, batch, number) breaks ties of time, so it is its own, and the same when the batch
-        # is run again; the order as shown is not.
+        # A row's place (group, batch, number) breaks ties in time, so it must be unique and the same when the batch
+        # is replayed; the order of emission is not.
         if is_result:
             rows = rows.sort(step.spec.result_order, maintain_order=True)
         return rows.with_columns(
@@ -163,7 +163,7 @@ class Stage:
                 "pieces": len(state.pieces),
                 "rows": sum(piece.rows for piece in state.pieces),
                 "bytes": sum(piece.bytes for piece in state.pieces),
-                # Rows of one piece end at nearly the same time; what is inside is not looked at for this.
+                # An estimate that reads no piece: the rows of one piece end at nearly the same time.
                 "open": sum(piece.rows for piece in state.pieces if piece.max_end_ms > passed_ms[name]),
             }
             for name, state in states.items()

@@ -23,7 +23,7 @@ from slackwater.tables.snapshots import MemorySnapshots
 
 
 class DictStore:
-    """A key group's blobs in a dictionary."""
+    """Stores the blobs of a key group in a dictionary."""
 
     def __init__(self, blobs: dict[str, bytes] | None = None) -> None:
         self.blobs = {} if blobs is None else blobs
@@ -43,7 +43,7 @@ class DictStore:
 
 @dataclass(kw_only=True)
 class MemoryBatch:
-    """What one batch gave: the rows of every output, and its statistics."""
+    """The result of one batch: the rows of every output, and its statistics."""
 
     outputs: dict[str, pl.DataFrame]
     stats: BatchStats
@@ -57,13 +57,13 @@ class MemoryEngine:
     state: dict[tuple[int, int], dict[str, bytes]] = field(default_factory=dict)
     """Blobs by (stage, key group label)."""
     answers: MemoryAnswers = field(default_factory=MemoryAnswers)
-    """What lookups were answered, which survives a restart as well."""
+    """The answers to lookups, which also survive a restart."""
     snapshots: MemorySnapshots = field(default_factory=MemorySnapshots)
-    """The versions of tables, which survive a restart as well."""
+    """The versions of tables, which also survive a restart."""
     desk: Desk = field(default_factory=Desk)
 
     def run(self, chunks: Mapping[str, Iterable[Chunk]], clock: Clock) -> MemoryBatch:
-        """Run one batch under `clock`, which says the processing time too; if it fails, nothing has changed."""
+        """Run one batch under `clock`, which includes the processing time; if it fails, the state is unchanged."""
         before = {place: dict(blobs) for place, blobs in self.state.items()}
         try:
             return self._run(chunks, clock)

@@ -1,4 +1,4 @@
-"""Patterns: rows of one key that follow each other in event time, and rows that should have come and did not."""
+"""Patterns: rows of one key that follow each other in event time, and expected rows that did not arrive."""
 
 from slackwater.patterns.definitions import Pattern, absent, sequence, times
 from slackwater.patterns.steps import PatternStep, RowsOfStep, step

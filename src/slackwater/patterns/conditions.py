@@ -1,7 +1,7 @@
-"""Conditions of steps, checked and split in two: what a row meets alone, and what ties it to others.
+"""The conditions of steps, validated and split into a part on the row alone and a part that ties it to other rows.
 
 The first part is evaluated once for each row, in FRONT. The second needs the rows that the match has taken so far,
-so it is evaluated in KEYED, for pairs of a row and a match under way that passed the first.
+so it is evaluated in KEYED, for pairs of a partial match and a row that passed the first part.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from slackwater.patterns.steps import PatternStep
 
 @dataclass(frozen=True, kw_only=True)
 class Condition:
-    """A step's condition, in two parts that must both hold; a part that is None always does."""
+    """The condition of a step, in two parts that must both hold; a part that is None always holds."""
 
     own: pl.Expr | None
     tied: pl.Expr | None = None
     reads: tuple[str, ...] = ()
     """The columns of the row itself that `tied` reads."""
     refers: tuple[int, ...] = ()
-    """The steps whose rows `tied` reads, as columns of their names that are structs."""
+    """The steps whose rows `tied` reads, as struct columns named after the steps."""
 
 
 def conditions(steps: Sequence[PatternStep], schema: pl.Schema, *, step: str) -> tuple[Condition, ...]:
-    """Return the conditions of a pattern's steps over rows of `schema`, or refuse the first that cannot be right."""
+    """Return the conditions of a pattern's steps over rows of `schema`, or reject the first invalid one."""
     return tuple(_condition(steps, number, schema, step) for number in range(len(steps)))
 
 
 def referred_fields(found: Iterable[Condition], steps: Sequence[PatternStep], schema: pl.Schema) -> tuple[str, ...]:
-    """Return the columns that conditions read of the rows of other steps."""
+    """Return the columns that conditions read from the rows of other steps."""
     tied = [condition.tied for condition in found if condition.tied is not None]
     return tuple(name for name in schema if any(_fails_without(name, each, steps, schema) for each in tied))
 
@@ -66,7 +66,7 @@ def _condition(steps: Sequence[PatternStep], number: int, schema: pl.Schema, ste
 
 
 def _check_references(steps: Sequence[PatternStep], number: int, schema: pl.Schema, place: str) -> None:
-    """Refuse `name.column` where `name` is no step that has taken its rows by then."""
+    """Reject `name.column` if `name` is not a step that has already taken its rows."""
     names = [each.name for each in steps]
     text = str(steps[number].condition)
     for root in steps[number].condition.meta.root_names():
@@ -96,7 +96,7 @@ def _conjuncts(expression: pl.Expr) -> Iterable[pl.Expr]:
 
 
 def _fails_without(name: str, tied: pl.Expr, steps: Sequence[PatternStep], schema: pl.Schema) -> bool:
-    """Return whether an expression reads the column `name` of some step's row: whether it fails if there is none."""
+    """Return whether an expression reads the column `name` of a step's row, by testing whether it fails without it."""
     fewer = pl.Struct({other: dtype for other, dtype in schema.items() if other != name})
     known = dict(schema) | {each.name: fewer for each in steps if each.name not in schema}
     try:

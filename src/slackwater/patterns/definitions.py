@@ -1,4 +1,4 @@
-"""Patterns as users write them: a sequence of steps, n rows of one kind, a row that does not come."""
+"""Patterns as users write them: a sequence of steps, n rows of one kind, a row that does not arrive."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from slackwater.patterns.steps import MOST_ROWS, PatternStep, RowsOfStep, named_
 Contiguity = Literal["relaxed", "strict"]
 Skip = Literal["past_last", "next_row"]
 MOST_STEPS: Final = 60
-"""The conditions that a row meets are the bits of one number."""
+"""The most steps in a pattern, because the conditions that a row meets are stored as bits of one number."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pattern:
-    """What to look for in the rows of one key: steps in the order of event time.
+    """What to look for in the rows of one key: steps in order of event time.
 
-    The first and the last row of a match are at most `within_ms` apart. For each row at which a match can begin there
-    is at most one match, found as regular expressions find theirs: each step takes as many rows as it can, fewer only
-    where the steps after it would not find theirs.
+    The first and last row of a match are at most `within_ms` apart. For each row at which a match can begin there is at
+    most one match, found like that of a regular expression: each step takes as many rows as it can, and fewer only if
+    the steps after it could not match otherwise.
     """
 
     steps: tuple[PatternStep, ...]
     within_ms: int
     contiguity: Contiguity = "relaxed"
-    """Whether rows that no step can take are passed over, or end the match."""
+    """Whether rows that no step can take are skipped, or end the match."""
     skip: Skip = "past_last"
-    """Where the next match may begin: after the last row of the one before, or at the row after its first."""
+    """Where the next match may begin: after the last row of the previous match, or at the row after its first."""
     is_absence: bool = False
     """Whether a result is a first row without a match, instead of a match."""
 
@@ -55,14 +55,14 @@ def sequence(
 ) -> Pattern:
     """Look for rows that follow each other: `sequence(small="amount < 1", large="amount > 500", within="1m")`.
 
-    A condition may refer to the row that an earlier step took, `large="amount > 10 * small.amount"`; of a step that
-    takes several rows, and of the step itself, to the one it took last. A step that repeats or is optional is written
+    A condition may refer to the row that an earlier step took, `large="amount > 10 * small.amount"`; for a step that
+    takes several rows, and for the step itself, to the one it took last. A step that repeats or is optional is written
     `failed=sw.step("not ok", at_least=3)`, or with its name in a dictionary, whose steps come first:
     `sequence({"failed{3,}": "not ok"}, ok="ok", within="10m")`, with `?`, `*`, `+`, `{3}`, `{3,}` or `{3,5}`.
 
     The time from the first row to the last is at most `within`. With `contiguity="relaxed"`, rows that no step can
-    take next are passed over; with `"strict"` they end the match. With `skip="past_last"` a row belongs to one match
-    at most; with `"next_row"` the next match may begin at the row after the first one.
+    take next are skipped; with `"strict"` they end the match. With `skip="past_last"` a row belongs to at most one
+    match; with `"next_row"` the next match may begin at the row after the first one.
     """
     if steps is not None and not isinstance(steps, Mapping):
         raise refuse("PATTERN_STEPS", got=repr(steps))
@@ -101,12 +101,12 @@ def times(
 
 
 def absent(*, after: Expression, expect: Expression, within: Duration | None = None) -> Pattern:
-    """Look for rows that another one does not follow in time.
+    """Look for rows that an expected row does not follow in time.
 
     `absent(after="kind = 'order'", expect="kind = 'payment'", within="30m")` finds orders without a payment.
-    `expect` may refer to the row it is expected after: `expect="kind = 'payment' and order_id = after.order_id"`.
-    There is one result for each `after` row that no `expect` row of its key follows within `within`, once the
-    watermark has passed that time.
+    `expect` may refer to the `after` row: `expect="kind = 'payment' and order_id = after.order_id"`. There is one
+    result for each `after` row that no `expect` row of its key follows within `within`, emitted when the watermark has
+    passed that time.
     """
     steps = (named_step("after", step(after)), named_step("expect", step(expect)))
     return Pattern(steps=steps, within_ms=_within_ms(within), skip="next_row", is_absence=True)

@@ -1,4 +1,4 @@
-"""The FRONT part of a pattern step: judge rows, and note which conditions each of them meets."""
+"""The FRONT part of a pattern step: split off late rows, and record which conditions each row meets."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ OPEN: Final = "open"
 
 
 class PatternFront(PortFront):
-    """Splits off late rows, and leaves out those that no step could take."""
+    """Splits off late rows, and leaves out rows that no step could take."""
 
     def __init__(self, spec: PatternSpec) -> None:
         self.spec = spec
         met = [pl.lit(value=True) if each.own is None else each.own.fill_null(value=False) for each in spec.conditions]
         bits = [each.cast(pl.Int64) * (1 << at) for at, each in enumerate(met)]
         self._fits = pl.sum_horizontal(bits).alias("__fits")
-        # In other patterns, a row that no step can take ends the match before it.
+        # With strict contiguity, a row that no step can take ends the match before it.
         self._may_leave_out = spec.pattern.contiguity == "relaxed"
 
     def take(self, rows: pl.DataFrame, time: StepTime, guard: Guard) -> Taken:
-        """Note of each row the conditions it meets; a row on which one fails is a dead letter."""
+        """Record which conditions each row meets; a row on which a condition fails becomes a dead letter."""
         spec, late = self.spec, None
         rows = rows.with_columns((pl.col("__ts") + 1).alias("__end"))
         is_late = rows["__end"] <= time.gone_ms(spec.lateness_ms)
@@ -41,14 +41,14 @@ class PatternFront(PortFront):
         held = [name for name in spec.state_types if name in rows.columns]
         return Taken(kept=rows.select(held), late=late, counts=counts)
 
-    def merge(self, parts: list[pl.DataFrame], time: StepTime) -> dict[str, pl.DataFrame]:  # noqa: ARG002  none is behind it
-        """Return the rows of a file's chunks."""
+    def merge(self, parts: list[pl.DataFrame], time: StepTime) -> dict[str, pl.DataFrame]:  # noqa: ARG002  judged before
+        """Concatenate the rows of a file's chunks."""
         return {OPEN: pl.concat(parts)}
 
     def _judged(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Return rows with the conditions they meet; fail if a condition would fail on one of them in KEYED.
 
-        There, what a condition reads of another step's row is read of this row, if that step can take it.
+        To test that, columns of another step's row are read from the row itself, if that step can take it.
         """
         spec = self.spec
         rows = rows.with_columns(self._fits)

@@ -1,4 +1,4 @@
-"""The matches of a pattern in the rows of many keys: which ones are certain, and which rows still matter."""
+"""The matches of a pattern in the rows of many keys: which are certain, and which rows are still needed."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ from slackwater.patterns.timeline import Bools, Ints, Timeline
 
 @dataclass(frozen=True, kw_only=True)
 class Matches:
-    """Matches as columns: the first row and the last, and the rows of all of them by step."""
+    """Matches as columns: the first and last row of each, and the rows of all matches by step."""
 
     first: Ints
     last: Ints
     number: Ints
-    """Of each row that a match has, the number of the match; the rows of a match are in order."""
+    """The number of the match that each of the rows belongs to; the rows of a match are in order."""
     step: Ints
     row: Ints
 
 
 @dataclass(frozen=True, kw_only=True)
 class Decided:
-    """What is certain about rows that are all known up to some time."""
+    """The matches that are certain at some time, and which rows are still needed."""
 
     matches: Matches
     is_kept: Bools
-    """Of each row, whether a match may still need it."""
+    """For each row, whether a match may still need it."""
     due_ms: Ints
-    """Of each row, the watermark at which the match from it is decided at the latest; `MAX_MS` if it is decided."""
+    """For each row, the watermark by which the match from it is decided; `MAX_MS` if it is already decided."""
     seen_ms: Ints
-    """Of each row, the time from which rows may come after it in its match; it was compared with those before."""
+    """For each row, the time from which rows may follow it in its match; earlier ones have been tried."""
 
 
 def decide(rows: pl.DataFrame, course: Course, known_ms: int) -> Decided:
-    """Return the matches in `rows` that no row from `known_ms` on can change.
+    """Return the matches in `rows` that no row at or after `known_ms` can change.
 
     `rows` are sorted by key and time. A row with `__due` at the end of time begins no match.
     """
@@ -70,7 +70,7 @@ def decide(rows: pl.DataFrame, course: Course, known_ms: int) -> Decided:
 
 
 def _alone(rows: Ints) -> Matches:
-    """Return the matches of rows that are all there is to show."""
+    """Return matches that consist of a single row each."""
     number = np.arange(len(rows))
     return Matches(first=rows, last=rows, number=number, step=np.zeros_like(number), row=rows)
 
@@ -82,11 +82,11 @@ def _spread(values: Ints, rows: Ints, size: int, usual: int) -> Ints:
 
 
 def _chosen(found: Found, line: Timeline, starts: Ints, *, is_past_last: bool) -> tuple[Bools, Bools]:
-    """Return which first rows have a match to show, and which open ones hold back what follows them."""
+    """Return which first rows have a match to emit, and which open ones hold back the matches after them."""
     has_match = ~found.is_open & (found.trace >= 0)
     if not is_past_last:
         return has_match, found.is_open
-    # From one match to the first that begins after it; an open one lets none follow it.
+    # Each match points to the first that begins after it; nothing can follow an open one.
     among = np.flatnonzero(has_match | found.is_open)
     at = np.arange(len(among))
     after = np.searchsorted(starts[among], found.last[among], side="right")
@@ -98,7 +98,7 @@ def _chosen(found: Found, line: Timeline, starts: Ints, *, is_past_last: bool) -
 
 
 def _reached(follows: Ints, is_first: Bools) -> Bools:
-    """Return what is reached from the first ones by following `follows` any number of times."""
+    """Return what can be reached from `is_first` by following `follows` any number of times."""
     jumps = [follows]
     while len(follows) >> len(jumps):
         jumps.append(jumps[-1][jumps[-1]])
@@ -109,7 +109,7 @@ def _reached(follows: Ints, is_first: Bools) -> Bools:
 
 
 def _is_from(line: Timeline, holders: Ints) -> Bools:
-    """Return of each row whether one of `holders` is at or before it among the rows of its key."""
+    """Return for each row whether one of `holders` is at or before it among the rows of its key."""
     rows = np.arange(len(line.times))
     before = np.searchsorted(holders, rows, side="right") - 1
     if not holders.size:

@@ -1,4 +1,4 @@
-"""The KEYED part of a pattern step: keeps rows until they are decided, and shows what is certain."""
+"""The KEYED part of a pattern step: stores rows until they are decided, and emits matches that are certain."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from slackwater.state.step_time import StepTime
 
 
 class PatternOperator(Operator):
-    """Keeps the rows of one step in one key group.
+    """Stores the rows of one step in one key group, and finds the matches among them.
 
-    A row is looked at when the watermark passes it, together with the rows of its key that may begin a match with it,
+    A row is processed when the watermark passes it, together with the rows of its key that may begin a match with it,
     and again when the match from it must be decided. Rows before the first open one of a key are forgotten.
     """
 
@@ -27,8 +27,8 @@ class PatternOperator(Operator):
         self.spec = spec
         self._order = [*spec.keys, "__ts", "__part", "__off"]
 
-    def run(self, rows: StepRows, time: StepTime, state: StepState, *, stagger: int) -> Emitted:  # noqa: ARG002  buckets do not pile up
-        """Do one batch: decide what the watermark calls for and add the rows, in the order `time` says."""
+    def run(self, rows: StepRows, time: StepTime, state: StepState, *, stagger: int) -> Emitted:  # noqa: ARG002  buckets need no compaction
+        """Run one batch: decide the rows that are due and add the new ones, in the order given by `time.fire_first`."""
         out, buckets = Emitted(), Buckets(state, self.spec)
         if time.fire_first:
             self._decide(time, buckets, out)
@@ -51,7 +51,7 @@ class PatternOperator(Operator):
             self._store(self._undecided(rows, time, out), buckets)
 
     def _undecided(self, rows: pl.DataFrame, time: StepTime, out: Emitted) -> pl.DataFrame:
-        """Show what is certain of the keys of `rows`; return what is still needed of them."""
+        """Emit the certain matches in `rows`; return the rows that are still needed."""
         spec = self.spec
         is_known = pl.col("__end") <= time.watermark_ms
         known = rows.filter(is_known).sort(self._order, maintain_order=True)

@@ -1,4 +1,4 @@
-"""Results of a pattern: one row for each match, with the columns of its steps' rows under the names of the steps."""
+"""The results of a pattern: one row per match, with the columns of its rows prefixed by the names of the steps."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ TIMES: Final = ("first_time", "last_time", "event_time")
 
 
 def shown_steps(pattern: Pattern) -> list[tuple[int, PatternStep]]:
-    """Return the steps that results show, by number; of an absence only the row that nothing followed."""
+    """Return the steps that results contain, by number; for an absence, only the row that nothing followed."""
     return list(enumerate(pattern.steps))[: 1 if pattern.is_absence else None]
 
 
 def result_columns(pattern: Pattern, schema: pl.Schema, keys: tuple[str, ...]) -> list[tuple[str, pl.DataType]]:
-    """Return the columns of a result; the caller refuses names that come twice."""
+    """Return the columns of a result; the caller rejects duplicate names."""
     found: list[tuple[str, pl.DataType]] = [(key, schema[key]) for key in keys]
     for _, step in shown_steps(pattern):
         found += [
@@ -35,7 +35,7 @@ def result_columns(pattern: Pattern, schema: pl.Schema, keys: tuple[str, ...]) -
 
 
 def result_rows(course: Course, types: pl.Schema, rows: pl.DataFrame, found: Matches) -> pl.DataFrame:
-    """Return the results for matches in `rows`, in the order of their keys and first rows."""
+    """Return the results for matches in `rows`, ordered by key and first row."""
     pattern, keys = course.pattern, course.keys
     columns = rows.select(keys)[found.first].get_columns()
     for number, step in shown_steps(pattern):
@@ -51,13 +51,13 @@ def result_rows(course: Course, types: pl.Schema, rows: pl.DataFrame, found: Mat
 
 
 def _values(rows: pl.DataFrame, step: PatternStep, number: np.ndarray, row: np.ndarray, size: int) -> list[pl.Series]:
-    """Return the columns of a step that has one row at most in each match."""
+    """Return the columns of a step that has at most one row in each match."""
     taken = pl.Series([None], dtype=pl.Int64).new_from_index(0, size).scatter(number, row)
     return [rows[name].gather(taken).alias(f"{step.name}_{name}") for name in rows.columns]
 
 
 def _lists(rows: pl.DataFrame, step: PatternStep, number: np.ndarray, row: np.ndarray, size: int) -> list[pl.Series]:
-    """Return the columns of a step that has several rows in a match, as lists."""
+    """Return the columns of a step that may have several rows in a match, as lists."""
     taken = rows[row].with_columns(pl.Series("__number", number))
     lists = taken.group_by("__number", maintain_order=True).agg(pl.all(), pl.len().cast(pl.Int64).alias("__count"))
     every = pl.DataFrame({"__number": np.arange(size)}).join(lists, on="__number", how="left", maintain_order="left")

@@ -1,12 +1,12 @@
 """The search for matches: from many first rows at once, a step or a run of rows at a time.
 
-A thread is one way in which a match may continue. It takes the next row that one of its options can take; where several
-can, it becomes several, the preferred one first. All threads move in rounds, so that a round is a few operations on
-arrays however many there are; rows that leave no choice are taken in one round, however many they are.
+A thread is one way in which a match may continue. It takes the next row that one of its options can take; if several
+can, it branches into several threads, preferred first. All threads advance in rounds, so that a round is a few array
+operations however many threads there are; any number of rows that leave no choice are taken in one round.
 
-Of the threads from one first row, the preferred one that ends well is the match. So when a thread may end, those
-behind it are given up; those before it may still find a better end. A thread that would need rows which the watermark
-has not passed waits: then the match from its first row is open.
+Among the threads from one first row, the most preferred one that can end is the match. So when a thread may end, the
+less preferred ones are dropped; more preferred ones may still find a better end. A thread that needs rows which the
+watermark has not passed waits: the match from its first row is then open.
 """
 
 from __future__ import annotations
@@ -23,54 +23,54 @@ from slackwater.patterns.traces import Traces
 
 _NONE: Final = -1
 MOST_PAIRS: Final = 1 << 17
-"""So many pairs of a thread and a row are evaluated at a time."""
+"""The most pairs of a thread and a row that are evaluated at a time."""
 _FIRST_LOOK: Final = 4
-"""So many rows are looked at first for a thread whose condition refers to other rows; then twice as many."""
+"""The number of rows first examined for a thread whose condition refers to other rows; it doubles each time."""
 
 
 @dataclass(kw_only=True)
 class Threads:
-    """Threads as columns: those of one first row next to each other, the preferred one first."""
+    """Threads as columns: those of one first row are adjacent, preferred first."""
 
     start: Ints
     """The number of the first row among all first rows."""
     step: Ints
     count: Ints
-    """The rows that the step has taken."""
+    """The number of rows that the step has taken."""
     row: Ints
     """The row that was taken last."""
     trace: Ints
-    """What was taken, see `Traces`."""
+    """The rows taken so far, see `Traces`."""
     bound: Ints
-    """By slot of the course, the rows that steps have taken last."""
+    """The rows that steps have taken last, indexed by `Course.slots`."""
     waits: Bools
 
     def __len__(self) -> int:
         return len(self.start)
 
     def pick(self, which: Ints | Bools) -> Threads:
-        """Return some of them."""
+        """Return the selected threads."""
         return Threads(**{name: column[which] for name, column in vars(self).items()})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """What was found, for each first row."""
+    """The result of the search, for each first row."""
 
     is_begun: Bools
     """Whether a step can take the row at all."""
     is_open: Bools
-    """Whether rows that may still come decide."""
+    """Whether the match depends on rows that may still arrive."""
     trace: Ints
-    """The rows of the match, or -1."""
+    """The trace of the match, or -1."""
     last: Ints
     """The last row of the match, or -1."""
     is_idle: Bools
-    """Whether no thread from it has taken a row but the first: not even one that is less preferred, or has ended."""
+    """Whether no thread from it has taken a second row, not even a less preferred one or one that has ended."""
 
 
 class Search:
-    """The matches of a pattern in one timeline, of which all rows before `known_ms` are known."""
+    """Finds the matches of a pattern in one timeline, in which all rows before `known_ms` are known."""
 
     def __init__(self, course: Course, timeline: Timeline, ties: Ties, known_ms: int) -> None:
         self.course = course
@@ -121,7 +121,7 @@ class Search:
         found.last[threads.start[best]] = threads.row[best]
         threads = threads.pick(~behind)
 
-        # Threads at one step with the same choice move together.
+        # Threads at one step with the same choices advance together.
         choice = (threads.count < course.most[threads.step]) + 2 * (threads.count >= course.least[threads.step])
         kind = np.where(threads.waits, _NONE, 4 * threads.step + choice)
         origins, moved = [], []
@@ -137,8 +137,8 @@ class Search:
         return self._settled(_in_order(origins, moved), found)
 
     def _settled(self, threads: Threads, found: Found) -> Threads:
-        """Return the threads that still matter: not those that another repeats, nor those of rows that only wait."""
-        # A thread that has moved on counts even if it ends here: a search that resumes from the traces would miss it.
+        """Return the threads that still matter: no duplicates, and none from first rows whose threads all wait."""
+        # A thread that has advanced counts even if it ends here: a search that resumes from the traces would miss it.
         found.is_idle[threads.start[threads.row != self._starts[threads.start]]] = False
         if np.any(threads.start[1:] == threads.start[:-1]):
             threads = threads.pick(self._first_of_equals(threads))
@@ -149,7 +149,7 @@ class Search:
         return threads.pick(~rests)
 
     def _first_of_equals(self, threads: Threads) -> Ints:
-        """Return the threads of which none before them has the same to come."""
+        """Return the threads that no earlier thread with the same continuations duplicates."""
         most, least = self.course.most[threads.step], self.course.least[threads.step]
         count = np.where(most == ANY_NUMBER, np.minimum(threads.count, least), threads.count)
         columns = [threads.start, threads.step, count, threads.row, *threads.bound.T]
@@ -157,7 +157,7 @@ class Search:
         return np.sort(first)
 
     def _moved(self, threads: Threads, step: int, *, stays: bool, leaves: bool) -> tuple[Ints, Threads]:
-        """Return what becomes of threads at one step, each with the number of the thread it comes from."""
+        """Return the successors of threads at one step, each with the number of the thread it comes from."""
         options = self.course.options(step, stays=stays, leaves=leaves)
         if not options:
             return np.arange(0), threads.pick(np.arange(0))
@@ -171,7 +171,7 @@ class Search:
         return np.sort(np.concatenate(origins), kind="stable"), _in_order(origins, [run, stepped])
 
     def _ahead(self, threads: Threads, step: int, *, leaves: bool) -> Ints:
-        """Return how many rows each thread takes before it has a choice."""
+        """Return the number of rows that each thread takes before it has a choice."""
         line, course = self.timeline, self.course
         own, others = 1 << step, mask_of(course.next[step]) if leaves else 0
         end = self._reach[threads.start]
@@ -195,7 +195,7 @@ class Search:
         return replace(threads, count=threads.count + ahead, row=row, trace=trace, bound=bound)
 
     def _stepped(self, threads: Threads, options: tuple[int, ...]) -> tuple[Ints, Threads]:
-        """Return threads after the next row that one of `options` can take; those that find none end, or wait."""
+        """Return threads after the next row that one of `options` can take; those without one end or wait."""
         if self.course.is_strict:
             row = threads.row + 1
             is_known = row <= self._reach[threads.start]
@@ -241,7 +241,7 @@ class Search:
         return bound
 
     def _holds(self, threads: Threads, row: Ints, options: tuple[int, ...]) -> Bools:
-        """Return for each thread, and one row for it, which of `options` can take the row."""
+        """Return for each thread which of `options` can take its row in `row`."""
         holds = np.empty((len(row), len(options)), bool)
         for number, option in enumerate(options):
             holds[:, number] = (self.timeline.fits[row] >> option) & 1
@@ -274,7 +274,7 @@ class Search:
 
 
 def _is_behind(start: Ints, ends_well: Bools) -> Bools:
-    """Return for each thread whether one before it, of the same first row, may end."""
+    """Return for each thread whether a preferred one from the same first row may end."""
     before: Ints = np.cumsum(ends_well) - ends_well
     is_first = np.append(True, start[1:] != start[:-1])
     return before > np.repeat(before[is_first], np.diff(np.append(np.flatnonzero(is_first), len(start))))

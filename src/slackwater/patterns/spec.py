@@ -1,4 +1,4 @@
-"""The pattern step, checked and resolved: what a keyed step tells the rooms around it."""
+"""The pattern step, validated and resolved."""
 
 from __future__ import annotations
 
@@ -45,21 +45,21 @@ class PatternSpec(KeyedStep):
     pattern: Pattern
     conditions: tuple[Condition, ...]
     fields: tuple[str, ...]
-    """The columns that conditions read of the rows of other steps."""
+    """The columns that conditions read from the rows of other steps."""
     lateness_ms: int = 0
 
     @cached_property
     def course(self) -> Course:
-        """The pattern's steps as the search takes them."""
+        """The steps of the pattern, as tables for the search."""
         return Course(self.pattern, self.conditions, self.keys, self.fields)
 
     @cached_property
     def state_types(self) -> pl.Schema:
-        """The columns of a state row: a row of the stream, the conditions it meets, when it is looked at."""
+        """The columns of a state row: an input row, the conditions it meets, and when it must be processed."""
         return pl.Schema(dict(self.row_schema) | _HELD)
 
     def conform(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Return `rows` with exactly the state's columns; a new row is looked at when the watermark passes it."""
+        """Return `rows` with exactly the state columns; a new row is processed when the watermark passes it."""
         if "__due" not in rows.columns:
             seen = pl.lit(MIN_MS, dtype=pl.Int64).alias("__seen")
             rows = rows.with_columns(pl.col("__end").alias("__due"), seen)
@@ -67,7 +67,7 @@ class PatternSpec(KeyedStep):
 
     @property
     def ports(self) -> Mapping[str, Port]:
-        """The rows among which the pattern is looked for."""
+        """The single port of the step."""
         return {ROWS: Port(schema=self.row_schema, keys=self.keys)}
 
     @cached_property
@@ -77,20 +77,20 @@ class PatternSpec(KeyedStep):
 
     @cached_property
     def late_types(self) -> pl.Schema:
-        """The columns of a late row: the original row, and why it was too late."""
+        """The columns of a late row: those of the original row, and how late it was."""
         return late_schema(self.row_schema)
 
     @property
     def result_order(self) -> list[str]:
-        """By key and first row."""
+        """The key, and the times of the first and last row."""
         return [*self.keys, "first_time", "last_time"]
 
     @property
     def emission_delay_ms(self) -> int:
         """How long after the watermark has passed a match it may still be emitted.
 
-        Where a step may take one row more, or an earlier row may begin a match that takes the place of this one, only
-        the end of `within` is certain. An absence has that end as its time.
+        If a step may take one more row, or an earlier row may begin a match that replaces this one, a match is only
+        certain at the end of `within`. An absence has that end as its time.
         """
         is_fixed = all(step.is_fixed for step in self.pattern.steps)
         is_tied = any(condition.tied is not None for condition in self.conditions)
@@ -99,7 +99,7 @@ class PatternSpec(KeyedStep):
 
     @property
     def layout(self) -> dict[str, str]:
-        """What the state looks like; rows are stored with the conditions they meet, so these belong to it."""
+        """The keys, the pattern and the state columns; rows are stored with the conditions they meet."""
         return {
             "keys": ", ".join(f"{key} {self.row_schema[key]}" for key in self.keys),
             "pattern": f"{self.pattern}, {self.pattern.contiguity}, {self.pattern.skip}",
@@ -108,37 +108,37 @@ class PatternSpec(KeyedStep):
 
     @property
     def rules(self) -> str:
-        """The conditions as Polars has them; the layout has them as they are written."""
+        """The conditions as Polars expressions; the layout has them as the user wrote them."""
         return stable_text(self.pattern)
 
-    def reads(self, port: str) -> list[pl.Expr]:  # noqa: ARG002  it has but one
-        """Return all columns: results show them."""
+    def reads(self, port: str) -> list[pl.Expr]:  # noqa: ARG002  there is only one
+        """Return all columns, because results contain them."""
         return [pl.col(name) for name in self.row_schema]
 
     def front(self, port: str, undecoded: Undecoded | None) -> PortFront:  # noqa: ARG002  as above, and it reads all
-        """Return what FRONT does to the rows."""
-        from slackwater.patterns.front import PatternFront  # noqa: PLC0415  it works on this step
+        """Return the FRONT part."""
+        from slackwater.patterns.front import PatternFront  # noqa: PLC0415  it imports this module
 
         return PatternFront(self)
 
     def operator(self) -> Operator:
-        """Return what looks for the pattern in a key group."""
+        """Return the KEYED part."""
         from slackwater.patterns.operator import PatternOperator  # noqa: PLC0415  as above
 
         return PatternOperator(self)
 
     def shown_state(self, state: StepState, key: pl.DataFrame | None = None) -> pl.DataFrame:
-        """Return the rows that a match may still begin with or need."""
+        """Return the rows that may still be part of a match."""
         return readable(held_rows(state, self.keys, key, self), self.keys, event_time=moment(pl.col("__ts")))
 
     def check_next(self, step: str) -> None:
-        """Accept any step: a match is shown once, with its event time."""
+        """Accept any step: a match is emitted once, with its event time."""
 
     def check_replaces(self, replaced_by: Sequence[str], **facts: object) -> None:
-        """Accept any table: it shows each key's newest match, or all of them."""
+        """Accept any table: it contains the newest match of each key, or all matches."""
 
     def describe(self) -> list[tuple[str, str]]:
-        """Return what `explain` shows."""
+        """Return the lines of the step in `explain`."""
         pattern, within = self.pattern, render_ms(self.pattern.within_ms)
         label = "absence" if pattern.is_absence else "pattern"
         found = [("key", ", ".join(self.keys)), (label, str(pattern))]
@@ -150,7 +150,7 @@ class PatternSpec(KeyedStep):
         return [*found, ("state", f"at most the rows of the last {within} per key, and those ahead of the watermark")]
 
     def _said_when(self, within: str) -> str:
-        """Return when a result is shown, and what it waits for."""
+        """Return when a result is emitted, and what it waits for, for `explain`."""
         if self.pattern.is_absence:
             return f"when the watermark passes the row by {within}"
         if self.emission_delay_ms == 0:
@@ -162,12 +162,12 @@ class PatternSpec(KeyedStep):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PatternDefinition(StepDefinition):
-    """A pattern to look for, before the rows are known."""
+    """A pattern step as the user defined it, before the columns of its port are known."""
 
     pattern: Pattern
 
     def resolve(self, name: str, ports: Mapping[str, Port]) -> PatternSpec:
-        """Return the step for rows as `ports` have them, or refuse it."""
+        """Return the step for the columns of `ports`, or reject the definition."""
         port, pattern = ports[ROWS], self.pattern
         columns = Counter(column for column, _ in result_columns(pattern, port.schema, port.keys))
         if twice := next((column for column, count in columns.items() if count > 1), None):

@@ -1,6 +1,6 @@
 """The steps of a pattern: a condition, and how many rows may meet it.
 
-How many is written with the condition, `sw.step("not ok", at_least=3)`, or with the step's name, as in SQL and in
+The number is given with the condition, `sw.step("not ok", at_least=3)`, or with the name of the step, as in SQL and
 regular expressions: `{"failed{3,}": "not ok"}`.
 """
 
@@ -20,12 +20,12 @@ _BRACES: Final = re.compile(r"\{\s*(?P<least>\d*)\s*(?P<comma>,)?\s*(?P<most>\d*
 _SIGNS: Final[dict[str, tuple[int, int | None]]] = {"?": (0, 1), "*": (0, None), "+": (1, None)}
 SIGNS: Final = "?, *, +, {3}, {3,} or {3,5}"
 MOST_ROWS: Final = 1_000_000
-"""More rows than this in one step are a mistake: a match is one row of results."""
+"""The most rows in one step; more are a mistake, because a match is one result row."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RowsOfStep:
-    """The condition of a step, and how many rows in a row it takes; without a name, which the pattern gives it."""
+    """The condition of a step, and how many rows it takes; the pattern gives it its name."""
 
     condition: pl.Expr
     said: str
@@ -35,25 +35,25 @@ class RowsOfStep:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it says nothing about how many rows."""
+        """Whether no number of rows is given."""
         return self.at_least is None and self.at_most is None and not self.optional
 
 
 @dataclass(frozen=True, kw_only=True)
 class PatternStep:
-    """One step of a pattern: `least` to `most` rows that meet its condition, or, if it is optional, none of them."""
+    """One step of a pattern: `least` to `most` rows that meet its condition, or, if it is optional, none."""
 
     name: str
     condition: pl.Expr
     said: str
     least: int = 1
     most: int | None = 1
-    """None: any number."""
+    """The largest number of rows; None for any number."""
     is_optional: bool = False
 
     @property
     def is_repeated(self) -> bool:
-        """Whether it may take more than one row, so that results have lists."""
+        """Whether it may take more than one row, in which case results have lists."""
         return self.most != 1
 
     @property
@@ -92,7 +92,7 @@ def step(
 
 
 def named_step(written: str, value: Expression | RowsOfStep) -> PatternStep:
-    """Return the step that a pattern has under the name `written`, which may say how many rows it takes."""
+    """Return the step of a pattern with the name `written`, which may include how many rows it takes."""
     rows = value if isinstance(value, RowsOfStep) else step(value)
     found = _NAMED.fullmatch(written) if isinstance(written, str) else None
     name = "" if found is None else found["name"]
@@ -133,7 +133,7 @@ def _of_sign(written: str, sign: str) -> tuple[int, int | None]:
 
 
 def _checked(what: str, least: int, most: int | None) -> tuple[int, int | None]:
-    """Return the limits, or refuse those that no number of rows could keep."""
+    """Return the limits, or reject those that no number of rows could satisfy."""
     numbers = [number for number in (least, most) if number is not None]
     is_whole = all(isinstance(number, int) and not isinstance(number, bool) for number in numbers)
     if not is_whole or least < 0 or max(numbers) > MOST_ROWS or (most is not None and (most < 1 or most < least)):

@@ -1,4 +1,4 @@
-"""Conditions that refer to rows of the match, evaluated for many pairs of a match under way and a row at once."""
+"""Conditions that refer to rows of the match, evaluated for many pairs of a partial match and a row at once."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class Ties:
         self.course = course
         self.rows = rows
         nothing = pl.DataFrame({name: [None] for name in fields}, schema={name: rows.schema[name] for name in fields})
-        # The last row stands for a step that has taken none: all its columns are null.
+        # The last row represents a step that has taken none: all its columns are null.
         self.referred = pl.concat([rows.select(fields), nothing])
 
     def hold(self, step: int, row: Ints, bound: Ints) -> Bools:
         """Return for each of `row` whether it meets the tied part of a step's condition.
 
-        `bound` has for each of them the rows that the steps referred to have taken last, -1 where there is none.
+        For each of them, `bound` has the rows that the referenced steps have taken last, or -1.
         """
         condition = self.course.conditions[step]
         assert condition.tied is not None

@@ -1,4 +1,4 @@
-"""The rows of many keys in the order of event time, as arrays, with the lookups that a search needs."""
+"""The rows of many keys in order of event time, as arrays, with the lookups that a search needs."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ Bools = npt.NDArray[np.bool_]
 
 
 class Timeline:
-    """Rows that are sorted by key, time, partition and offset; a row's number is its position here."""
+    """Rows sorted by key, time, partition and offset; the number of a row is its position here."""
 
     def __init__(self, rows: pl.DataFrame, keys: Sequence[str], within_ms: int) -> None:
         self.rows = rows
         self.times: Ints = rows["__ts"].to_numpy()
         self.fits: Ints = rows["__fits"].to_numpy()
-        """Bit by bit, the steps whose own condition the row meets."""
+        """The steps whose own condition the row meets, as a bit mask."""
         self.key_numbers: Ints = rows.select(pl.struct(keys).rle_id()).to_series().to_numpy().astype(np.int64)
-        # Ranks of times are small, so that a key and a rank fit one number; a key and a time would not.
+        # Ranks of times are small, so a key and a rank fit into one number; a key and a time would not.
         known = np.sort(self.times)
         self._known = known[np.append(known[:-1] != known[1:], np.ones(min(len(known), 1), bool))]
         self._places = self._place(self.key_numbers, self.times)
         self.reach = self.first_from(np.arange(len(self.times)), self.times + within_ms + 1) - 1
-        """Of each row, the last row of its key that a match from it may have."""
+        """For each row, the last row of its key that a match from it may include."""
         self._chains: dict[int, Ints] = {}
         self._breaks: dict[tuple[int, int], Ints] = {}
 
     def first_from(self, row: Ints, at_ms: Ints) -> Ints:
-        """Return for each of `row` the first row of its key from a time on, or the one after its key."""
+        """Return for each of `row` the first row of its key at or after a time, or the first row after its key."""
         return np.searchsorted(self._places, self._place(self.key_numbers[row], at_ms))
 
     def _place(self, key: Ints, at_ms: Ints) -> Ints:

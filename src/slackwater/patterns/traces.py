@@ -1,4 +1,4 @@
-"""Traces: the rows that threads have taken, shared by those that began alike."""
+"""Traces: the rows that threads have taken; threads with a common beginning share it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from slackwater.patterns.timeline import Ints, Timeline
 
 
 class Traces:
-    """Entries of rows that a step took, each with the number of the entry before it, or -1.
+    """Entries of rows that a step took, each with the number of the previous entry, or -1.
 
     An entry is a range of the rows that meet the step's own condition, in the order of the timeline.
     """
@@ -26,7 +26,7 @@ class Traces:
         return numbers
 
     def rows(self, traces: Ints) -> tuple[Ints, Ints, Ints]:
-        """Return everything that `traces` took, as the number of the trace, the step and the row, in order."""
+        """Return all rows of `traces` as the number of the trace, the step and the row, in order."""
         before, step, first, last = (np.concatenate(column) for column in zip(*self._blocks, strict=True))
         numbers, entries = [np.arange(0)], [np.arange(0)]
         number, entry = np.arange(len(traces)), traces

@@ -1,4 +1,4 @@
-"""User state: your own code on the events of a key, with state and timers."""
+"""User-defined processing: your own code on the events of a key, with state and timers."""
 
 from slackwater.process.base import Context, FrameContext, FrameProcess, Process
 from slackwater.process.declarations import list_state, map_state, set_state, side_output, value_state

@@ -1,4 +1,4 @@
-"""What a user's class declares by its attributes: state, and outputs beside the results."""
+"""The declarations of a user's class by its attributes: state, and outputs in addition to the results."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from slackwater.process.state import Clock, State, ValueState
 from slackwater.process.state_of_several import ListState, MapState, SetState
 
 RESERVED: Final = ("dead_letters", "late", "results", "rows")
-"""Names of outputs that every step may have."""
+"""The names of outputs that every step may have."""
 
 
 @dataclass(frozen=True)
 class SideOutputSpec:
-    """An output of a process beside its results, with the columns that its rows have."""
+    """An output of a process in addition to its results, with the columns of its rows."""
 
     schema: pl.Schema
 
 
-def value_state(type: Any, *, ttl: Duration | Forever | None = None, clock: Clock = "event") -> ValueState:  # noqa: A002, ANN401  users' word; a Polars type or a name
+def value_state(type: Any, *, ttl: Duration | Forever | None = None, clock: Clock = "event") -> ValueState:  # noqa: A002, ANN401  the name users expect; a Polars type or a name
     """Declare one value per key: `last = sw.value_state(pl.Float64, ttl="1h")`.
 
-    `ttl` after its last write, in event time or by `clock="processing"`, the value is forgotten; `sw.FOREVER` keeps
-    it. Methods: `get`, `set`, `clear`.
+    The value is forgotten `ttl` after its last write, in event time or, with `clock="processing"`, in processing time;
+    `sw.FOREVER` keeps it. Methods: `get`, `set`, `clear`.
     """
     return ValueState(ttl=ttl, clock=clock, value=type)
 
@@ -56,7 +56,7 @@ def map_state(
     ttl: Duration | Forever | None = None,
     clock: Clock = "event",
 ) -> MapState:
-    """Declare values by a key of their own, per key; each is forgotten `ttl` after it was last set.
+    """Declare a map of keys to values per key; each entry is forgotten `ttl` after it was last set.
 
     Methods: `get`, `set`, `remove`, `keys`, `values`, `items`, `clear`, and `in`, `len`, `for`.
     """
@@ -64,9 +64,9 @@ def map_state(
 
 
 def side_output(schema: SchemaSpec) -> SideOutputSpec:
-    """Declare an output beside the results: `alerts = sw.side_output("card string, why string")`.
+    """Declare an output in addition to the results: `alerts = sw.side_output("card string, why string")`.
 
-    Rows go there by `ctx.emit("alerts", {...})`; `results.output("alerts")` is the stream of them.
+    `ctx.emit("alerts", {...})` sends a row to it; `results.output("alerts")` is the stream of its rows.
     """
     return SideOutputSpec(as_schema(schema))
 
@@ -86,10 +86,10 @@ def side_outputs_of(cls: type) -> dict[str, pl.Schema]:
 
 
 def declared_on_object(process: object) -> list[str]:
-    """Return the names of state and outputs that an object has for itself, so that the step does not know of them."""
+    """Return the names of state and outputs declared on an instance, which the step does not know about."""
     return [name for name, each in vars(process).items() if isinstance(each, State | SideOutputSpec)]
 
 
 def _attributes(cls: type) -> dict[str, Any]:
-    """Return the attributes of a class and its parents, parents first, in the order they were written."""
+    """Return the attributes of a class and its parents, parents first, in order of definition."""
     return {name: value for parent in reversed(cls.__mro__) for name, value in vars(parent).items()}

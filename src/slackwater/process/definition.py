@@ -1,4 +1,4 @@
-"""A process of events as users define it, and which kind of process an object is."""
+"""A process on single events as the user defined it, and which kind of process an object is."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from slackwater.state.step import ROWS, Port, StepDefinition
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ProcessDefinition(StepDefinition):
-    """A user's own process on the events of a key."""
+    """A user-defined process on single events."""
 
     process: Process
     output: pl.Schema
@@ -30,7 +30,7 @@ class ProcessDefinition(StepDefinition):
 
     @classmethod
     def of(cls, process: Process, output: pl.Schema, order: Order, *, step: str) -> ProcessDefinition:
-        """Return what a user asks for, or refuse it."""
+        """Return the definition, or reject an invalid class."""
         own = type(process)
         if own.on_event is Process.on_event:
             raise refuse("PROCESS_ON_EVENT", cls=own.__qualname__)
@@ -48,7 +48,7 @@ class ProcessDefinition(StepDefinition):
         return cls(process=process, output=output, order=order)
 
     def resolve(self, name: str, ports: Mapping[str, Port]) -> ProcessSpec:
-        """Return the step for rows as `ports` have them, or refuse it."""
+        """Return the step for the columns of `ports`, or reject the definition."""
         port = ports[ROWS]
         if self.order == "event_time":
             check_late_columns(port, name)
@@ -66,7 +66,7 @@ class ProcessDefinition(StepDefinition):
 
 
 def process_definition(process: Any, output: SchemaSpec | None, order: Order, *, step: str) -> StepDefinition:  # noqa: ANN401  users may pass anything
-    """Return the step that a user's object asks for, on single events or on frames; or refuse it."""
+    """Return the definition for a user's object, on single events or on frames, or reject it."""
     if isinstance(process, type) and issubclass(process, Process | FrameProcess):
         raise refuse("PROCESS_CLASS", step=step, cls=process.__qualname__)
     if not isinstance(process, Process | FrameProcess):

@@ -1,4 +1,4 @@
-"""Rows that a user's code emits: checked one by one, gathered into frames."""
+"""Rows that the user's code emits, checked one by one and collected into frames."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from slackwater.process.values import checker
 
 
 def emitted_types(declared: pl.Schema, keys: Mapping[str, pl.DataType]) -> pl.Schema:
-    """Return the columns of an output: the key's that are not declared, the declared ones, `event_time`."""
+    """Return the columns of an output: key columns that are not declared, the declared columns, `event_time`."""
     missing = {name: dtype for name, dtype in keys.items() if name not in declared}
     return pl.Schema({**missing, **declared, "event_time": TIMESTAMP})
 
@@ -33,11 +33,11 @@ class Outlet:
         self._columns = list(declared)
         self.rows: list[list[Any]] = []
         self.keys: list[int] = []
-        """The place of each row's key among those at hand."""
+        """The position of each row's key among the current keys."""
         self.times: list[int] = []
 
     def checked(self, row: Any, key: Sequence[Any]) -> list[Any]:  # noqa: ANN401  the user's own
-        """Return a row as its columns hold it, or raise `MisfitError`."""
+        """Return a row as stored in its columns, or raise `MisfitError`."""
         if not isinstance(row, Mapping):
             raise MisfitError(f"{self._what} takes dictionaries; got {row!r:.80}")
         if row.keys() == self._checks.keys():
@@ -50,17 +50,17 @@ class Outlet:
         return [check(row[name]) if name in row else of_key[name] for name, check in self._checks.items()]
 
     def add(self, row: list[Any], key: int, at_ms: int) -> None:
-        """Take a row that was checked."""
+        """Add a row that was checked."""
         self.rows.append(row)
         self.keys.append(key)
         self.times.append(at_ms)
 
     def undo(self, height: int) -> None:
-        """Take back all rows but the first `height`."""
+        """Remove all rows except the first `height`."""
         del self.rows[height:], self.keys[height:], self.times[height:]
 
     def frame(self, keys: pl.DataFrame) -> pl.DataFrame | None:
-        """Return the rows, or None without any; `keys` are those at hand."""
+        """Return the rows, or None if there are none; `keys` are the current keys."""
         if not self.rows:
             return None
         made = zip(self._columns, zip(*self.rows, strict=True), strict=True)

@@ -1,4 +1,4 @@
-"""The user's code on single events: one batch of one key group, from frames to plain Python and back."""
+"""Running the user's code on single events of one batch and key group: from frames to plain Python and back."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class EventWorker(Worker):
     def work(
         self, keys: pl.DataFrame, known: pl.DataFrame, events: pl.DataFrame | None, *, watermark_ms: int
     ) -> pl.DataFrame:
-        """Run the user's code on `keys`, whose state is among `known`; returns the rows of their new state."""
+        """Run the user's code on `keys`, whose state is among `known`; return their new state rows."""
         spec, time = self.spec, self.time
         slots = keys.with_row_index("__slot")
         cells = spec.cell_types.names()
@@ -75,7 +75,7 @@ class EventWorker(Worker):
             self.out.failed.append(Failed(rows=rows, messages=pl.Series(messages), reason=TIMER_FAILED))
 
     def _rows(self, keys: pl.DataFrame, done: Done) -> pl.DataFrame:
-        """Return the state of the keys that have any, as rows of state."""
+        """Return the state rows of the keys that have state."""
         types = self.spec.cell_types
         cells = [
             pl.Series(name, values, dtype=types[name], strict=True)
@@ -89,7 +89,7 @@ class EventWorker(Worker):
 
 
 def _ends(events: pl.DataFrame | None, keys: int) -> list[int]:
-    """Return where the events of each key end."""
+    """Return the end position of each key's events."""
     if events is None:
         return [0] * keys
     ends: list[int] = np.cumsum(np.bincount(events["__slot"].to_numpy(), minlength=keys)).tolist()

@@ -1,4 +1,4 @@
-"""What went wrong in the user's code, in one line for the message of a dead letter."""
+"""Errors in the user's code as one line, for the message of a dead letter."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class MisfitError(TypeError):
 
 
 def told(error: BaseException) -> str:
-    """Return what went wrong, and the last lines of the user's code on the way there, if there are any."""
+    """Return the cause of an error, and the last lines of the user's code in its traceback, if there are any."""
     frames = traceback.extract_tb(error.__traceback__)
     theirs = [frame for frame in frames if not frame.filename.startswith(_PACKAGE)]
     lines = [f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}: {frame.line}" for frame in theirs]

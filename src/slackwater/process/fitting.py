@@ -1,4 +1,4 @@
-"""Frames that a user's code returns, made to fit what was declared: columns, types and keys."""
+"""Fitting frames returned by the user's code to the declared columns, types and keys."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from slackwater.process.failures import MisfitError
 
 
 def fitted(made: Any, types: Mapping[str, pl.DataType], what: str) -> pl.DataFrame:  # noqa: ANN401  the user's own
-    """Return a frame with exactly the columns of `types`, or raise `MisfitError`; `what` is what it is called.
+    """Return a frame with exactly the columns of `types`, or raise `MisfitError`; `what` names it in errors.
 
-    Further columns are left out. A value is never cut, rounded or parsed to make it fit.
+    Other columns are dropped. A value is never truncated, rounded or parsed to make it fit.
     """
     if not isinstance(made, pl.DataFrame):
         hint = "; collect it first" if isinstance(made, pl.LazyFrame) else ""
@@ -36,7 +36,7 @@ def check_keys(frame: pl.DataFrame, keys: pl.DataFrame, what: str) -> None:
 
 
 def check_distinct_keys(frame: pl.DataFrame, keys: Iterable[str], what: str) -> None:
-    """Raise `MisfitError` if two rows of `frame` have one key."""
+    """Raise `MisfitError` if two rows of `frame` have the same key."""
     names = list(keys)
     twice = frame.filter(frame.select(names).is_duplicated())
     if twice.height:
@@ -61,8 +61,8 @@ def _column(column: pl.Series, dtype: pl.DataType, what: str) -> pl.Series:
         raise MisfitError(f"column `{column.name}` of {what} takes {spark_type(dtype)}; {cause}") from error
 
 
-def fits(given: pl.DataType, wanted: pl.DataType) -> bool:  # noqa: PLR0911  one answer per kind of type
-    """Return whether values of one type may be taken as another; single values may still be too large for it."""
+def fits(given: pl.DataType, wanted: pl.DataType) -> bool:  # noqa: PLR0911  one case per kind of type
+    """Return whether values of one type may be converted to another; single values may still be too large for it."""
     if given == wanted or isinstance(given, pl.Null):
         return True
     if wanted.is_integer():

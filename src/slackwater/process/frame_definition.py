@@ -1,4 +1,4 @@
-"""A process of frames as users define it, and its checks against the rows it gets."""
+"""A process on frames as the user defined it, and its validation against the rows it receives."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from slackwater.state.step import ROWS, Port, StepDefinition
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FrameDefinition(StepDefinition):
-    """A user's own process on frames."""
+    """A user-defined process on frames."""
 
     process: FrameProcess
     output: pl.Schema
@@ -33,7 +33,7 @@ class FrameDefinition(StepDefinition):
 
     @classmethod
     def of(cls, process: FrameProcess, output: pl.Schema, order: Order, *, step: str) -> FrameDefinition:
-        """Return what a user asks for, or refuse it."""
+        """Return the definition, or reject an invalid class."""
         own = type(process)
         place = f"class {own.__qualname__}"
         if own.on_rows is FrameProcess.on_rows:
@@ -60,7 +60,7 @@ class FrameDefinition(StepDefinition):
         )
 
     def resolve(self, name: str, ports: Mapping[str, Port]) -> FrameSpec:
-        """Return the step for rows as `ports` have them, or refuse it."""
+        """Return the step for the columns of `ports`, or reject the definition."""
         port = ports[ROWS]
         if "event_time" in port.keys:
             raise refuse("PROCESS_OUTPUT_COLUMN", step=name, column="event_time")

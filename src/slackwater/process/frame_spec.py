@@ -1,4 +1,4 @@
-"""The process of frames, checked and resolved."""
+"""The process on frames, validated and resolved."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from slackwater.state.shown import free_names, held_rows, moment
 from slackwater.state.step_time import StepTime
 
 AT: Final = "__at"
-"""When a row of state was returned, by the clock that forgets it."""
+"""The column with the time at which a state row was returned, by the clock of its time to live."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FrameSpec(ProcessStep):
-    """A user's own process on frames: one row of state for each key."""
+    """A user-defined process on frames, with one row of state per key."""
 
     process: FrameProcess
     state: pl.Schema
@@ -31,35 +31,35 @@ class FrameSpec(ProcessStep):
 
     @property
     def cells(self) -> dict[str, str]:
-        """The declared columns of the state, by the names under which they are kept."""
+        """The declared columns of the state, by the names of the columns that store them."""
         return {f"__state.{name}": name for name in self.state}
 
     @property
     def cell_types(self) -> pl.Schema:
-        """The columns of the state of one key, besides the key."""
+        """The columns of the state of one key, without the key."""
         return pl.Schema({**{cell: self.state[name] for cell, name in self.cells.items()}, AT: pl.Int64()})
 
     @property
     def fields(self) -> dict[str, str]:
-        """The declared columns of the state."""
+        """The declared columns of the state, with their types as text."""
         return {name: str(dtype) for name, dtype in self.state.items()}
 
     @property
     def layout(self) -> dict[str, str]:
-        """What the state looks like; that of a process of events looks different."""
+        """The layout of all processes, and the clock, which also distinguishes it from a process on events."""
         return {**super().layout, "frames": f"{self.clock} time"}
 
     @property
     def lives(self) -> dict[str, int]:
-        """How long a row of state lives."""
+        """The time to live of a row of state."""
         return {"state": self.ttl_ms}
 
     def worker(self, time: StepTime) -> FrameWorker:
-        """Return the user's code, ready for one batch."""
+        """Return the worker for one batch."""
         return FrameWorker(self, time)
 
     def shown_state(self, state: StepState, key: pl.DataFrame | None = None) -> pl.DataFrame:
-        """Return the state of each key by its declared columns, and the events that wait for their turn."""
+        """Return the state of each key in its declared columns, and the events that wait for the watermark."""
         rows = held_rows(state, self.keys, key, self)
         waiting = {"event_time": moment(pl.col("__ts"))} if self.order == "event_time" else {}
         names = free_names(self.cells, self.keys)

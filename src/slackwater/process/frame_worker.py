@@ -1,9 +1,9 @@
-"""The user's code on frames: one batch of one key group.
+"""Running the user's code on frames of one batch and key group.
 
-1. State whose time was over before the key's events is left out.
-2. `on_rows` is called with the events of all keys. If it fails, the keys are halved until those that fail are alone:
-   their events become dead letters, and their state stays as it was.
-3. What it returned, and what was not touched, becomes the new state, less what is over by now.
+1. State that expired before the key's events is left out.
+2. `on_rows` is called with the events of all keys. If it fails, the keys are bisected until those that fail are alone:
+   their events become dead letters, and their state stays unchanged.
+3. The state it returned and the untouched state become the new state, without what has expired by now.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _How = Literal["inner", "left", "semi", "anti"]
 
 
 class _Made(NamedTuple):
-    """What the user's code made of some keys: results, and rows of state without their time."""
+    """What the user's code returned for some keys: results, and state rows without their time."""
 
     results: pl.DataFrame | None
     state: pl.DataFrame
 
 
 class FrameWorker(Worker):
-    """Runs a process of frames on the events of some keys."""
+    """Runs a process on frames with the events of some keys."""
 
     def __init__(self, spec: FrameSpec, time: StepTime) -> None:
         super().__init__()
@@ -49,7 +49,7 @@ class FrameWorker(Worker):
     def work(
         self, keys: pl.DataFrame, known: pl.DataFrame, events: pl.DataFrame | None, *, watermark_ms: int
     ) -> pl.DataFrame:
-        """Run the user's code on the events of `keys`; returns the rows of the new state of all `keys`."""
+        """Run the user's code on the events of `keys`; return the new state rows of all `keys`."""
         mine = self._joined(known, keys, "semi").select(*self._keys, *self.spec.cell_types)
         if events is None or events.is_empty():
             return self._kept(mine, watermark_ms)
@@ -74,7 +74,7 @@ class FrameWorker(Worker):
     def _made(
         self, keys: pl.DataFrame, events: pl.DataFrame, state: pl.DataFrame, failed: list[pl.DataFrame]
     ) -> list[_Made]:
-        """Return what the user's code makes of `keys`; those it fails on are buried, and added to `failed`."""
+        """Run the user's code on `keys`; keys that fail go to `failed`, and their events become dead letters."""
         rows = self._joined(events, keys, "semi")
         try:
             made = self._call(keys, rows, state)
@@ -94,7 +94,7 @@ class FrameWorker(Worker):
         return [made for part in (keys[:half], keys[half:]) for made in self._made(part, rows, state, failed)]
 
     def _call(self, keys: pl.DataFrame, rows: pl.DataFrame, state: pl.DataFrame) -> _Made:
-        """Call `on_rows` with the events of `keys`, and make what it returns fit."""
+        """Call `on_rows` with the events of `keys`, and fit the returned frames to their declared columns."""
         spec = self.spec
         columns = [name for name in spec.row_schema if name != "event_time"]
         given = rows.select(*columns, to_timestamp(pl.col("__ts")).alias("event_time"))
@@ -115,7 +115,7 @@ class FrameWorker(Worker):
         return _Made(results, held.rename({name: cell for cell, name in spec.cells.items()}))
 
     def _results(self, made: object, keys: pl.DataFrame) -> pl.DataFrame:
-        """Return results with their columns; those without a time have the latest of their key's rows."""
+        """Return results with their declared columns; without `event_time`, they get the latest of their key's rows."""
         types = self.spec.result_types
         if isinstance(made, pl.DataFrame) and "event_time" not in made.columns:
             results = fitted(made, {name: dtype for name, dtype in types.items() if name != "event_time"}, "results")
@@ -131,7 +131,7 @@ class FrameWorker(Worker):
         self.out.failed.append(Failed(rows=lost, messages=pl.repeat(message, lost.height, eager=True)))
 
     def _dead(self, watermark_ms: int, first: pl.Expr) -> pl.Expr:
-        """Return the time before which state that events find was written too long ago."""
+        """Return the write time before which state has expired when the key's events arrive."""
         spec = self.spec
         if spec.clock == "processing":
             return pl.lit(self.time.now_ms - spec.ttl_ms)
@@ -139,20 +139,20 @@ class FrameWorker(Worker):
         return at - spec.ttl_ms
 
     def _written(self, watermark_ms: int, last: pl.Expr) -> pl.Expr:
-        """Return the time that is noted with new state."""
+        """Return the write time that is stored with new state."""
         if self.spec.clock == "processing":
             return pl.lit(self.time.now_ms, dtype=pl.Int64)
         return last if self.spec.order == "event_time" else pl.max_horizontal(last, pl.lit(watermark_ms))
 
     def _kept(self, rows: pl.DataFrame, watermark_ms: int) -> pl.DataFrame:
-        """Return the rows of state that are not over, each with when it must be looked at next."""
+        """Return the state rows that have not expired, each with the time at which it must next be processed."""
         spec, ttl_ms = self.spec, self.spec.ttl_ms
         never = pl.lit(MAX_MS, dtype=pl.Int64)
         rows = rows.filter(_AT.is_not_null())
         if ttl_ms >= NEVER_MS:
             return spec.conform(rows.with_columns((never + 1).alias("__end"), never.alias("__due")))
         if watermark_ms >= MAX_MS:
-            rows = rows.clear()  # at the end of time there is nothing to wait for
+            rows = rows.clear()  # at the end of time, there is nothing to wait for
         over = _AT + (ttl_ms + 1)
         if spec.clock == "processing":
             alive = rows.filter(over > self.time.now_ms)
@@ -161,5 +161,5 @@ class FrameWorker(Worker):
         return spec.conform(alive.with_columns(over.alias("__end"), never.alias("__due")))
 
     def _joined(self, left: pl.DataFrame, right: pl.DataFrame, how: _How) -> pl.DataFrame:
-        """Return frames joined by the key, in the order of the left one, which a batch that is run again repeats."""
+        """Return frames joined by the key, in the order of the left one, which a replayed batch repeats."""
         return left.join(right, on=self._keys, how=how, nulls_equal=True, maintain_order="left")

@@ -1,4 +1,4 @@
-"""The methods that users write, checked when the pipeline is built."""
+"""Validation of the methods that users write, when the pipeline is built."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Final
 from slackwater.errors import refuse
 
 _GIVEN: Final = {"on_event": ("event", "ctx"), "on_timer": ("when", "ctx"), "on_rows": ("rows", "state", "ctx")}
-"""What each method is called with."""
+"""The arguments that each method is called with."""
 
 
 def check_method(process: object, name: str) -> None:
-    """Refuse a method that cannot be called as it will be: with other parameters, or awaited."""
+    """Reject a method that cannot be called: one with other parameters, or an async one."""
     method, given, cls = getattr(process, name), _GIVEN[name], type(process).__qualname__
     wanted = f"def {name}(self, {', '.join(given)})"
     if not callable(method):
@@ -22,7 +22,7 @@ def check_method(process: object, name: str) -> None:
     try:
         signature = inspect.signature(method)
     except (TypeError, ValueError):
-        return  # one that does not tell, such as a compiled one
+        return  # no signature available, such as for a compiled method
     try:
         signature.bind(*given)
     except TypeError:

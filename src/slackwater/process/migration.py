@@ -1,8 +1,8 @@
-"""State whose declaration has changed: what may change, and how old state becomes new.
+"""Migration of state whose declaration has changed: what may change, and how old state is converted.
 
 A field may be added (it is empty), dropped, or widened: Int32 to Int64, Float32 to Float64. State is rewritten when it
-is touched next, so a job with much of it starts at once. Anything else is refused before the start, a field that comes
-back after it was dropped as well: it would find its old values in the state of some keys.
+is next touched, so a job with a lot of state starts at once. Any other change is rejected before the start, including a
+dropped field that is declared again: it would find its old values in the state of some keys.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _WIDER: Final = {
     for place, name in enumerate(wider)
 }
 DROPPED: Final = "dropped"
-"""What is written down of a field that was declared once; state that was not touched since still has its values."""
+"""The recorded type of a field that was dropped; state that was not touched since still has its values."""
 _TYPE: Final = re.compile(r"\b(U?Int\d+|Float\d+)\b")
 
 
 def continues(stored: Mapping[str, str], mine: Mapping[str, str]) -> Difference | None:
-    """Return the first field that cannot become what it is now, of two sets of fields by name."""
+    """Return the first field whose stored type cannot be converted to its declared one, or None."""
     for name, now in mine.items():
         before = stored.get(name, now)
         if before != now and not may_become(before, now):
@@ -47,9 +47,9 @@ def may_become(before: str, now: str) -> bool:
 
 
 def conformed(rows: pl.DataFrame, types: pl.Schema) -> pl.DataFrame:
-    """Return `rows` with exactly the columns of `types`: what is new is null, and what is narrower becomes wider.
+    """Return `rows` with exactly the columns of `types`: new columns are null, and narrower ones are widened.
 
-    A column of a type that cannot become the declared one was dropped in between, and its values with it.
+    A column whose type cannot be converted to the declared one was dropped in between, so its values are discarded.
     """
     if rows.schema == types:
         return rows

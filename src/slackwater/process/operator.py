@@ -1,4 +1,4 @@
-"""A process in one key group: which keys have work in a batch, and what becomes of their state."""
+"""The KEYED part of a process: selects the keys that have work in a batch, and stores their new state."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Worker(ABC):
-    """The user's code in one key group, during one batch; what it emits is in `out`."""
+    """Runs the user's code in one key group, during one batch; its output is in `out`."""
 
     def __init__(self) -> None:
         self.out = Emitted()
@@ -29,29 +29,29 @@ class Worker(ABC):
     def work(
         self, keys: pl.DataFrame, known: pl.DataFrame, events: pl.DataFrame | None, *, watermark_ms: int
     ) -> pl.DataFrame:
-        """Do what `keys` call for, by events or by the clock; returns the rows of their new state.
+        """Process the events and due timers of `keys`; return their new state rows.
 
-        Their state is among `known`. `events` are in the order in which they are to be processed; None if it is the
-        clock alone that calls.
+        Their state is among `known`. `events` are in the order in which they are processed; None if the keys are only
+        woken by a clock.
         """
 
 
 class ProcessOperator(Operator):
     """Runs the user's code on the events and timers of one key group.
 
-    A key has one row of state. In the order of event time, events wait in rows of their own (with `__ts`) beside it,
-    until the watermark has passed them.
+    A key has one row of state. With the order of event time, events wait in additional rows (with `__ts`) until the
+    watermark has passed them.
     """
 
     def __init__(self, spec: ProcessStep) -> None:
         self.spec = spec
         self._keys = list(spec.keys)
         self._waits = spec.order == "event_time"
-        # Two streams of a union may call their places alike.
+        # Rows of two streams of a union may have the same place.
         self._order = [*IN_ORDER, *(name for name in spec.place if name == STREAM)]
 
-    def run(self, rows: StepRows, time: StepTime, state: StepState, *, stagger: int) -> Emitted:  # noqa: ARG002  no upkeep
-        """Do one batch: look at the clock and take the events, in the order `time` says."""
+    def run(self, rows: StepRows, time: StepTime, state: StepState, *, stagger: int) -> Emitted:  # noqa: ARG002  nothing to compact
+        """Run one batch: advance the clocks and process the events, in the order given by `time.fire_first`."""
         batch = _Batch(time=time, buckets=Buckets(state, self.spec), worker=self.spec.worker(time))
         if time.fire_first:
             self._advance(state, batch)
@@ -64,7 +64,7 @@ class ProcessOperator(Operator):
         return batch.worker.out
 
     def _take(self, events: pl.DataFrame, batch: _Batch) -> None:
-        """Process events as they arrive."""
+        """Process events in order of arrival."""
         for portion in batch.buckets.touched(events):
             known, theirs = portion.rows, portion.of(events)
             keys = theirs.select(self._keys).unique(maintain_order=True)
@@ -73,14 +73,14 @@ class ProcessOperator(Operator):
             self._store([untouched, changed], batch.buckets)
 
     def _put_aside(self, rows: StepRows, buckets: Buckets) -> None:
-        """Let events wait for the watermark."""
+        """Store events until the watermark has passed them."""
         buckets.put_aside(rows.packets(ROWS))
         if buckets.is_inbox_full:
             for portion in buckets.everything_near():
                 self._store([portion.rows], buckets)
 
     def _advance(self, state: StepState, batch: _Batch) -> None:
-        """Process what the clock calls for: events in their order, timers, and state whose time is over."""
+        """Process what is due by the clocks: events in order of event time, timers, and expired state."""
         if not state.wakes(batch.time):
             return
         for rows in batch.buckets.woken(batch.time, whole=self._waits):
@@ -109,10 +109,10 @@ class ProcessOperator(Operator):
     def _store(self, frames: list[pl.DataFrame], buckets: Buckets) -> None:
         rows = pl.concat(frames)
         if self._waits:
-            # The watermark is past an event when it is at the next millisecond.
+            # The watermark has passed an event when it reaches the next millisecond.
             end = pl.when(pl.col("__ts").is_null()).then("__end").otherwise(pl.col("__ts") + 1)
             rows = rows.with_columns(end.alias("__end"))
-        # One piece for each bucket: what a key needs is in one row, and smaller pieces cost more than they save.
+        # One piece per bucket: the state of a key is one row, and smaller pieces would cost more than they save.
         buckets.store(rows, pl.lit(0), _describe)
 
 

@@ -1,9 +1,9 @@
-"""The user's code at work: events and timers of one key after the other, in plain Python.
+"""Running the user's code on the events and timers of one key after another, in plain Python.
 
-1. A key's row of state is loaded into the cells.
-2. `on_event` and `on_timer` are called; what they change is in the journal until the call is over. A call that fails
-   is taken back by it, and its event becomes a dead letter.
-3. What the cells hold is dumped into the columns of the new state.
+1. The state row of a key is loaded into the cells.
+2. `on_event` and `on_timer` are called; the journal records their changes until the call has ended. If a call fails,
+   its changes are undone from the journal, and its event becomes a dead letter.
+3. The values of the cells are dumped into the columns of the new state.
 """
 
 from __future__ import annotations
@@ -27,43 +27,43 @@ from slackwater.process.timers import Timer, Timers, milliseconds, moment
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """What there is to do for some keys in one batch."""
+    """The work for some keys in one batch."""
 
     keys: list[tuple[Any, ...]]
     states: list[list[Any]]
-    """The state columns, a value for each key; and last the timers."""
+    """The state columns, with a value for each key; the timers are last."""
     events: list[dict[str, Any]] = field(default_factory=list)
-    """Sorted by key, then in the order in which they are to be processed."""
+    """The events, sorted by key, then in the order in which they are processed."""
     times: list[int] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
-    """Where the events of each key end."""
+    """The end position of each key's events."""
     watermark_ms: int
     now_ms: int
     in_order: bool = False
-    """Whether events and timers take turns in the order of event time; else events alone are processed."""
+    """Whether events and timers are interleaved by event time; else there are only events, or only timers."""
     fires_event: bool = False
-    """Whether the watermark calls for timers."""
+    """Whether event-time timers may be due."""
     fires_processing: bool = False
 
 
 @dataclass
 class Done:
-    """What became of it: the new state columns, and the failures."""
+    """The result of the work: the new state columns, and the failures."""
 
     states: list[list[Any]]
     wakes: list[int]
-    """The watermark at which something must happen to a key; beyond the end of time if nothing must."""
+    """The watermark at which each key must next be processed; beyond the end of time for never."""
     dues: list[int]
-    """The processing time at which something must happen to a key."""
+    """The processing time at which each key must next be processed."""
     failed: dict[int, str] = field(default_factory=dict)
-    """Events that failed, by their place, with what went wrong."""
+    """The messages of events that failed, by position."""
     failed_timers: list[tuple[int, Timer, str]] = field(default_factory=list)
     dropped_timers: int = 0
-    """How many were set at the end of time, and so never fire."""
+    """The number of timers that were set at the end of time, and so never fire."""
 
 
 class Running(Context):
-    """One process in one key group, during one batch; also the context of its calls."""
+    """Runs one process in one key group, during one batch; it is also the context of its calls."""
 
     def __init__(
         self, process: Process, states: Mapping[str, State], outlets: Mapping[str, Outlet], results: Outlet
@@ -92,13 +92,13 @@ class Running(Context):
         self.timer = ""
 
     def run(self, work: Work) -> Done:
-        """Do the work, key by key."""
+        """Process the work, key by key."""
         width = len(work.states)
         done = Done(states=[[] for _ in range(width)], wakes=[], dues=[])
         self._watermark_ms, self._now_ms = work.watermark_ms, work.now_ms
         self._moment.ms = work.now_ms
         for cell in self._cells:
-            cell.dead_ms = work.now_ms - cell.ttl_ms  # by the clock of events, `_set_time` says
+            cell.dead_ms = work.now_ms - cell.ttl_ms  # for event-time cells, `_set_time` replaces it
         start = 0
         ends = work.ends or [0] * len(work.keys)
         for place, (values, end) in enumerate(zip(work.keys, ends, strict=True)):
@@ -121,11 +121,11 @@ class Running(Context):
         self._timers.load(row[-1])
 
     def _dump(self, done: Done, work: Work) -> None:
-        """Add the key's row to the columns, and when it must be looked at next."""
+        """Add the state row of the key to the columns, and when the key must next be processed."""
         is_over = work.watermark_ms >= MAX_MS
         if is_over:
             self._timers.clear()
-        self._set_time(work.watermark_ms)  # no event or timer to come sees what is over by now
+        self._set_time(work.watermark_ms)  # no later event or timer can see what has expired by now
         row: list[Any] = []
         wake, due = MAX_MS + 1, MAX_MS
         for cell in self._cells:
@@ -138,7 +138,7 @@ class Running(Context):
             if cell.clock == "event":
                 wake = min(wake, oldest + cell.ttl_ms + 1)
             else:
-                # At the end of time there is nothing to wait for.
+                # At the end of time, there is nothing to wait for.
                 wake, due = min(wake, MAX_MS), min(due, oldest + cell.ttl_ms + 1)
         if (at := self._timers.first_ms(is_processing=False)) is not None:
             wake = min(wake, at)
@@ -172,13 +172,13 @@ class Running(Context):
         self._fire_all(work, done)
 
     def _set_time(self, time_ms: int) -> None:
-        """Let it be a time for the state of the key at hand: what is read is judged by it, what is written notes it."""
+        """Set the event time for the state of the current key: it decides what has expired, and is stored by writes."""
         self._event_moment.ms = time_ms
         for cell in self._event_cells:
             cell.dead_ms = time_ms - cell.ttl_ms
 
     def _fire_all(self, work: Work, done: Done) -> None:
-        """Fire what the clocks call for; at the end of time, only what is set by now, for a timer may set another."""
+        """Fire the timers that are due; at the end of time, only those already set, because a timer may set another."""
         self._is_ending = work.watermark_ms >= MAX_MS
         if work.fires_event:
             self._fire(work.watermark_ms, done)
@@ -186,10 +186,10 @@ class Running(Context):
             self._fire_processing(work, done)
 
     def _fire(self, until_ms: int, done: Done) -> None:
-        """Call `on_timer` for the timers of event time up to `until_ms`, each at its own time, however far that is."""
+        """Call `on_timer` for the event-time timers up to `until_ms`, each at its own time, however long ago."""
         for timer in self._timers.due(until_ms, is_processing=False):
             self._event_ms = timer.at
-            self._set_time(max(timer.at, timer.since))  # one in the past sees no more than what has set it
+            self._set_time(max(timer.at, timer.since))  # one in the past sees no more than the call that set it
             self._on_timer(timer, done)
 
     def _fire_processing(self, work: Work, done: Done) -> None:
@@ -207,7 +207,7 @@ class Running(Context):
         self.timer = ""
 
     def _call(self, method: Callable[[Any, Context], Any], given: object) -> str:
-        """Call one of the user's methods; if it fails, take back what it did and return what went wrong."""
+        """Call one of the user's methods; if it fails, undo its changes and return the error message."""
         results = self._results
         before = len(results.rows)
         try:
@@ -233,7 +233,7 @@ class Running(Context):
         return ""
 
     def _assigned(self) -> str:
-        """Put back the cells that the user's code has replaced; returns what is wrong with that."""
+        """Restore the cells that the user's code has replaced; return the error message, or an empty string."""
         replaced = [name for name, cell in self._named if self._own.get(name) is not cell]
         if not replaced:
             return ""
@@ -249,16 +249,16 @@ class Running(Context):
 
     @property
     def watermark(self) -> datetime | None:
-        """The watermark in force."""
+        """The watermark in effect."""
         return None if self._watermark_ms <= MIN_MS else moment(self._watermark_ms)
 
     @property
     def processing_time(self) -> datetime:
-        """The time of the batch."""
+        """The processing time of the batch."""
         return moment(self._now_ms)
 
     def set_timer(self, when: datetime, *, clock: Clock = "event", name: str = "") -> None:
-        """Set a timer of the key at hand."""
+        """Set a timer of the current key."""
         if not self._has_on_timer:
             raise MisfitError("set_timer needs a method on_timer in the class")
         at, is_processing = milliseconds(when, "set_timer"), _is_processing(clock)
@@ -269,7 +269,7 @@ class Running(Context):
             self._timers.set(timer)
 
     def delete_timer(self, when: datetime | None = None, *, clock: Clock = "event", name: str = "") -> None:
-        """Remove a timer of the key at hand."""
+        """Remove a timer of the current key."""
         at = 0 if name else milliseconds(when, "delete_timer")
         self._timers.delete(is_processing=_is_processing(clock), name=_name(name), at=at)
 

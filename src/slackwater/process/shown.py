@@ -1,4 +1,4 @@
-"""The state of a process as people read it: values by their declared names, timers, and events that wait."""
+"""The state of a process in readable form: values by their declared names, timers, and waiting events."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def shown_cells(
 ) -> pl.DataFrame:
     """Return a row for each key with state, and one for each event that waits for the watermark.
 
-    `oldest_write` is the event time of the oldest write that is still there, by states of the event clock.
+    `oldest_write` is the event time of the oldest write that is still stored, among states with the event clock.
     """
     names = free_names({name: name for name in states}, keys)
     cells = [_cell(name, state).alias(names[name]) for name, state in states.items()]
@@ -26,7 +26,7 @@ def shown_cells(
     oldest = pl.min_horizontal(by_event) if by_event else pl.lit(None, dtype=pl.Int64())
     facts = {"timers": _timers(), "oldest_write": moment(oldest)}
     if "__ts" in rows.columns:
-        # As one column: an event's columns may have the names of states.
+        # One struct column, because columns of an event may have the names of states.
         event = pl.when(pl.col("__ts").is_not_null()).then(pl.struct(row_schema.names()))
         facts |= {"event_time": moment(pl.col("__ts")), "waiting_event": event}
     free = free_names({name: name for name in facts}, (*keys, *names.values()))
@@ -45,7 +45,7 @@ def _entry_type(state: State) -> pl.DataType:
 
 
 def _entries(cells: pl.Series) -> pl.Series:
-    """Return maps, whose keys and values are lists of their own, as lists of entries."""
+    """Return maps, whose keys and values are stored as two lists, as lists of entries."""
     frame = cells.struct.unnest().with_row_index("row")
     pairs = frame.explode("key", "value").filter(pl.col("key").is_not_null())
     entries = pairs.group_by("row", maintain_order=True).agg(pl.struct("key", "value").alias("entries"))

@@ -1,4 +1,4 @@
-"""The process of single events, checked and resolved."""
+"""The process on single events, validated and resolved."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from slackwater.state.step_time import StepTime
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessSpec(ProcessStep):
-    """A user's own process on single events."""
+    """A user-defined process on single events."""
 
     process: Process
 
@@ -35,32 +35,32 @@ class ProcessSpec(ProcessStep):
 
     @cached_property
     def sides(self) -> Mapping[str, pl.Schema]:
-        """The outputs that the class declares."""
+        """The columns of the outputs that the class declares, by name."""
         declared = side_outputs_of(type(self.process))
         return {name: emitted_types(schema, self.key_types) for name, schema in declared.items()}
 
     @cached_property
     def cell_types(self) -> pl.Schema:
-        """The columns of the state of one key, besides the key."""
+        """The columns of the state of one key, without the key."""
         types = {column: dtype for name, state in self.states.items() for column, dtype in state.columns(name).items()}
         return pl.Schema({**types, TIMERS: pl.List(TIMER)})
 
     @property
     def fields(self) -> dict[str, str]:
-        """The declared state."""
+        """The declared states as text, by name."""
         return {name: str(state) for name, state in self.states.items()}
 
     @property
     def lives(self) -> dict[str, int]:
-        """How long each of the declared states lives."""
+        """The time to live of each declared state."""
         return {name: state.ttl_ms for name, state in self.states.items()}
 
     def worker(self, time: StepTime) -> EventWorker:
-        """Return the user's code, ready for one batch."""
+        """Return the worker for one batch."""
         return EventWorker(self, time)
 
     def running(self) -> tuple[Running, Outlet, dict[str, Outlet]]:
-        """Return the user's code, ready to run, with its outlets."""
+        """Return the runner of the user's code, with the outlets of its results and side outputs."""
         cls = type(self.process)
         results = Outlet("`output`", self.output, self.key_types)
         sides = {
@@ -69,7 +69,7 @@ class ProcessSpec(ProcessStep):
         return Running(self.process, self.states, sides, results), results, sides
 
     def shown_state(self, state: StepState, key: pl.DataFrame | None = None) -> pl.DataFrame:
-        """Return the state of each key by its declared names, and the events that wait for their turn."""
+        """Return the state of each key by its declared names, and the events that wait for the watermark."""
         return shown_cells(held_rows(state, self.keys, key, self), self.keys, self.states, self.row_schema)
 
     def _described_state(self) -> list[tuple[str, str]]:

@@ -1,7 +1,7 @@
-"""State of a key as users declare it on their class, and as they use it in its methods.
+"""State of a key, as users declare it on their class and use it in its methods.
 
-The declaration is a class attribute. Before the methods run, each instance gets cells of its own under the same names,
-which hold the values of the key at hand. Every change can be taken back: an event on which the user's code fails
+The declaration is a class attribute. Before the methods run, each instance gets its own cells under the same names,
+which hold the values of the current key. Every change can be undone: an event on which the user's code fails
 leaves no trace.
 """
 
@@ -22,13 +22,13 @@ from slackwater.process.values import Check, checker
 
 Clock = Literal["event", "processing"]
 NEVER_MS: Final = 1 << 62
-"""The time to live of what is kept forever: later than every other time."""
+"""The time to live of state that is kept forever; longer than any other."""
 Journal = list[tuple[Any, ...]]
-"""What an event has changed, each with what its method `undo` needs to take it back, to be done in reverse."""
+"""The changes of a call: the changed objects, with the arguments of their method `undo`, to be applied in reverse."""
 
 
 class Moment:
-    """The time that is noted with what is written, by one of the two clocks."""
+    """The time that is stored with writes, by one of the two clocks."""
 
     __slots__ = ("ms",)
 
@@ -37,14 +37,14 @@ class Moment:
 
 
 class State(ABC):
-    """What is remembered of a key under one name; `ttl` after its last write it is forgotten."""
+    """The state of a key under one name; it is forgotten `ttl` after its last write."""
 
     kind: str
-    """What the state is called in a checkpoint."""
+    """The name of the kind of state in a checkpoint."""
     moment: Moment
     journal: Journal
     dead_ms: int
-    """What was written before this time is forgotten. It may go back: events come out of order."""
+    """Values written before this time are forgotten. It may move backwards, because events arrive out of order."""
     _checks: dict[str, Check]
     _name = ""
     """The class and the attribute that declare it."""
@@ -65,13 +65,13 @@ class State(ABC):
         self._name = f"{owner.__qualname__}.{name}"
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401  never returns
-        """Refuse the use of a declaration: only a cell has values, which are attributes that `bind` sets."""
+        """Reject the use of a declaration: only a cell has values, in attributes that `bind` sets."""
         if any(name in getattr(cls, "__annotations__", {}) for cls in type(self).__mro__):
             raise refuse("STATE_UNBOUND", name=self._name or f"sw.{self.kind}_state(...)")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     def columns(self, name: str) -> pl.Schema:
-        """Return the columns that the state is kept in, if it is called `name`."""
+        """Return the columns that store the state under `name`."""
         return pl.Schema({f"__{name}.{column}": dtype for column, dtype in self._parts().items()})
 
     def __str__(self) -> str:
@@ -79,39 +79,39 @@ class State(ABC):
         return f"{self.kind} of {types}, {self.clock} time"
 
     def bind(self, name: str, moment: Moment, journal: Journal) -> None:
-        """Make a copy of the declaration a cell, for the values of one key after the other."""
+        """Turn this copy of the declaration into a cell, for the values of one key after another."""
         self.moment, self.journal, self.dead_ms = moment, journal, -NEVER_MS
         self._checks = {part: checker(dtype, f"state `{name}`") for part, dtype in self.types.items()}
         self.clear_unseen()
 
     @abstractmethod
     def _parts(self) -> dict[str, pl.DataType]:
-        """Return the columns by what they hold."""
+        """Return the columns of the state, by the suffixes of their names."""
 
     @abstractmethod
     def load(self, *parts: Any) -> None:  # noqa: ANN401  the user's own values
-        """Take the values of a key, as its row has them; null where it has none."""
+        """Load the values of a key from its state row; null if it has none."""
 
     @abstractmethod
     def dump(self) -> tuple[Any, ...]:
-        """Return the values for the key's row, without those that are forgotten."""
+        """Return the values for the state row of the key, without those that are forgotten."""
 
     @abstractmethod
     def clear_unseen(self) -> None:
-        """Forget everything, and that without a way back."""
+        """Forget everything without recording it in the journal."""
 
     @property
     @abstractmethod
     def oldest_ms(self) -> int | None:
-        """When the first of the values was written; None without values."""
+        """The time of the oldest write; None without values."""
 
     @abstractmethod
     def undo(self, *before: Any) -> None:  # noqa: ANN401  the user's own values
-        """Take back a change, by what was noted of it in the journal."""
+        """Undo a change, given its arguments from the journal."""
 
 
 class ValueState(State):
-    """One value."""
+    """One value per key."""
 
     kind = "value"
     _value: Any
@@ -160,7 +160,7 @@ class ValueState(State):
 
 
 def state_type(given: object, call: str) -> pl.DataType:
-    """Return the type of a state's values: a Polars type, Spark's name of one, or columns, which make a dictionary."""
+    """Return the type of a state's values, from a Polars type, a Spark type name, or columns, which give a struct."""
     try:
         if isinstance(given, str) and " " in given.strip() and "<" not in given.split(" ", 1)[0]:
             return pl.Struct(as_schema(given))

@@ -1,4 +1,4 @@
-"""State of a key that holds several values: a list, a set, a map."""
+"""State of a key with several values: a list, a set, a map."""
 
 # ruff: noqa: D102  the base class says what the methods do
 
@@ -19,14 +19,14 @@ _GONE: Final = object()
 
 
 class ListState(State):
-    """Values in the order they were added; each is forgotten by itself."""
+    """Values in the order they were added; each is forgotten individually."""
 
     kind = "list"
     _is_nested: bool
     _values: list[Any]
     _ats: list[int]
     _oldest: int
-    """Nothing was written before."""
+    """A lower bound of the write times."""
 
     def add(self, value: Any) -> None:  # noqa: ANN401  the user's own value
         """Add a value at the end."""
@@ -57,7 +57,7 @@ class ListState(State):
         return len(self._live())
 
     def _live(self) -> list[Any]:
-        """Return the values that are not forgotten; the others stay, for an event before this one may come."""
+        """Return the values that are not forgotten; the others stay, because an earlier event may still need them."""
         dead_ms = self.dead_ms
         if self._oldest >= dead_ms:
             return self._values
@@ -95,15 +95,15 @@ class ListState(State):
 
 
 class _Entries(State):
-    """Values by a key of their own; each is forgotten by itself."""
+    """Entries by key; each is forgotten individually."""
 
     _is_float: bool
     _held: dict[Any, tuple[Any, int]]
     _oldest: int
-    """Nothing was written before."""
+    """A lower bound of the write times."""
 
     def remove(self, key: Any) -> None:  # noqa: ANN401  the user's own value
-        """Forget one entry; one that is not there is no mistake."""
+        """Forget one entry, if it exists."""
         key = self._same(self._checks["key"](key))
         if key in self._held:
             self._put(key, _GONE)
@@ -124,14 +124,14 @@ class _Entries(State):
         return iter([*self._live()])
 
     def _live(self) -> dict[Any, tuple[Any, int]]:
-        """Return the entries that are not forgotten; the others stay, for an event before this one may come."""
+        """Return the entries that are not forgotten; the others stay, because an earlier event may still need them."""
         dead_ms = self.dead_ms
         if self._oldest >= dead_ms:
             return self._held
         return {key: held for key, held in self._held.items() if held[1] >= dead_ms}
 
     def _kept(self) -> dict[Any, tuple[Any, int]]:
-        """Forget for good what is forgotten, and return the others."""
+        """Remove the forgotten entries, and return the others."""
         self._restore(self._live())
         return self._held
 
@@ -162,7 +162,7 @@ class _Entries(State):
         return self._same(self._checks["key"](key))
 
     def _same(self, key: Any) -> Any:  # noqa: ANN401  the user's own value
-        """Return what stands for `key`: one NaN for all, which a dictionary finds by its identity."""
+        """Return the canonical form of `key`: one NaN object for all, which a dictionary finds by identity."""
         is_nan = self._is_float and isinstance(key, float | np.floating) and math.isnan(key)
         return math.nan if is_nan else key
 
@@ -176,7 +176,7 @@ class _Entries(State):
 
 
 class SetState(_Entries):
-    """Distinct values; each is forgotten by itself, `ttl` after it was last added."""
+    """Distinct values; each is forgotten individually, `ttl` after it was last added."""
 
     kind = "set"
 
@@ -203,7 +203,7 @@ class SetState(_Entries):
 
 
 class MapState(_Entries):
-    """Values by key; each is forgotten by itself, `ttl` after it was last set."""
+    """Values by key; each is forgotten individually, `ttl` after it was last set."""
 
     kind = "map"
     _is_nested: bool

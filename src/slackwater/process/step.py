@@ -1,4 +1,4 @@
-"""What all processes have in common as keyed steps: one port, state by key, rows that are emitted as the user says."""
+"""The base class of processes as keyed steps: one port, state by key, and rows emitted by the user's code."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from slackwater.state.whole_rows import PLACE, STREAM, WholeRows
 
 Order = Literal["arrival", "event_time"]
 _LASTING: Final = ("keys", "order", "rows", "frames")
-"""The parts of a layout that cannot change."""
+"""The parts of a layout that must not change."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessStep(KeyedStep):
-    """A user's own code, checked and resolved: its state, and the order in which it sees events."""
+    """A user-defined process, validated and resolved: its state, and the order in which it sees events."""
 
     name: str
     keys: tuple[str, ...]
@@ -42,19 +42,19 @@ class ProcessStep(KeyedStep):
     output: pl.Schema
     order: Order
     streams: tuple[str, ...] = ()
-    """What the events come from."""
+    """The streams and steps that the events come from."""
     buries: ClassVar[bool] = True
     lateness_ms: int = 0
 
     @property
     @abstractmethod
     def cell_types(self) -> pl.Schema:
-        """The columns of the state of one key, besides the key."""
+        """The columns of the state of one key, without the key."""
 
     @property
     @abstractmethod
     def fields(self) -> dict[str, str]:
-        """The fields of the state, as a checkpoint remembers them: they may come, go and widen."""
+        """The fields of the state, as recorded in a checkpoint: they may be added, dropped and widened."""
 
     @property
     @abstractmethod
@@ -63,16 +63,16 @@ class ProcessStep(KeyedStep):
 
     @abstractmethod
     def worker(self, time: StepTime) -> Worker:
-        """Return the user's code, ready for one batch of one key group."""
+        """Return the worker for one batch of one key group."""
 
     @cached_property
     def key_types(self) -> pl.Schema:
-        """The columns of the key."""
+        """The types of the key columns."""
         return pl.Schema({key: self.row_schema[key] for key in self.keys})
 
     @property
     def ports(self) -> Mapping[str, Port]:
-        """The events."""
+        """The single port of the step."""
         return {ROWS: Port(schema=self.row_schema, keys=self.keys, streams=self.streams)}
 
     @cached_property
@@ -87,35 +87,35 @@ class ProcessStep(KeyedStep):
 
     @cached_property
     def state_types(self) -> pl.Schema:
-        """The columns of a state row: one for each key, and one for each event that waits for its turn."""
+        """The columns of a state row, which is the state of a key or an event that waits for the watermark."""
         waiting = {**self.row_schema, **self.place} if self.order == "event_time" else {}
         return pl.Schema({**self.key_types, **waiting, **self.cell_types, "__end": pl.Int64(), "__due": pl.Int64()})
 
     def conform(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Return `rows` with exactly the state's columns; what was declared since is empty, what was not is gone."""
+        """Return `rows` with exactly the state columns; newly declared ones are null, dropped ones are removed."""
         return conformed(rows, self.state_types)
 
     @cached_property
     def late_types(self) -> pl.Schema | None:
-        """The columns of a late row; in the order of arrival no row is late."""
+        """The columns of a late row; None with the order of arrival, in which no row is late."""
         return late_schema(self.row_schema) if self.order == "event_time" else None
 
     @property
     def result_order(self) -> list[str]:
-        """By time; those of one event stay in the order they were yielded."""
+        """The time and the key; results of one event stay in the order they were yielded."""
         return ["event_time", *(key for key in self.keys if key in self.result_types)]
 
     @property
     def emission_delay_ms(self) -> int:
-        """Nothing: an event in its order, and a timer, is due when the watermark reaches it.
+        """Zero: events in order of event time, and timers, are processed when the watermark reaches them.
 
-        In the order of arrival, the results of an event behind the watermark are behind it, too.
+        In order of arrival, the results of an event behind the watermark are also behind it.
         """
         return 0
 
     @property
     def layout(self) -> dict[str, str]:
-        """What the state looks like."""
+        """The keys, the order, the columns of waiting events, and the fields of the state."""
         types = (f"{key} {dtype}" for key, dtype in self.key_types.items())
         layout = {"keys": ", ".join(types), "order": self.order}
         if self.order == "event_time":
@@ -123,7 +123,7 @@ class ProcessStep(KeyedStep):
         return {**layout, "state": json.dumps(self.fields)}
 
     def difference(self, stored: Mapping[str, str]) -> Difference | None:
-        """Return what keeps this step from continuing from the state of `stored`; fields may come, go and widen."""
+        """Return what prevents resuming from the layout `stored`; fields may be added, dropped and widened."""
         layout = self.layout
         for part in _LASTING:
             before, now = stored.get(part, "nothing"), layout.get(part, "nothing")
@@ -132,13 +132,13 @@ class ProcessStep(KeyedStep):
         return continues(json.loads(stored.get("state", "{}")), json.loads(layout["state"]))
 
     def continued(self, stored: Mapping[str, str]) -> Mapping[str, str]:
-        """Return the layout with the fields that were dropped: state that was not touched since still has them."""
+        """Return the layout with the dropped fields, because state that was not touched since still has them."""
         dropped = dict.fromkeys(json.loads(stored["state"]), DROPPED)
         return {**self.layout, "state": json.dumps(dropped | self.fields)}
 
     @property
     def rules(self) -> str:
-        """The user's code and its configuration, and how long state lives."""
+        """The user's code and its configuration, and the time to live of its state."""
         cls = type(self.process)
         own = (Process, FrameProcess)
         parents = [parent for parent in cls.__mro__ if issubclass(parent, own) and parent not in own]
@@ -150,26 +150,26 @@ class ProcessStep(KeyedStep):
         ]
         return repr((cls.__qualname__, code, stable_text(vars(self.process)), self.lives, dict(self.output)))
 
-    def reads(self, port: str) -> list[pl.Expr]:  # noqa: ARG002  it has but one
-        """Return all columns: the user's code may look at any."""
+    def reads(self, port: str) -> list[pl.Expr]:  # noqa: ARG002  there is only one
+        """Return all columns, because the user's code may read any."""
         return [pl.all()]
 
     def front(self, port: str, undecoded: Undecoded | None) -> PortFront:  # noqa: ARG002  nothing is left undecoded
-        """Return what splits off late rows, if the order of event time makes any; the others may still fail."""
+        """Return the FRONT part, which splits off late rows with the order of event time; KEYED counts the others."""
         return WholeRows(self, port, judges=self.order == "event_time", counts=False)
 
     def operator(self) -> Operator:
-        """Return what runs the user's code on the keys of a key group."""
+        """Return the KEYED part."""
         return ProcessOperator(self)
 
     def check_next(self, step: str) -> None:
-        """Let any step follow."""
+        """Accept any step."""
 
     def check_replaces(self, replaced_by: Sequence[str], **facts: object) -> None:
-        """Let any table take the results: what a row replaces is the user's choice."""
+        """Accept any table: the user decides what a row replaces."""
 
     def describe(self) -> list[tuple[str, str]]:
-        """Return what `explain` shows."""
+        """Return the lines of the step in `explain`."""
         return [
             ("key", ", ".join(self.keys)),
             ("runs", f"{type(self.process).__qualname__}, in the order of {self.order.replace('_', ' ')}"),
@@ -180,9 +180,9 @@ class ProcessStep(KeyedStep):
 
     @abstractmethod
     def _described_state(self) -> list[tuple[str, str]]:
-        """Return what `explain` shows of the state."""
+        """Return the lines of the state in `explain`."""
 
 
 def lives_for(ttl_ms: int) -> str:
-    """Return how long state lives, for people to read."""
+    """Return a time to live as readable text."""
     return "kept forever" if ttl_ms >= NEVER_MS else f"kept for {render_ms(ttl_ms)}"

@@ -14,38 +14,38 @@ from slackwater.process.failures import MisfitError
 from slackwater.process.state import Journal
 
 TIMER: Final = pl.Struct({"at": pl.Int64(), "name": pl.String(), "is_processing": pl.Boolean(), "since": pl.Int64()})
-"""A timer in the state of its key."""
+"""The type of a timer in the state of its key."""
 _MS: Final = timedelta(milliseconds=1)
 
 
 class Timer(NamedTuple):
-    """One timer; they fire in this order."""
+    """One timer; timers fire in the order of these fields."""
 
     at: int
     name: str
     is_processing: bool
     since: int
-    """The event time of what has set it."""
+    """The event time at which it was set."""
 
 
 class Timers:
-    """The timers of the key at hand. Unnamed ones are identified by their time; a name has one timer, which moves."""
+    """The timers of the current key. Unnamed ones are identified by their time; a name has one timer, which moves."""
 
     def __init__(self, journal: Journal) -> None:
         self._pending: dict[tuple[bool, str, int], Timer] = {}
         self._journal = journal
         self._fresh: list[Timer] = []
         self.dropped = 0
-        """How many timers were set too late to fire."""
+        """The number of timers that were set too late to fire."""
 
     def load(self, rows: list[dict[str, Any]] | None) -> None:
-        """Take the timers of a key, as its row has them."""
+        """Load the timers of a key from its state row."""
         timers = [Timer(**row) for row in rows or ()]
         self._pending = {_slot(timer): timer for timer in timers}
         self._fresh.clear()
 
     def dump(self) -> list[dict[str, Any]] | None:
-        """Return the timers for the key's row."""
+        """Return the timers for the state row of the key."""
         return [timer._asdict() for timer in self._pending.values()] or None
 
     def set(self, timer: Timer) -> None:
@@ -54,27 +54,27 @@ class Timers:
         self._fresh.append(timer)
 
     def drop(self, timer: Timer) -> None:
-        """Take a timer that will not fire, and move the one of its name out of the way."""
+        """Count a timer that will not fire, and remove the one with the same name."""
         self._put(_slot(timer), None)
         self._journal.append((self,))
         self.dropped += 1
 
     def delete(self, *, is_processing: bool, name: str, at: int) -> None:
-        """Remove a timer: the one of a name, or of a time."""
+        """Remove the timer with a name, or with a time."""
         self._put((is_processing, name, 0 if name else at), None)
 
     def due(self, until_ms: int, *, is_processing: bool) -> Iterator[Timer]:
-        """Remove and yield the timers of a clock up to a time, in their order.
+        """Remove and yield the timers of a clock up to a time, in order.
 
-        One that is set meanwhile takes its turn if that is still to come. Else it waits for the next time: a timer
-        that sets itself again and again for the same time must not stop everything else.
+        A timer that is set in the meantime fires in its turn if that has not passed. Otherwise it waits for the next
+        call: a timer that keeps setting itself for the same time must not block everything else.
         """
         queue = [timer for timer in self._pending.values() if _is_due(timer, until_ms, is_processing=is_processing)]
         heapify(queue)
         while queue:
             timer = heappop(queue)
             if self._pending.get(_slot(timer)) != timer:
-                continue  # deleted or moved meanwhile
+                continue  # deleted or moved in the meantime
             del self._pending[_slot(timer)]
             self._fresh.clear()
             yield timer
@@ -106,7 +106,7 @@ class Timers:
             self._pending[slot] = timer
 
     def undo(self, *before: Any) -> None:  # noqa: ANN401  a slot and its timer, or nothing
-        """Put into a slot what was there before; without one, a timer was not dropped."""
+        """Restore the previous timer of a slot; without arguments, undo the count of a dropped timer."""
         if before:
             self._replace(*before)
         else:
@@ -122,12 +122,12 @@ def _slot(timer: Timer) -> tuple[bool, str, int]:
 
 
 def milliseconds(when: object, call: str) -> int:
-    """Return a moment that a user gave as the first millisecond that is not before it; or fail."""
+    """Return a user's datetime in epoch milliseconds, rounded up, or fail."""
     if not isinstance(when, datetime) or when.tzinfo is None:
         raise MisfitError(f"{call} takes a datetime with a time zone, such as ctx.event_time; got {when!r:.80}")
     return -((EPOCH - when) // _MS)
 
 
 def moment(milliseconds: int) -> datetime:
-    """Return a point in time as users see it."""
+    """Return epoch milliseconds as a datetime, clamped to the usable range."""
     return EPOCH + timedelta(milliseconds=min(max(milliseconds, FIRST_USABLE_MS), LAST_USABLE_MS))

@@ -1,6 +1,6 @@
-"""Values of the user's code, checked one by one: what they yield, and what they put into state.
+"""Checks of single values that the user's code yields or puts into state.
 
-A value is taken as its column will hold it, so that a batch that reads it back sees what the batch before has seen.
+A value is converted to the form that its column stores, so that a batch that reads it back sees the same value.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from slackwater.formats.schemas import spark_type, whole_type
 from slackwater.process.failures import MisfitError
 
 Check = Callable[[Any], Any]
-"""Returns a value as its column holds it, or raises `MisfitError`; null is always taken."""
+"""Returns a value as its column stores it, or raises `MisfitError`; null is always accepted."""
 _WHOLE: Final[dict[type[pl.DataType], tuple[int, int]]] = {
     kind: (-(1 << bits - 1), (1 << bits - 1) - 1) if is_signed else (0, (1 << bits) - 1)
     for kind, bits, is_signed in (
@@ -35,7 +35,7 @@ _WHOLE: Final[dict[type[pl.DataType], tuple[int, int]]] = {
 
 
 def checker(dtype: pl.DataType, what: str) -> Check:
-    """Return the check of values for a column of type `dtype`; `what` names it in errors."""
+    """Return the check for values of a column of type `dtype`; `what` names it in errors."""
     kind = type(dtype)
     if kind in _WHOLE:
         return _whole(dtype, what, *_WHOLE[kind])
@@ -105,7 +105,7 @@ def _text(value: Any) -> str | None:  # noqa: ANN401  the user's own
     if not isinstance(value, str):
         return None
     if not value.isascii():
-        value.encode()  # half of a surrogate pair is no text
+        value.encode()  # fails for half of a surrogate pair
     return str(value)
 
 
@@ -132,7 +132,7 @@ def _narrow(value: Any) -> float:  # noqa: ANN401  the user's own
 
 
 def _other(dtype: pl.DataType, what: str) -> Check:
-    """Return the check of decimals and nested values, which Polars itself does, but for the names of fields."""
+    """Return the check for decimals and nested values, which Polars does itself, except for the names of fields."""
     check_names = _names(dtype, what)
 
     def taken(value: Any) -> pl.Series:  # noqa: ANN401  the user's own
@@ -145,7 +145,7 @@ def _other(dtype: pl.DataType, what: str) -> Check:
             return None
         try:
             made = taken(value)
-            if made.dtype != dtype:  # a dataclass or a named tuple, which Polars takes by its own names
+            if made.dtype != dtype:  # a dataclass or a named tuple, whose own field names Polars uses
                 made = taken(made.to_list()[0])
             return made.to_list()[0]
         except MisfitError:
@@ -157,9 +157,9 @@ def _other(dtype: pl.DataType, what: str) -> Check:
 
 
 def _names(dtype: pl.DataType, what: str, path: str = "") -> Callable[[Any], None] | None:
-    """Return what raises `MisfitError` for a field that a struct does not have; None for types without structs.
+    """Return a check that raises `MisfitError` for unknown fields of structs; None for types without structs.
 
-    Polars would leave the field out.
+    Polars would silently drop such a field.
     """
     if isinstance(dtype, pl.List):
         inside = _names(whole_type(dtype.inner), what, path)

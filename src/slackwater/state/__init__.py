@@ -1,1 +1,1 @@
-"""Keyed state: packets on their way to it, and the packed pieces and hash buckets it is kept in."""
+"""Keyed state: the packets that carry rows to it, and the packed pieces and hash buckets that store it."""

@@ -1,16 +1,17 @@
-"""Buckets: state by key, so that a batch reads what it touches or wakes and not all that a key group holds.
+"""Buckets: state by key, so that a batch reads only what it touches or wakes, not a key group's entire state.
 
-Keys are hashed onto buckets; there are more of them as the state grows. In a bucket, rows that must be looked at soon
-lie in small pieces, and those with time in large ones. New rows wait in the inbox, which is one for all buckets:
+Keys are hashed onto buckets, whose number grows with the state. Within a bucket, rows that must be processed soon are
+in small pieces, the others in large ones. New rows wait in the inbox, which all buckets share:
 
 1. `put_aside` adds packets to the inbox, unread.
-2. `woken` takes what the clock calls for: of a bucket that rows wait for, or that a row of the inbox wakes, everything;
-   of another one the pieces that wake, or on request everything as well.
-3. `touched` takes everything of the buckets that some rows belong to, and what waits for them.
-4. `store` puts rows back where they belong.
+2. `woken` takes the rows that are due: the whole bucket if rows wait for it in the inbox or an inbox row wakes it,
+   otherwise only the pieces that wake, or on request the whole bucket as well.
+3. `touched` takes the whole buckets of the given rows, and the inbox rows that wait for them.
+4. `store` puts rows back into their buckets.
 
-So rows of one key are at hand together, except for those that neither changed nor woke. What is taken comes in portions
-of whole buckets, each stored before the next is read: a worker holds a portion, not what a batch touches in all.
+So the rows of one key are available together, except for those that neither changed nor woke. Rows are taken in
+portions of whole buckets, and each portion is stored before the next is read: a worker holds one portion in memory,
+not everything that a batch touches.
 """
 
 from __future__ import annotations
@@ -29,31 +30,30 @@ from slackwater.state.pieces import COMPACT_AT, INBOX, Describe, Layout, Piece, 
 from slackwater.state.step_time import StepTime
 
 BUCKET_BYTES: Final = 16 << 10
-"""What a bucket holds when there are as many as there should be; from twice as much on, there are more."""
+"""The target size of a bucket; when buckets average more than twice this, their number is increased."""
 _MOST_BUCKETS: Final = 1 << 12
 PORTION_BYTES: Final = 1 << 20
-"""A portion has the buckets that hold so much, packed; at least one."""
+"""The packed size of a portion; a portion has at least one bucket."""
 INBOX_BYTES: Final = (64 << 10, 1 << 20)
-"""The inbox is emptied when it has a quarter of what the buckets have, and that is more than the first or at least the
-second."""
+"""The bounds of the inbox's size limit, which is a quarter of the size of the buckets."""
 SOON: Final = 64
-"""Rows of so many different times to wake at are a bucket's first piece; the next has four times as many."""
+"""The number of distinct wake times in a bucket's first piece; each further piece has four times as many."""
 _SHIFT: Final = np.uint64(40)
-"""The lower bits of a key's hash have chosen its key group."""
+"""Discards the lower bits of a key's hash, which determine its key group."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Portion:
-    """Some buckets: all that was taken of them."""
+    """The rows taken from some of the buckets."""
 
     rows: pl.DataFrame
     numbers: frozenset[int] | None
-    """Which buckets, by their numbers among `buckets`; None if it is the only portion."""
+    """The buckets of the portion, numbered among `buckets`; None if it is the only portion."""
     buckets: int
     keys: tuple[str, ...]
 
     def of(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Return the rows of `frame` that belong to these buckets, in their order."""
+        """Return the rows of `frame` that belong to these buckets, in their original order."""
         if self.numbers is None:
             return frame
         return frame.filter(bucket_of(frame, self.keys, self.buckets).is_in(list(self.numbers)))
@@ -72,7 +72,7 @@ class Buckets:
 
     @property
     def is_inbox_full(self) -> bool:
-        """Whether the rows of the inbox should be taken to their buckets."""
+        """Whether the rows of the inbox should be moved to their buckets."""
         waiting = self._inbox_pieces()
         size = sum(piece.bytes for piece in waiting)
         least, most = INBOX_BYTES
@@ -80,9 +80,9 @@ class Buckets:
         return len(waiting) >= COMPACT_AT or size > limit
 
     def woken(self, time: StepTime, *, whole: bool = False) -> Iterator[pl.DataFrame]:
-        """Take the rows that the clock calls for, each with all that is known of its key's time around it.
+        """Take the rows that are due, with all rows of their keys where rows wait in the inbox.
 
-        With `whole`, take them with all rows of their keys.
+        With `whole`, always take all rows of their keys.
         """
         if time.keeps_too_much:
             yield from self.everything()
@@ -100,14 +100,14 @@ class Buckets:
             yield portion.rows
 
     def touched(self, *frames: pl.DataFrame | None) -> Iterator[Portion]:
-        """Take all rows of the buckets that rows of `frames` belong to."""
+        """Take all rows of the buckets that the rows of `frames` belong to."""
         numbers = self._buckets_of(frames)
         waiting, rest = _split(self._inbox(), numbers)
         self._put_back(rest)
         yield from self._portions(numbers, waiting)
 
     def everything_near(self, *frames: pl.DataFrame | None) -> Iterator[Portion]:
-        """Take the inbox, and all rows of the buckets that it and `frames` belong to."""
+        """Take the inbox, and all rows of the buckets that its rows and those of `frames` belong to."""
         inbox = self._inbox()
         yield from self._portions(self._buckets_of(frames) | {*inbox["__bucket"].unique()}, inbox)
 
@@ -118,10 +118,10 @@ class Buckets:
         yield from (portion.rows for portion in self._portions(numbers, inbox))
 
     def store(self, rows: pl.DataFrame, wake: pl.Expr, describe: Describe) -> None:
-        """Put rows into their buckets; `wake` is the watermark at which a row is looked at, to lay them out by."""
+        """Put rows into their buckets, laid out by `wake`, the watermark at which a row must be processed."""
         if rows.is_empty():
             return
-        size = int(rows.estimated_size()) // 2 + self._bytes()  # packed, rows have about half of their size
+        size = int(rows.estimated_size()) // 2 + self._bytes()  # packing roughly halves the size
         if self.state.buckets < _MOST_BUCKETS and size > 2 * BUCKET_BYTES * self.state.buckets:
             chunks = self._chunks({piece.bucket for piece in self.state.pieces} - {INBOX})
             self.state.buckets = min(1 << (size // BUCKET_BYTES).bit_length(), _MOST_BUCKETS)
@@ -142,8 +142,8 @@ class Buckets:
     def _portions(
         self, numbers: set[int], waiting: pl.DataFrame, is_taken: Callable[[Piece], bool] = lambda _: True
     ) -> Iterator[Portion]:
-        """Take some buckets, portion by portion: their rows, and after them those that were waiting."""
-        # Storing a portion may make more buckets; those that come of one have its number modulo these.
+        """Take some buckets, portion by portion: their stored rows, followed by those that were waiting."""
+        # Storing a portion may increase the number of buckets; a bucket's successors have its number modulo `before`.
         before, chunks = self.state.buckets, self._chunks(numbers)
         for chunk in chunks:
             pieces = [piece for piece in self.state.pieces if piece.bucket != INBOX and piece.bucket % before in chunk]
@@ -157,7 +157,7 @@ class Buckets:
             )
 
     def _chunks(self, numbers: set[int]) -> list[frozenset[int]]:
-        """Return the numbers of buckets by portion."""
+        """Split the numbers of buckets into portions."""
         sizes = Counter[int]()
         for piece in self.state.pieces:
             sizes[piece.bucket] += piece.bytes
@@ -187,7 +187,7 @@ class Buckets:
         return [piece for piece in self.state.pieces if piece.bucket == INBOX]
 
     def _inbox(self) -> pl.DataFrame:
-        """Take the rows of the inbox, each with its bucket."""
+        """Take the rows of the inbox, each with the number of its bucket."""
         rows = self._rows(self._inbox_pieces())
         return rows.with_columns(self._numbers(rows))
 
@@ -197,7 +197,7 @@ class Buckets:
 
 
 def bucket_of(rows: pl.DataFrame, keys: tuple[str, ...], buckets: int) -> pl.Series:
-    """Return the bucket of each row's key, of so many buckets."""
+    """Return the bucket of each row's key, among `buckets` buckets."""
     hashes = hash_columns(rows, list(keys)) >> _SHIFT
     return pl.Series("__bucket", (hashes % np.uint64(buckets)).astype(np.int32))
 

@@ -1,9 +1,9 @@
-"""How many keys a step holds, at a cost that does not grow with its state.
+"""Counting the keys in a step's state, at a cost that does not grow with the state.
 
-In each batch one key group has its turn and counts the keys of its rows, if they changed. A group with much to read
-counts only at every second, third … turn, so that a batch reads the same few bytes for it on average, however large the
-state is. The driver takes what was counted last, as much of it as it takes for a good estimate: keys are spread over
-key groups by a hash, so one group is like the others.
+The key groups take turns: in each batch one of them counts the keys of its rows, if they changed. A group with a lot to
+read counts only every second, third … turn, so that a batch reads the same few bytes on average, however large the
+state is. The driver uses the latest counts, as many as a good estimate needs: keys are hashed onto key groups, so the
+groups are alike.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import polars as pl
 from slackwater.state.pieces import StepState
 
 READ_BYTES: Final = 4 << 10
-"""What may be read of the state of a step in each batch, on average."""
+"""The bytes of a step's state that a batch may read to count keys, on average."""
 ENOUGH: Final = 10_000
-"""Keys of some groups that stand for those of all, within one percent or so."""
+"""The number of counted keys from which the total is estimated, to within about one percent."""
 
 
 def has_turn(state: StepState, *, place: int, key_groups: int, batch: int) -> bool:
-    """Return whether the key group at a place, of so many, counts the keys of a step in this batch."""
+    """Return whether key group number `place` of `key_groups` counts the keys of a step in this batch."""
     round_, turn = divmod(batch, key_groups)
     if turn != place or not (state.is_changed or round_ == 0):
         return False
@@ -30,7 +30,7 @@ def has_turn(state: StepState, *, place: int, key_groups: int, batch: int) -> bo
 
 
 def count_keys(state: StepState, keys_of: Mapping[int, tuple[str, ...]]) -> int:
-    """Return how many keys a key group has; `keys_of` has the key's columns in each part of its state."""
+    """Return the number of keys in a key group's state; `keys_of` has the key columns of each part of the state."""
     found = []
     for piece in state.pieces:
         if piece.rows and piece.part in keys_of:
@@ -40,7 +40,7 @@ def count_keys(state: StepState, keys_of: Mapping[int, tuple[str, ...]]) -> int:
 
 
 def estimated_keys(counted: Mapping[int, int], key_groups: int) -> int | None:
-    """Return how many keys all groups have; `counted` has those of some, by place, the newest count last."""
+    """Estimate the number of keys in all groups from `counted`, the counts of some by place, newest last."""
     taken: list[int] = []
     for keys in reversed([*counted.values()]):
         if sum(taken) >= ENOUGH:

@@ -1,4 +1,4 @@
-"""What tells the results of a step apart, for sinks in which one row may replace another."""
+"""The identity of a step's results, for sinks in which one row may replace another."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Identity:
-    """The columns that tell the results of a step apart."""
+    """The columns that identify a result of a step."""
 
     keys: tuple[str, ...]
     """The columns of the key."""
     bounds: tuple[str, ...]
-    """Any of these tells the results of one key apart; the last one orders them, newest last."""
+    """Each of these columns distinguishes the results of one key; the last one orders them, newest last."""
     version: str
-    """The column that numbers the versions of a result."""
+    """The column with the version number of a result."""
     incidental: tuple[str, ...] = ()
-    """Columns that depend on how rows were batched, and may differ when the same result is computed again."""
+    """Columns that depend on how rows were batched, and may differ when the same result is recomputed."""
 
     def is_in(self, columns: Collection[str]) -> bool:
-        """Return whether rows with these columns still have the bounds and the version."""
+        """Return whether `columns` include the bounds and the version."""
         return {*self.bounds, self.version} <= {*columns}

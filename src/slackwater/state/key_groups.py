@@ -1,6 +1,6 @@
-"""Key groups: a fixed number of shards, chosen once per pipeline, that keys are hashed onto forever.
+"""Key groups: the shards that keys are hashed onto, a number fixed once per pipeline.
 
-A key group is the unit of state and of parallelism. Its label is the value Spark's shuffle sees.
+A key group is the unit of state and of parallelism. Its label is the value that Spark shuffles by.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ _MASK: Final = 0xFFFFFFFF
 
 
 def group_of(rows: pl.DataFrame, keys: list[str], groups: int) -> pl.Series:
-    """Return the key group (0 … groups - 1) of each row. Never changes: state lives where this says."""
+    """Return the key group (0 … groups - 1) of each row. It never changes: it determines where state is stored."""
     return pl.Series("__group", (hash_columns(rows, keys) % np.uint64(groups)).astype(np.int32))
 
 
 @cache
 def labels(groups: int) -> tuple[int, ...]:
-    """Return a label per key group, such that Spark's hash places group g on partition g mod partitions.
+    """Return a label per key group, chosen so that Spark's hash puts group g on partition g mod partitions.
 
     The labels 0, 1, 2, … would collide: 64 of them hashed onto 64 partitions used 37. Because
     `groups` is a power of two, labels that spread over `groups` partitions spread evenly over any
@@ -38,7 +38,7 @@ def labels(groups: int) -> tuple[int, ...]:
 
 
 def spark_hash(value: int) -> int:
-    """Return what Spark's `hash` (Murmur3, seed 42) gives for an integer, as a signed number."""
+    """Return Spark's `hash` (Murmur3, seed 42) of an integer, as a signed number."""
     mixed = (value & _MASK) * 0xCC9E2D51 & _MASK
     mixed = ((mixed << 15 | mixed >> 17) & _MASK) * 0x1B873593 & _MASK
     state = 42 ^ mixed

@@ -1,4 +1,4 @@
-"""The late output of a step: the original row, how late it was, and the watermark that judged it."""
+"""The late output of a step: the original row, how late it was, and the watermark it was compared with."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from slackwater.ground.times import TIMESTAMP, timestamp_lit, to_timestamp
 from slackwater.state.step import Port
 
 Late = Literal["output", "process"]
-"""What a step does to a row behind the watermark: send it to the late output, or take it like any other."""
+"""How a step handles a row behind the watermark: send it to the late output, or process it like any other."""
 ORIGIN: Final = ("__part", "__off", "__ingested", "__payload", "__key", "__headers")
-"""What says where a row came from."""
+"""The columns that say where a row came from."""
 _ADDED: Final = ("event_time", "late_by_ms", "watermark")
 
 
 def check_late_columns(port: Port, step: str, *more: str) -> None:
-    """Refuse rows with a column that late rows have in addition; `more` are those of this kind of step."""
+    """Reject rows with a column that Slackwater adds to late rows; `more` are those of this kind of step."""
     *added, last = (*_ADDED, *more, "step")
     for column in port.schema:
         if column in (*added, last) and column not in port.own:
@@ -26,16 +26,16 @@ def check_late_columns(port: Port, step: str, *more: str) -> None:
 
 
 def late_schema(schema: pl.Schema, **more: pl.DataType) -> pl.Schema:
-    """Return the columns of the late rows of a port with `schema`; `more` are those of this kind of step."""
+    """Return the columns of the late rows of a port with `schema`; `more` are added by this kind of step."""
     types = dict(schema)
     types |= {"event_time": TIMESTAMP, "late_by_ms": pl.Int64(), "watermark": TIMESTAMP, **more, "step": pl.String()}
     return pl.Schema(types)
 
 
 def late_rows(rows: pl.DataFrame, types: pl.Schema, step: str, watermark_ms: int, **more: pl.Expr) -> pl.DataFrame:
-    """Return `rows` (with `__ts`) as late rows of columns `types`; what they lack of them is null.
+    """Return `rows` (with `__ts`) as late rows with the columns `types`; columns that they lack are null.
 
-    What says where a row came from stays with it, for a late row may yet become a dead letter.
+    The columns of `ORIGIN` are retained, because a late row may still become a dead letter.
     """
     carried = [name for name in ORIGIN if name in rows.columns]
     added = {

@@ -1,7 +1,7 @@
-"""Packets: what flows between the steps of a micro-batch, whatever it carries.
+"""Packets: the units of data that flow between the steps of a micro-batch, whatever they carry.
 
-FRONT makes packets, the shuffle brings those of a key group together, KEYED turns them into other
-packets, OUTPUTS unpacks what is left. One schema for all, so one stream carries every output.
+FRONT creates packets, the shuffle collects those of a key group, KEYED turns them into other
+packets, and OUTPUTS unpacks the rest. All have one schema, so one stream carries every output.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ import pyarrow as pa
 from slackwater.state.packing import pack
 
 TICK, OUTPUT, STATS = "tick", "output", "stats"
-"""Kinds of packets besides rows for a keyed step, whose kind is the channel that their port has sent them by."""
+"""Kinds of packets other than rows for a keyed step; the kind of those is the channel their port sent them by."""
 MOST_ROWS: Final = 100_000
-"""Rows of an output packet; keeps every packet, and so every task's memory, bounded."""
+"""The most rows in an output packet, which bounds the size of a packet and the memory of a task."""
 
 
 class Packet(NamedTuple):
     """One packet. `target` is a step for rows, an output for output rows, and empty for ticks and stats."""
 
     key_group: int
-    """The group's label, see `key_groups.labels`."""
+    """The label of the key group, see `key_groups.labels`."""
     kind: str
     target: str
     order: str
-    """Places rows as in the log: partition, offset, chunk."""
+    """The sort key that restores log order: partition, offset, chunk."""
     rows: int
     min_end_ms: int
-    """The smallest `__end` of the rows inside."""
+    """The smallest `__end` of the rows in the packet."""
     max_end_ms: int
     payload: bytes | None
 
@@ -64,15 +64,15 @@ def to_arrow(packets: Iterable[Packet]) -> pa.RecordBatch:
 
 
 def tick(key_group: int) -> Packet:
-    """Make a key group look at the clock, though it may have no rows."""
+    """Return a packet that makes a key group check the clock even if it has no rows."""
     return Packet(key_group, TICK, "", "", 0, 0, 0, None)
 
 
 def output(frame: pl.DataFrame, name: str, order: str, labels: tuple[int, ...]) -> list[Packet]:
-    """Return rows of an output as packets, which leave by the key groups of `labels`: spread by order over several.
+    """Return rows of an output as packets that leave by the key groups `labels`; `order` spreads them over several.
 
-    A key group is a slot of the sinks, and a batch that is run again must leave by the same ones. So several are for
-    rows whose order is the log's own.
+    A key group is a slot of the sinks, and a replayed batch must use the same slots. So pass several labels only
+    for rows in log order.
     """
     packets = []
     for number, start in enumerate(range(0, frame.height, MOST_ROWS)):
@@ -84,6 +84,6 @@ def output(frame: pl.DataFrame, name: str, order: str, labels: tuple[int, ...]) 
 
 
 def stats(facts: dict[str, Any], order: str, labels: tuple[int, ...]) -> Packet:
-    """Return a task's statistics as a packet."""
+    """Return the statistics of a task as a packet."""
     label = labels[zlib.crc32(order.encode()) % len(labels)]
     return Packet(label, STATS, "", order, 0, 0, 0, json.dumps(facts).encode())

@@ -1,4 +1,4 @@
-"""Packing: a frame as bytes and back, headed by the name of the step it belongs to.
+"""Packing: frames to bytes and back, with a header that names the step that owns the frame.
 
 Spark numbers stateful operators by position, so a changed pipeline could be handed another step's
 state. The header makes that an error instead of a wrong result.
@@ -15,12 +15,12 @@ from slackwater.errors import fault
 
 _MAGIC: Final = b"SW"
 _VERSION: Final = b"1"
-"""Of the layout of blobs; another one is refused, never guessed at."""
+"""The version of the blob format; any other version is rejected."""
 _HEAD: Final = len(_MAGIC + _VERSION)
 
 
 def pack(frame: pl.DataFrame, owner: str) -> bytes:
-    """Return `frame` as an Arrow IPC stream behind a header that names its `owner`."""
+    """Return `frame` as an Arrow IPC stream after a header that names its `owner`."""
     name = owner.encode()
     out = io.BytesIO()
     out.write(_MAGIC + _VERSION + len(name).to_bytes(2, "little") + name)

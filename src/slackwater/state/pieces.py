@@ -1,8 +1,9 @@
-"""Pieces: the state of one step in one key group, as few, large blobs.
+"""Pieces: the state of one step in one key group, as a few large blobs.
 
 A piece is a packed frame of state rows. Rows are appended as new pieces and merged when something
-fires, so that a batch costs what it touches and not what is stored. The index says of each piece
-which times of `__end` it spans and when it must be looked at next; it alone is read in a quiet batch.
+fires, so that the cost of a batch depends on what it touches, not on the size of the state. For each
+piece, the index has its range of `__end` and when it must next be processed; if nothing is due, a
+batch reads only the index.
 """
 
 from __future__ import annotations
@@ -19,32 +20,32 @@ from slackwater.state.packing import pack, unpack
 from slackwater.state.step_time import StepTime
 
 MOST_BYTES: Final = 4 << 20
-"""A piece's size limit: Spark's state calls slow down sharply above a few megabytes."""
+"""The size limit of a piece: Spark's state calls slow down sharply above a few megabytes."""
 COMPACT_AT: Final = 16
-"""So many pieces of one tier are merged into one of the next."""
+"""The number of pieces of one tier that are merged into one of the next."""
 INBOX: Final = -1
-"""The bucket of rows that wait for theirs."""
+"""The bucket number of rows that have not yet been moved to their bucket."""
 _GROWTH: Final = 4
-"""Rewritten rows are split by `__end` into pieces of 1, 4, 16, … different times, soonest first."""
+"""Rewritten rows are split by `__end` into pieces of about 1, 4, 16, … distinct times, soonest first."""
 
 
 Describe = Callable[[pl.DataFrame], dict[str, Any]]
-"""Gives the index its facts about the rows of a piece."""
+"""Returns the fields of a piece's index entry, computed from its rows."""
 
 
 class Layout(Protocol):
-    """What the rows of a step's state look like."""
+    """The layout of the rows of a step's state."""
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The columns of the key."""
+        """The key columns."""
 
     @property
     def state_types(self) -> pl.Schema:
-        """All columns."""
+        """The types of all columns."""
 
     def conform(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Return `rows` with exactly these columns; what is missing gets its first value."""
+        """Return `rows` with exactly these columns; missing ones get their initial value."""
 
 
 class Store(Protocol):
@@ -57,12 +58,12 @@ class Store(Protocol):
         """Store a blob."""
 
     def remove(self, key: str) -> None:
-        """Remove a blob; one that is not there is no mistake."""
+        """Remove a blob, if it exists."""
 
 
 @dataclass
 class Piece:
-    """One entry of the index."""
+    """The index entry of one piece."""
 
     seq: int
     rows: int
@@ -70,19 +71,19 @@ class Piece:
     min_end_ms: int
     max_end_ms: int
     wake_ms: int
-    """The watermark at which something must happen to one of its rows."""
+    """The watermark at which one of its rows must be processed."""
     due_ms: int = MAX_MS
-    """The processing time at which one of its rows may show a pane."""
+    """The processing time at which one of its rows may fire a pane."""
     tier: int = 0
     is_settled: bool = False
-    """All its rows have shown what they know: it only waits to be forgotten, or corrected."""
+    """Whether all its rows have been emitted, so that they can only be forgotten or corrected."""
     bucket: int = INBOX
-    """Of state by key, where its rows belong; see `buckets`."""
+    """The bucket of its rows, for state by key; see `buckets`."""
     part: int = 0
-    """Of a step that keeps several kinds of rows, which of them."""
+    """The kind of its rows, for a step that stores several kinds."""
 
     def wakes(self, time: StepTime) -> bool:
-        """Return whether the clock calls for one of its rows: to show a pane, or to be forgotten."""
+        """Return whether one of its rows is due: to fire a pane, or to be forgotten."""
         moved = time.watermark_ms > time.previous_ms
         return not self.is_settled and ((moved and self.wake_ms <= time.watermark_ms) or self.due_ms <= time.now_ms)
 
@@ -96,7 +97,7 @@ class StepState:
     pieces: list[Piece] = field(default_factory=list)
     next_seq: int = 0
     buckets: int = 1
-    """How many buckets the rows are spread over, where they are: a power of two."""
+    """The number of buckets that the rows are spread over, a power of two; 1 without buckets."""
     is_changed: bool = False
 
     @classmethod
@@ -118,14 +119,14 @@ class StepState:
         return pl.concat(frames) if frames else pl.DataFrame(schema=layout.state_types)
 
     def append_blob(self, blob: bytes, **facts: Any) -> None:  # noqa: ANN401  a Piece's own fields
-        """Store a piece that is packed already."""
+        """Store a piece that is already packed."""
         self.store.put(f"{self.step}/{self.next_seq}", blob)
         self.pieces.append(Piece(seq=self.next_seq, bytes=len(blob), **facts))
         self.next_seq += 1
         self.is_changed = True
 
     def append_packets(self, packets: Iterable[Packet]) -> None:
-        """Store packets as they are, each as a piece that wakes with its first row."""
+        """Store packets unread, each as a piece that wakes at its smallest `__end`."""
         for packet in packets:
             facts = {"min_end_ms": packet.min_end_ms, "max_end_ms": packet.max_end_ms, "wake_ms": packet.min_end_ms}
             self.append_blob(packet.payload or b"", rows=packet.rows, **facts)
@@ -138,12 +139,12 @@ class StepState:
         return frames
 
     def read(self, pieces: Iterable[Piece]) -> list[pl.DataFrame]:
-        """Return the frames of `pieces`, oldest first, and leave them where they are."""
+        """Return the frames of `pieces`, oldest first, without removing them."""
         frames = []
         for piece in sorted(pieces, key=lambda piece: piece.seq):
             blob = self.store.get(f"{self.step}/{piece.seq}")
             if blob is None:
-                # The index and the pieces are written in one batch; one without the other is no state of ours.
+                # The index and the pieces are written in one batch, so one without the other is corruption.
                 message = f"piece {piece.seq} of step {self.step} is in the index but not in the state"
                 raise AssertionError(message)
             frames.append(unpack(blob, self.step))
@@ -158,7 +159,7 @@ class StepState:
         self.is_changed = self.is_changed or bool(gone)
 
     def append(self, rows: pl.DataFrame, describe: Describe, tier: int = 0) -> None:
-        """Store `rows`, split by `__end` so that what must be looked at sooner is in smaller pieces."""
+        """Store `rows`, split by `__end` so that rows that are due sooner are in smaller pieces."""
         if rows.is_empty():
             return
         if rows["__end"].min() == rows["__end"].max():
@@ -180,17 +181,17 @@ class StepState:
         self.append_blob(blob, rows=rows.height, tier=tier, **describe(rows))
 
     def wakes(self, time: StepTime) -> bool:
-        """Return whether the clock calls for anything: to show a result, or to forget one."""
+        """Return whether anything is due: to be emitted, or to be forgotten."""
         if time.keeps_too_much and self.pieces:
-            return True  # the pieces were described for a longer lateness
+            return True  # the index entries were computed for a longer lateness
         return any(piece.wakes(time) for piece in self.pieces)
 
     def crowded(self, stagger: int) -> list[Piece]:
-        """Return pieces that should be merged into one, if there are too many; `stagger` spreads the work."""
+        """Return pieces to be merged into one, if there are too many; `stagger` spreads the work over batches."""
         by_tier: dict[tuple[int, bool], list[Piece]] = {}
         for piece in self.pieces:
             if piece.bytes > MOST_BYTES // 2:
-                continue  # large enough: merging it again would only copy it
+                continue  # large enough: merging it would only copy it
             by_tier.setdefault((piece.tier, piece.is_settled), []).append(piece)
         for (tier, _), pieces in sorted(by_tier.items()):
             if len(pieces) >= COMPACT_AT + (stagger % 4 if tier == 0 else 0):

@@ -1,4 +1,4 @@
-"""State as people read it: rows looked at where they lie, without the columns that only the engine needs."""
+"""State in readable form: rows read without removing them, without the columns that only the engine needs."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _HIDDEN = "__"
 def held_rows(
     state: StepState, keys: tuple[str, ...], key: pl.DataFrame | None = None, layout: Layout | None = None
 ) -> pl.DataFrame:
-    """Return the rows of all keys, or of the one in `key`, in the order they were stored; nothing is taken.
+    """Return the rows of all keys, or of the one in `key`, in the order they were stored, without removing them.
 
-    Of state in buckets, only the key's bucket and the inbox are read.
+    For one key of state in buckets, only its bucket and the inbox are read.
     """
     pieces = state.pieces
     if key is not None:
@@ -32,16 +32,16 @@ def held_rows(
 
 
 def of_key(rows: pl.DataFrame, keys: tuple[str, ...], key: pl.DataFrame | None) -> pl.DataFrame:
-    """Return those of `rows` that have the key in `key`'s only row; all of them without one."""
+    """Return the rows that have the key in the only row of `key`, or all rows if `key` is None."""
     if key is None:
         return rows
     return rows.join(key.select(keys), on=keys, how="semi", nulls_equal=True, maintain_order="left")
 
 
 def readable(rows: pl.DataFrame, keys: tuple[str, ...], /, **added: pl.Expr) -> pl.DataFrame:
-    """Return `rows` without hidden columns: the key, what is `added` (made of hidden ones), the user's columns.
+    """Return `rows` without hidden columns: the key, `added` columns (computed from hidden ones), the user's columns.
 
-    A column of the user's that has the name of an added one stays as it is.
+    A user's column takes precedence over an added one of the same name.
     """
     own = [name for name in rows.columns if not name.startswith(_HIDDEN) and name not in keys]
     made = [expr.alias(name) for name, expr in added.items() if name not in own and name not in keys]
@@ -49,10 +49,10 @@ def readable(rows: pl.DataFrame, keys: tuple[str, ...], /, **added: pl.Expr) -> 
 
 
 def free_names(names: Mapping[str, str], taken: tuple[str, ...]) -> dict[str, str]:
-    """Return `names` with an underscore behind each new name that is taken."""
+    """Return `names` with an underscore appended to each new name that is taken."""
     return {name: f"{new}_" if new in taken else new for name, new in names.items()}
 
 
 def moment(milliseconds: pl.Expr) -> pl.Expr:
-    """Return epoch milliseconds as a timestamp; both ends of time are null."""
+    """Return epoch milliseconds as a timestamp; the smallest and largest possible times become null."""
     return pl.when(milliseconds < MAX_MS).then(to_timestamp(milliseconds))

@@ -1,4 +1,4 @@
-"""Skew: how the rows of a batch are spread over the keys of a step, from a sample."""
+"""Skew: how the rows of a batch are distributed over the keys of a step, estimated from a sample."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ import numpy as np
 import polars as pl
 
 _SAMPLE: Final = 10_000
-"""Rows that are looked at, of more than twice as many."""
+"""The number of rows sampled from a frame of more than twice as many."""
 _STRIDE: Final = 2_654_435_761
-"""Takes them from all over, and not every n-th: keys may come in turns."""
+"""Scatters the sample over the frame, instead of taking every n-th row: keys may alternate."""
 _KEPT: Final = 8
-"""Keys that a task reports for each step."""
+"""The number of keys that a task reports for each step."""
 _LONGEST: Final = 80
 
 
 @dataclass(kw_only=True)
 class Skew:
-    """How many rows a step took in a batch, and about how many of them its largest keys have."""
+    """The number of rows that a step received in a batch, and approximately how many its largest keys have."""
 
     rows: int = 0
     keys: dict[str, int] = field(default_factory=dict)
     is_whole: bool = True
-    """Whether `keys` has every key that was seen."""
+    """Whether `keys` has every key that occurred."""
 
     def observe(self, rows: pl.DataFrame, keys: list[str]) -> None:
         """Count `rows` by key."""
@@ -37,7 +37,7 @@ class Skew:
         self.add(Skew(rows=rows.height, keys=found, is_whole=largest.height <= _KEPT))
 
     def add(self, other: Skew) -> None:
-        """Add what another part of the batch counted."""
+        """Add the counts of another part of the batch."""
         self.rows += other.rows
         self.is_whole = self.is_whole and other.is_whole
         for key, number in other.keys.items():
@@ -45,12 +45,12 @@ class Skew:
 
     @property
     def largest(self) -> tuple[str, float]:
-        """The key with the most rows, and its share of them; at least so much, for small parts of it go uncounted."""
+        """The key with the most rows, and its share of them: a lower bound, because small counts are not reported."""
         key, number = max(self.keys.items(), key=lambda each: (each[1], each[0]), default=("", 0))
         return key, number / max(1, self.rows)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the counts as a task reports them."""
+        """Return the counts that a task reports."""
         most = sorted(self.keys.items(), key=lambda each: (-each[1], each[0]))[:_KEPT]
         return {"rows": self.rows, "keys": dict(most), "is_whole": self.is_whole and len(self.keys) <= _KEPT}
 

@@ -1,10 +1,10 @@
-"""The contract of a keyed step: everything the rooms around it ask, whatever the step computes.
+"""The contract of a keyed step: what the other rooms require of it, independent of what it computes.
 
-1. A user's call makes a `StepDefinition`. The planner resolves it, once the rows of every port are known, into a
-   `KeyedStep`, and asks that for its columns, how its results change earlier ones, and how late it may emit.
-2. FRONT gives each port its rows and sends on what the port makes of them, by channel, to the key groups.
-3. KEYED gives the step's operator those rows and the state of one key group, and takes results, rows of its other
-   outputs, late rows and rows that failed from it.
+1. A user's call creates a `StepDefinition`. Once the columns of every port are known, the planner resolves it into a
+   `KeyedStep`, which provides its columns, how its results change earlier ones, and how late it may emit.
+2. FRONT passes each port its rows and sends the port's output to the key groups, by channel.
+3. KEYED passes the step's operator those rows and the state of one key group. The operator returns results, rows of
+   side outputs, late rows and failed rows.
 
 Windows are one kind of step: FRONT, KEYED and the planner do not know what a window is.
 """
@@ -29,57 +29,57 @@ from slackwater.state.shown import held_rows, moment, readable
 from slackwater.state.step_time import StepTime
 
 ROWS: Final = "rows"
-"""The port of a step that has but one."""
+"""The name of the port of a step with a single port."""
 TIMER_FAILED: Final = "timer_failed"
-"""The reason of a dead letter that is a key and the time of its timer."""
+"""The reason of dead letters for failed timers, which contain the key and the time of the timer."""
 PORT_ROWS: Final = "rows of "
-"""Before the name of a port, in the statistics of state: how many rows are held of it."""
+"""Prefix of a port's name in the state statistics, for the number of its rows in state."""
 Guard = Callable[[pl.DataFrame, Callable[[pl.DataFrame], pl.DataFrame]], pl.DataFrame]
-"""Applies a function to rows; takes out those on which it fails, each by itself."""
+"""Applies a function to rows, and removes exactly the rows on which it fails."""
 Change = Literal["append", "update", "retract"]
-"""What a result may do to earlier ones: stand beside them, replace one, or withdraw one."""
+"""How a result may change earlier ones: leave them all in place, replace one, or withdraw one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Port:
-    """One input of a step: the columns of its rows, and those among them that are the key."""
+    """One input of a step: the columns of its rows, and which of them form the key."""
 
     schema: pl.Schema
     keys: tuple[str, ...]
     own: frozenset[str] = frozenset()
-    """The columns that Slackwater has added in the step before: the next one may replace them."""
+    """Columns that Slackwater added in the previous step; this step may replace them."""
     streams: tuple[str, ...] = ()
-    """The streams and steps that its rows come from: several, if it takes a union."""
+    """The streams and steps that the rows come from; more than one for a union."""
 
 
 @dataclass(kw_only=True)
 class Taken:
-    """What a port made of the rows of one chunk."""
+    """The output of a port for the rows of one chunk."""
 
     kept: pl.DataFrame
-    """Merged with what the other chunks of the file gave, then sent to KEYED."""
+    """Rows that are merged with those of the file's other chunks, then sent to KEYED."""
     whole: dict[str, pl.DataFrame] = field(default_factory=dict)
-    """By channel, rows that go to KEYED as they are."""
+    """Rows that go to KEYED unmerged, by channel."""
     late: pl.DataFrame | None = None
     counts: dict[str, int] = field(default_factory=dict)
 
 
 class PortFront(ABC):
-    """What FRONT does to the rows of one port."""
+    """The FRONT part of one port."""
 
     @abstractmethod
     def take(self, rows: pl.DataFrame, time: StepTime, guard: Guard) -> Taken:
-        """Take the rows of one chunk: the user's columns and `__ts`, `__part`, `__off`."""
+        """Process the rows of one chunk, which have the user's columns and `__ts`, `__part`, `__off`."""
 
     @abstractmethod
     def merge(self, parts: list[pl.DataFrame], time: StepTime) -> dict[str, pl.DataFrame]:
-        """Return what the chunks of a file gave, in their order, as the rows of each channel.
+        """Merge the kept rows of a file's chunks, given in order, into the rows of each channel.
 
-        Every row has `__end`, the event time by which the step must look at it.
+        Every row has `__end`, the event time by which the step must process it.
         """
 
     def condense(self, channel: str, rows: pl.DataFrame) -> pl.DataFrame:  # noqa: ARG002  as subclasses need it
-        """Return what several files gave to a channel, in their order, as fewer rows where that is possible."""
+        """Merge the rows that several files sent to a channel, given in order, into fewer rows where possible."""
         return rows
 
 
@@ -90,19 +90,19 @@ class StepRows:
     channels: dict[str, list[Packet]] = field(default_factory=dict)
 
     def add(self, packet: Packet) -> None:
-        """Take a packet, in whatever order the shuffle delivers them."""
+        """Add a packet; packets may arrive in any order."""
         self.channels.setdefault(packet.kind, []).append(packet)
 
     def packets(self, *channels: str) -> list[Packet]:
-        """Return the packets of some channels in the order of the log."""
+        """Return the packets of `channels` in log order."""
         found = [packet for channel in channels for packet in self.channels.get(channel, ())]
-        # Packets of two streams may have one place, and a batch that is run again must see them in the same order.
+        # Packets of two streams may have the same place, and a replayed batch must see them in the same order.
         return sorted(found, key=lambda packet: (packet.order, packet.kind, packet.payload or b""))
 
     def frame(self, *channels: str) -> pl.DataFrame | None:
-        """Return the rows of some channels in the order of the log, or None if there are none."""
+        """Return the rows of `channels` in log order, or None if there are none."""
         frames = [unpack(packet.payload or b"", packet.target) for packet in self.packets(*channels)]
-        # Sources that were united may say more or less about where a row came from.
+        # The sources of a union may differ in the columns that say where a row came from.
         how: Literal["vertical", "diagonal"] = "vertical" if len({*map(_names, frames)}) <= 1 else "diagonal"
         return pl.concat(frames, how=how) if frames else None
 
@@ -113,7 +113,7 @@ def _names(frame: pl.DataFrame) -> tuple[str, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Failed:
-    """Rows on which the user's code failed: the port's columns and the hidden ones, and a message for each."""
+    """Rows on which the user's code failed, with the port's columns and the hidden ones, and a message for each."""
 
     rows: pl.DataFrame
     messages: pl.Series
@@ -122,11 +122,11 @@ class Failed:
 
 @dataclass
 class Emitted:
-    """What a step emits in one batch: frames of results in the order they were shown, late rows, and counts."""
+    """The output of a step for one batch: results in the order they were emitted, other rows, and counts."""
 
     results: list[pl.DataFrame] = field(default_factory=list)
     sides: dict[str, list[pl.DataFrame]] = field(default_factory=dict)
-    """Rows of the step's other outputs, by name."""
+    """Rows of the step's side outputs, by output."""
     late: list[pl.DataFrame] = field(default_factory=list)
     failed: list[Failed] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
@@ -138,7 +138,7 @@ class Emitted:
 
 
 class Difference(NamedTuple):
-    """What keeps a step from continuing from the state of a checkpoint: a part of its layout, before and now."""
+    """A part of the layout that prevents a step from resuming from a checkpoint's state: its old and new value."""
 
     part: str
     found: str
@@ -153,29 +153,29 @@ class Operator(ABC):
 
     @abstractmethod
     def run(self, rows: StepRows, time: StepTime, state: StepState, *, stagger: int) -> Emitted:
-        """Run one batch of one key group; `stagger` spreads upkeep over the key groups' batches."""
+        """Run one batch of one key group; `stagger` makes the key groups compact in different batches."""
 
 
 class StepDefinition(ABC):
-    """What a user asks of a keyed step, before the rows of its ports are known."""
+    """A keyed step as the user defined it, before the columns of its ports are known."""
 
     @abstractmethod
     def resolve(self, name: str, ports: Mapping[str, Port]) -> KeyedStep:
-        """Return the step for rows as `ports` have them, or refuse it."""
+        """Return the step for the columns of `ports`, or reject the definition."""
 
 
 class KeyedStep(ABC):
-    """A keyed step, checked and resolved: frozen, picklable, the same in both engines."""
+    """A validated and resolved keyed step: immutable, picklable, the same in both engines."""
 
     name: str
     keys: tuple[str, ...]
-    """The columns of the key, as results have them."""
+    """The key columns, by their names in the results."""
     combines: ClassVar[bool] = False
-    """Whether FRONT combines the rows of a key, so that a hot key is not the work of one key group."""
+    """Whether FRONT combines the rows of a key, so that a hot key does not overload one key group."""
     buries: ClassVar[bool] = False
-    """Whether KEYED makes dead letters of rows, so that those of a union must say which stream they are of."""
+    """Whether KEYED may turn rows into dead letters; rows of a union must then carry the name of their stream."""
     lateness_ms: int
-    """How long after the watermark the step remembers what it was complete with."""
+    """The allowed lateness: how long the step keeps state that the watermark has passed."""
 
     @property
     @abstractmethod
@@ -183,67 +183,67 @@ class KeyedStep(ABC):
         """The step's inputs by name."""
 
     def check_spread(self) -> None:
-        """Refuse keys whose rows are condensed in several key groups before they come together, if they cannot be."""
+        """Reject spreading a key's rows over several key groups to condense them, if the step does not support it."""
         raise refuse("KEY_SPREAD_STEP", step=self.name, what="which needs the rows of a key one by one")
 
     @property
     @abstractmethod
     def result_types(self) -> pl.Schema:
-        """The columns of a result."""
+        """The columns of the results."""
 
     @property
     def own_columns(self) -> frozenset[str]:
-        """The columns that Slackwater adds to results and other rows, and that a next step may replace."""
+        """The columns that Slackwater adds to the rows of all outputs, and that the next step may replace."""
         return frozenset({"event_time"})
 
     @property
     def sides(self) -> Mapping[str, pl.Schema]:
-        """The step's other outputs by name; their rows have an `event_time`, and stand beside earlier ones."""
+        """The columns of the step's side outputs, by output; the rows have an `event_time` and are append-only."""
         return {}
 
     @property
     def may_end_unused(self) -> bool:
-        """Whether results need no destination, because another output that is used has them."""
+        """Whether the results may have no sink, because a side output that is in use contains them."""
         return False
 
     def asked(self, sides: frozenset[str]) -> KeyedStep:  # noqa: ARG002  as subclasses need it
-        """Return the step as it is when the pipeline uses `sides`, of which some may exist only if they are used."""
+        """Return the step for a pipeline that uses `sides`; some side outputs exist only if they are used."""
         return self
 
     @property
     def state_parts(self) -> Mapping[int, str]:
-        """The ports whose rows are kept apart, by the part of the state that they are in."""
+        """The ports whose rows are stored separately, by the part of the state that holds them."""
         return {}
 
     @property
     def band(self) -> tuple[int, int] | None:
-        """The size and the offset, in milliseconds, of equal spans of event time that each give a result; else None."""
+        """The size and offset, in milliseconds, of the equal event-time intervals with one result each, or None."""
         return None
 
     @property
     @abstractmethod
     def late_types(self) -> pl.Schema | None:
-        """The columns of a late row; None for a step that takes rows however late they are."""
+        """The columns of the late rows; None for a step that accepts rows no matter how late they are."""
 
     @property
     def emits(self) -> Change:
-        """The most that a result may do to earlier ones; unless a step says otherwise, it stands beside them."""
+        """The strongest change that a result may make to earlier ones; by default, results are append-only."""
         return "append"
 
     @property
     def event_time(self) -> pl.Expr:
-        """A result's event time in epoch milliseconds, for the steps that follow; most results have a column of it."""
+        """The event time of a result in epoch milliseconds, for the steps that follow; by default its `event_time`."""
         return pl.col("event_time").dt.epoch("ms")
 
     @property
     def identity(self) -> Identity | None:
-        """The columns that tell results apart; None where that is for the pipeline's author to know."""
+        """The columns that identify a result; None if only the author of the pipeline can know them."""
         return None
 
     @property
     @abstractmethod
     def result_order(self) -> list[str]:
-        """Columns that put the results of a batch into an order which a re-run repeats."""
+        """The columns to sort a batch's results by, so that a replay produces the same order."""
 
     @property
     @abstractmethod
@@ -253,12 +253,12 @@ class KeyedStep(ABC):
     @property
     @abstractmethod
     def layout(self) -> dict[str, str]:
-        """What the step's state looks like; see `difference`."""
+        """The layout of the step's state, as named parts that `difference` compares."""
 
     def difference(self, stored: Mapping[str, str]) -> Difference | None:
-        """Return what keeps the step from continuing from state whose layout was `stored`; None if nothing does.
+        """Return what prevents the step from resuming from state with the layout `stored`, or None.
 
-        Unless a step can make old state its own, any difference does.
+        By default any difference does; a step that can convert old state overrides this.
         """
         for part, text in self.layout.items():
             if stored.get(part) != text:
@@ -266,53 +266,53 @@ class KeyedStep(ABC):
         return None
 
     def continued(self, stored: Mapping[str, str]) -> Mapping[str, str]:  # noqa: ARG002  as subclasses need it
-        """Return the layout to write down for state that continues from one whose layout was `stored`."""
+        """Return the layout to record for state that was resumed from the layout `stored`."""
         return self.layout
 
     def written(self, part: str, text: str) -> str:  # noqa: ARG002  as subclasses need it
-        """Return a part of a layout, this step's or a stored one, as users write it."""
+        """Return a part of a layout, this step's or a stored one, in the notation that users write."""
         return text
 
     @property
     @abstractmethod
     def rules(self) -> str:
-        """Everything else that decides what a batch's rows become."""
+        """A text of every setting outside the layout that affects the results of a batch."""
 
     @abstractmethod
     def reads(self, port: str) -> list[pl.Expr]:
-        """Return the expressions that the step evaluates on the rows of a port, besides the key."""
+        """Return the expressions that the step evaluates on the rows of a port, other than the key."""
 
     @abstractmethod
     def front(self, port: str, undecoded: Undecoded | None) -> PortFront:
-        """Return the FRONT part of a port, for rows of which some columns may be left undecoded."""
+        """Return the FRONT part of a port; `undecoded` names columns of the format that were not decoded."""
 
     @abstractmethod
     def operator(self) -> Operator:
         """Return the KEYED part."""
 
     def shown_state(self, state: StepState, key: pl.DataFrame | None = None) -> pl.DataFrame:
-        """Return what a key group holds, or holds of the one key in `key`'s only row, as people read it.
+        """Return a readable frame of a key group's state, or of the state of the one key in `key`.
 
-        The key's columns come first, and hidden ones are left out or get a name. Where rows have a time of their own,
-        it is in `event_time` or `window_start`. Nothing is taken out of the state.
+        Key columns come first; hidden columns are omitted or renamed. The time of a row, if it has one, is in
+        `event_time` or `window_start`. The state is not modified.
         """
         rows = held_rows(state, self.keys, key)
         time = {"event_time": moment(pl.col("__ts"))} if "__ts" in rows.columns else {}
         return readable(rows, self.keys, **time)
 
     def count_keys(self, state: StepState) -> int:
-        """Return how many keys a key group holds."""
+        """Return the number of keys in a key group's state."""
         parts = self.state_parts or {0: next(iter(self.ports))}
         return count_keys(state, {part: self.ports[port].keys for part, port in parts.items()})
 
     @abstractmethod
     def check_next(self, step: str) -> None:
-        """Refuse `step` as the one that takes this step's results, if it cannot."""
+        """Reject `step` as the consumer of this step's results, if it cannot process them."""
 
     @abstractmethod
     def check_replaces(self, replaced_by: Sequence[str], **facts: object) -> None:
-        """Refuse a table of which each row replaces the one with the same `replaced_by`, if results would be wrong."""
+        """Reject an upsert table with the key columns `replaced_by`, if its content would be wrong."""
 
     @abstractmethod
     def describe(self) -> list[tuple[str, str]]:
-        """Return what `explain` shows, as labels and texts."""
+        """Return the lines of the step in `explain`, as pairs of label and text."""

@@ -1,4 +1,4 @@
-"""The FRONT part of a port whose rows KEYED needs as they are."""
+"""The FRONT part of a port that sends its rows to KEYED uncombined."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from slackwater.state.step import Guard, KeyedStep, PortFront, Taken
 from slackwater.state.step_time import StepTime
 
 PLACE: Final = pl.Schema({"__ts": pl.Int64(), "__part": pl.String(), "__off": pl.Int64(), "__ingested": pl.Int64()})
-"""The hidden columns that a row brings to KEYED: its event time, its place, and when it was ingested."""
+"""The hidden columns of a row in KEYED: its event time, its place, and when it was ingested."""
 STREAM: Final = "__stream"
-"""The hidden column that says which of several united streams a row is of."""
+"""The hidden column with the name of a row's stream, for unions."""
 IN_ORDER: Final = ("__ts", "__part", "__off")
-"""What puts rows into the order of event time; no two rows of a stream are equal in it."""
+"""The columns that sort rows by event time; no two rows of a stream are equal in all three."""
 
 
 class WholeRows(PortFront):
-    """Passes rows on by the channel that is named after their port; those behind the watermark are late.
+    """Sends rows to the channel named after their port; rows behind the watermark are late.
 
-    A row is late when its event time is before the watermark. `judges=False` lets every row pass. The others are on
-    time; `counts=False` leaves it to KEYED to count them. `checked` are expressions that KEYED will evaluate: a row on
-    which one of them fails is a dead letter already here.
+    A row is late when its event time is before the watermark; with `judges=False`, every row passes. The others are
+    counted as on time; with `counts=False`, KEYED counts them. `checked` are expressions that KEYED will evaluate: a
+    row on which one of them fails becomes a dead letter here.
     """
 
     def __init__(
@@ -42,10 +42,10 @@ class WholeRows(PortFront):
         self.counts = counts
         self.checked = checked
         self.more = more
-        """Columns that late rows of this step have besides the usual ones."""
+        """The additional columns of this step's late rows."""
 
     def take(self, rows: pl.DataFrame, time: StepTime, guard: Guard) -> Taken:
-        """Split off what is late, and keep the rest with its place."""
+        """Split off late rows, and keep the others with their places."""
         if self.checked:
             rows = guard(rows, self._evaluated)
         late = None
@@ -62,10 +62,10 @@ class WholeRows(PortFront):
         return Taken(kept=kept, late=late, counts=counts)
 
     def merge(self, parts: list[pl.DataFrame], time: StepTime) -> dict[str, pl.DataFrame]:  # noqa: ARG002  judged before
-        """Return the rows of a file's chunks, in their order."""
+        """Concatenate the rows of a file's chunks, in order."""
         return {self.port: pl.concat(parts)}
 
     def _evaluated(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Return `rows` if everything that is checked can be evaluated on each of them, else fail."""
+        """Return `rows`, or fail if a checked expression cannot be evaluated on one of them."""
         rows.select(expression.alias(str(number)) for number, expression in enumerate(self.checked))
         return rows

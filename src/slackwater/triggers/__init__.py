@@ -1,4 +1,4 @@
-"""Triggers: when a window shows a pane."""
+"""Triggers: when a window fires."""
 
 from slackwater.triggers.definitions import (
     AfterCount,

@@ -1,4 +1,4 @@
-"""What users write to say when a window shows a pane, and the flat `Schedule` the operator follows."""
+"""The triggers that users write, and the flat `Schedule` that the operator follows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from slackwater.ground.durations import Duration, duration_ms, render_ms
 
 @dataclass(frozen=True, kw_only=True)
 class AfterCount:
-    """A pane once at least `n` rows arrived since the last one; with `once`, only the first time."""
+    """Fires when at least `n` rows have arrived since the last pane; with `once`, only the first time."""
 
     n: int
     once: bool = False
@@ -18,35 +18,35 @@ class AfterCount:
 
 @dataclass(frozen=True, kw_only=True)
 class Every:
-    """A pane every so much processing time, counted from the window's first row, if anything is new."""
+    """Fires at an interval of processing time, counted from the window's first row, if there are new rows."""
 
     interval_ms: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class EveryEventTime:
-    """A pane whenever the watermark passes a multiple of the interval, even if nothing is new."""
+    """Fires whenever the watermark passes a multiple of the interval, even without new rows."""
 
     interval_ms: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class Never:
-    """No pane at all."""
+    """Never fires."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AnyOf:
-    """A pane whenever one of `parts` asks for one."""
+    """Fires whenever one of `parts` does."""
 
     parts: tuple[AfterCount | Every | EveryEventTime, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class AfterWatermark:
-    """A pane when the watermark reaches the window's end, with panes before (`early`) and after (`late`).
+    """Fires when the watermark reaches the window's end, and optionally before (`early`) and after (`late`).
 
-    `late=None` ends the window with its on-time pane: rows that come later, though within the
+    `late=None` finishes the window with its on-time pane: rows that arrive later, though within the
     allowed lateness, are counted as ignored.
     """
 
@@ -100,7 +100,7 @@ def any_of(*parts: AfterCount | Every | EveryEventTime) -> AnyOf:
     """Fire whenever one of `parts` fires; each kind of trigger may appear once."""
     kinds = [type(part) for part in parts]
     usable = all(isinstance(part, AfterCount | Every | EveryEventTime) for part in parts)
-    if len(parts) < 2 or not usable or len(set(kinds)) != len(kinds):  # noqa: PLR2004  any of one is no choice
+    if len(parts) < 2 or not usable or len(set(kinds)) != len(kinds):  # noqa: PLR2004  any_of needs two
         raise refuse("TRIGGER_ANY_OF", got=_parts(parts))
     if any(isinstance(part, AfterCount) and part.once for part in parts):
         raise refuse("TRIGGER_ANY_OF", got=_parts(parts))
@@ -118,7 +118,7 @@ def never() -> Never:
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
-    """A trigger taken apart into the questions the operator asks of each window, once a batch."""
+    """A trigger as flat settings, which the operator evaluates for each window in every batch."""
 
     early_count: int | None = None
     early_every_ms: int | None = None
@@ -127,13 +127,13 @@ class Schedule:
     repeat_unchanged: bool = True
     late_count: int | None = 1
     finish_on_time: bool = False
-    """The on-time pane is the last: rows after it are ignored (and counted)."""
+    """Whether the on-time pane is the last: rows after it are counted as ignored."""
     once: bool = False
-    """The first pane is the last."""
+    """Whether the first pane is the last."""
 
     @property
     def is_lazy(self) -> bool:
-        """Nothing can fire before the watermark reaches the window's end, so rows may just be appended."""
+        """Whether nothing can fire before the watermark reaches the window's end, so that rows are only appended."""
         return self.early_count is None and self.early_every_ms is None and self.early_event_time_ms is None
 
     def __str__(self) -> str:
@@ -153,7 +153,7 @@ class Schedule:
 
 
 def written(parts: Schedule) -> str:
-    """Return a trigger with this schedule, as users write it: `after_watermark(early=every("10s"))`."""
+    """Return a trigger with this schedule, in the notation that users write: `after_watermark(early=every("10s"))`."""
     count = f"after_count({parts.early_count}{', once=True' if parts.once else ''})" if parts.early_count else ""
     early = [
         count,

@@ -1,4 +1,4 @@
-"""Windows: the kinds that users write, and the window step: panes, late rows, the FRONT and the KEYED part."""
+"""Windows: the kinds for users, and the window step with its panes, late rows, FRONT part and KEYED part."""
 
 from typing import TYPE_CHECKING
 
@@ -35,5 +35,5 @@ __all__ = [
     "tumbling",
 ]
 
-if not TYPE_CHECKING:  # a type checker knows what a module does not have
+if not TYPE_CHECKING:  # a type checker reports missing names itself
     __getattr__ = hinting(__name__, __all__)

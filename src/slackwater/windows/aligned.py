@@ -1,4 +1,4 @@
-"""Windows that depend on a row's time alone: the same for every key, known before any row comes."""
+"""Windows that depend only on a row's time: the same for every key, and known before any row arrives."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from slackwater.windows.operator import WindowOperator, describe
 from slackwater.windows.spec import WindowSpec
 
 _SAMPLE: Final = [0, 1, 86_400_000, 1_772_366_400_000, 4_102_444_800_000]
-"""Event times that a window kind is tried with when a pipeline is built."""
+"""The event times that a kind of window is tested with when a pipeline is built."""
 _MANY: Final = range(1_767_225_600_000, 1_830_297_600_000, 22_381_000)
-"""Event times by which one kind is told from another: two years, every six hours and some minutes."""
+"""The event times whose windows identify a kind in a checkpoint: two years, every six hours and some minutes."""
 
 
 class AlignedWindow(Window):
-    """A kind whose windows are known from the event time alone; `bounds` is all that it must say.
+    """A kind of window that depends only on the event time; `bounds` is all that it must implement.
 
-    A kind of which a row has several windows overrides the four methods below it: rows that share all their windows
-    are a cell, and are combined before they are copied into the windows that overlap there.
+    A kind in which a row has several windows also overrides the methods from `cell_names` to `spread` as needed: rows
+    that share all their windows form a cell, and are combined before they are copied into the overlapping windows.
     """
 
     is_aligned: ClassVar[bool] = True
     is_trusted: ClassVar[bool] = False
-    """Whether `bounds` is known to be right for every row; of your own kinds each row's window is checked."""
+    """Whether `bounds` is known to be correct; for user-defined kinds, the window of each row is checked."""
 
     @abstractmethod
     def bounds(self, ts: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
@@ -48,7 +48,7 @@ class AlignedWindow(Window):
 
     @property
     def cell_names(self) -> tuple[str, ...]:
-        """The columns of `CELL` that tell cells apart; the others follow from them."""
+        """The columns of `CELL` that identify a cell; the others follow from them."""
         return ("__start", "__end")
 
     def cell(self, ts: pl.Expr) -> list[pl.Expr]:
@@ -57,27 +57,27 @@ class AlignedWindow(Window):
         return cell_columns(start, end, pl.lit(1))
 
     def implied(self) -> list[pl.Expr]:
-        """Return the columns of `CELL` that `cell_names` leaves out."""
+        """Return the columns of `CELL` that are not in `cell_names`."""
         return [pl.lit(1, dtype=pl.Int64).alias("__many")]
 
     def last_end(self) -> pl.Expr:
-        """Return the end of a cell's last window: once that is forgotten, so are all its windows."""
+        """Return the end of the last window of a cell: when it is forgotten, all windows of the cell are."""
         return pl.col("__end")
 
     def spread(self, cells: pl.DataFrame) -> pl.DataFrame:
-        """Return one row per cell and window: `__start` and `__end` become the window's."""
+        """Return one row per cell and window; `__start` and `__end` become the bounds of the window."""
         return cells.drop("__many")
 
     def front(self, spec: WindowSpec, undecoded: Undecoded | None) -> WindowFront:
-        """Return what FRONT does to the rows."""
+        """Return the FRONT part."""
         return AlignedFront(spec, self, undecoded)
 
     def operator(self, spec: WindowSpec) -> WindowOperator:
-        """Return what keeps and fires the windows of a key group."""
+        """Return the KEYED part."""
         return AlignedOperator(spec, self)
 
-    def check(self, schema: pl.Schema, *, step: str) -> None:  # noqa: ARG002  the event time is all it reads
-        """Refuse a kind whose windows do not hold their events, overlap, or depend on other rows."""
+    def check(self, schema: pl.Schema, *, step: str) -> None:  # noqa: ARG002  it reads only the event time
+        """Reject a kind whose windows do not contain their events, overlap, or depend on other rows."""
         if self.is_trusted:
             return
         kind = f"`{type(self).__name__}`"
@@ -88,13 +88,13 @@ class AlignedWindow(Window):
         except DefinitionError:
             raise
         except FAILURES as error:
-            # Of an error with a code, what was found; the rule and what to do are said here.
+            # Take only the finding of an error with a code; WINDOW_BOUNDS adds the rule and the fix.
             cause = error.message.split("; ")[1] if isinstance(error, SlackwaterError) else cause_of(error)
             raise refuse("WINDOW_BOUNDS", kind=kind, step=step, cause=cause) from error
 
     @property
     def layout_text(self) -> str:
-        """The fields of the kind; of your own kinds also where windows lie, which their code decides."""
+        """The fields of the kind; for user-defined kinds also a hash of their windows, which their code determines."""
         if self.is_trusted:
             return stable_text(self)
         times = pl.DataFrame({"__ts": _MANY}, schema={"__ts": pl.Int64})
@@ -107,16 +107,16 @@ class AlignedWindow(Window):
         return sorted(self.spread(one.select(self.cell(pl.col("__ts")))).select("__start", "__end").rows())
 
     def longest_ms(self) -> int | None:
-        """Return the length of the longest window around some times."""
+        """Return the length of the longest window at the sample times."""
         windows = [window for ts_ms in _SAMPLE if self.has_end for window in self.windows_of(ts_ms)]
         return max((end - start for start, end in windows), default=None)
 
     def joinable(self) -> AlignedWindow:
-        """Return these windows, which both streams have."""
+        """Return these windows, which are the same for both streams."""
         return self
 
     def band(self) -> tuple[int, int] | None:
-        """Return the size and the offset of windows that follow each other, as those around some times do."""
+        """Return the size and offset if all windows at the sample times agree on them, else None."""
         found = set()
         for ts_ms in _SAMPLE if self.has_end else ():
             windows = self.windows_of(ts_ms)
@@ -125,13 +125,13 @@ class AlignedWindow(Window):
         return band if band[0] else None
 
     def is_gone(self, ts_ms: int, gone_ms: int) -> bool:
-        """Return whether a row at `ts_ms`, or between windows next to it, may be late for good."""
+        """Return whether a row at `ts_ms` may be late: all its windows are forgotten, or it is between windows."""
         ends = [end for _, end in self.windows_of(ts_ms)]
         return not ends or max(ends) <= gone_ms
 
 
 def checked_cells(rows: pl.DataFrame, window: AlignedWindow) -> pl.DataFrame:
-    """Return `rows` if each of them lies in the window that `window` gives it, else fail."""
+    """Return `rows`, or fail if one of them is outside the window that `window` assigns to it."""
     start, end = window.bounds(pl.col("__ts"))
     cells = rows.select("__ts", start.alias("start"), end.alias("end"))
     if not (cells.schema["start"].is_integer() and cells.schema["end"].is_integer()):
@@ -147,7 +147,7 @@ def checked_cells(rows: pl.DataFrame, window: AlignedWindow) -> pl.DataFrame:
 
 
 def _check_edges(windows: pl.DataFrame, window: AlignedWindow) -> None:
-    """Fail unless the first and the last event of each window get the same window."""
+    """Fail unless `window` assigns the same window to its first and last instant."""
     first = windows.with_columns(pl.col("start").cast(pl.Int64).alias("__ts"))
     last = windows.with_columns((pl.col("end") - 1).cast(pl.Int64).alias("__ts"))
     start, end = window.bounds(pl.col("__ts"))
@@ -165,7 +165,7 @@ def _rendered(start_ms: int | None, end_ms: int | None) -> dict[str, str]:
 
 
 def cell_columns(start: pl.Expr, end: pl.Expr, many: pl.Expr) -> list[pl.Expr]:
-    """Return the columns `CELL`, of their types."""
+    """Return the columns `CELL`, cast to their types."""
     return [
         start.cast(pl.Int64).alias("__start"),
         end.cast(pl.Int64).alias("__end"),
@@ -174,32 +174,32 @@ def cell_columns(start: pl.Expr, end: pl.Expr, many: pl.Expr) -> list[pl.Expr]:
 
 
 def spread_copies(cells: pl.DataFrame, moved: list[pl.Expr]) -> pl.DataFrame:
-    """Return a row for each of a cell's windows, numbered by `__copy`, with the bounds that `moved` gives it."""
+    """Return a row for each window of a cell, with the bounds that `moved` computes from its number `__copy`."""
     copies = cells.with_columns(pl.int_ranges(0, pl.col("__many")).alias("__copy")).explode("__copy")
     return copies.filter(pl.col("__copy").is_not_null()).with_columns(moved).drop("__many", "__copy")
 
 
 class AlignedFront(WindowFront):
-    """Gives rows the cells of their windows, and combines them by cell."""
+    """Assigns rows to the cells of their windows, and combines them by cell."""
 
     def __init__(self, spec: WindowSpec, window: AlignedWindow, undecoded: Undecoded | None) -> None:
         super().__init__(spec, undecoded)
         self.window = window
 
     def take(self, rows: pl.DataFrame, time: StepTime, guard: Guard) -> Taken:
-        """Split off what is late for good, and combine the rest by key and window."""
+        """Split off late rows, and combine the others by key and window."""
         spec, window, late = self.spec, self.window, None
         if not window.is_trusted:
             rows = guard(rows, partial(checked_cells, window=window))
         watermark_ms, gone_ms = time.judge_ms, time.gone_ms(spec.lateness_ms)
         oldest = rows["__ts"].min()
-        # Windows move with time: if the oldest row is not late for good, no row is.
-        if oldest is not None and window.is_gone(int(oldest), gone_ms):  # type: ignore[arg-type]  # whole numbers: Polars says any
+        # Window ends never decrease with time: if the oldest row is not late, no row is.
+        if oldest is not None and window.is_gone(int(oldest), gone_ms):  # type: ignore[arg-type]  # an Int64 column; the stubs say Any
             cells = rows.with_columns(window.cell(pl.col("__ts")))
             is_late = (window.last_end() <= gone_ms) & (pl.col("__many") > 0)
             late = late_rows(self._whole(cells.filter(is_late)), spec, watermark_ms)
             rows = cells.filter(~is_late).drop(CELL)
-        # Fewer columns to group by is faster, so what follows from the others is added afterwards.
+        # Grouping by fewer columns is faster, so the columns that follow from them are added afterwards.
         names = window.cell_names
         exprs = [expr for expr in window.cell(pl.col("__ts")) if expr.meta.output_name() in names]
         cells = self._combined(rows.with_columns(exprs), [*spec.keys, *names], guard)
@@ -210,23 +210,23 @@ class AlignedFront(WindowFront):
         counts = {"no_window": int(cells.filter(pl.col("__many") == 0)["__new"].sum())}
         whole = {}
         if spec.can_finish:
-            # Whether a row is ignored depends on what became of its windows, so its account is KEYED's to say.
+            # Whether a row is ignored depends on the state of its windows, so KEYED counts it.
             whole[CELLS] = cells.filter(pl.col("__many") > 0).select(*spec.keys, *CELL, "__new")
         else:
             counts |= _accounts(cells, kept, watermark_ms)
         if kept.height < assigned.height:
-            # Some of a row's windows are closed for good, not all: it is no late row, but it is said.
+            # If some windows of a row are forgotten, but not all, the row is not late but is counted as partly late.
             counts["partly_late"] = int(cells[assigned.filter(~is_open)["__cell"].unique()]["__new"].sum())
         if kept.height > cells.height:
             kept = merge_states(kept, spec.by, spec.aggregates, self._carry)
-        # The same columns in the same order, whichever way they came: KEYED puts those of all chunks under each other.
+        # All chunks need the same columns in the same order, because their rows are concatenated.
         carried = [name for name in ("__new", "__first") if name in kept.columns]
         kept = kept.select(*spec.by, *carried, *state_columns(kept, spec.aggregates))
         return Taken(kept=kept, whole=whole, late=late, counts=counts | {"late": 0 if late is None else late.height})
 
 
 class AlignedOperator(WindowOperator):
-    """Keeps the windows of one step in one key group, and fires them."""
+    """Stores and fires the windows of one step in one key group."""
 
     def __init__(self, spec: WindowSpec, window: AlignedWindow) -> None:
         super().__init__(spec)
@@ -241,7 +241,7 @@ class AlignedOperator(WindowOperator):
         wanted = [p for p in state.pieces if not lazy or (not p.is_settled and p.min_end_ms <= watermark)]
         rows = state.take_rows(wanted, self.spec)
         if lazy and any(p.max_end_ms > watermark for p in wanted):
-            # Only complete rows may fire: of a lazy step that is what has reached its end. The rest goes back.
+            # Only complete windows fire, because the rows of a lazy step are merged when they do. Others are put back.
             state.append(rows.filter(pl.col("__end") > watermark), self._describe(watermark))
             rows = rows.filter(pl.col("__end") <= watermark)
         rows = self.panes.merge(rows)
@@ -251,7 +251,7 @@ class AlignedOperator(WindowOperator):
             state.append(self.panes.advance(rows, time, out), self._describe(watermark))
 
     def _forget_settled(self, watermark_ms: int, state: StepState, out: Emitted) -> None:
-        """Forget what has nothing more to show: whole pieces unread, unless last results are an output."""
+        """Drop settled pieces past the allowed lateness, unread; if final results are an output, emit those."""
         lateness, settled = self.spec.lateness_ms, [p for p in state.pieces if p.is_settled]
         if not self.spec.has_final:
             state.drop([p for p in settled if p.max_end_ms + lateness <= watermark_ms])
@@ -267,7 +267,7 @@ class AlignedOperator(WindowOperator):
         if eager is None:
             self._account(rows.frame(CELLS), None, time, out)
             return
-        first, last = int(eager["__end"].min()), int(eager["__end"].max())  # type: ignore[arg-type]  # whole numbers: Polars says any
+        first, last = int(eager["__end"].min()), int(eager["__end"].max())  # type: ignore[arg-type]  # an Int64 column; the stubs say Any
         touched = [p for p in state.pieces if p.min_end_ms <= last and p.max_end_ms >= first]
         known = self.panes.known(state.take_rows(touched, self.spec), time)
         merged = self.panes.merge(pl.concat([known, self.panes.start(eager)]))
@@ -275,7 +275,7 @@ class AlignedOperator(WindowOperator):
         state.append(self.panes.after_rows(merged, time, out), self._describe(time.judge_ms))
 
     def _account(self, cells: pl.DataFrame | None, windows: pl.DataFrame | None, time: StepTime, out: Emitted) -> None:
-        """Put the batch's rows into their accounts, by those of their `windows` that are not finished."""
+        """Count the batch's rows as on time, refired or ignored, by whether their `windows` are finished."""
         if cells is None:
             return
         kept = cells.with_row_index("__cell").pipe(self.window.spread)
@@ -295,12 +295,12 @@ class AlignedOperator(WindowOperator):
             merged = self.panes.merge(state.take_rows(crowd, self.spec))
             state.append(merged, self._describe(time.watermark_ms), tier=crowd[0].tier + 1)
 
-    def _describe(self, watermark_ms: int) -> Any:  # noqa: ANN401  a function from frame to facts
+    def _describe(self, watermark_ms: int) -> Any:  # noqa: ANN401  a function from frame to index fields
         return lambda rows: describe(rows, self.spec, watermark_ms)
 
 
 def _accounts(cells: pl.DataFrame, taking: pl.DataFrame, watermark_ms: int) -> dict[str, int]:
-    """Count the rows of `cells`, of which the windows `taking` are open to: on time, or correcting what was shown."""
+    """Count the rows of `cells` that the windows in `taking` accept: on time, or refired by a correction."""
     behind = taking.filter(pl.col("__end") <= watermark_ms)["__cell"].unique()
     refired = int(cells[behind]["__new"].sum())
     return {"refired": refired, "on_time": int(cells[taking["__cell"].unique()]["__new"].sum()) - refired}

@@ -1,4 +1,4 @@
-"""Calendar windows: days, weeks, months, quarters and years of a time zone, with their days of 23 and 25 hours."""
+"""Calendar windows: days, weeks, months, quarters and years in a time zone, including days of 23 and 25 hours."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Unit = Literal["day", "week", "month", "quarter", "year"]
 Weekday = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 _STEPS: Final[dict[str, str]] = {"day": "1d", "week": "1w", "month": "1mo", "quarter": "1q", "year": "1y"}
 _LEAPS_MIN: Final = (0, 15, 30, 45, 60, 90, 120, 180, 1440)
-"""How far clocks that are set forward at midnight may leap, up to the day that Samoa skipped."""
+"""By how many minutes clocks may be set forward at midnight, up to the day that Samoa skipped."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CalendarWindow(AlignedWindow):
-    """One calendar unit of a time zone after another, each from midnight to midnight on the clocks there."""
+    """Consecutive calendar units in a time zone, each from midnight to midnight local time."""
 
     unit: Unit
     zone: str
@@ -29,14 +29,14 @@ class CalendarWindow(AlignedWindow):
     is_trusted: ClassVar[bool] = True
 
     def bounds(self, ts: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
-        """Return the unit that an event at `ts` falls into."""
+        """Return the start and end of the unit that contains `ts`."""
         clock = pl.from_epoch(ts, time_unit="ms").dt.convert_time_zone(self.zone).dt.replace_time_zone(None)
         days = f"{get_args(Weekday).index(self.week_start)}d" if self.unit == "week" else "0d"
         start = clock.dt.offset_by(f"-{days}").dt.truncate(_STEPS[self.unit]).dt.offset_by(days)
         return self._instant(start), self._instant(start.dt.offset_by(_STEPS[self.unit]))
 
     def _instant(self, midnight: pl.Expr) -> pl.Expr:
-        """Return when clocks first show a midnight, or the first time after one that they leap over."""
+        """Return the instant at which clocks first show `midnight`, or the first time after it if they skip it."""
         instants = [
             midnight.dt.offset_by(f"{leap}m")
             .dt.replace_time_zone(self.zone, ambiguous="earliest", non_existent="null")

@@ -1,4 +1,4 @@
-"""Count windows: a number of a key's rows, in the order of their arrival."""
+"""Count windows: a fixed number of a key's rows, in order of arrival."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     from slackwater.windows.definition import WindowDefinition
 
 _COUNTER = -1
-"""The index of the state row that holds how many rows a key had so far."""
+"""The `__index` of the state row that counts all rows of a key so far."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CountWindow(Window):
-    """Windows of `size` rows of a key, a new one `every` so many rows, in the order of arrival.
+    """Windows of `size` rows of a key in order of arrival, one starting after `every` number of rows.
 
-    Window i of a key holds its rows from i * every to i * every + size. It fires when it is full; time plays no
+    Window i of a key holds its rows [i * every, i * every + size). It fires when it is full; time plays no
     role, so no row is late. Rows of a window that never fills are counted as ignored at the end of a bounded run.
     """
 
@@ -50,12 +50,12 @@ class CountWindow(Window):
     has_end: ClassVar[bool] = False
 
     def check_options(self, trigger: Trigger, accumulation: Accumulation) -> None:
-        """Refuse triggers and accumulation: a full window is shown once."""
+        """Reject triggers and accumulations: a window fires once, when it is full."""
         if trigger != after_watermark() or accumulation != "accumulating":
             raise refuse("COUNT_WINDOW_OPTIONS")
 
     def specify(self, definition: WindowDefinition, name: str, port: Port) -> KeyedStep:
-        """Return a step of its own kind."""
+        """Return a `CountSpec` instead of a `WindowSpec`."""
         if definition.lateness_ms:
             raise refuse("COUNT_WINDOW_OPTIONS")
         for taken in ("window_index", "event_time"):
@@ -66,11 +66,11 @@ class CountWindow(Window):
         )
 
     def front(self, spec: WindowSpec, undecoded: Undecoded | None) -> WindowFront:  # noqa: ARG002  see below
-        """Never asked: the step is of its own kind."""
+        """Never called: `CountSpec` provides this part."""
         raise AssertionError
 
     def operator(self, spec: WindowSpec) -> WindowOperator:  # noqa: ARG002  see above
-        """Never asked: the step is of its own kind."""
+        """Never called: `CountSpec` provides this part."""
         raise AssertionError
 
     def __str__(self) -> str:
@@ -78,10 +78,10 @@ class CountWindow(Window):
 
 
 def count_window(size: int, *, every: int | None = None) -> CountWindow:
-    """Windows of so many rows of a key, in the order of arrival: `count_window(100)`, `count_window(100, every=10)`.
+    """Windows of `size` rows of a key, in order of arrival: `count_window(100)`, `count_window(100, every=10)`.
 
     Results have `window_index` instead of bounds, and the largest event time of their rows as `event_time`. A key is
-    remembered until the end of a bounded run: count only keys that are limited in number.
+    remembered until the end of a bounded run, so use keys that are limited in number.
     """
     every = size if every is None else every
     for what, number in (("size", size), ("every", every)):
@@ -92,7 +92,7 @@ def count_window(size: int, *, every: int | None = None) -> CountWindow:
 
 @dataclass(frozen=True, kw_only=True)
 class CountSpec(KeyedStep):
-    """One aggregation over count windows, checked and resolved."""
+    """One aggregation over count windows, validated and resolved."""
 
     name: str
     keys: tuple[str, ...]
@@ -103,12 +103,12 @@ class CountSpec(KeyedStep):
 
     @property
     def ports(self) -> Mapping[str, Port]:
-        """The rows that are counted."""
+        """The single port of the step."""
         return {ROWS: Port(schema=self.row_schema, keys=self.keys)}
 
     @cached_property
     def aggregate_types(self) -> pl.Schema:
-        """The aggregates' result columns."""
+        """The result columns of the aggregates."""
         return pl.Schema({alias: agg.output_type(self.row_schema) for alias, agg in self.aggregates.items()})
 
     @cached_property
@@ -120,33 +120,33 @@ class CountSpec(KeyedStep):
 
     @property
     def late_types(self) -> None:
-        """No row is late."""
+        """None: no row is late."""
         return
 
     @cached_property
     def state_types(self) -> pl.Schema:
-        """The columns of a state row: a window that is not full, or a key's counter."""
+        """The columns of a state row, which is a window that is not full, or the counter of a key."""
         types: dict[str, pl.DataType] = {key: self.row_schema[key] for key in self.keys}
         types |= {"__index": pl.Int64(), "__rows": pl.Int64(), "__time": pl.Int64()}
         return pl.Schema(types | dict(state_schema(self.row_schema, self.aggregates)))
 
     def conform(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Return `rows` with the state's columns in their order."""
+        """Return `rows` with the state columns in order."""
         return rows.select(self.state_types.names())
 
     @property
     def result_order(self) -> list[str]:
-        """By key and window."""
+        """The key and the window."""
         return [*self.keys, "window_index"]
 
     @property
     def emission_delay_ms(self) -> int:
-        """None that is known: rows that come late give results that are late for a next step."""
+        """Zero, as the delay has no bound: rows behind the watermark give results that are late for the next step."""
         return 0
 
     @property
     def layout(self) -> dict[str, str]:
-        """What the state looks like."""
+        """The keys, the window, the aggregates and the state columns."""
         return {
             "keys": ", ".join(f"{key} {self.row_schema[key]}" for key in self.keys),
             "window": stable_text(self.window),
@@ -155,28 +155,28 @@ class CountSpec(KeyedStep):
         }
 
     def written(self, part: str, text: str) -> str:
-        """Return a part of a layout with the kind of window as users call it."""
+        """Return a part of a layout with the name that users write for the kind of window."""
         return written_kind(text) if part == "window" else text
 
     @property
     def rules(self) -> str:
-        """The layout has them all."""
+        """Empty: the layout contains every setting."""
         return ""
 
-    def reads(self, port: str) -> list[pl.Expr]:  # noqa: ARG002  it has but one
-        """Return what the aggregates read, and the rows' other columns, which travel with them."""
+    def reads(self, port: str) -> list[pl.Expr]:  # noqa: ARG002  there is only one
+        """Return all columns: whole rows are sent to KEYED."""
         return [pl.col(name) for name in self.row_schema]
 
     def front(self, port: str, undecoded: Undecoded | None) -> PortFront:  # noqa: ARG002  all columns are read
-        """Return what FRONT does to the rows."""
+        """Return the FRONT part."""
         return _CountFront(self, port, judges=False)
 
     def operator(self) -> Operator:
-        """Return what counts and fires in a key group."""
+        """Return the KEYED part."""
         return _CountOperator(self)
 
     def shown_state(self, state: StepState, key: pl.DataFrame | None = None) -> pl.DataFrame:
-        """Return the windows that are not full, each with how many rows its key had; keys without one have nulls."""
+        """Return the windows that are not full, with the row count of their key; keys without one have nulls."""
         rows = held_rows(state, self.keys, key, self)
         keys, is_counter = list(self.keys), pl.col("__index") == _COUNTER
         counters = rows.filter(is_counter).select(*keys, pl.col("__rows").alias("__seen"))
@@ -186,13 +186,13 @@ class CountSpec(KeyedStep):
         return readable(shown, self.keys, **facts, rows_seen=pl.col("__seen"))
 
     def check_next(self, step: str) -> None:
-        """Let any step follow."""
+        """Accept any step."""
 
     def check_replaces(self, replaced_by: Sequence[str], **facts: object) -> None:
-        """Let any table take the results."""
+        """Accept any table."""
 
     def describe(self) -> list[tuple[str, str]]:
-        """Return what `explain` shows."""
+        """Return the lines of the step in `explain`."""
         return [
             ("key", ", ".join(self.keys)),
             ("window", f"{self.window}, in order of arrival; keys are remembered for good"),
@@ -201,7 +201,7 @@ class CountSpec(KeyedStep):
 
 
 class _CountFront(WholeRows):
-    """Passes rows on as they are; those on which an aggregate fails are dead letters."""
+    """Passes rows on unchanged; rows on which an aggregate fails become dead letters."""
 
     step: CountSpec
 
@@ -210,13 +210,13 @@ class _CountFront(WholeRows):
 
 
 class _CountOperator(Operator):
-    """Counts the rows of each key, and shows the windows that are full."""
+    """Counts the rows of each key, and fires the windows that are full."""
 
     def __init__(self, spec: CountSpec) -> None:
         self.spec = spec
 
-    def run(self, rows: StepRows, time: StepTime, state: StepState, *, stagger: int) -> Emitted:  # noqa: ARG002  nothing piles up
-        """Add the batch's rows in the order of arrival; at the end of time, forget what never filled."""
+    def run(self, rows: StepRows, time: StepTime, state: StepState, *, stagger: int) -> Emitted:  # noqa: ARG002  nothing to compact
+        """Add the batch's rows in order of arrival; at the final watermark, forget the windows that never filled."""
         out, buckets = Emitted(), Buckets(state, self.spec)
         if (fresh := rows.frame(ROWS)) is not None:
             for portion in buckets.touched(fresh):
@@ -228,7 +228,7 @@ class _CountOperator(Operator):
         return out
 
     def _add(self, fresh: pl.DataFrame, known: pl.DataFrame, out: Emitted) -> pl.DataFrame:
-        """Show the windows that `fresh` fills; return the state of their keys afterwards."""
+        """Fire the windows that `fresh` fills; return the new state of their keys."""
         spec, keys, window = self.spec, list(self.spec.keys), self.spec.window
         counters = known.filter(pl.col("__index") == _COUNTER)
         before = fresh.select(keys).join(counters, on=keys, how="left", nulls_equal=True, maintain_order="left")
@@ -246,7 +246,7 @@ class _CountOperator(Operator):
         merged = spec.conform(merge_states(windows, [*keys, "__index"], spec.aggregates, sums))
         full = merged["__rows"] == window.size
         if full.any():
-            # Groups come in random order, and a batch that is run again must show the same rows in the same order.
+            # Groups come in random order, and a replayed batch must emit the same rows in the same order.
             self._show(merged.filter(full).sort([*keys, "__index"]), out)
         return pl.concat([merged.filter(~full), self._counters(numbered, counters)])
 
@@ -270,6 +270,6 @@ class _CountOperator(Operator):
         return pl.concat([untouched, self.spec.conform(counters)])
 
 
-def _unhurried(rows: pl.DataFrame) -> dict[str, Any]:  # noqa: ARG001  all of them alike
-    """Return the index's facts about rows that no clock calls for."""
+def _unhurried(rows: pl.DataFrame) -> dict[str, Any]:  # noqa: ARG001  the same for all rows
+    """Return the fields of the index entry for rows that no clock wakes."""
     return {"min_end_ms": MAX_MS, "max_end_ms": MAX_MS, "wake_ms": MAX_MS}

@@ -1,4 +1,4 @@
-"""Cumulative windows: they grow by steps up to a size, then start again."""
+"""Cumulative windows: windows that grow in steps up to a size, then start over."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from slackwater.windows.sizes import check_overlap, checked_offset, floor, shown
 
 @dataclass(frozen=True, kw_only=True)
 class CumulativeWindow(AlignedWindow):
-    """Windows that grow by `every` inside each `size`: [0, 1m), [0, 2m), … up to [0, size)."""
+    """Windows that grow by `every` within each `size`: [0, 1m), [0, 2m), … up to [0, size)."""
 
     size_ms: int
     every_ms: int
@@ -25,17 +25,17 @@ class CumulativeWindow(AlignedWindow):
     cells_meet: ClassVar[bool] = True
 
     def bounds(self, ts: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
-        """Return the shortest window that holds `ts`."""
+        """Return the shortest window that contains `ts`."""
         start = floor(ts, self.size_ms, self.offset_ms)
         return start, start + ((ts - start) // self.every_ms + 1) * self.every_ms
 
     def cell(self, ts: pl.Expr) -> list[pl.Expr]:
-        """Return the shortest window, and how many there are with the longer ones."""
+        """Return the shortest window that contains `ts`, and the number of all windows that do."""
         start, end = self.bounds(ts)
         return cell_columns(start, end, self._many(start, end))
 
     def implied(self) -> list[pl.Expr]:
-        """Return how many windows a cell has."""
+        """Return the number of windows of a cell."""
         return [self._many(pl.col("__start"), pl.col("__end")).alias("__many")]
 
     def last_end(self) -> pl.Expr:
@@ -43,7 +43,7 @@ class CumulativeWindow(AlignedWindow):
         return pl.col("__end") + (pl.col("__many") - 1) * self.every_ms
 
     def spread(self, cells: pl.DataFrame) -> pl.DataFrame:
-        """Return the shortest window of each cell and the longer ones."""
+        """Return the shortest and all longer windows of each cell."""
         return spread_copies(cells, [pl.col("__end") + pl.col("__copy") * self.every_ms])
 
     def missed(self) -> tuple[pl.Expr, pl.Expr]:

@@ -1,4 +1,4 @@
-"""A windowed aggregation as users define it, and its checks against the rows it gets."""
+"""A windowed aggregation as the user defined it, and its validation against the rows it receives."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from slackwater.windows.base import Window
 from slackwater.windows.spec import Accumulation, Semantics
 
 _RESERVED: Final = ("window_start", "window_end", "pane", "pane_index", "is_retraction", "watermark")
-"""The columns of a result besides its key and aggregates."""
+"""The columns of a result other than its key and aggregates."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WindowDefinition(StepDefinition):
-    """Windows of a key's rows, what is computed in them, and when it is shown."""
+    """The windows of a keyed stream, their aggregates, and when they fire."""
 
     window: Window
     lateness_ms: int
@@ -32,7 +32,7 @@ class WindowDefinition(StepDefinition):
     aggregates: Mapping[str, Aggregate]
 
     def resolve(self, name: str, ports: Mapping[str, Port]) -> KeyedStep:
-        """Return the step for rows as `ports` have them, or refuse it."""
+        """Return the step for the columns of `ports`, or reject the definition."""
         port = ports[ROWS]
         for key in port.keys:
             if key in _RESERVED:
@@ -44,7 +44,7 @@ class WindowDefinition(StepDefinition):
             _check_aggregate(name, alias, aggregate, port)
         with blame(self):
             spec = self.window.specify(self, name, port)
-        assert spec.result_types  # where the types of all aggregates are checked
+        assert spec.result_types  # computing it validates the types of all aggregates
         return spec
 
 

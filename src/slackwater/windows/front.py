@@ -1,7 +1,7 @@
-"""The FRONT part of a window step: judge rows, give them windows, and combine them before the shuffle.
+"""The FRONT part of a window step: judge rows, assign them to windows, and combine them before the shuffle.
 
-What is late for good is split off here where that is certain; the rest is combined to one row per
-key and window, so a hot key crosses the shuffle as one row.
+Rows that are certainly late are split off here; the others are combined into one row per key and
+window, so that a hot key crosses the shuffle as one row.
 """
 
 from __future__ import annotations
@@ -24,16 +24,17 @@ OPEN: Final = "open"
 BEHIND: Final = "behind"
 """The channel of combined rows whose windows are complete but not forgotten."""
 CELLS: Final = "cells"
-"""The channel of how many rows came to each cell, for steps whose windows may be finished before they are forgotten."""
+"""The channel of the row counts of cells, for steps whose windows may be finished before they are forgotten."""
 CELL: Final = ("__start", "__end", "__many")
-"""A cell is a set of rows that share all their windows: its newest window or shortest, and how many it has."""
+"""The columns of a cell, a set of rows that share all their windows: the bounds of its newest or shortest window, and
+how many windows it has."""
 _WORTH_MERGING: Final = 4
 _ARRIVED = pl.col("__off").min().alias("__arrived")
 _FIRST = pl.col("__ts").sort_by("__off").first().alias("__first")
 
 
 class WindowFront(PortFront):
-    """Prepares rows for one window step."""
+    """The FRONT part of one window step."""
 
     def __init__(self, spec: WindowSpec, undecoded: Undecoded | None = None) -> None:
         self.spec = spec
@@ -46,15 +47,15 @@ class WindowFront(PortFront):
 
     @abstractmethod
     def take(self, rows: pl.DataFrame, time: StepTime, guard: Guard) -> Taken:
-        """Combine the rows of one chunk, with `__new`, the rows in each."""
+        """Combine the rows of one chunk; `__new` is the number of rows in each combined one."""
 
     def merge(self, parts: list[pl.DataFrame], time: StepTime) -> dict[str, pl.DataFrame]:
-        """Merge the combined rows of a file's chunks, and tell complete windows from open ones."""
+        """Merge the combined rows of a file's chunks, and separate complete windows from open ones."""
         rows = pl.concat(parts)
-        # Where combining found few rows of a kind, merging would find few again: KEYED merges what fires anyway.
+        # If combining did not reduce the rows much, neither would merging; KEYED merges whatever fires anyway.
         if len(parts) > 1 and rows.height * _WORTH_MERGING < int(rows["__new"].sum()):
             rows = merge_states(rows, self.spec.by, self.spec.aggregates, self._carry)
-        # A lazy step stores what comes as it is, so it comes as the state has it.
+        # A lazy step stores packets unread, so their rows must have the columns of the state.
         rows = self.spec.conform(rows) if self.spec.schedule.is_lazy else rows
         behind = rows["__end"] <= time.judge_ms
         if not behind.any():
@@ -62,7 +63,7 @@ class WindowFront(PortFront):
         return {BEHIND: rows.filter(behind), OPEN: rows.filter(~behind)}
 
     def condense(self, channel: str, rows: pl.DataFrame) -> pl.DataFrame:
-        """Merge the combined rows of several files; what is only counted stays as it is."""
+        """Merge the combined rows of several files; row counts of cells stay unmerged."""
         if channel == CELLS:
             return rows
         merged = merge_states(rows, self.spec.by, self.spec.aggregates, self._carry)
@@ -71,11 +72,11 @@ class WindowFront(PortFront):
     def _combined(
         self, rows: pl.DataFrame, by: list[str], guard: Guard, bounds: tuple[pl.Expr, ...] = ()
     ) -> pl.DataFrame:
-        """Combine `rows`, in an order that a re-run repeats where several results meet in one window.
+        """Combine `rows`, in an order that a replay repeats if several combined rows may belong to one window.
 
-        Groups come in random order, and sums of floats, and users' own accumulators, depend on the order
-        in which they are merged. Where the first row to arrive decides something, that order is arrival.
-        Rows that fail by themselves are left to `guard`; what fails without them is no row's fault.
+        Groups come in random order, and sums of floats and user-defined accumulators depend on the order
+        in which they are merged. If the first row to arrive matters, that order is arrival. Rows that fail
+        on their own are left to `guard`; an error that remains without them is not attributed to a row.
         """
         aggregates, extra = self.spec.aggregates, [*bounds, *self._extra]
         try:
@@ -89,12 +90,12 @@ class WindowFront(PortFront):
         return combined
 
     def _whole(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Return rows with all their columns, as they leave if they are late."""
+        """Return rows with all their columns, including undecoded ones, as late rows need them."""
         return rows if self.undecoded is None else self.undecoded.restored(rows, self.spec.row_schema)
 
 
 def usable_rows(rows: pl.DataFrame, aggregates: Aggregates, guard: Guard) -> pl.DataFrame:
-    """Return the rows that the aggregates can take; those that fail by themselves are left to `guard`."""
+    """Return the rows that the aggregates can process; rows that fail on their own are left to `guard`."""
     try:
         combine_rows(rows.with_columns(pl.lit(0).alias("__all")), ["__all"], aggregates)
     except FAILURES:
@@ -109,12 +110,12 @@ def _sound_rows(rows: pl.DataFrame, aggregates: Aggregates, guard: Guard) -> pl.
 
 
 def _evaluated(rows: pl.DataFrame, aggregates: Aggregates) -> pl.DataFrame:
-    """Return `rows` if what the aggregates read can be evaluated for each of them, else fail."""
+    """Return `rows`, or fail if an input of the aggregates cannot be evaluated for one of them."""
     rows.select(prepared(bind(rows.schema, aggregates)))
     return rows
 
 
 def _added(rows: pl.DataFrame, aggregates: Aggregates) -> pl.DataFrame:
-    """Return `rows` if each of them alone can be added to a state, else fail."""
+    """Return `rows`, or fail if one of them alone cannot be added to a state."""
     combine_rows(rows.with_row_index("__single"), ["__single"], aggregates)
     return rows

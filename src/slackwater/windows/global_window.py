@@ -1,4 +1,4 @@
-"""The global window: one for all time."""
+"""The global window: a single window for all of time."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from slackwater.windows.spec import Accumulation
 
 @dataclass(frozen=True, kw_only=True)
 class GlobalWindow(AlignedWindow):
-    """One window that holds everything; only triggers, or the end of a bounded run, make it fire."""
+    """One window for all rows; it fires only by a trigger, or at the end of a bounded run."""
 
     is_trusted: ClassVar[bool] = True
     has_end: ClassVar[bool] = False
 
     def check_options(self, trigger: Trigger, accumulation: Accumulation) -> None:  # noqa: ARG002  any accumulation
-        """Refuse to wait for a watermark that never comes."""
+        """Reject the default trigger, which would wait for a watermark that never comes."""
         if trigger == after_watermark():
             raise refuse("GLOBAL_NEEDS_TRIGGER")
 
     @property
     def cell_names(self) -> tuple[str, ...]:
-        """There is but one window."""
+        """The start, which is the same for all rows."""
         return ("__start",)
 
-    def bounds(self, ts: pl.Expr) -> tuple[pl.Expr, pl.Expr]:  # noqa: ARG002  whatever the time
+    def bounds(self, ts: pl.Expr) -> tuple[pl.Expr, pl.Expr]:  # noqa: ARG002  the same for every time
         """Return all of time."""
         return pl.lit(MIN_MS), pl.lit(MAX_MS)
 
     def implied(self) -> list[pl.Expr]:
-        """Return the end of time, and that there is one window."""
+        """Return the end of time and the number of windows, 1."""
         return [pl.lit(MAX_MS, dtype=pl.Int64).alias("__end"), *super().implied()]
 
     def __str__(self) -> str:

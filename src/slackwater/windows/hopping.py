@@ -1,4 +1,4 @@
-"""Hopping windows: of one size, a new one every so often."""
+"""Hopping windows: fixed-size windows that start at regular intervals."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from slackwater.windows.sizes import check_overlap, checked_offset, floor, shown
 
 @dataclass(frozen=True, kw_only=True)
 class HoppingWindow(AlignedWindow):
-    """Windows of one size, one starting `every` so often; they overlap, or leave gaps if every > size."""
+    """Fixed-size windows, one starting `every` interval; they overlap, or leave gaps if every > size."""
 
     size_ms: int
     every_ms: int
@@ -25,7 +25,7 @@ class HoppingWindow(AlignedWindow):
 
     @property
     def cell_names(self) -> tuple[str, ...]:
-        """The newest window tells cells apart, and their number where it is not always the same."""
+        """The start of the newest window, and the number of windows if it varies."""
         return ("__start",) if self.size_ms % self.every_ms == 0 else ("__start", "__many")
 
     def bounds(self, ts: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
@@ -34,17 +34,17 @@ class HoppingWindow(AlignedWindow):
         return start, start + self.size_ms
 
     def cell(self, ts: pl.Expr) -> list[pl.Expr]:
-        """Return the newest window, and how many of those that started before it still hold `ts`."""
+        """Return the newest window, and the number of windows that contain `ts`."""
         start, end = self.bounds(ts)
         return cell_columns(start, end, (self.size_ms - (ts - start) + self.every_ms - 1) // self.every_ms)
 
     def implied(self) -> list[pl.Expr]:
-        """Return the end, and the number of windows where it is always the same."""
+        """Return the end, and the number of windows if it is constant."""
         many = pl.lit(self.size_ms // self.every_ms, dtype=pl.Int64).alias("__many")
         return [(pl.col("__start") + self.size_ms).alias("__end"), *([] if "__many" in self.cell_names else [many])]
 
     def spread(self, cells: pl.DataFrame) -> pl.DataFrame:
-        """Return the newest window of each cell and those before it."""
+        """Return the newest window of each cell and the earlier ones."""
         shift = pl.col("__copy") * self.every_ms
         return spread_copies(cells, [pl.col("__start") - shift, pl.col("__end") - shift])
 

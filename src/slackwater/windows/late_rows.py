@@ -1,4 +1,4 @@
-"""The late rows of a window step: as of every step, and the windows that each one missed."""
+"""The late rows of a window step, with the windows that each of them missed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from slackwater.windows.spec import WindowSpec
 
 
 def missed_windows(rows: pl.DataFrame, window: Window) -> pl.Series:
-    """Return the windows that each of `rows` came too late for, from their cell or interval in `__start`, `__end`."""
+    """Return the windows that each row missed, from its cell or interval in `__start`, `__end`."""
     starts, ends = window.missed()
     numbered = rows.select(starts.alias("__starts"), ends.alias("__ends")).with_row_index("__row")
     bounds = pl.struct(to_timestamp(pl.col("__starts")).alias("start"), to_timestamp(pl.col("__ends")).alias("end"))

@@ -1,4 +1,4 @@
-"""What every window operator does in a batch, whatever its windows are."""
+"""The base class of window operators: what all of them do in a batch."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from slackwater.windows.spec import WindowSpec
 
 
 class WindowOperator(Operator):
-    """Keeps the windows of one step in one key group, and fires them."""
+    """Stores and fires the windows of one step in one key group."""
 
     def __init__(self, spec: WindowSpec) -> None:
         self.spec = spec
         self.panes = Panes(spec)
 
     def run(self, rows: StepRows, time: StepTime, state: StepState, *, stagger: int) -> Emitted:
-        """Do one batch: fire what the clock calls for and add the rows, in the order `time` says."""
+        """Run one batch: fire what is due and add the rows, in the order given by `time.fire_first`."""
         out = Emitted()
         if time.fire_first:
             self._advance(time, state, out)
@@ -35,39 +35,39 @@ class WindowOperator(Operator):
         return out
 
     def merged(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Return state rows with all that is known of a window in one of them."""
+        """Merge state rows into one row per window."""
         return self.panes.merge(rows)
 
     @abstractmethod
     def _advance(self, time: StepTime, state: StepState, out: Emitted) -> None:
-        """Show the panes that the clock calls for, and forget what it closes for good."""
+        """Fire the panes that are due by the clock, and forget the windows that have expired."""
 
     @abstractmethod
     def _add(self, rows: StepRows, time: StepTime, state: StepState, out: Emitted) -> None:
-        """Take the batch's rows, and show the panes that they call for."""
+        """Add the batch's rows, and fire the panes that they trigger."""
 
     @abstractmethod
     def _compact(self, time: StepTime, state: StepState, stagger: int) -> None:
-        """Merge pieces that have piled up; `stagger` spreads that over the key groups' batches."""
+        """Merge pieces that have piled up; `stagger` makes the key groups do so in different batches."""
 
 
 def wake_of(spec: WindowSpec, end: pl.Expr, watermark_ms: int) -> pl.Expr:
-    """Return the watermark at which something must happen to a window: a pane, or that it is forgotten."""
+    """Return the watermark at which a window is next due: to fire, or to be forgotten."""
     is_open = end > watermark_ms
     wake = pl.when(is_open).then(end).otherwise(end + spec.lateness_ms)
     if "__tick" not in spec.state_types:
         return wake
-    # A tick fires when the watermark is past it; after the window's end there are none.
+    # A tick fires when the watermark is past it; there are none after the end of the window.
     return pl.when(is_open).then(pl.min_horizontal(wake, pl.col("__tick") + 1)).otherwise(wake)
 
 
 def describe(rows: pl.DataFrame, spec: WindowSpec, watermark_ms: int) -> dict[str, Any]:
-    """Return the index's facts about `rows`, which are stored while `watermark_ms` is in force."""
+    """Return the fields of the index entry for `rows`, which are stored at the watermark `watermark_ms`."""
     end, open_ = pl.col("__end"), pl.col("__end") > watermark_ms
     wake = wake_of(spec, end, watermark_ms)
     due = pl.lit(None, dtype=pl.Int64)
     if "__due" in rows.columns:
-        # Where nothing is new, or the on-time pane was the last to ask the clock, no due pane can show anything.
+        # A due pane shows nothing if no row is new, or after the on-time pane, which ends panes by processing time.
         waits = (pl.col("__new") > 0) & (open_ | pl.lit(not spec.schedule.on_time))
         due = pl.when(waits).then("__due")
     silent = ~open_ & (pl.col("__new") == 0)

@@ -1,7 +1,7 @@
-"""Panes: when a window of a key shows its result, what it shows, and what it withdraws.
+"""Panes: when a window of a key fires, what it emits, and what it retracts.
 
-Works on frames of state rows, one row per key and window (`WindowSpec.state_types`), each complete:
-all that is known of the window is merged into it. Every window type uses this one machine.
+Works on frames of state rows, one row per key and window (`WindowSpec.state_types`), into which
+everything known about the window has been merged. All kinds of windows use this code.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from slackwater.state.step_time import StepTime
 from slackwater.windows.spec import FINAL, WindowSpec
 
 MOST_TICKS: Final = 1_000
-"""Panes by event time that one window shows in one batch; the ticks after them show nothing new."""
+"""The most event-time panes that one window fires in one batch; later ticks would emit nothing new."""
 _TRUE = pl.lit(value=True)
 
 
 class Panes:
-    """The pane machine of one step."""
+    """Fires and retracts the panes of one step."""
 
     def __init__(self, spec: WindowSpec) -> None:
         self.spec = spec
@@ -32,24 +32,24 @@ class Panes:
         """The watermark at which a window is forgotten."""
 
     def start(self, fresh: pl.DataFrame) -> pl.DataFrame:
-        """Return a batch's new rows as state rows: counted as `__fresh`, and with their first event-time pane."""
+        """Return a batch's new rows as state rows, counted in `__fresh`, with their first event-time tick."""
         if (step := self._schedule.early_event_time_ms) is not None:
             first = pl.col("__first")
             fresh = fresh.with_columns((first - first.mod(step) + step).alias("__tick"))
         return self.spec.conform(fresh).with_columns(pl.col("__new").alias("__fresh"))
 
     def known(self, rows: pl.DataFrame, time: StepTime) -> pl.DataFrame:
-        """Return rows from the state as they are before a batch's rows join them."""
+        """Prepare rows from the state for merging with a batch's new rows."""
         if self._schedule.early_every_ms is not None:
-            # What was due while nothing was new is over; what is new and due is shown by a step that adds first.
+            # A due time that passed without new rows is skipped; with new rows, a step that adds first still fires it.
             caught_up = self._catch_up(rows, time.now_ms, time.judge_ms)["__due"]
             rows = rows.with_columns(pl.when(pl.col("__new") == 0).then(caught_up).otherwise("__due").alias("__due"))
         return rows.with_columns(pl.lit(0, dtype=pl.Int64).alias("__fresh"))
 
     def merge(self, rows: pl.DataFrame, by: list[str] | None = None) -> pl.DataFrame:
-        """Return one complete row per key and window; `rows` are in the order of their arrival.
+        """Merge `rows`, in order of arrival, into one row per key and window.
 
-        With `by` (the session a row was found to belong to), the bounds are merged as well.
+        With `by` (the session that a row belongs to), the bounds are merged as well.
         """
         has_fresh = "__fresh" in rows.columns
         rules = {
@@ -70,17 +70,17 @@ class Panes:
         return merged if merged.columns == wanted else merged.select(wanted)
 
     def after_rows(self, rows: pl.DataFrame, time: StepTime, out: Emitted) -> pl.DataFrame:
-        """Fire what this batch's rows call for (count triggers), once per window; drops `__fresh`."""
+        """Fire the panes that this batch's rows trigger (by count), at most one per window; drop `__fresh`."""
         watermark_ms = time.judge_ms
         if self.spec.can_finish:
-            # What came to a window that is finished is never shown.
+            # Rows that arrive at a finished window are never emitted.
             rows = rows.with_columns(pl.when("__done").then(pl.lit(0, pl.Int64)).otherwise("__new").alias("__new"))
         touched = (pl.col("__fresh") > 0) & self._unfinished
         passed = pl.col("__end") <= watermark_ms
         late = touched & passed & _at_least(self._schedule.late_count)
         early = touched & ~passed & _at_least(self._schedule.early_count)
         if "__moved" in rows.columns:
-            # A session whose rows were shown as part of another one does not wait for more of them.
+            # A session with rows that were emitted as part of another one fires without waiting for more rows.
             moved = pl.col("__moved") & self._unfinished
             late |= moved & passed
             early |= moved & ~passed & pl.lit(not self._schedule.is_lazy)
@@ -91,7 +91,7 @@ class Panes:
         return self.fire(rows, early, "early", watermark_ms, out).drop("__fresh", "__moved", strict=False)
 
     def advance(self, rows: pl.DataFrame, time: StepTime, out: Emitted) -> pl.DataFrame:
-        """Move processing time, then the watermark; return the rows that are still remembered."""
+        """Advance processing time, then the watermark; return the rows that are not forgotten."""
         sched = self._schedule
         open_before = pl.col("__end") > time.previous_ms
         if sched.early_every_ms is not None:
@@ -104,9 +104,9 @@ class Panes:
                 complete &= pl.col("__new") > 0
             rows = self.fire(rows, complete, "on_time", time.watermark_ms, out)
         if sched.finish_on_time:
-            # Also where there was nothing to show: the watermark ends the window, not the pane.
+            # Also if nothing was emitted: the watermark finishes the window, not the pane.
             rows = rows.with_columns(pl.col("__done") | (pl.col("__end") <= time.watermark_ms) & open_before)
-        if rows.is_empty() or int(rows["__end"].min()) + self.spec.lateness_ms > time.watermark_ms:  # type: ignore[arg-type]  # whole numbers: Polars says any
+        if rows.is_empty() or int(rows["__end"].min()) + self.spec.lateness_ms > time.watermark_ms:  # type: ignore[arg-type]  # an Int64 column; the stubs say Any
             return rows  # nothing is forgotten yet
         forgotten = self.forgotten_at <= time.watermark_ms
         unshown = forgotten & (pl.col("__new") > 0) & self._unfinished
@@ -117,14 +117,14 @@ class Panes:
         return self.forget(rows, time.watermark_ms, out)
 
     def forget(self, rows: pl.DataFrame, watermark_ms: int, out: Emitted) -> pl.DataFrame:
-        """Return the rows that are still remembered; of the others the last result, if that is an output."""
+        """Return the rows that are not forgotten; emit the final results of the others, if those are an output."""
         forgotten = self.forgotten_at <= watermark_ms
         if self.spec.has_final:
             self.emit_final(finish(rows.filter(forgotten), self.spec.aggregates), out)
         return rows.filter(~forgotten)
 
     def emit_final(self, results: pl.DataFrame, out: Emitted) -> None:
-        """Emit windows that can no longer change, in an order that a re-run repeats."""
+        """Emit the results of windows that can no longer change, in an order that a replay repeats."""
         if results.is_empty():
             return
         bounds = {"window_start": pl.col("__start"), "window_end": pl.col("__end"), "event_time": pl.col("__end") - 1}
@@ -134,7 +134,7 @@ class Panes:
         out.count("final", final.height)
 
     def show_last(self, rows: pl.DataFrame, watermark_ms: int, out: Emitted) -> None:
-        """Show the only pane of windows that are complete and forgotten at once."""
+        """Fire the only pane of windows that are complete and forgotten at the same time."""
         results = finish(rows, self.spec.aggregates)
         out.results.append(self._result(results, "on_time", watermark_ms, retraction=False))
         out.count("panes", results.height)
@@ -150,37 +150,37 @@ class Panes:
         return self._catch_up(rows, time.now_ms, time.previous_ms)
 
     def _catch_up(self, rows: pl.DataFrame, now_ms: int, watermark_ms: int) -> pl.DataFrame:
-        """Move the dues that `now_ms` has reached on to the next one of their rhythm."""
+        """Advance the due times that `now_ms` has reached to the next multiple of the interval."""
         step, due = self._schedule.early_every_ms or 1, pl.col("__due")
         reached = (due <= now_ms) & self._may_show_early(watermark_ms)
         moved = due + ((now_ms - due) // step + 1) * step
         return rows.with_columns(pl.when(reached).then(moved).otherwise(due).alias("__due"))
 
     def _may_show_early(self, watermark_ms: int) -> pl.Expr:
-        """Return whether panes by processing time are still to come: with an on-time pane, only before it."""
+        """Return whether panes by processing time may still fire: with an on-time pane, only before it."""
         return pl.col("__end") > watermark_ms if self._schedule.on_time else _TRUE
 
     def _event_time(self, rows: pl.DataFrame, time: StepTime, out: Emitted) -> pl.DataFrame:
         step = self._schedule.early_event_time_ms or 1
-        # Panes stop before the window's last instant: the on-time pane shows what that one would.
+        # No tick at the window's last instant: the on-time pane has the same result.
         limit = pl.min_horizontal(pl.lit(time.watermark_ms), pl.col("__end") - 1)
         ticks = ((limit - 1 - pl.col("__tick")) // step + 1).clip(lower_bound=0)
-        # At the end of time a window without end would tick for ever.
+        # At the end of time, a window without an end would tick forever.
         ticking = (pl.col("__end") > time.previous_ms) & (limit < MAX_MS - 1)
         ticks = pl.when(ticking).then(ticks).otherwise(0)
         rows = rows.with_columns(ticks.alias("__ticks"))
-        # The watermark may leap over years of ticks, and all of them would show the same.
+        # The watermark may jump over years of ticks, all of which would emit the same result.
         most = min(int(rows["__ticks"].max() or 0), MOST_TICKS)  # type: ignore[arg-type]  # an Int64 column
         for number in range(1, most + 1):
             wanted = (pl.col("__ticks") >= number) & self._unfinished
             shown_before = len(out.results)
             rows = self.fire(rows, wanted, "early", time.watermark_ms, out)
             if len(out.results) == shown_before:
-                break  # nothing new to discard or retract: the remaining ticks would be silent too
+                break  # nothing new to emit, so the remaining ticks would emit nothing either
         return rows.with_columns(pl.col("__tick") + pl.col("__ticks") * step).drop("__ticks")
 
     def fire(self, rows: pl.DataFrame, wanted: pl.Expr, pane: str, watermark_ms: int, out: Emitted) -> pl.DataFrame:
-        """Show a pane of each row that is `wanted` and has something to show; return all rows afterwards."""
+        """Fire a pane for each row that is `wanted` and has something to emit; return all rows in their new state."""
         may_be_empty = pane == "on_time" and self.spec.semantics.empty_on_time_pane == "emit"
         if self.spec.accumulation == "discarding" and not may_be_empty:
             wanted &= pl.col("__new") > 0
@@ -211,7 +211,7 @@ class Panes:
         return rows
 
     def _changed(self, results: pl.DataFrame) -> pl.Series:
-        """Return which results differ from what downstream holds now."""
+        """Return which results differ from the ones emitted before."""
         if self.spec.semantics.retract_unchanged == "emit":
             return pl.repeat(value=True, n=results.height, eager=True)
         was = pl.col("__shown").list.first()
@@ -223,7 +223,7 @@ class Panes:
     def _withdraw(
         self, rows: pl.DataFrame, results: pl.DataFrame, pane: str, watermark_ms: int, out: Emitted
     ) -> pl.DataFrame:
-        """Withdraw what was shown before, to the letter, and remember what is shown now."""
+        """Retract exactly the rows that were emitted before, and store the ones that are emitted now."""
         before = results.select(*self.spec.keys, "__shown").explode("__shown")
         before = before.filter(pl.col("__shown").is_not_null())
         if before.height:
@@ -250,7 +250,7 @@ class Panes:
 
 
 def _first_tick() -> pl.Expr:
-    """Return the next event-time pane of a window: what it was, or else what its first row to arrive asks for."""
+    """Return the next event-time tick of a window: the stored one, or else that of its first row to arrive."""
     tick = pl.col("__tick")
     return pl.coalesce(tick.filter(pl.col("__fresh") == 0).min(), tick.first()).alias("__tick")
 

@@ -1,4 +1,4 @@
-"""Session windows: a key's rows that follow each other without a pause."""
+"""Session windows: the rows of a key that follow each other within a gap."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from slackwater.windows.spec import WindowSpec
 
 LONGEST_GAP_MS: Final = 100 * 365 * 86_400_000
 SUSPECT: Final = "suspect"
-"""The channel of whole rows that only the state can judge: sessions may merge."""
+"""The channel of whole rows that can only be judged with the state, because sessions may merge."""
 _HULL = (pl.col("__start").min(), pl.col("__end").max())
 
 
@@ -43,44 +43,44 @@ class SessionWindow(Window):
     cells_meet: ClassVar[bool] = True
 
     def check(self, schema: pl.Schema, *, step: str) -> None:
-        """Refuse a gap that is not a whole number."""
+        """Reject a gap that is not an integer."""
         if self.gap_expr is not None:
             dtype = one_type(schema, self.gap_expr, step=step)
             if not dtype.is_integer():
                 raise refuse("SESSION_GAP_TYPE", step=step, got=self.gap_expr, dtype=dtype)
 
     def reads(self) -> list[pl.Expr]:
-        """Return the gap, where each row has its own."""
+        """Return the expression of the gap, if each row has its own."""
         return [] if self.gap_expr is None else [self.gap_expr]
 
     def windows_of(self, ts_ms: int) -> list[tuple[int, int]]:
-        """Return the session that an event begins; none where each row has its own gap."""
+        """Return the session that an event starts; empty if each row has its own gap."""
         return [] if self.gap_ms is None else [(ts_ms, ts_ms + self.gap_ms)]
 
     def longest_ms(self) -> int | None:
-        """Return `max_length`; without it, rows decide."""
+        """Return `max_length`; without it, the length depends on the rows."""
         return self.max_length_ms
 
     def state_types(self) -> dict[str, pl.DataType]:
-        """Return what the units of a session that may be cut have.
+        """Return the additional columns of the units of a session with a maximum length.
 
-        The rows of a unit; where its session began when it was shown; where its session ends.
+        The number of rows in the unit; the start of its session when it was last emitted; the end of its session.
         """
         if self.max_length_ms is None:
             return {}
         return {"__rows": pl.Int64(), "__in": pl.Int64(), "__until": pl.Int64()}
 
     def settles_open_rows(self, spec: WindowSpec) -> bool:
-        """Whether the row of an open interval may correct a complete session, by a cut, or come to a finished one."""
+        """Return whether a row of an open interval may correct a complete session, by a cut, or join a finished one."""
         return spec.can_finish or (self.max_length_ms is not None and spec.lateness_ms > 0)
 
     def front(self, spec: WindowSpec, undecoded: Undecoded | None) -> WindowFront:
-        """Return what FRONT does to the rows."""
+        """Return the FRONT part."""
         return SessionFront(spec, self, undecoded)
 
     def operator(self, spec: WindowSpec) -> WindowOperator:
-        """Return what keeps and fires the windows of a key group."""
-        from slackwater.windows.session_operator import SessionOperator  # noqa: PLC0415  it works on this kind
+        """Return the KEYED part."""
+        from slackwater.windows.session_operator import SessionOperator  # noqa: PLC0415  it imports this module
 
         return SessionOperator(spec, self)
 
@@ -89,7 +89,7 @@ class SessionWindow(Window):
         """The gap after each row, in milliseconds."""
         if self.gap_expr is None:
             return pl.lit(self.gap_ms, dtype=pl.Int64)
-        # A null would make the row vanish: neither old nor new, in no session.
+        # A null would make the row disappear: neither old nor new, in no session.
         return self.gap_expr.cast(pl.Int64).fill_null(1).clip(1, self.max_length_ms or LONGEST_GAP_MS)
 
     def __str__(self) -> str:
@@ -126,14 +126,14 @@ def session(
 
 
 class SessionFront(WindowFront):
-    """Gives each row its own interval, and combines rows that are surely of one session."""
+    """Gives each row its own interval, and combines rows that certainly belong to one session."""
 
     def __init__(self, spec: WindowSpec, window: SessionWindow, undecoded: Undecoded | None) -> None:
         super().__init__(spec, undecoded)
         self.window = window
 
     def take(self, rows: pl.DataFrame, time: StepTime, guard: Guard) -> Taken:
-        """Split off what is old, and combine the rest by key and unit of a session."""
+        """Split off rows whose own interval is forgotten, and combine the others by key and unit of a session."""
         spec, window, watermark_ms = self.spec, self.window, time.judge_ms
         bounds = [pl.col("__ts").alias("__start"), (pl.col("__ts") + window.gap).alias("__end")]
         rows = guard(rows, lambda part: part.with_columns(bounds))
@@ -145,8 +145,8 @@ class SessionFront(WindowFront):
                 late = late_rows(old, spec, watermark_ms)
             else:
                 whole[SUSPECT] = self._suspects(old, guard)
-        # Rows of one key within one gap-long cell are in one session, whatever else comes. A maximum
-        # length, or a gap per row, needs them one by one.
+        # Rows of one key within one gap-long cell are in one session, whatever else arrives. With a maximum
+        # length or a gap per row, they must stay separate.
         is_whole = window.gap_ms is not None and window.max_length_ms is None
         cell = pl.col("__ts") // window.gap_ms if is_whole else pl.struct("__start", "__end")
         units = self._combined(rows.with_columns(cell.alias("__cell")), [*spec.keys, "__cell"], guard, _HULL)
@@ -157,7 +157,7 @@ class SessionFront(WindowFront):
         return Taken(kept=units, whole=whole, late=late, counts=counts)
 
     def _suspects(self, old: pl.DataFrame, guard: Guard) -> pl.DataFrame:
-        """Return whole rows, each with the state it would add, for KEYED to judge."""
+        """Return whole rows, each with its partial aggregates, for KEYED to judge."""
         numbered = old.with_row_index("__row")
         states = self._combined(numbered, ["__row"], guard)
         return numbered.join(states, on="__row", how="inner", maintain_order="left").drop("__row")

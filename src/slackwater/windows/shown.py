@@ -1,4 +1,4 @@
-"""The windows of a state as people read them: with the results that they would show now."""
+"""The windows in a state in readable form, with the results that they would emit now."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from slackwater.aggregates.combine import state_columns
 def results_so_far(rows: pl.DataFrame, aggregates: Mapping[str, Aggregate], types: pl.Schema) -> pl.DataFrame:
     """Return state rows with the result of each aggregate in place of its state.
 
-    A result that cannot be computed, such as a sum that is too large, is null in all of them: the state of a job that
-    stopped because of it must be readable.
+    If a result cannot be computed, such as a sum that is too large, the column is null in all rows: the state of a job
+    that stopped because of it must be readable.
     """
     hidden = state_columns(rows, aggregates)
     for alias, aggregate in aggregates.items():

@@ -1,4 +1,4 @@
-"""Sliding windows: for every event, the last `size` of its key up to and including it."""
+"""Sliding windows: for every event, the interval of length `size` that ends with it."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from slackwater.windows.spec import Accumulation, WindowSpec
 
 @dataclass(frozen=True, kw_only=True)
 class SlidingWindow(Window):
-    """For every event, the `size` of its key's time that ends with it: (event - size, event]."""
+    """For every event of a key, the interval of length `size` that ends with it: (event - size, event]."""
 
     is_whole: ClassVar[bool] = False
     size_ms: int
 
     def check_options(self, trigger: Trigger, accumulation: Accumulation) -> None:
-        """Refuse other panes than one for each event, and panes that discard what the next one needs."""
+        """Reject triggers, because each event fires one pane, and discarding, because windows share rows."""
         if trigger != after_watermark():
             raise refuse("SLIDING_TRIGGER", got=trigger)
         if accumulation == "discarding":
@@ -43,11 +43,11 @@ class SlidingWindow(Window):
         return spec.lateness_ms > 0
 
     def shown_bounds(self) -> dict[str, pl.Expr]:
-        """Return the time of an instant: a state row is the events of one instant, which many windows share."""
+        """Return the event time: a state row has the events of one instant, which many windows share."""
         return {"event_time": moment(pl.col("__end") - 1)}
 
     def windows_of(self, ts_ms: int) -> list[tuple[int, int]]:
-        """Return the window that the event closes; those of later events hold it as well."""
+        """Return the window that ends with the event; windows of later events also contain it."""
         return [(ts_ms + 1 - self.size_ms, ts_ms + 1)]
 
     def longest_ms(self) -> int:
@@ -55,11 +55,11 @@ class SlidingWindow(Window):
         return self.size_ms
 
     def front(self, spec: WindowSpec, undecoded: Undecoded | None) -> WindowFront:
-        """Return what FRONT does to the rows."""
+        """Return the FRONT part."""
         return InstantFront(spec, self, undecoded)
 
     def operator(self, spec: WindowSpec) -> WindowOperator:
-        """Return what keeps and fires the windows of a key group."""
+        """Return the KEYED part."""
         return SlidingOperator(spec, self)
 
     def __str__(self) -> str:
@@ -72,14 +72,14 @@ def sliding(size: Duration) -> SlidingWindow:
 
 
 class InstantFront(WindowFront):
-    """Combines the rows of a key at one instant."""
+    """Combines the rows of a key with the same event time."""
 
     def __init__(self, spec: WindowSpec, window: SlidingWindow, undecoded: Undecoded | None) -> None:
         super().__init__(spec, undecoded)
         self.window = window
 
     def take(self, rows: pl.DataFrame, time: StepTime, guard: Guard) -> Taken:
-        """Split off what is late for good, and combine the rest by key and instant."""
+        """Split off late rows, and combine the others by key and instant."""
         spec, window, watermark_ms = self.spec, self.window, time.judge_ms
         rows = rows.with_columns(
             (pl.col("__ts") + 1 - window.size_ms).alias("__start"), (pl.col("__ts") + 1).alias("__end")
@@ -93,11 +93,11 @@ class InstantFront(WindowFront):
 
 
 class SlidingOperator(WindowOperator):
-    """Keeps the instants of one step in one key group, and shows a result for each.
+    """Stores the instants of one step in one key group, and emits a result for each.
 
     A state row is an instant: the events of a key at one event time. Its window is
     [time + 1 - size, time + 1). It fires when the watermark is past it, and again when a late
-    event falls into its window. It is kept until no instant that is still to come can look back on it.
+    event falls into its window. It is kept until no future instant can have it in its window.
     """
 
     def __init__(self, spec: WindowSpec, window: SlidingWindow) -> None:
@@ -108,12 +108,12 @@ class SlidingOperator(WindowOperator):
         watermark, kept_ms = time.watermark_ms, self.size_ms + self.spec.lateness_ms
         if state.wakes(time) and any(not piece.is_settled for piece in state.pieces):
             self._fire(time, state, out)
-        # Only now: what fired may have looked back on instants that nothing needs any more.
+        # Only after firing, because the windows that fired may contain instants that are now dropped.
         state.drop([p for p in state.pieces if p.is_settled and p.max_end_ms + kept_ms <= watermark])
 
     def _fire(self, time: StepTime, state: StepState, out: Emitted) -> None:
         watermark, kept_ms = time.watermark_ms, self.size_ms + self.spec.lateness_ms
-        # To fire the instants in (previous, watermark], look back one size from the first of them.
+        # To fire the instants in (previous, watermark], read back one window size from the first of them.
         first = min(p.wake_ms for p in state.pieces if not p.is_settled)
         wanted = [p for p in state.pieces if first - self.size_ms < p.max_end_ms and p.min_end_ms <= watermark]
         instants = self.panes.merge(state.take_rows(wanted, self.spec))
@@ -127,7 +127,7 @@ class SlidingOperator(WindowOperator):
         late = rows.frame(BEHIND)
         if late is None:
             return
-        first, last = int(late["__end"].min()), int(late["__end"].max())  # type: ignore[arg-type]  # whole numbers: Polars says any
+        first, last = int(late["__end"].min()), int(late["__end"].max())  # type: ignore[arg-type]  # an Int64 column; the stubs say Any
         near = [p for p in state.pieces if first - self.size_ms < p.max_end_ms and p.min_end_ms < last + self.size_ms]
         known = self.panes.known(state.take_rows(near, self.spec), time)
         merged = self.panes.merge(pl.concat([known, self.panes.start(late)]))
@@ -135,7 +135,7 @@ class SlidingOperator(WindowOperator):
         self._store(self._show(merged, corrected, "late", watermark, out), state, watermark)
 
     def _show(self, instants: pl.DataFrame, fires: pl.Expr, pane: str, watermark_ms: int, out: Emitted) -> pl.DataFrame:
-        """Show the instants that `fires` picks; return all instants as they are afterwards."""
+        """Fire the instants that `fires` selects; return all instants in their new state."""
         spec, fresh = self.spec, "__fresh" in instants.columns
         instants = (
             instants.sort([*spec.keys, "__end"], maintain_order=True)
@@ -146,14 +146,14 @@ class SlidingOperator(WindowOperator):
         rolling = instants.rolling(
             index_column="__end", period=f"{self.size_ms}i", group_by=list(spec.keys), closed="right"
         )
-        # A window ends with its own instant, whose number puts the windows back in the order of the instants.
+        # A window ends with its own instant, so sorting by that row number restores the order of the instants.
         windows = rolling.agg(pl.col("__fresh").sum().alias("__touched"), pl.col("__row").last(), *merges).sort("__row")
         own = ["__start", "__new", "__panes", *(["__shown"] if "__shown" in instants.columns else [])]
         windows = compact(windows.with_columns(instants.select(own).get_columns()), spec.aggregates)
         instants = instants.drop("__fresh")
         hit = windows.with_columns(fires.alias("__hit"))["__hit"]
         fired = self.panes.fire(windows.filter(hit), pl.lit(value=True), pane, watermark_ms, out)
-        # The rolling sums were only for show: an instant keeps its own events, and what became of its panes.
+        # The rolling aggregates are only for the results: an instant stores its own events and its pane columns.
         done = instants.filter(hit).with_columns(fired.sort("__row").select(own).get_columns())
         return pl.concat([instants.filter(~hit), done]).drop("__row")
 
@@ -167,6 +167,6 @@ class SlidingOperator(WindowOperator):
             state.append_whole(rows, lambda part: self._describe(part, watermark_ms), tier)
 
     def _describe(self, rows: pl.DataFrame, watermark_ms: int) -> dict[str, Any]:
-        # Only an instant that the watermark has not reached is waited for: none shows anything when it is forgotten.
+        # Only instants that the watermark has not reached can wake: nothing is emitted when an instant is forgotten.
         waiting = rows.filter(pl.col("__end") > watermark_ms)["__end"].min()
         return describe(rows, self.spec, watermark_ms) | {"wake_ms": MAX_MS if waiting is None else waiting}

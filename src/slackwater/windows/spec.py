@@ -1,4 +1,4 @@
-"""What a window operator works from: keys, window, trigger, accumulation, aggregates, and its state's layout."""
+"""The specification of a window step: keys, window, trigger, accumulation, aggregates, and the layout of its state."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from slackwater.windows.base import Window, written_kind
 from slackwater.windows.shown import results_so_far
 
 FINAL: Final = "final"
-"""The output with the last result of each window."""
+"""The name of the side output with the final result of each window."""
 Accumulation = Literal["discarding", "accumulating", "retracting"]
 
 
@@ -53,14 +53,14 @@ class Semantics:
 
 @dataclass(frozen=True, kw_only=True)
 class WindowSpec(KeyedStep):
-    """One windowed aggregation, checked and resolved; frozen, picklable, the same in both engines."""
+    """One windowed aggregation, validated and resolved: immutable, picklable, the same in both engines."""
 
     combines: ClassVar[bool] = True
 
     name: str
     keys: tuple[str, ...]
     row_schema: pl.Schema
-    """The rows as they arrive at the step: the user's columns, without hidden ones."""
+    """The columns of the step's input rows: the user's, without hidden ones."""
     window: Window
     lateness_ms: int
     schedule: Schedule
@@ -68,21 +68,21 @@ class WindowSpec(KeyedStep):
     aggregates: dict[str, Aggregate]
     semantics: Semantics = field(default_factory=Semantics)
     has_final: bool = False
-    """Whether the last result of each window is an output of its own."""
+    """Whether the step has a side output with the final result of each window."""
 
     @cached_property
     def aggregate_types(self) -> pl.Schema:
-        """The aggregates' result columns."""
+        """The result columns of the aggregates."""
         return pl.Schema({alias: agg.output_type(self.row_schema) for alias, agg in self.aggregates.items()})
 
     @cached_property
     def by(self) -> list[str]:
-        """The columns that name a window of a key."""
+        """The columns that identify a window of a key."""
         return [*self.keys, "__start", "__end"]
 
     @cached_property
     def state_types(self) -> pl.Schema:
-        """The columns of a state row: a key's window, what its panes did so far, and partial aggregates."""
+        """The columns of a state row: the key, the window, its panes so far, and partial aggregates."""
         types: dict[str, pl.DataType] = {key: self.row_schema[key] for key in self.keys}
         types |= {"__start": pl.Int64(), "__end": pl.Int64(), "__new": pl.Int64(), "__panes": pl.Int32()}
         if self.can_finish:
@@ -97,7 +97,7 @@ class WindowSpec(KeyedStep):
         return pl.Schema(types | dict(state_schema(self.row_schema, self.aggregates)))
 
     def conform(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Return `rows` with exactly the state's columns; what is missing gets its first value."""
+        """Return `rows` with exactly the state columns; missing ones get their initial value."""
         if rows.columns == self.state_types.names():
             return rows
         first: dict[str, object] = {"__panes": 0, "__done": False, "__shown": []}
@@ -111,7 +111,7 @@ class WindowSpec(KeyedStep):
 
     @cached_property
     def shown_types(self) -> pl.Schema:
-        """What is remembered of a shown row, so that a retraction repeats it to the letter."""
+        """The columns stored of an emitted row, so that a retraction repeats it exactly."""
         bounds = {"__start": pl.Int64(), "__end": pl.Int64(), "__panes": pl.Int32()}
         return pl.Schema(bounds | dict(self.aggregate_types))
 
@@ -126,23 +126,23 @@ class WindowSpec(KeyedStep):
 
     @cached_property
     def final_types(self) -> pl.Schema:
-        """The columns of a window's last result: those of a result, but for its panes, and its event time."""
+        """The columns of a final result: those of a result without the pane columns, and its event time."""
         of_panes = ("pane", "pane_index", "is_retraction", "watermark")
         types = {name: dtype for name, dtype in self.result_types.items() if name not in of_panes}
         return pl.Schema({**types, "event_time": TIMESTAMP})
 
     @property
     def sides(self) -> Mapping[str, pl.Schema]:
-        """The last result of each window, if it is asked for."""
+        """The output of final results, if it is used."""
         return {FINAL: self.final_types} if self.has_final else {}
 
     @property
     def may_end_unused(self) -> bool:
-        """Panes are only a preview of the last result, if that is used."""
+        """Whether final results are used: panes are then only a preview of them."""
         return self.has_final
 
     def asked(self, sides: frozenset[str]) -> WindowSpec:
-        """Return the step with the last result of each window if that is used, or refuse where there is none."""
+        """Return the step with final results if they are used, or reject that if it cannot have them."""
         if FINAL not in sides:
             return self
         reasons = {
@@ -159,13 +159,13 @@ class WindowSpec(KeyedStep):
 
     @cached_property
     def late_types(self) -> pl.Schema:
-        """The columns of a late row: the original row, and why it was too late."""
+        """The columns of a late row: those of the original row, how late it was, and the windows it missed."""
         missed = pl.List(pl.Struct({"start": TIMESTAMP, "end": TIMESTAMP}))
         return late_schema(self.row_schema, windows=missed)
 
     @property
     def own_columns(self) -> frozenset[str]:
-        """The watermark: results carry the one that made them, and as late rows the one that judged them."""
+        """The watermark, because a late row of the next step replaces it with the one it was compared with."""
         return frozenset({"watermark", "event_time"} if self.has_final else {"watermark"})
 
     @property
@@ -175,27 +175,27 @@ class WindowSpec(KeyedStep):
 
     @property
     def is_shown_once(self) -> bool:
-        """Whether a window shows exactly one pane, when it is complete, and is forgotten then."""
+        """Whether a window fires exactly one pane, when it is complete, and is forgotten at once."""
         sched = self.schedule
         return sched.is_lazy and sched.on_time and self.lateness_ms == 0 and not self.can_finish
 
     @property
     def may_update(self) -> bool:
-        """Whether a key's window may show more than one pane."""
+        """Whether a window of a key may fire more than once."""
         return self.window.may_update(self)
 
     @property
     def ports(self) -> Mapping[str, Port]:
-        """The rows that are windowed."""
+        """The single port of the step."""
         return {ROWS: Port(schema=self.row_schema, keys=self.keys)}
 
     @property
     def band(self) -> tuple[int, int] | None:
-        """The size and the offset of windows that follow each other."""
+        """The size and offset of the windows, if they have one size and follow each other without gaps."""
         return self.window.band()
 
     def check_spread(self) -> None:
-        """Refuse windows that are known only when all rows of a key are, and triggers that ask for the first row."""
+        """Reject windows that depend on all rows of a key, and triggers that depend on the first row."""
         if not self.window.is_aligned:
             raise refuse("KEY_SPREAD_STEP", step=self.name, what=f"whose windows depend on the rows: {self.window}")
         if self.schedule.early_event_time_ms is not None:
@@ -203,35 +203,35 @@ class WindowSpec(KeyedStep):
 
     @property
     def emits(self) -> Change:
-        """Retractions if asked for; else updates, unless a pane stands for itself."""
+        """Retractions if requested; else updates, unless a window fires only once or its panes are discarding."""
         if self.accumulation == "retracting":
             return "retract"
         return "update" if self.may_update and self.accumulation == "accumulating" else "append"
 
     @property
     def event_time(self) -> pl.Expr:
-        """The last instant of the result's window."""
+        """The last instant of the window."""
         return pl.col("window_end").dt.epoch("ms") - 1
 
     @property
     def identity(self) -> Identity:
-        """The key, the window's bounds and the pane; the watermark depends on how rows were batched."""
+        """The key, the bounds of the window and the pane; the watermark depends on how rows were batched."""
         bounds = ("window_start", "window_end")
         return Identity(keys=self.keys, bounds=bounds, version="pane_index", incidental=("watermark",))
 
     @property
     def result_order(self) -> list[str]:
-        """By key and window; panes of one window stay in the order they were shown."""
+        """The key and the window; panes of one window stay in the order they fired."""
         return [*self.keys, *self.identity.bounds]
 
     @property
     def emission_delay_ms(self) -> int:
-        """How long after its watermark this step may still emit."""
+        """The allowed lateness: a window may fire until it is forgotten."""
         return self.lateness_ms
 
     @property
     def layout(self) -> dict[str, str]:
-        """What the state looks like."""
+        """The keys, the window, the accumulation, the aggregates and the state columns."""
         return {
             "keys": ", ".join(f"{key} {self.row_schema[key]}" for key in self.keys),
             "window": self.window.layout_text,
@@ -241,12 +241,12 @@ class WindowSpec(KeyedStep):
         }
 
     def written(self, part: str, text: str) -> str:
-        """Return a part of a layout with the kind of window as users call it."""
+        """Return a part of a layout with the name that users write for the kind of window."""
         return written_kind(text) if part == "window" else text
 
     @property
     def rules(self) -> str:
-        """What decides when panes are shown, and the types that the state's follow from, as users write them."""
+        """The settings that decide when panes fire, and the types of the aggregated columns, in the users' notation."""
         read = {
             name
             for aggregate in self.aggregates.values()
@@ -261,21 +261,21 @@ class WindowSpec(KeyedStep):
         }
         return "\n".join(f"{name}: {text}" for name, text in rules.items())
 
-    def reads(self, port: str) -> list[pl.Expr]:  # noqa: ARG002  it has but one
-        """Return what the aggregates and the window read."""
+    def reads(self, port: str) -> list[pl.Expr]:  # noqa: ARG002  there is only one
+        """Return the expressions that the aggregates and the window evaluate."""
         inputs = [expr for aggregate in self.aggregates.values() for expr in aggregate.inputs()]
         return [*inputs, *self.window.reads()]
 
     def front(self, port: str, undecoded: Undecoded | None) -> PortFront:  # noqa: ARG002  as above
-        """Return what FRONT does to the rows."""
+        """Return the FRONT part."""
         return self.window.front(self, undecoded)
 
     def operator(self) -> Operator:
-        """Return what keeps and fires the windows of a key group."""
+        """Return the KEYED part."""
         return self.window.operator(self)
 
     def shown_state(self, state: StepState, key: pl.DataFrame | None = None) -> pl.DataFrame:
-        """Return the windows that are remembered, with their results so far."""
+        """Return the windows in state, with their results so far."""
         rows = self.window.operator(self).merged(held_rows(state, self.keys, key, self))
         results = results_so_far(rows, self.aggregates, self.aggregate_types)
         facts = {"panes_shown": pl.col("__panes"), "rows_since_pane": pl.col("__new")}
@@ -283,36 +283,36 @@ class WindowSpec(KeyedStep):
         return readable(results, self.keys, **self.window.shown_bounds(), **facts)
 
     def check_next(self, step: str) -> None:
-        """Refuse a step over results that may be shown again, or that never come."""
+        """Reject a next step if results may be updated, or if windows never end."""
         if self.may_update and self.accumulation != "discarding":
             raise refuse("CHAIN_UPDATES", step=step, before=self.name)
         if not self.window.has_end:
             raise refuse("CHAIN_GLOBAL", step=step, before=self.name)
 
     def check_replaces(self, replaced_by: Sequence[str], **facts: object) -> None:
-        """Refuse panes that would be wrong in a table of which each row replaces the one before."""
+        """Reject an upsert table with the key columns `replaced_by`, if panes would make its content wrong."""
         of_windows = {*self.identity.bounds} & {*replaced_by}
         if self.may_update and self.accumulation == "discarding" and self.identity.version not in replaced_by:
             raise refuse("SINK_KEEPS_LAST_PANE", **facts)
         if not (self.window.may_move and of_windows):
             return
-        # A window that moved is another row of the table, and nothing would ever replace the one it was.
+        # A session whose bounds changed is a different row of the table, and nothing would replace the old row.
         if self.may_update and self.accumulation == "accumulating":
             raise refuse("SINK_KEEPS_MERGED_SESSIONS", **facts)
-        # A session may begin where one that was forgotten began, or end where it ended; never both.
+        # A session may have the start or the end of a forgotten one, but never both.
         if len(of_windows) == 1:
             raise refuse("SINK_SESSION_KEY", **facts)
 
     @property
     def _kept(self) -> str:
-        """How long the state of a window is kept, as `explain` shows it."""
+        """How long the state of a window is kept, as shown by `explain`."""
         if not self.window.has_end:
             return "forever"
         after = f"until {render_ms(self.lateness_ms)} after" if self.lateness_ms else "until the watermark passes"
         return f"{after} its end"
 
     def describe(self) -> list[tuple[str, str]]:
-        """Return what `explain` shows."""
+        """Return the lines of the step in `explain`."""
         return [
             ("key", ", ".join(self.keys)),
             ("window", f"{self.window}, allowed lateness {render_ms(self.lateness_ms)}"),

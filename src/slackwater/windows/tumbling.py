@@ -1,4 +1,4 @@
-"""Tumbling windows: of one size, side by side."""
+"""Tumbling windows: consecutive windows of a fixed size."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from slackwater.windows.sizes import checked_offset, floor, shown_offset
 
 @dataclass(frozen=True, kw_only=True)
 class TumblingWindow(AlignedWindow):
-    """Windows of one size, side by side: [k * size + offset, (k + 1) * size + offset)."""
+    """Consecutive windows of a fixed size: [k * size + offset, (k + 1) * size + offset)."""
 
     size_ms: int
     offset_ms: int = 0
@@ -23,7 +23,7 @@ class TumblingWindow(AlignedWindow):
 
     @property
     def cell_names(self) -> tuple[str, ...]:
-        """The start tells windows of one size apart."""
+        """The start, which identifies a window of fixed size."""
         return ("__start",)
 
     def bounds(self, ts: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
@@ -32,7 +32,7 @@ class TumblingWindow(AlignedWindow):
         return start, start + self.size_ms
 
     def implied(self) -> list[pl.Expr]:
-        """Return the end, and that there is one window."""
+        """Return the end and the number of windows, 1."""
         return [(pl.col("__start") + self.size_ms).alias("__end"), *super().implied()]
 
     def longest_ms(self) -> int:
