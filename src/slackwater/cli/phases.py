@@ -29,7 +29,7 @@ class Phases:
         self._last = now
 
     def end(self) -> None:
-        """Print how long everything took, and the exit of the process since the last phase."""
+        """Print how long the shutdown took, and everything together."""
         self.over("shutdown")
         self.say(f"total {self._last - self.began:.1f} s")
 

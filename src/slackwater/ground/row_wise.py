@@ -42,7 +42,7 @@ _NOT_ASKED: Final = frozenset(
         "ArrayExpr.ToStruct", "StructExpr.SelectFields",  # become the fields that the type has
         "LowerBound", "UpperBound",  # become a literal of the type
         "StructExpr.MapFieldNames",  # has the user's function among its bytes
-        "StringExpr.Strptime",  # with a format; without one it is refused
+        "StringExpr.Strptime",  # with a format; without one it is rejected
     }
 )  # fmt: skip
 """Functions that work row by row although Polars cannot tell."""

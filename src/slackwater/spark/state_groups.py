@@ -65,7 +65,8 @@ class CheckpointGroups:
         if groups is None:
             rows = found.collect()
         else:
-            # A filter would not keep Spark from loading the other partitions, so each one is read by its own reader.
+            # A filter would not keep Spark from loading the other partitions. The reader has one RDD partition for
+            # each partition of state, so only those that are needed are run.
             numbers = sorted({spark_hash(label) % self._stored.partitions for label in groups})
             rows = self._spark.sparkContext.runJob(found.rdd, list, numbers)
         return [Answer(row["step"], row["facts"], bytes(row["rows"])) for row in rows]
