@@ -152,7 +152,7 @@ class Stream(Hinting, Enriching, kind="a stream"):
         )
 
     def processing_time(self) -> Stream:
-        """Use the time at which the row is processed. A replay then gives different results."""
+        """Use the time at which the row is processed. A new run over the same data then gives different results."""
         return self._then(TakeTime(clock="processing"))
 
     def where(self, predicate: Expression) -> Stream:

@@ -43,7 +43,7 @@ class Delta(Place):
 
     @property
     def left(self) -> tuple[str, str]:
-        """The same folder."""
+        """The table and its folder."""
         return "the Delta table", str(self._path)
 
     @property

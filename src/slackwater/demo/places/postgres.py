@@ -27,7 +27,7 @@ _OTHERS_MAY: Final = stat.S_IRGRP | stat.S_IXGRP | stat.S_IROTH | stat.S_IXOTH
 
 @dataclass(kw_only=True)
 class Postgres(Place):
-    """A table of a server from a wheel."""
+    """A table in a Postgres server that is installed as a Python wheel."""
 
     kind = "postgres"
     title = f"Postgres table {PURCHASES}"
