@@ -1,7 +1,7 @@
 """Slackwater: event-time stream processing on Spark that never loses an event and never counts one twice.
 
-A public name is loaded when it is first used. Spark starts Python processes that need little of Slackwater, and
-loading all of it takes each of them a second.
+Public names are imported on first use. Spark starts Python processes that need little of Slackwater, and importing all
+of it would take each of them a second.
 """
 
 from importlib import import_module
@@ -157,7 +157,7 @@ _PLACES = {
     "slackwater.windows": "calendar count_window cumulative global_window hopping session sliding tumbling",
     "slackwater.windows.spec": "Semantics",
 }
-"""Where each public name is; those that are missing are modules of their own."""
+"""The modules of the public names; names not listed here are modules themselves."""
 _PLACE_OF = {name: place for place, names in _PLACES.items() for name in names.split()}
 
 

@@ -1,4 +1,4 @@
-"""The pipeline: a name and its ended outputs, checked when it is built."""
+"""The pipeline: a name and its outputs with their sinks, checked when it is built."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ class Pipeline:
         key_groups: int = DEFAULT_KEY_GROUPS,
         accept: Mapping[str, str] | None = None,
     ) -> None:
-        """Check and keep the pipeline.
+        """Create and check the pipeline.
 
-        `key_groups` is the limit of parallelism, chosen once. `accept` gives the reason for each finding of
-        `slackwater check` that is meant: `accept={"SW402": "late clicks do not matter"}`.
+        `key_groups` limits the parallelism and is fixed once the pipeline has run. `accept` gives a reason for each
+        finding of `slackwater check` that is intended: `accept={"SW402": "late clicks do not matter"}`.
         """
         object.__setattr__(self, "name", checked_name(name, "pipeline"))
         object.__setattr__(self, "accept", {} if accept is None else _checked(accept, name))
@@ -68,17 +68,17 @@ class Pipeline:
         return f"<Pipeline {self.name}, outputs {outputs}>"
 
     def plan(self) -> Plan:
-        """Return the plan of this pipeline: every step named, typed and placed."""
+        """Return the plan of this pipeline, with all names, types and places resolved."""
         return plan_pipeline(self.name, self.outputs, key_groups=self.key_groups)
 
     def check(self, *, checkpoint: str | Path | None = None, facts: Facts | None = None) -> Findings:
-        """Return what `slackwater check` finds in the definition; see the checker's page for the rules.
+        """Return the findings of `slackwater check` for the definition; see the checker's page for the rules.
 
-        `checkpoint` is where the pipeline runs, by default `.slackwater/<name>`: the last run tells some rules more.
-        `facts` are what else is known, such as a measured lateness; by default, the cores of this machine. Kafka is
-        asked how long topics keep records; if it does not answer, that stays unknown.
+        `checkpoint` is the pipeline's checkpoint, by default `.slackwater/<name>`: some rules use the last run.
+        `facts` are further facts, such as a measured lateness; by default, the cores of this machine. Kafka is asked
+        for the retention of topics; if it does not answer, the retention is unknown.
         """
-        from slackwater import checker  # noqa: PLC0415  few are checked
+        from slackwater import checker  # noqa: PLC0415  few pipelines are checked
         from slackwater.spark.portable import check_portable  # noqa: PLC0415  as above
 
         plan, known = self.plan(), facts or checker.Facts(cores=checker.master_cores())
@@ -88,20 +88,20 @@ class Pipeline:
         return checker.check_plan(plan, facts=known, accept=self.accept)
 
     def explain(self, form: Literal["text", "json"] = "text") -> str:
-        """Return the plan as a readable graph, or with `form="json"` as JSON."""
+        """Return the plan as readable text or, with `form="json"`, as JSON."""
         described = describe(self.plan())
         if form not in ("text", "json"):
             raise refuse("EXPLAIN_FORM", got=repr(form))
         return explain(described) if form == "text" else described.to_json()
 
     def svg(self) -> str:
-        """Return the plan as a drawing, in SVG: `Path("plan.svg").write_text(pipeline.svg())`."""
+        """Return the plan as an SVG drawing: `Path("plan.svg").write_text(pipeline.svg())`."""
         from slackwater.planning.drawing import draw  # noqa: PLC0415  few pipelines are drawn
 
         return draw(describe(self.plan()))
 
     def _repr_html_(self) -> str:
-        """Return the drawing, which notebooks show."""
+        """Return the drawing for display in a notebook."""
         return self.svg()
 
     def run(
@@ -119,14 +119,14 @@ class Pipeline:
         show_data: bool = False,
         on_batch: Callable[[BatchReport], None] | None = None,
     ) -> Job:
-        """Run on Spark until Ctrl-C or SIGTERM, or with `bounded=True` to the end of the input; returns the job.
+        """Run on Spark until Ctrl-C or SIGTERM or, with `bounded=True`, to the end of the input; return the job.
 
         Without a session (`spark`), one is started on `master`, by default on all local cores. `checkpoint` is the
-        folder for progress and state, by default `.slackwater/<name>`: run it again to resume. `trigger` is the
+        folder for progress and state, by default `.slackwater/<name>`; a later run resumes from it. `trigger` is the
         interval between batches, and `partitions` the number of tasks that keep state. `accept_changes` finishes a
         started batch with changed code or files; `take_over` writes to sinks that hold rows of another run.
         `page` shows the job live in a browser, at an address that is printed; a number is its port. `show_data` also
-        shows what was in late rows and dead letters. `on_batch` is called with the report of each batch.
+        shows the data of late rows and dead letters. `on_batch` is called with the report of each batch.
         """
         from slackwater.page.live import optional_page  # noqa: PLC0415  definitions load without Spark
         from slackwater.spark.start import run_pipeline  # noqa: PLC0415  as above
@@ -169,11 +169,10 @@ class Pipeline:
         show_data: bool = False,
         on_batch: Callable[[BatchReport], None] | None = None,
     ) -> RunningJob:
-        """Start on Spark, beside the code that follows; returns a handle to look at the job and to stop it.
+        """Start on Spark in the background; return a handle to watch and stop the job.
 
-        Takes what `run` takes. It returns once Spark has started and everything that can be checked
-        before the first batch is checked. With `page`,
-        `job.page` is its address.
+        It takes the same arguments as `run`, and returns once Spark has started and all checks that are possible before
+        the first batch are done. With `page`, `job.page` is the page's address.
         """
         from slackwater.spark.handle import start_job  # noqa: PLC0415  definitions load without Spark
 

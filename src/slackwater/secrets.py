@@ -18,12 +18,12 @@ _SCHEME: Final = re.compile(r"(?:[a-z][a-z0-9+.-]*://)?", re.IGNORECASE)
 _PLACE: Final = re.compile(r"([^/?#;]*)((?:/[^/?#;]*)?)(.*)", re.DOTALL)
 _HOSTS: Final = re.compile(r"[\w.,:%\[\]-]*")
 _LONGEST_SHOWN: Final = 24
-"""Letters of a path's first part; a longer one is more likely a token than a name."""
+"""The most letters of a path's first part that are shown; a longer part is more likely a token than a name."""
 
 
 @dataclass(frozen=True)
 class Secret:
-    """The name of a secret. Its value is no part of it, so that it may be printed, pickled and written down."""
+    """The name of a secret. It does not contain the value, so it may be printed, pickled and stored."""
 
     name: str
     file: str | None = None
@@ -40,7 +40,7 @@ class Secret:
             raise fault("SECRET_MISSING", name=self.name, path=path, cause=error.strerror) from error
 
     def reveal_if_given(self) -> str | None:
-        """Read the value as `reveal` does; None if it is in none of these places, and no file is named for it."""
+        """Read the value as `reveal` does; return None if it is not set in any of these places."""
         is_named = self.file is not None or self.name in os.environ or f"{self.name}_FILE" in os.environ
         return self.reveal() if is_named or (_MOUNTED / self.name).exists() else None
 
@@ -49,15 +49,16 @@ class Secret:
 
 
 def is_confidential(name: str) -> bool:
-    """Return whether a setting of this name, however it is spelt, most likely holds a secret."""
+    """Return whether a setting of this name, in any spelling, most likely holds a secret."""
     plain = re.sub(r"[^a-z]", "", name.lower())
     return plain in _ALONE or _TELLING.search(plain) is not None
 
 
 def shown_url(url: str) -> str:
-    """Return an address as messages and files may show it: scheme, hosts and the first part of the path.
+    """Return an address that is safe to show in messages and files: scheme, hosts and the first part of the path.
 
-    User and password, parameters, query and fragment may hold a secret, and so may a webhook's path: none is shown.
+    User, password, parameters, query, fragment and the rest of the path, as of a webhook, may contain a secret: they
+    are not shown.
     """
     scheme, rest = _split(url)
     _, at, rest = rest.rpartition("@")
@@ -68,7 +69,7 @@ def shown_url(url: str) -> str:
 
 
 def holds_credentials(url: str) -> bool:
-    """Return whether an address has a password, or a parameter that by its name is most likely a secret."""
+    """Return whether an address has a password, or a parameter whose name suggests a secret."""
     user, _, _ = _split(url)[1].partition("/")[0].rpartition("@")
     names = (setting.partition("=")[0] for setting in re.split(r"[?&;#]", url)[1:])
     return ":" in user or any(is_confidential(unquote_plus(name)) for name in names)

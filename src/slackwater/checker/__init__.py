@@ -1,4 +1,4 @@
-"""The checker: what a pipeline's definition says about how it will run, before it does."""
+"""The checker: predicts from a pipeline's definition what will go wrong when it runs."""
 
 from slackwater.checker.checking import check_plan, checked_accept
 from slackwater.checker.facts import Facts, facts_of_run, facts_of_topics, master_cores

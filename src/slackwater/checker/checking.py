@@ -1,4 +1,4 @@
-"""Checking a plan: every rule looks at it, and the pipeline's own reasons are put beside what they find."""
+"""Checking a plan: every rule is applied, and its findings are matched with the pipeline's reasons to accept them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from slackwater.planning.plan import Plan
 
 
 def check_plan(plan: Plan, *, facts: Facts | None = None, accept: Mapping[str, str] | None = None) -> Findings:
-    """Return what every rule finds in a plan, by severity and then by code."""
+    """Return the findings of all rules in a plan, by severity and then by code."""
     known, reasons = facts or Facts(), accept or {}
     found = [
         Finding(
@@ -32,8 +32,8 @@ def check_plan(plan: Plan, *, facts: Facts | None = None, accept: Mapping[str, s
     return Findings(pipeline=plan.name, all=tuple(found))
 
 
-def checked_accept(accept: Any, *, pipeline: str) -> dict[str, str]:  # noqa: ANN401  whatever a user gives
-    """Return the reasons by code, or refuse codes that there are not, and codes without a reason."""
+def checked_accept(accept: Any, *, pipeline: str) -> dict[str, str]:  # noqa: ANN401  anything a user may pass
+    """Return the reasons by code; reject unknown codes, and codes without a reason."""
     if not isinstance(accept, Mapping):
         raise refuse("ACCEPT_KIND", pipeline=pipeline, got=repr(accept))
     known = [rule.code for rule in RULES]

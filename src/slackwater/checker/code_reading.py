@@ -1,12 +1,12 @@
-"""What a user's function uses, read from its code without running it.
+"""What a user's function uses, found by reading its bytecode without running it.
 
 1. The instructions of a function are walked. A global, a closed-over variable, a module imported inside, or `self`
    begins a chain; attributes extend it: `datetime` `.now` is `datetime.datetime.now`.
-2. Functions and classes of the user's that a chain leads to are walked in turn. Code of the standard library and of
-   installed packages is not: its names are what the rules know.
+2. The user's functions and classes that a chain leads to are walked in turn. Code of the standard library and of
+   installed packages is not: the rules know its names.
 3. Whether an instruction is inside a loop follows from the jumps around it.
 
-What a variable holds at run time is not known: `requests.get` is seen wherever it is written, `clients[0].get` is not.
+The values of variables at run time are not known: `requests.get` is always found, `clients[0].get` is not.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _ATTRIBUTES: Final = ("LOAD_ATTR", "LOAD_METHOD")
 _GLOBALS: Final = ("LOAD_GLOBAL", "LOAD_NAME")
 _CLOSED: Final = ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
 _LOCALS: Final = ("LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_FAST_BORROW")
-"""Also the end of an instruction that stores or loads another variable first, from Python 3.13 on."""
+"""Loads of local variables. From Python 3.13 on, also suffixes of instructions that store or load another one first."""
 _BY_PYTHON: Final = ("__hash__", "__eq__", "__repr__")
-"""Methods that classes have without being called by events; a data class has `hash` in the first."""
+"""Methods that classes have but events do not call; a dataclass uses `hash` in the first."""
 _BETWEEN: Final = ("PUSH_NULL", "CACHE", "NOP", "PRECALL", "COPY_FREE_VARS")
 
 
@@ -41,14 +41,14 @@ class Use:
     """A name that a function uses."""
 
     name: str
-    """In full, as in "time.sleep"."""
+    """The full name, such as "time.sleep"."""
     function: str
     line: int
     is_in_loop: bool = False
 
 
 def uses_of(function: object, owner: object = None) -> list[Use]:
-    """Return what a function and the user's functions that it calls use; `owner` is what `self` is in a method."""
+    """Return what a function, and the user's functions that it calls, use; `owner` is the `self` of a method."""
     walk = _Walk()
     walk.value(function, owner)
     return sorted(walk.found)
@@ -60,7 +60,7 @@ class _Walk:
     seen: set[int] = field(default_factory=set)
 
     def value(self, value: Any, owner: object = None) -> None:  # noqa: ANN401  any value
-        """Walk whatever may hold code of the user's."""
+        """Walk anything that may contain the user's code."""
         if isinstance(value, MethodType):
             value, owner = value.__func__, value.__self__
         if isinstance(value, partial):
@@ -84,11 +84,11 @@ class _Walk:
                     self.value(member)
 
     def _object(self, value: Any) -> None:  # noqa: ANN401  the user's own
-        """Walk an object that is called, and the functions that one of Polars' holds."""
+        """Walk a callable object, and the functions inside an object of Polars."""
         if id(value) in self.seen:
             return
         self.seen.add(id(value))
-        call = getattr(type(value), "__call__", None)  # noqa: B004  its code, not whether there is one
+        call = getattr(type(value), "__call__", None)  # noqa: B004  its code, not whether it exists
         if isinstance(call, FunctionType):
             self._function(call, value)
         for held in list(getattr(value, "__dict__", {}).values()):
@@ -101,7 +101,7 @@ class _Walk:
         self.seen.add(id(function))
         closure = dict(zip(function.__code__.co_freevars, _cells(function), strict=True))
         if _is_installed(function.__code__.co_filename):
-            for held in closure.values():  # a wrapper, and the user's function inside
+            for held in closure.values():  # it may be a wrapper with the user's function inside
                 if isinstance(held, FunctionType):
                     self._function(held, None)
             return
@@ -126,7 +126,7 @@ class _Walk:
 
 
 def _chains(code: CodeType) -> Iterator[tuple[dis.Instruction, list[str], int]]:
-    """Yield where each chain begins, the attributes that follow, and its line."""
+    """Yield the first instruction of each chain, the attributes that follow, and its line."""
     line = code.co_firstlineno
     start: dis.Instruction | None = None
     names: list[str] = []
@@ -148,7 +148,7 @@ def _line(each: dis.Instruction, line: int) -> int:
 
 
 def _begin(start: dis.Instruction, scope: dict[str, Any], known: dict[str, Any]) -> Any:  # noqa: ANN401  any value
-    """Return what the first name of a chain stands for; what the function imports when it runs is but its name."""
+    """Return the value of the first name of a chain; for imports inside the function, only the name is known."""
     name = str(start.argval[-1] if isinstance(start.argval, tuple) else start.argval)
     if start.opname.endswith(_LOCALS):
         return known.get(name, _NOTHING)
@@ -159,13 +159,13 @@ def _begin(start: dis.Instruction, scope: dict[str, Any], known: dict[str, Any])
 
 @dataclass(frozen=True)
 class _Named:
-    """A module, or something in one, that the function imports when it runs."""
+    """A module, or a name in one, that the function imports when it runs."""
 
     name: str
 
 
 def _imported(code: CodeType) -> dict[str, Any]:
-    """Return the variables that a function imports into: `import time`, `from time import sleep`."""
+    """Return the variables that a function's imports bind: `import time`, `from time import sleep`."""
     found: dict[str, Any] = {}
     module, taken = "", ""
     for each in dis.get_instructions(code):
@@ -184,7 +184,7 @@ def _imported(code: CodeType) -> dict[str, Any]:
 
 
 def _followed(value: Any, names: list[str]) -> Iterator[tuple[str, object]]:  # noqa: ANN401  any value
-    """Yield the full name of a chain, with what it leads to."""
+    """Yield the full name of a chain, with the value it leads to."""
     if isinstance(value, _Named):
         yield ".".join([value.name, *names]), None
         return
@@ -207,7 +207,7 @@ def _followed(value: Any, names: list[str]) -> Iterator[tuple[str, object]]:  # 
 
 
 def _name(value: Any) -> str:  # noqa: ANN401  any value
-    """Return the full name of a module, class or function; of another object, that of its class."""
+    """Return the full name of a module, class or function; for any other object, that of its class."""
     if value is _NOTHING:
         return ""
     if value is os.environ:
@@ -221,15 +221,15 @@ def _name(value: Any) -> str:  # noqa: ANN401  any value
     if not isinstance(value, type | FunctionType | BuiltinFunctionType):
         value = type(value)
     first, *inner = (getattr(value, "__module__", "") or "builtins").split(".")
-    # What users import from `pathlib` may lie in a private module of it.
+    # Names that users import from `pathlib` may be defined in a private module of it.
     public = [first, *(part for part in inner if not part.startswith("_"))]
     return ".".join([*public, value.__qualname__.replace("PathBase.", "Path.")])
 
 
 def _loops(code: CodeType) -> list[tuple[int, int]]:
-    """Return from where to where each loop goes: a `for` up to its end, a `while` up to its jump back.
+    """Return the offsets of each loop: a `for` up to its end, a `while` up to its jump back.
 
-    Behind the first handler of an exception a jump back is more often the way out of a `with` than a loop.
+    After the first exception handler, a jump back is more often the exit of a `with` than a loop.
     """
     found, is_handling = [], False
     for each in dis.get_instructions(code):
@@ -251,7 +251,7 @@ def _cells(function: FunctionType) -> Iterator[Any]:
 
 @lru_cache(maxsize=1)
 def _installed() -> tuple[str, ...]:
-    """Return the folders of code that is not the user's, this package's among them."""
+    """Return the folders of code that is not the user's, including this package."""
     paths = sysconfig.get_paths()
     own = str(Path(__file__).resolve().parents[1])
     places = [paths["stdlib"], paths["platstdlib"], paths["purelib"], paths["platlib"], *site.getsitepackages(), own]

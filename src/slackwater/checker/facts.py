@@ -1,7 +1,7 @@
-"""What is known of a pipeline besides its definition: the machine, earlier runs, measured logs.
+"""What is known about a pipeline in addition to its definition: the machine, earlier runs, measured logs.
 
-A rule that needs a fact finds nothing while the fact is unknown. To teach the checker a new one, add a field here, and
-fill it in `facts_of_run` or where the checker is called.
+A rule that needs a fact finds nothing while the fact is unknown. To add a fact, add a field here and fill it in
+`facts_of_run` or where the checker is called.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from slackwater.metrics.record import BatchRecord
 from slackwater.planning.plan import Plan
 
 _BATCHES: Final = 200
-"""How many of the last batches are looked at."""
+"""The number of recent batches that are used."""
 _ENOUGH_ROWS: Final = 1_000
-"""Fewer rows say little about one in a hundred."""
+"""The minimum number of rows; fewer say little about one in a hundred."""
 _ANSWER_S: Final = 2.0
 
 
@@ -34,33 +34,33 @@ class HotKey(NamedTuple):
 
     key: str
     share: float
-    """Of all rows that the step took."""
+    """The key's share of all rows of the step."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """What is known; a name that is missing from a mapping is unknown."""
+    """The known facts; a name that is missing from a mapping is unknown."""
 
     cores: int | None = None
-    """How many tasks can run at a time."""
+    """The number of tasks that can run at once."""
     partitions: Mapping[str, int] = field(default_factory=dict)
-    """By stream, how many partitions its source has."""
+    """By stream, the number of partitions of its source."""
     p99_ms: Mapping[str, int] = field(default_factory=dict)
-    """By stream, what 99 % of its events are at most late by."""
+    """By stream, the 99th percentile of its lateness."""
     retention_ms: Mapping[str, int] = field(default_factory=dict)
     """By stream, how long its log or topic keeps records."""
     hot_keys: Mapping[str, HotKey] = field(default_factory=dict)
     """By step, its largest key."""
     keys: Mapping[str, int] = field(default_factory=dict)
-    """By step, how many keys it has."""
+    """By step, the number of its keys."""
     starts: int | None = None
     """How often a driver has started on the checkpoint."""
     age_ms: int | None = None
-    """How much time there is between the first batch on the checkpoint and the last."""
+    """The time between the first and the last batch on the checkpoint."""
 
 
 def master_cores(master: str | None = None) -> int | None:
-    """Return how many tasks a Spark master runs at a time; None for a cluster, which the driver does not know yet."""
+    """Return how many tasks a Spark master runs at once; None for a cluster, whose size is not known yet."""
     match = re.fullmatch(r"local(?:\[(\*|\d+)(?:,\s*\d+)?\])?", master or "local[*]")
     if match is None:
         return None
@@ -70,27 +70,27 @@ def master_cores(master: str | None = None) -> int | None:
 
 
 def facts_of_run(plan: Plan, checkpoint: Path | None = None, *, facts: Facts | None = None) -> Facts:
-    """Return `facts` and what the logs' folders and the last run on `checkpoint` tell; no record is read."""
+    """Return `facts`, completed from the logs' folders and the last run on `checkpoint`; no source records are read."""
     known = facts or Facts()
-    partitions = {**_folders(plan), **known.partitions}
+    partitions = _folders(plan)
     starts, p99_ms, hot_keys = known.starts, known.p99_ms, known.hot_keys
     if checkpoint is not None and (checkpoint / "slackwater" / "manifest.json").is_file():
-        partitions = {**partitions, **_clock_partitions(checkpoint)}
+        partitions |= _clock_partitions(checkpoint)
         epochs = [int(path.name) for path in lock_folder(checkpoint).glob("[0-9]*") if path.name.isdigit()]
         starts = max(epochs, default=starts)
         records = read_history(history_folder(checkpoint), last=_BATCHES)
         p99_ms = {**_lateness(records), **p99_ms}
         hot_keys = {**_hot_keys(records), **hot_keys}
         known = replace(known, keys={**_keys(records), **known.keys}, age_ms=_age_ms(checkpoint, records))
-    return replace(known, partitions=partitions, starts=starts, p99_ms=p99_ms, hot_keys=hot_keys)
+    return replace(known, partitions={**partitions, **known.partitions}, starts=starts, p99_ms=p99_ms, hot_keys=hot_keys)
 
 
 def facts_of_topics(plan: Plan, *, facts: Facts) -> Facts:
-    """Return `facts` and how long sources keep records, of those that answer within two seconds."""
+    """Return `facts`, completed with the retention of the sources that answer within two seconds."""
     kept_ms = dict(facts.retention_ms)
     for source in plan.sources:
         if source.name not in kept_ms:
-            with suppress(Exception):  # whatever it is, a start reports it; the rule does not know then
+            with suppress(Exception):  # the start of a job reports the error; here the fact stays unknown
                 found = source.source.retention_ms(timeout_s=_ANSWER_S)
                 kept_ms |= {} if found is None else {source.name: found}
     return replace(facts, retention_ms=kept_ms)
@@ -102,7 +102,7 @@ def _age_ms(checkpoint: Path, records: Sequence[BatchRecord]) -> int | None:
 
 
 def _keys(records: Sequence[BatchRecord]) -> dict[str, int]:
-    """Return the most keys that each step had in a batch, where all batches with rows tell, and there were enough."""
+    """Return the most keys that each step had in a batch, if all batches with rows know it and had enough rows."""
     numbers: dict[str, list[int | None]] = {}
     rows: Counter[str] = Counter()
     for record in records:
@@ -119,7 +119,7 @@ def _keys(records: Sequence[BatchRecord]) -> dict[str, int]:
 
 
 def _lateness(records: Sequence[BatchRecord]) -> dict[str, int]:
-    """Return the usual p99 of each stream: the one that as many rows were in batches above as below."""
+    """Return the typical p99 of each stream: the median of its batches' p99, weighted by rows."""
     found: dict[str, list[tuple[float, int]]] = {}
     for name, stream in ((name, stream) for record in records for name, stream in record.streams.items()):
         if (p99_s := stream.lateness_s.get("0.99")) is not None and stream.rows:
@@ -136,7 +136,7 @@ def _lateness(records: Sequence[BatchRecord]) -> dict[str, int]:
 
 
 def _hot_keys(records: Sequence[BatchRecord]) -> dict[str, HotKey]:
-    """Return the key of each step that had the largest share, over all batches that tell one."""
+    """Return the key with the largest mean share for each step, over all batches that know one."""
     shares: dict[str, Counter[str]] = {}
     batches: Counter[str] = Counter()
     for name, step in ((name, step) for record in records for name, step in record.steps.items()):
@@ -148,7 +148,7 @@ def _hot_keys(records: Sequence[BatchRecord]) -> dict[str, HotKey]:
 
 
 def _folders(plan: Plan) -> dict[str, int]:
-    """Return how many partitions each log has: its sub-folders."""
+    """Return the number of partitions of each log, which are its sub-folders."""
     found = {}
     for source in plan.sources:
         if (path := source.source.folder) is not None and (folder := Path(path)).is_dir():
@@ -157,12 +157,12 @@ def _folders(plan: Plan) -> dict[str, int]:
 
 
 def _clock_partitions(checkpoint: Path) -> dict[str, int]:
-    """Return how many partitions each stream had in the last batch; nothing from a checkpoint that is damaged."""
+    """Return the number of partitions of each stream in the last batch; empty if the checkpoint is damaged."""
     try:
         manifest = read_manifest(checkpoint)
         clock = Checkpoint(
             path=checkpoint, incarnation=manifest["incarnation"], partitions=manifest["partitions"]
         ).next_clock()
     except (SlackwaterError, OSError, KeyError):
-        return {}  # a start says what is wrong with it
+        return {}  # the start of a job reports the damage
     return {name: len(time.partitions) for name, time in clock.streams.items() if time.partitions}

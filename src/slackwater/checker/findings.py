@@ -1,4 +1,4 @@
-"""What the checker found, for people and for programs."""
+"""The findings of the checker, for people and for programs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Finding:
     why: str
     fix: str
     accepted: str | None = None
-    """The reason that the pipeline gives for leaving it so; None if it gives none."""
+    """The reason for which the pipeline accepts the finding; None if it does not."""
 
     @property
     def line(self) -> str:
@@ -35,23 +35,23 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class Findings:
-    """Everything that was found in one pipeline, the worst first."""
+    """All findings in one pipeline, the worst first."""
 
     pipeline: str
     all: tuple[Finding, ...]
 
     @property
     def open(self) -> tuple[Finding, ...]:
-        """Those for which the pipeline gives no reason."""
+        """The findings that the pipeline does not accept."""
         return tuple(finding for finding in self.all if finding.accepted is None)
 
     def fails(self, *, strict: bool = False) -> bool:
-        """Return whether there is an error that was not accepted; with `strict`, anything that was not."""
+        """Return whether there is an error that is not accepted; with `strict`, any finding that is not."""
         return any(strict or finding.severity == "error" for finding in self.open)
 
     @property
     def summary(self) -> str:
-        """How many there are of each severity."""
+        """The number of findings of each severity."""
         numbers = {each: sum(finding.severity == each for finding in self.open) for each in SEVERITIES}
         parts = [counted(number, severity) for severity, number in numbers.items() if number]
         accepted = len(self.all) - len(self.open)

@@ -1,4 +1,4 @@
-"""What a rule is: a code that never changes, how much it matters, why, what to do, and how it looks."""
+"""The rules of the checker: a stable code, a severity, the reason, the fix, and the function that looks for it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from slackwater.planning.plan import Plan
 
 Severity = Literal["error", "warning", "note"]
 SEVERITIES: Final[tuple[Severity, ...]] = ("error", "warning", "note")
-"""The worst first."""
+"""The severities, the worst first."""
 
 
 class Found(NamedTuple):
@@ -28,21 +28,21 @@ Look = Callable[[Plan, Facts], Iterable[Found]]
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """One thing that the checker looks for."""
+    """A problem that the checker looks for."""
 
     code: str
     severity: Severity
     title: str
-    """What is wrong, in short: the heading of its paragraph."""
+    """A short description of the problem: the heading of its paragraph."""
     why: str
-    """What it costs."""
+    """What the problem costs."""
     fix: str
-    """What to do, with the option to write."""
+    """What to do, with the option to set."""
     look: Look
 
 
 def rule(code: str, severity: Severity, *, title: str, why: str, fix: str) -> Callable[[Look], Rule]:
-    """Make a rule of the function that looks for it."""
+    """Turn the function that looks for a problem into a rule."""
 
     def made(look: Look) -> Rule:
         return Rule(code=code, severity=severity, title=title, why=why, fix=fix, look=look)

@@ -1,4 +1,4 @@
-"""Where a plan holds code of its user's: map functions, processes, accumulators, functions in expressions."""
+"""The user's code in a plan: map functions, processes, accumulators, functions in expressions."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from slackwater.windows.spec import WindowSpec
 
 _PYTHON: Final = re.compile(r"\[([\d,]{31,})\]")
 _PICKLE: Final = b"\x80\x05\x95"
-"""How a pickle begins, behind what Polars puts before it."""
+"""The first bytes of a pickle, which follow a prefix added by Polars."""
 
 
 class UserCode(NamedTuple):
-    """What a piece of the user's code uses."""
+    """A piece of the user's code and the names it uses."""
 
     where: str
-    """The step or stream, as findings name it."""
+    """The name of the step or stream in findings."""
     uses: tuple[Use, ...]
     is_per_event: bool
-    """Whether it is called for every event, not for frames of them."""
+    """Whether it is called for every event instead of for frames."""
 
 
 def user_code(plan: Plan) -> Iterator[UserCode]:
@@ -61,7 +61,7 @@ def _of_step(spec: KeyedStep, where: str) -> Iterator[UserCode]:
 
 
 def _of_object(given: object, bases: tuple[type, ...]) -> list[Use]:
-    """Return what the methods of a user's object or class use, those of its parents up to `bases` included."""
+    """Return what the methods of a user's object or class use, including those of its parents up to `bases`."""
     cls = given if isinstance(given, type) else type(given)
     owner = None if isinstance(given, type) else given
     methods = [
@@ -69,7 +69,7 @@ def _of_object(given: object, bases: tuple[type, ...]) -> list[Use]:
         for parent in cls.__mro__
         if issubclass(parent, bases) and parent not in bases
         for name, member in vars(parent).items()
-        if callable(member) and name != "__init__"  # runs once, where the pipeline is built
+        if callable(member) and name != "__init__"  # runs once, when the pipeline is built
     ]
     return sorted({use for method in methods for use in uses_of(method, owner)})
 
@@ -81,7 +81,7 @@ def _below(node: RowNode) -> Iterator[RowNode]:
 
 
 def _expressions(value: object) -> list[pl.Expr]:
-    """Return the expressions in an operation or in the fields of a step, however deep."""
+    """Return the expressions in an operation or in the fields of a step, at any depth."""
     if isinstance(value, pl.Expr):
         return [value]
     if isinstance(value, Where | WithColumns | Select | Validate) or type(value).__module__.startswith("slackwater."):
@@ -92,14 +92,14 @@ def _expressions(value: object) -> list[pl.Expr]:
 
 
 def _functions(expressions: list[pl.Expr]) -> Iterator[Any]:
-    """Yield the Python functions inside expressions: Polars holds them as pickles."""
+    """Yield the Python functions inside expressions, which Polars stores as pickles."""
     for text in {_serialized(expression) for expression in expressions}:
         for found in _PYTHON.finditer(text):
             raw = bytes(int(number) % 256 for number in found[1].split(","))
             if (at := raw.find(_PICKLE)) >= 0:
                 try:
                     yield pickle.loads(raw[at:])  # noqa: S301  made from the user's own function, in this process
-                except Exception:  # noqa: BLE001, S112  a function that cannot be read is not judged
+                except Exception:  # noqa: BLE001, S112  functions that cannot be unpickled are skipped
                     continue
 
 

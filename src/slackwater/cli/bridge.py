@@ -1,4 +1,4 @@
-"""`slackwater bridge mqtt`: messages of an MQTT broker into a log or a Kafka topic."""
+"""`slackwater bridge mqtt`: from an MQTT broker to a log or a Kafka topic."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ bridge = typer.Typer(help="Bridge other protocols into a log or a Kafka topic, a
 
 @bridge.callback()
 def _bridges() -> None:
-    """Make `mqtt` a command of its own although it is the only one."""
+    """Keep `mqtt` a separate command, although it is the only one."""
 
 
 @bridge.command()
@@ -88,7 +88,7 @@ def mqtt(
 
 
 def summary(tally: Tally) -> str:
-    """Return what a bridge did, in a sentence."""
+    """Return what a bridge did, as a sentence."""
     facts = [f"wrote {counted(tally.written, 'message')}", f"acknowledged {tally.acknowledged:,}"]
     if tally.without_ack:
         facts.append(f"{tally.without_ack:,} arrived with QoS 0, which a broker does not send again")
@@ -99,7 +99,7 @@ def summary(tally: Tally) -> str:
 
 @dataclass(kw_only=True)
 class BridgeLines:
-    """Says what a bridge does: progress in one line that is rewritten on a terminal, notices in lines of their own."""
+    """Prints what a bridge does: progress in one line that is rewritten on a terminal, notices in their own lines."""
 
     is_quiet: bool = False
     out: TextIO = field(default_factory=lambda: sys.stderr)
@@ -109,7 +109,7 @@ class BridgeLines:
     _width: int = 0
 
     def told(self, tally: Tally) -> None:
-        """Take note of the counts so far."""
+        """Update the counts."""
         now = time.monotonic()
         if self.is_quiet or now - self._said < self.every_s:
             return
@@ -121,13 +121,13 @@ class BridgeLines:
         self.out.flush()
 
     def noticed(self, words: str) -> None:
-        """Say what an operator should read; quiet or not."""
+        """Print a notice for the operator, even with --quiet."""
         self._clear()
         self.out.write(words + "\n")
         self.out.flush()
 
     def end(self, words: str) -> None:
-        """Say what was done, on standard output."""
+        """Print what was done, on standard output."""
         self._clear()
         sys.stdout.write(words + "\n")
 

@@ -1,4 +1,4 @@
-"""`slackwater check FILE`: what a pipeline's definition says about how it will run."""
+"""`slackwater check FILE`: what will go wrong when a pipeline runs, found in its definition."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def check(
 
 
 def _measured(plan: Plan, logs: list[str], *, measure: bool) -> dict[str, int]:
-    """Return the p99 of the lateness of each stream that is to be measured."""
+    """Return the p99 of the lateness of each stream that should be measured."""
     timed = {source.name: source for source in plan.sources if source.time is not None}
     chosen: dict[str, SourcePlan] = {}
     if measure:

@@ -1,4 +1,4 @@
-"""`slackwater dead-letters list | show | stats | retry`: what became of the records that could not be processed."""
+"""`slackwater dead-letters list | show | stats | retry`: inspect and retry records that could not be processed."""
 
 from __future__ import annotations
 
@@ -218,6 +218,6 @@ def _fate(letter: str, book: Book) -> str:
 
 
 def _console() -> Console:
-    """Return the terminal; a narrow one wraps the lines, and a file or a pipe gets wide ones, so that no id is cut."""
+    """Return the console; a narrow terminal wraps lines, and a file or a pipe gets wide ones, so that no id is cut."""
     console = Console()
     return Console(width=max(_LEAST_WIDTH, console.width) if console.is_terminal else _WIDTH)

@@ -1,4 +1,4 @@
-"""`slackwater explain FILE`: the plan of a pipeline, before it runs."""
+"""`slackwater explain FILE`: the plan of a pipeline, without running it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`slackwater kafka up | topic | down`: a real broker for development."""
+"""`slackwater kafka up | topic | down`: a real Kafka broker for development."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`slackwater lateness`: how late events come, and which out-of-orderness that asks for."""
+"""`slackwater lateness`: how late events arrive, and which out-of-orderness to set."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def _confusion(file: Path | None, subjects: Mapping[str, object], given: Iterabl
 
 @dataclass(kw_only=True)
 class ReadingProgress:
-    """Says how far a reading has come: on a terminal in one line that is rewritten, elsewhere now and then."""
+    """Prints the progress of reading: on a terminal in one line that is rewritten, otherwise now and then."""
 
     quiet: bool = False
     out: TextIO = field(default_factory=lambda: sys.stderr)
@@ -128,7 +128,7 @@ class ReadingProgress:
     _last: str = ""
 
     def watched(self, reading: Reading) -> Iterator[Chunk]:
-        """Hand the chunks on, and say how many records they were."""
+        """Yield the chunks, and print how many records have been read."""
         began = said = clock.monotonic()
         records, files, before = 0, 0, ""
         for chunk in reading.chunks:
@@ -145,7 +145,7 @@ class ReadingProgress:
                 )
 
     def end(self) -> None:
-        """Wipe the line, so that the report stands alone."""
+        """Clear the line, so that only the report remains."""
         if self._last:
             self.out.write("\r" + " " * len(self._last) + "\r")
             self.out.flush()

@@ -1,4 +1,4 @@
-"""Loading the pipeline that a user's file defines."""
+"""Loading the pipeline defined in a user's file."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from slackwater.pipeline import Pipeline
 
 _PACKAGE: Final = Path(__file__).resolve().parents[1]
 _NAME: Final = "__pipeline__"
-"""What the file is called while it runs.
+"""The module name of the file while it runs.
 
-No module of that name can be imported, so its functions and classes travel to the workers by value;
-and it is not `__main__`, so that `if __name__ == "__main__":` still means started by hand.
+No module of that name can be imported, so its functions and classes are pickled by value for the workers; and it is not
+`__main__`, so that `if __name__ == "__main__":` still means that the file was run directly.
 """
 
 
 def load_pipeline(file: Path) -> Pipeline:
-    """Return the pipeline in `file`: the variable `pipeline`, or the only one there is."""
+    """Return the pipeline in `file`: the variable `pipeline`, or the only pipeline in it."""
     if not file.is_file():
         beside = [path.name for path in file.parent.glob("*.py")] if file.parent.is_dir() else []
         raise fault("PIPELINE_FILE_MISSING", file=file, hint=near_miss(file.stem, beside))
@@ -52,7 +52,7 @@ def _run(file: Path) -> dict[str, Any]:
 
 
 def _place(error: DefinitionError) -> str | None:
-    """Return the user's file and line that an error comes from: the last one outside this package."""
+    """Return the user's file and line that caused an error: the innermost one outside this package."""
     frames = traceback.extract_tb(error.__traceback__)
     begun = next((at for at, frame in enumerate(frames) if "runpy" in frame.filename), len(frames))
     theirs = [
@@ -64,7 +64,7 @@ def _place(error: DefinitionError) -> str | None:
 
 
 def _add_to_path(folder: str) -> None:
-    """Let the file, here and in Spark's local workers, import what stands beside it."""
+    """Make modules in the file's folder importable, here and in Spark's local workers."""
     sys.path.insert(0, folder)
     known = [part for part in os.environ.get("PYTHONPATH", "").split(os.pathsep) if part]
     os.environ["PYTHONPATH"] = os.pathsep.join([folder, *known])

@@ -69,7 +69,7 @@ app.add_typer(monitor, name="monitor")
 
 
 def main() -> None:
-    """Run the command line; an error or a warning of ours is a sentence, without a place in the code."""
+    """Run the command line; Slackwater's errors and warnings are printed as a sentence, without a traceback."""
     warnings.simplefilter("always", SlackwaterWarning)
     warnings.showwarning = _show_warning
     try:
@@ -83,7 +83,7 @@ def main() -> None:
 _show_others = warnings.showwarning
 
 
-def _show_warning(  # noqa: PLR0917  as Python calls it
+def _show_warning(  # noqa: PLR0917  Python's signature
     message: Warning | str,
     category: type[Warning],
     filename: str,

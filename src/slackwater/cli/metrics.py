@@ -1,4 +1,4 @@
-"""Where `slackwater run` sends the figures of its batches: the page, Prometheus, OTLP, a file."""
+"""The destinations of the figures of `slackwater run`: the page, Prometheus, OTLP, a file."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class Takers:
-    """Who takes the figures of a run."""
+    """The receivers of a run's figures."""
 
     of_runs: list[OnRecord] = field(default_factory=list)
-    """These also hear when a run begins."""
+    """Receivers that are also called when a run begins."""
     of_records: list[OnRecord] = field(default_factory=list)
     export: OtlpExport | None = None
     page: LivePage | None = None
 
     @property
     def on_run(self) -> OnRecord | None:
-        """What is called when a run has begun; None if nobody wants to know."""
+        """The callback for the start of a run; None if there are no receivers."""
         return partial(self._hand_on, self.of_runs) if self.of_runs else None
 
     @property
     def on_record(self) -> OnRecord | None:
-        """What is called after each batch; None if nobody wants to know."""
+        """The callback for each batch; None if there are no receivers."""
         return partial(self._hand_on, self.of_runs + self.of_records) if self.of_runs or self.of_records else None
 
     def end(self, *, is_finished: bool) -> None:
-        """Show that the run has ended without an error."""
+        """Show on the page that the run has ended without an error."""
         if self.page is not None:
             self.page.end(is_finished=is_finished)
 
@@ -65,9 +65,9 @@ def recording(
     otlp: str | None = None,
     say: Callable[[str], None],
 ) -> Iterator[Takers]:
-    """Give who takes the records of a run. `page` is the host and the port of the page, `otlp` an endpoint.
+    """Open the receivers of a run's records. `page` is the host and port of the page, `otlp` an endpoint.
 
-    Without `otlp` it is the endpoint of OpenTelemetry's environment variables, if there is one.
+    Without `otlp`, the endpoint in OpenTelemetry's environment variables is used, if there is one.
     """
     takers = Takers()
     with ExitStack() as stack:
@@ -99,7 +99,7 @@ def _page(plan: Plan, place: tuple[str, int], takers: Takers, stack: ExitStack, 
 
 
 def _export(endpoint: str | None) -> OtlpExport | None:
-    """Return the export to an endpoint. One that only the environment names is no reason not to run."""
+    """Return the export to an endpoint. An endpoint from the environment must not keep the job from running."""
     if endpoint is not None:
         return OtlpExport(endpoint=endpoint)
     try:

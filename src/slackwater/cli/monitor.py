@@ -20,7 +20,7 @@ monitor = typer.Typer(help="Alert rules for Prometheus, and a dashboard for Graf
 
 @monitor.callback()
 def _group() -> None:
-    """Keep `generate` a command of its own, though it is the only one."""
+    """Keep `generate` a separate command, although it is the only one."""
 
 
 @monitor.command()

@@ -1,4 +1,4 @@
-"""`slackwater page`: the page of jobs from their checkpoints, in a browser or as one file."""
+"""`slackwater page`: the page of jobs from their checkpoints, in a browser or as a file."""
 
 from __future__ import annotations
 

@@ -8,5 +8,5 @@ from slackwater.ground.folders import given_path
 
 
 def at_home(path: Path | None) -> Path | None:
-    """Return a path of the command line; a shell leaves the `~` of `--folder=~/data` as it is."""
+    """Return a path with `~` expanded; a shell does not expand the `~` in `--folder=~/data`."""
     return None if path is None else given_path(path)

@@ -1,4 +1,4 @@
-"""The phases of a start, each with its seconds as it ends: what `slackwater run --verbose` prints."""
+"""The phases of a start, each printed with its duration when it ends, for `slackwater run --verbose`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 @dataclass(kw_only=True)
 class Phases:
-    """A stopwatch: a phase begins where the one before has ended, the first one with the process."""
+    """A stopwatch: each phase begins when the previous one ends, the first one with the process."""
 
     say: Callable[[str], None]
     clock: Callable[[], float] = time.monotonic
@@ -23,21 +23,21 @@ class Phases:
         self._last = self.began
 
     def over(self, name: str) -> None:
-        """Say how long a phase took that has ended now."""
+        """Print how long a phase took that ends now."""
         now = self.clock()
         self.say(f"{name} {now - self._last:.1f} s")
         self._last = now
 
     def end(self) -> None:
-        """Say how long all of it took, and leaving the process since the last phase."""
+        """Print how long the shutdown took, and everything together."""
         self.over("shutdown")
         self.say(f"total {self._last - self.began:.1f} s")
 
 
 def process_age_s() -> float:
-    """Return how long ago this process was started; where the system does not tell, how long it has computed."""
+    """Return how long ago this process started; if the system does not say, the CPU time it has used."""
     try:
-        # The name, in parentheses, may hold anything; the state and the rest follow it.
+        # The name, in parentheses, may contain anything; the state and the rest follow it.
         ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
         return time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
     except (AttributeError, OSError):

@@ -1,4 +1,4 @@
-"""Progress of a running job, in a line that people can read at a glance."""
+"""The progress of a running job, in lines that can be read at a glance."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _WORTH_SAYING_MS: Final = 1_000
 
 @dataclass(kw_only=True)
 class Progress:
-    """Says what every batch did; on a terminal it rewrites one line, elsewhere it prints one now and then.
+    """Prints what the batches did: on a terminal in one line that is rewritten, otherwise in a line now and then.
 
-    While nothing comes in and nothing changes, that is once a minute.
+    While nothing arrives and nothing changes, it prints a line once a minute.
     """
 
     quiet: bool = False
     out: TextIO = sys.stderr
     verbose: bool = False
-    """Whether idle batches are printed as often as others."""
+    """Whether to print idle batches as often as others."""
     every_s: float = 2.0
     idle_every_s: float = 60.0
     clock: Callable[[], float] = time.monotonic
@@ -44,20 +44,20 @@ class Progress:
     _last: str = ""
     _state: object = None
     _unsaid: int = 0
-    """Batches that no line was printed for, since the last one that was."""
+    """The number of batches without a line since the last line."""
 
     def begin(self, name: str) -> None:
-        """Say that the job starts; the first batch takes a while to come."""
+        """Print that the job starts, because the first batch takes a while."""
         self._say(f"{name}: starting Spark (the first batch takes a few seconds) …", always=True)
 
     def note(self, text: str) -> None:
-        """Say something in a line of its own."""
+        """Print a text in its own line."""
         if self._last and not self.quiet and self.out.isatty():
             self.out.write("\n")
         self._say(text, always=True)
 
     def batch(self, report: BatchReport) -> None:
-        """Say what a batch did."""
+        """Print what a batch did."""
         for what in ("panes", "late", "partly_late", "on_time", "refired", "ignored", "unshown", "unmatchable"):
             self.totals[what] += report.total(what)
         self.totals["rows"] += report.rows
@@ -74,7 +74,7 @@ class Progress:
         )
 
     def end(self, outputs: Sequence[OutputPlan], *, finished: bool = False, owed: int | None = None) -> None:
-        """Say what the whole run did, where its rows are, and which batch a sink is still owed."""
+        """Print what the whole run did, where its rows are, and which batch is still to be delivered."""
         took = time.monotonic() - self._began
         totals = self.totals
         self.note(
@@ -88,7 +88,7 @@ class Progress:
             self._say(f"batch {owed} is not delivered yet: restart with the same checkpoint", always=True)
 
     def _say(self, text: str, *, always: bool, every_s: float = 0.0) -> bool:
-        """Print the text, unless the last one is too fresh; return whether it was printed."""
+        """Print the text, unless the last one is too recent; return whether it was printed."""
         if self.quiet:
             return False
         terminal = self.out.isatty()
@@ -111,7 +111,7 @@ def _batches(number: int) -> str:
 
 
 def line(report: BatchReport, totals: Counts[str]) -> str:
-    """Return one batch as a line: speed, watermark and its lag, and what came of the rows so far."""
+    """Return one batch as a line: speed, watermark and its lag, and what became of the rows so far."""
     rate = report.rows / report.seconds if report.seconds else 0.0
     watermark = report.watermark_ms
     lag = ""
@@ -127,7 +127,7 @@ def line(report: BatchReport, totals: Counts[str]) -> str:
 
 
 def places(outputs: Sequence[OutputPlan], delivered: Mapping[str, int]) -> list[str]:
-    """Return a line for each output: its rows, and its sinks; what is dropped counts only if there was something."""
+    """Return a line for each output with its rows and sinks; dropped outputs are listed only if they had rows."""
     rows = [
         (output.name, f"{delivered.get(output.name, 0):,}", " and ".join(map(str, output.sinks)))
         for output in outputs
@@ -142,7 +142,7 @@ def places(outputs: Sequence[OutputPlan], delivered: Mapping[str, int]) -> list[
 
 
 def _lookups(report: BatchReport) -> str:
-    """Return what the lookups of a batch did; the slowest one's times."""
+    """Return what the lookups of a batch did, with the times of the slowest."""
     asked = report.lookups
     if not asked:
         return ""
@@ -184,7 +184,7 @@ def _others(totals: Counts[str]) -> str:
 
 
 def _roughly(milliseconds: int) -> str:
-    """Return a duration by its two largest units at most: of 612 days nobody wants the seconds."""
+    """Return a duration in at most its two largest units: nobody needs the seconds of 612 days."""
     for unit_ms, least_ms in ((3_600_000, 86_400_000), (60_000, 3_600_000)):
         if milliseconds >= least_ms:
             return render_ms(milliseconds // unit_ms * unit_ms)
@@ -193,7 +193,7 @@ def _roughly(milliseconds: int) -> str:
 
 @dataclass
 class Counter:
-    """Says now and then how many records a command has done."""
+    """Prints now and then how many records a command has processed."""
 
     verb: str
     out: TextIO = field(default_factory=lambda: sys.stderr)
@@ -203,7 +203,7 @@ class Counter:
     _width: int = 0
 
     def told(self, number: int) -> None:
-        """Take note of the count so far."""
+        """Update the count."""
         now = time.monotonic()
         if now - self._said < self.every_s:
             return
@@ -214,7 +214,7 @@ class Counter:
         self.out.flush()
 
     def end(self, words: str) -> None:
-        """Say what was done, on standard output."""
+        """Print what was done, on standard output."""
         if self._width and self.out.isatty():
             self.out.write("\r" + " " * self._width + "\r")
         sys.stdout.write(words + "\n")

@@ -163,18 +163,18 @@ def run(
         job.dead_letters.check(fail_if_dead)
 
 
-def _run(plan: Plan, **options: Any) -> Job:  # noqa: ANN401  as run_pipeline's
+def _run(plan: Plan, **options: Any) -> Job:  # noqa: ANN401  those of run_pipeline
     from slackwater.spark.start import run_pipeline  # noqa: PLC0415  `--help` should not wait for Spark
 
     return run_pipeline(plan, **options)
 
 
 def _say_findings(plan: Plan, accept: Mapping[str, str]) -> None:
-    """Say what the checker finds in the definition, one line each; notes are for `slackwater check`."""
+    """Print the checker's findings in the definition, one line each; only `slackwater check` shows notes."""
     for finding in check_plan(plan, accept=accept).open:
         if finding.severity != "note":
             warnings.warn(finding.line, SlackwaterWarning, stacklevel=2)
 
 
 def _nothing(_text: str) -> None:
-    """Say nothing."""
+    """Print nothing."""

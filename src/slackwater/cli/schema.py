@@ -29,7 +29,7 @@ _WORDS: Final[dict[Level, str]] = {
 
 
 class Need(StrEnum):
-    """What a change of schema is allowed to be."""
+    """The compatibility that a schema change must have."""
 
     BACKWARD = "backward"
     FORWARD = "forward"
@@ -77,7 +77,7 @@ def _compared(old: Path, new: Path) -> Compatibility:
 
 
 def _read(path: Path) -> AvroType | pl.Schema:
-    """Return what a file declares; Avro is JSON, and DDL never looks like it."""
+    """Return the schema in a file; Avro schemas are JSON, and DDL never looks like JSON."""
     try:
         text = path.read_text(encoding="utf-8")
         if path.suffix == ".avsc" or text.lstrip().startswith(("{", "[", '"')):

@@ -1,4 +1,4 @@
-"""`slackwater simulate`: the in-memory engine on made-up events, as a table, a plot or a page."""
+"""`slackwater simulate`: the in-memory engine on generated events, as a table, a plot or a page."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from slackwater.simulator.presets import DEFAULT, PRESETS, Preset, preset_named
 from slackwater.simulator.settings import Settings
 
 
-def _setting(name: str) -> Any:  # noqa: ANN401  as Typer has it
+def _setting(name: str) -> Any:  # noqa: ANN401  as in Typer
     control = CONTROLS[name]
     metavar = {"duration": "DURATION", "whole": "NUMBER", "choice": "NAME"}[control.kind]
     said = control.help + (f" One of {', '.join(control.steps)}." if control.kind == "choice" else "")

@@ -1,4 +1,4 @@
-"""`slackwater state FILE`: what the keyed steps of a job remember, also while it runs."""
+"""`slackwater state FILE`: the state of a job's keyed steps, even while it runs."""
 
 from __future__ import annotations
 
@@ -94,11 +94,11 @@ def _rows_of_key(stored: StoredState, name: str, key: str, step: str | None) -> 
 
 
 def _groups(stored: StoredState, name: str) -> StateGroups:
-    """Return the key groups, in a local session that is over with this command."""
-    from slackwater.spark.session_conf import start_jvm  # noqa: PLC0415  what is refused should not wait for Spark
+    """Return the key groups, in a local session that ends with this command."""
+    from slackwater.spark.session_conf import start_jvm  # noqa: PLC0415  errors should not wait for Spark
 
     jvm = start_jvm(master=None, name=name, conf={}, is_short=True)
-    from slackwater.spark.session import spark_session  # noqa: PLC0415  loaded while the JVM comes up
+    from slackwater.spark.session import spark_session  # noqa: PLC0415  imported while the JVM starts
     from slackwater.spark.state_groups import CheckpointGroups  # noqa: PLC0415  as above
 
     return CheckpointGroups(spark_session(master=None, name=name, jvm=jvm), stored)
@@ -106,14 +106,14 @@ def _groups(stored: StoredState, name: str) -> StateGroups:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """Where the answer goes, and how it is written."""
+    """The destination and format of the answer."""
 
     form: Format
     out: Path | None
     head: dict[str, Any]
 
     def summary(self, summaries: Sequence[StepSummary]) -> None:
-        """Give the sizes of the steps."""
+        """Write the sizes of the steps."""
         frame = summary_frame(summaries)
         if self.form == "table":
             with self._console() as console:
@@ -126,7 +126,7 @@ class Report:
             self._parquet(frame)
 
     def rows(self, steps: Mapping[str, pl.DataFrame], key: str) -> None:
-        """Give what is held of a key, by step."""
+        """Write the state of a key, by step."""
         if self.form == "table":
             with self._console() as console:
                 print_rows(steps, console)
@@ -140,7 +140,7 @@ class Report:
 
     @contextmanager
     def _console(self) -> Iterator[Console]:
-        """Give the terminal; a file or a pipe gets wide lines."""
+        """Yield the console; a file or a pipe gets wide lines."""
         text = io.StringIO()
         terminal = Console()
         is_shown = self.out is None and terminal.is_terminal

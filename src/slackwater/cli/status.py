@@ -1,4 +1,4 @@
-"""`slackwater status`: whether jobs run, how far they are, and what became of their rows."""
+"""`slackwater status`: whether jobs are running, how far they are, and what became of their rows."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def status(
 
 
 def job_folders(files: list[Path], checkpoints: list[Path]) -> list[Path]:
-    """Return the checkpoints of the jobs that were asked for; of none, all in the usual place."""
+    """Return the checkpoints of the given jobs; without any, all in the default folder."""
     found = [given_path(_HOME / load_pipeline(_at_home(file)).name) for file in files]
     found += [_at_home(path) for path in checkpoints]
     if not found:

@@ -1,8 +1,8 @@
-"""The account: where every record of the log ended, and a recomputation of every window from the log.
+"""The account: where every record of the log ended up, and a recomputation of every window from the log.
 
-It trusts nothing it can count itself: the records are counted in the log's files, late rows and dead
-letters in the output files, and the windows are computed again, in one go, from the raw bytes. Only
-the split between on time and late comes from the job's own counts, and is checked against the panes.
+It trusts nothing that it can count itself: records are counted in the log's files, late rows and dead letters in the
+output files, and all windows are recomputed from the raw bytes. Only the split between on time and late comes from the
+job's own counts, and is checked against the panes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MINUTE: Final = pl.duration(minutes=1)
 
 @dataclass(frozen=True, kw_only=True)
 class StepAccount:
-    """Where the log's records ended, as one step of the pipeline saw it."""
+    """Where the log's records ended up, according to one step of the pipeline."""
 
     step: str
     on_time: int
@@ -41,42 +41,42 @@ class StepAccount:
     late: int
     dead: int
     windows: int
-    """Windows compared with the recomputation."""
+    """The number of windows that were compared with the recomputation."""
     differences: int
 
     @property
     def total(self) -> int:
-        """All records that are accounted for."""
+        """The number of records that are accounted for."""
         return self.on_time + self.refired + self.late + self.dead
 
 
 @dataclass(frozen=True, kw_only=True)
 class Account:
-    """The whole account; `complaints` are sentences on what does not add up."""
+    """The whole account; `complaints` are sentences about what does not add up."""
 
     records: int
     steps: tuple[StepAccount, ...]
     complaints: tuple[str, ...]
     place: PlaceAccount | None = None
-    """What was found in the place that the results went to besides the files, if there was one."""
+    """The account of the other place that the results went to, if there was one."""
 
     @property
     def is_balanced(self) -> bool:
-        """Whether every record is accounted for, once, and every window is right."""
+        """Whether every record is accounted for exactly once, and every window is right."""
         return not self.complaints
 
 
 @dataclass(kw_only=True)
 class Outcome:
-    """What the demo left behind, read from its files alone."""
+    """The outcome of the demo, read from its files alone."""
 
     folder: Path
     log: pl.DataFrame = field(init=False)
     dead: pl.DataFrame = field(init=False)
     good: pl.DataFrame = field(init=False)
-    """The records that are no dead letters, decoded."""
+    """The decoded records that are not dead letters."""
     unreadable: int = field(init=False)
-    """Records that are no dead letters, though they cannot be decoded."""
+    """The number of records that are not dead letters although they cannot be decoded."""
 
     def __post_init__(self) -> None:
         self.log = read_log(self.folder / "log")
@@ -87,7 +87,7 @@ class Outcome:
         self.unreadable = kept.height - self.good.height
 
     def output(self, name: str) -> pl.DataFrame:
-        """Return all rows of one output; no rows, no columns, if nothing was written."""
+        """Return all rows of one output; a frame without columns if nothing was written."""
         parts = sorted((self.folder / "out" / name).glob("batch-*/part-*.parquet"))
         return pl.concat([pl.read_parquet(part) for part in parts]) if parts else pl.DataFrame(_NOTHING)
 
@@ -97,7 +97,7 @@ class Outcome:
 
 
 def _decoded(records: pl.DataFrame) -> pl.DataFrame:
-    """Return the records that can be decoded; where some cannot, they are found by halving."""
+    """Return the records that can be decoded; those that cannot are found by bisection."""
     decoded = pl.col("payload").cast(pl.String).str.json_decode(_RECORD)
     time = pl.col("placed_at").str.to_datetime("%Y-%m-%dT%H:%M:%S%.fZ", time_unit="us", time_zone="UTC")
     try:
@@ -119,7 +119,7 @@ _NOTHING: Final = {
 
 
 def read_log(folder: Path) -> pl.DataFrame:
-    """Return every line of every file of the log, with its partition and offset."""
+    """Return all lines of all files of the log, with their partitions and offsets."""
     partitions: list[str] = []
     offsets: list[int] = []
     lines: list[bytes] = []
@@ -143,9 +143,9 @@ def settle(
     damaged: Counter[str],
     read: ReadBack | None = None,
 ) -> Account:
-    """Draw up the account; `counts` are the job's, `written` and `damaged` the producer's.
+    """Return the account; `counts` are the job's, `written` and `damaged` the producer's.
 
-    `read` is what the place holds that the purchases went to besides the files.
+    `read` has the rows of the other place that the purchases went to.
     """
     complaints = _check_records(outcome, written, damaged)
     steps = []

@@ -1,4 +1,4 @@
-"""Windows as they were shown, beside windows as they were computed again from the raw log."""
+"""Comparing the emitted windows with windows recomputed from the raw log."""
 
 from __future__ import annotations
 
@@ -20,38 +20,38 @@ ROWS: Final = pl.Schema(
         "pane_index": pl.Int64(),
     }
 )
-"""What is read back of purchases per user and minute, whatever it was stored in."""
+"""The columns of purchases per user and minute that are read back from any place."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReadBack:
-    """What a stock client reads in the place that the demo wrote to."""
+    """The rows that a stock client reads from the place that the demo wrote to."""
 
     title: str
     rows: pl.DataFrame
     keeps_panes: bool
-    """Whether every pane of a window is there; otherwise the newest alone."""
+    """Whether the place keeps every pane of a window, or only the newest."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlaceAccount:
-    """How that compares with the recomputation."""
+    """The comparison of a place with the recomputation."""
 
     title: str
     rows: int
     windows: int
     keeps_panes: bool
     missing: int
-    """Windows, or panes before a window's newest, that are not there."""
+    """Missing windows, and missing panes before a window's newest."""
     doubled: int
     wrong: int
-    """Windows whose newest pane holds another value."""
+    """Windows whose newest pane has a different value."""
     foreign: int
-    """Windows that the log does not have."""
+    """Windows that are not in the log."""
 
     @property
     def is_right(self) -> bool:
-        """Whether it holds each window as it was recomputed, and nothing else."""
+        """Whether the place has exactly the recomputed windows."""
         return not (self.missing or self.doubled or self.wrong or self.foreign)
 
     def __str__(self) -> str:
@@ -71,14 +71,14 @@ class PlaceAccount:
 
 
 def last_panes(results: pl.DataFrame, *, keys: list[str]) -> pl.DataFrame:
-    """Return what each window showed last."""
+    """Return the last pane of each window."""
     if results.is_empty():
         return results
     return results.sort("pane_index").unique(keys, keep="last", maintain_order=True)
 
 
 def count_differences(recomputed: pl.DataFrame, shown: pl.DataFrame) -> int:
-    """Return how many windows are missing, too many, or hold another value."""
+    """Return how many windows are missing, superfluous, or have a different value."""
     if shown.is_empty():
         return recomputed.height
     keys, values = recomputed.columns[:3], recomputed.columns[3:]
@@ -88,7 +88,7 @@ def count_differences(recomputed: pl.DataFrame, shown: pl.DataFrame) -> int:
 
 
 def compare_place(recomputed: pl.DataFrame, read: ReadBack) -> PlaceAccount:
-    """Compare a place with the windows computed again; each difference is of one kind."""
+    """Compare a place with the recomputed windows; each difference is counted as one kind."""
     rows = read.rows.select(ROWS.names()).cast(ROWS)
     identity = [*_WINDOW, "pane_index"] if read.keeps_panes else _WINDOW
     values = [name for name in recomputed.columns if name not in _WINDOW]
@@ -109,6 +109,6 @@ def compare_place(recomputed: pl.DataFrame, read: ReadBack) -> PlaceAccount:
 
 
 def _skipped(rows: pl.DataFrame) -> int:
-    """Return how many panes before the newest are missing: they are numbered from 0 in each window."""
+    """Return how many panes before the newest are missing; panes are numbered from 0 in each window."""
     panes = pl.col("pane_index")
     return int(rows.group_by(_WINDOW).agg(panes.max() + 1 - panes.n_unique())["pane_index"].sum())

@@ -10,13 +10,13 @@ from slackwater.sinks.base import Sink
 PURCHASES = "purchases_per_minute"
 ACTIVE = "active_users"
 ACTIVE_WINDOWS = 5
-"""How many windows of the second step hold one event: five minutes, every minute."""
+"""The number of windows of the second step that contain an event: they are five minutes long, one every minute."""
 
 
 def demo_pipeline(folder: Path, elsewhere: Sink | None = None) -> sw.Pipeline:
     """Return purchases per user per minute, and active users per country, over the log in `folder`.
 
-    All outputs go to files; with `elsewhere`, the purchases go there as well.
+    All outputs go to files; with `elsewhere`, the purchases also go there.
     """
     purchases = (
         sw.stream("purchases", sw.sources.log(folder / "log"))

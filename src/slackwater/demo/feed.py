@@ -1,4 +1,4 @@
-"""The producer: writes what the phones send into the log, in real time, on a thread of its own."""
+"""The producer: writes the phones' records to the log, in real time, in its own thread."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from slackwater.demo.phones import Phones
 from slackwater.sources.log.writing import LogWriter
 
 SPEED: Final = 10
-"""Seconds of the customers' time in one second on the wall: a minute shows ten minutes of events."""
+"""Seconds of the customers' time per second of real time: a minute shows ten minutes of events."""
 _TICK_S: Final = 0.1
 _ROLL_AFTER: Final = "500ms"
 
 
 @dataclass(kw_only=True)
 class Feed:
-    """A producer that writes for `seconds`, at `rate` purchases a second, into a log of four partitions.
+    """A producer that writes to a log of four partitions for `seconds`, at `rate` purchases per second.
 
-    The customers' time starts in the past and reaches the present at the end: it runs ten times as
-    fast, and no honest event is ahead of the clock on the wall.
+    The customers' time starts in the past and reaches the present at the end: it runs ten times as fast, and no event
+    of a correct clock is ahead of real time.
     """
 
     folder: Path
@@ -45,31 +45,31 @@ class Feed:
         self._thread = threading.Thread(target=self._run, name="demo-feed", daemon=True)
 
     def start(self) -> None:
-        """Begin to write."""
+        """Start writing."""
         now_ms = time.time_ns() // 1_000_000
         self.started_ms = self.phones.now_ms = now_ms - round((SPEED - 1) * self.seconds * 1_000)
         self._began = time.monotonic()
         self._thread.start()
 
     def stop(self) -> None:
-        """End early; every phone still sends what it holds."""
+        """End early; all phones still send their queued purchases."""
         self._stop.set()
 
     @property
     def has_begun(self) -> bool:
-        """Whether it was started."""
+        """Whether the producer was started."""
         return self._began > 0
 
     @property
     def is_done(self) -> bool:
-        """Whether everything is written; raises what went wrong, if anything did."""
+        """Whether everything is written; raises the producer's error, if there was one."""
         if self._failure:
             raise self._failure[0]
         return self._done.is_set()
 
     @property
     def elapsed_s(self) -> float:
-        """Seconds since the start, while it writes; at most `seconds`."""
+        """The seconds since the start while it writes, at most `seconds`."""
         if not self.has_begun:
             return 0.0
         return min(self.seconds, (self._ended or time.monotonic()) - self._began)
@@ -77,7 +77,7 @@ class Feed:
     def _run(self) -> None:
         try:
             self._write_all()
-        except BaseException as error:  # noqa: BLE001  handed to the demo's own thread
+        except BaseException as error:  # noqa: BLE001  raised again in the demo's own thread
             self._failure.append(error)
         finally:
             self._done.set()

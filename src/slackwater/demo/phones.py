@@ -1,7 +1,7 @@
-"""A shop's customers and their phones: made-up purchases with everything that goes wrong on the way.
+"""A shop's customers and their phones: generated purchases with everything that can go wrong on the way.
 
-Most purchases arrive at once. Some phones lose their network for minutes and send what they queued
-when they are back; some were off for hours. A few records are broken, and one phone's clock is wrong.
+Most purchases arrive immediately. Some phones lose their network for minutes and send queued purchases when they are
+back; some were off for hours. A few records are broken, and one phone's clock is wrong.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ COUNTRIES: Final = ("AT", "CH", "DE", "DK", "FR", "IT", "NL", "PL")
 _SHARES: Final = (4, 5, 30, 4, 24, 17, 8, 8)
 
 NETWORK_MS: Final = 4 * _SECOND
-"""How long a purchase is on its way, on average."""
+"""The mean delay from a purchase to its arrival."""
 HOT: Final = 0.1
-"""Share of purchases by a few customers."""
+"""The share of purchases by a few customers."""
 OUTAGE: Final = 0.0015
-"""Share of purchases after which the phone loses its network, for 20 seconds to 7 minutes."""
+"""The share of purchases after which the phone loses its network, for 20 seconds to 7 minutes."""
 OUTAGE_MS: Final = (20 * _SECOND, 7 * _MINUTE)
 RETURN: Final = 0.0008
-"""Share of purchases beside which a phone comes back that was off for one to five hours."""
+"""The share of purchases at which another phone comes back that was off for one to five hours."""
 RETURN_MS: Final = (1 * _HOUR, 5 * _HOUR)
 BROKEN: Final = 0.005
-"""Share of records that arrive broken."""
+"""The share of records that arrive broken."""
 AHEAD: Final = 0.002
-"""Share of purchases from the phone whose clock is wrong."""
+"""The share of purchases from the phone whose clock is wrong."""
 AHEAD_BY_MS: Final = 3 * _HOUR
 AHEAD_USER: Final = 1_234
 
@@ -45,14 +45,14 @@ DAMAGES: Final = ("truncated", "wrong type", "invalid UTF-8", "no time", "not JS
 
 @dataclass(kw_only=True)
 class Phones:
-    """All phones of the shop's customers; `tick` moves their time and returns what they send."""
+    """All phones of the shop's customers; `tick` advances their time and returns the records they send."""
 
     seed: int
     now_ms: int
     """The true time in the customers' world."""
     made: int = 0
     damaged: Counter[str] = field(default_factory=Counter)
-    """Records that must end as dead letters, by what is wrong with them."""
+    """The number of records that must become dead letters, by what is wrong with them."""
     _dice: random.Random = field(init=False)
     _homes: list[str] = field(init=False)
     _offline: dict[int, list[tuple[int, bytes]]] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class Phones:
         self._homes = self._dice.choices(COUNTRIES, _SHARES, k=USERS)
 
     def tick(self, until_ms: int, purchases: int) -> list[tuple[int, bytes]]:
-        """Move the customers' time to `until_ms` with so many purchases; returns (partition, record) as they arrive."""
+        """Advance the time to `until_ms` with this many purchases; return (partition, record) in order of arrival."""
         arrived: list[tuple[int, bytes]] = []
         span = max(1, until_ms - self.now_ms)
         for number in range(purchases):
@@ -74,7 +74,7 @@ class Phones:
         return arrived
 
     def all_back(self) -> list[tuple[int, bytes]]:
-        """Bring every phone back to the network, at the end."""
+        """Bring all phones back online at the end, and return the records they send."""
         return self._come_back(max((time for time, _ in self._back), default=0))
 
     def _purchase(self) -> list[tuple[int, bytes]]:
@@ -101,7 +101,7 @@ class Phones:
         return arrived
 
     def _customer(self) -> int:
-        """Return who buys: some customers do nothing else all day."""
+        """Return the customer of a purchase: a few buy all day long."""
         dice = self._dice
         user = int(dice.paretovariate(1)) - 1 if dice.random() < HOT else dice.randrange(USERS)
         return user if user < USERS and user != AHEAD_USER else 0
@@ -123,7 +123,7 @@ class Phones:
         return user % PARTITIONS, text.encode()
 
     def _damage(self, sent: tuple[int, bytes]) -> tuple[int, bytes]:
-        """Break a record now and then, each way as often as the others."""
+        """Break a record now and then, in all ways equally often."""
         if self._dice.random() >= BROKEN:
             return sent
         partition, record = sent

@@ -1,4 +1,4 @@
-"""A receiver of results over HTTP, as somebody would write who takes each Idempotency-Key once."""
+"""An HTTP receiver of results, as a user might write one that accepts each Idempotency-Key once."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from pathlib import Path
 
 @dataclass(kw_only=True)
 class Receiver:
-    """A server on this machine: POST takes rows, an object or an array of them; GET gives all, one a line."""
+    """A local server: POST accepts rows, as an object or an array; GET returns all rows, one per line."""
 
     file: Path
-    """Where rows are kept, as they came."""
+    """The file where rows are stored as received."""
     _taken: set[str] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _server: ThreadingHTTPServer | None = None
 
     def start(self) -> str:
-        """Listen on a free port; returns the address."""
+        """Listen on a free port; return the address."""
         self.file.parent.mkdir(parents=True, exist_ok=True)
         self.file.touch()
         handler = type("Handler", (_Handler,), {"receiver": self})
@@ -31,13 +31,13 @@ class Receiver:
         return f"http://localhost:{self._server.server_port}"
 
     def stop(self) -> None:
-        """Listen no longer; what was taken stays in the file."""
+        """Stop listening; the received rows stay in the file."""
         if self._server is not None:
             self._server.shutdown()
             self._server.server_close()
 
     def take(self, key: str, body: bytes) -> None:
-        """Keep the rows of a request, unless its key was seen before: then they are here already."""
+        """Store the rows of a request, unless its key was seen before and they are already stored."""
         rows = json.loads(body)
         lines = "".join(f"{json.dumps(row)}\n" for row in (rows if isinstance(rows, list) else [rows]))
         with self._lock:
@@ -48,7 +48,7 @@ class Receiver:
             self._taken.add(key)
 
     def content(self) -> bytes:
-        """Return all rows, never half of a request's."""
+        """Return all rows, never only part of a request's."""
         with self._lock:
             return self.file.read_bytes()
 
@@ -59,7 +59,7 @@ class _Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
 
     def do_POST(self) -> None:
-        """Take rows, or say what is wrong with the request."""
+        """Accept rows, or respond with what is wrong with the request."""
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         key = self.headers.get("Idempotency-Key")
         if key is None:
@@ -73,7 +73,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(HTTPStatus.OK, b"{}\n")
 
     def do_GET(self) -> None:
-        """Give everything that was taken."""
+        """Respond with all received rows."""
         self._answer(HTTPStatus.OK, self.receiver.content())
 
     def _answer(self, status: HTTPStatus, body: bytes) -> None:
@@ -84,4 +84,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Say nothing: the demo has the screen."""
+        """Log nothing, because the demo uses the screen."""

@@ -1,4 +1,4 @@
-"""What the demo shows while it runs: a panel on a terminal, a line every few seconds elsewhere."""
+"""The display of the running demo: a panel on a terminal, otherwise a line every few seconds."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _PANEL_WIDTH: Final = 92
 
 @dataclass(kw_only=True)
 class Screen:
-    """The demo's progress, fed with every batch's report; draws itself while it is open."""
+    """Shows the demo's progress while it is open; it is given the report of every batch."""
 
     console: Console
     feed: Feed
     reports: dict[int, BatchReport] = field(default_factory=dict)
-    """By batch: one that is run again takes the place of its first run."""
+    """The reports by batch; a replayed batch replaces its first run."""
     watermark_ms: int = MIN_MS
     active: dict[str, int] = field(default_factory=dict)
     """Active users by country in the newest window shown."""
@@ -60,7 +60,7 @@ class Screen:
             self.console.print(f"{phase} …")
 
     def batch(self, report: BatchReport) -> None:
-        """Take in a batch; called on the stream's thread, so it draws nothing itself."""
+        """Add the report of a batch; called on the stream's thread, so it draws nothing itself."""
         self.reports[report.batch] = report
         if report.watermark_ms <= LAST_USABLE_MS:
             self.watermark_ms = report.watermark_ms
@@ -73,35 +73,35 @@ class Screen:
             self.console.print(self._line(), soft_wrap=True, highlight=False)
 
     def show_active(self, rows: pl.DataFrame) -> None:
-        """Take in new rows of the active-users window."""
+        """Add new rows of the active-users window."""
         end = rows["window_end"].max()
-        # Phones that were off for hours bring windows of long ago; the newest is what people look for.
+        # Phones that were off for hours bring windows of long ago; only the newest window is of interest.
         if isinstance(end, datetime) and end.timestamp() * 1_000 >= self.feed.started_ms:
             newest = rows.filter(pl.col("window_end") == end).sort("users", descending=True)
             self.active = dict(newest.select("country", "users").rows())
 
     @property
     def records(self) -> int:
-        """How many records the job has read."""
+        """The number of records that the job has read."""
         return sum(report.rows for report in list(self.reports.values()))
 
     @property
     def dead(self) -> int:
-        """How many of them are dead letters."""
+        """The number of dead letters."""
         return sum(report.dead_letters for report in list(self.reports.values()))
 
     @property
     def panes(self) -> int:
-        """How many panes both steps have shown."""
+        """The number of panes of both steps."""
         return sum(report.total("panes") for report in list(self.reports.values()))
 
     def purchases(self, what: str) -> int:
-        """Return a count of the purchases step: the other one has allowed lateness of its own."""
+        """Return a count of the purchases step; the other step has its own allowed lateness."""
         counted = [report.stats.counts.get(PURCHASES) for report in list(self.reports.values())]
         return sum(counts[what] for counts in counted if counts is not None)
 
     def counts(self) -> dict[str, Counter[str]]:
-        """Return what the job counted, per step."""
+        """Return the job's counts per step."""
         counted: dict[str, Counter[str]] = {}
         for report in self.reports.values():
             for name, numbers in report.stats.counts.items():
@@ -110,14 +110,14 @@ class Screen:
 
     @property
     def rate(self) -> float:
-        """Records a second, over the last seconds."""
+        """Records per second, over the last seconds."""
         if len(self._recent) < 2:  # noqa: PLR2004  two points make a rate
             return 0.0
         (began, _), *rest = self._recent
         return sum(rows for _, rows in rest) / max(rest[-1][0] - began, 0.001)
 
     def panel(self) -> RenderableType:
-        """Return the panel as it is now."""
+        """Return the current panel."""
         done = self.feed.elapsed_s
         head = Table.grid(padding=(0, 2))
         head.add_column(min_width=28)

@@ -1,4 +1,4 @@
-"""The demo from start to end: produce, process live, drain, finish, account."""
+"""The demo from start to finish: produce, process live, drain, finish, account."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _MARK: Final = ".slackwater-demo"
 _PATIENCE_S: Final = 60.0
-"""How long a batch may take before the demo ends without it, and says so."""
+"""How long a batch may take before the demo reports it and ends without it."""
 
 
 def run_demo(
@@ -49,10 +49,10 @@ def run_demo(
     spark: SparkSession | None = None,
     console: Console | None = None,
 ) -> Account:
-    """Run the demo in `folder` and print it; returns the account.
+    """Run the demo in `folder`, print its progress and statement, and return the account.
 
-    `sink` is the kind of place that gets rows, too; `page_port` that of the live page, None for no page.
-    With `show_data`, the page says what was in late rows and dead letters.
+    `sink` names another place that gets rows; `page_port` is the port of the live page, None for no page. With
+    `show_data`, the page shows the data of late rows and dead letters.
     """
     began = time.monotonic()
     console = console or Console(width=None if sys.stdout.isatty() else 100)
@@ -64,7 +64,7 @@ def run_demo(
     with ExitStack() as opened_here:
         if place is not None:
             opened_here.enter_context(_announced(place, console))
-        pipeline = demo_pipeline(folder, place.sink() if place else None)  # its address is known by now
+        pipeline = demo_pipeline(folder, place.sink() if place else None)  # its address is known once it has started
         page = None if page_port is None else opened_here.enter_context(_paged(pipeline, page_port, console))
         opened_here.enter_context(_quiet_stderr(folder / "spark.log"))
         screen = opened_here.enter_context(Screen(console=console, feed=feed))
@@ -80,7 +80,7 @@ def run_demo(
 
 @contextmanager
 def _announced(place: Place, console: Console) -> Iterator[None]:
-    """Have `place` started inside, and say how to look at it."""
+    """Start `place`, print how to look at it, and stop it at the end."""
     console.print(f"starting {place.title.partition(' ')[0]} …")
     with opened(place):
         console.print("look at it while the stream runs:")
@@ -90,7 +90,7 @@ def _announced(place: Place, console: Console) -> Iterator[None]:
 
 @contextmanager
 def _paged(pipeline: Pipeline, port: int, console: Console) -> Iterator[LivePage | None]:
-    """Have a page of the job inside, and say where; or what it takes to have one."""
+    """Open a page of the job and print its address; or print what to install for one."""
     with ExitStack() as stack:
         page = None
         try:
@@ -105,7 +105,7 @@ def _paged(pipeline: Pipeline, port: int, console: Console) -> Iterator[LivePage
 
 
 def prepare_folder(folder: Path) -> None:
-    """Make an empty folder; only one that an earlier demo made is wiped."""
+    """Create an empty folder; only a folder of an earlier demo is wiped."""
     if folder.exists() and any(folder.iterdir()):
         if not (folder / _MARK).exists():
             raise fault("DEMO_FOLDER", path=folder)
@@ -127,7 +127,7 @@ def _process(
     def on_batch(report: BatchReport) -> None:
         screen.batch(report)
         if not feed.has_begun:
-            # The first batch is empty and slow: Spark and its workers start up. Then it can be live.
+            # The first batch is empty and slow, because Spark and its workers start up; the stream starts after it.
             feed.start()
             screen.say("live")
         if report.rows_out.get(ACTIVE):
@@ -146,7 +146,7 @@ def _process(
     )
     watch = threading.Thread(target=_stop_when_drained, args=(job, feed, screen), daemon=True)
     watch.start()
-    with stopped_by_signals(feed.stop):  # the account follows all the same
+    with stopped_by_signals(feed.stop):  # the account is still printed
         job.run(finish=True)
     if page is not None:
         page.end(is_finished=job.is_finished)
@@ -154,7 +154,7 @@ def _process(
 
 
 def _stop_when_drained(job: Job, feed: Feed, screen: Screen) -> None:
-    """Wait until the producer is done and the job has read it all, then ask the job to stop."""
+    """Wait until the producer is done and the job has read everything, then ask the job to stop."""
     try:
         while not feed.is_done:
             time.sleep(0.1)
@@ -171,7 +171,7 @@ def _stop_when_drained(job: Job, feed: Feed, screen: Screen) -> None:
 
 @contextmanager
 def _quiet_stderr(log: Path) -> Iterator[None]:
-    """Send what Spark's processes say on stderr to a file: they inherit ours."""
+    """Redirect the standard error of Spark's processes, which inherit this process's, to a file."""
     sys.stderr.flush()
     kept = os.dup(2)
     with log.open("ab") as out:

@@ -1,4 +1,4 @@
-"""The end of the demo, on paper: the account, a look at each output, and where everything is."""
+"""The statement at the end of the demo: the account, samples of each output, and where everything is."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ROWS: Final = (
 def print_statement(
     console: Console, account: Account, outcome: Outcome, *, took_s: float, place: Place | None = None
 ) -> None:
-    """Print everything, the account first; `place` is where rows went besides files, and is stopped."""
+    """Print everything, the account first; `place` is the other place that rows went to, and is stopped by now."""
     console.print()
     console.print(_account(account))
     if account.place is not None and account.place.is_right:

@@ -1,1 +1,1 @@
-"""What every room stands on: durations and times, durable files, stable hashes, expressions, signals, jars."""
+"""The foundation of all rooms: durations and times, durable files, stable hashes, expressions, signals, jars."""

@@ -1,8 +1,8 @@
 """Call sites: where in a user's file a definition was written, so that an error can name the line.
 
-They are kept beside the definitions, by identity, for as long as those live. A call site is no part of what it belongs
-to: fingerprints, layouts, pickles and comparisons never see it, and a file that gains an empty line still defines the
-same pipeline.
+They are stored separately, by the definitions' identity, for as long as the definitions live. A call site is not part
+of its definition: fingerprints, layouts, pickles and comparisons do not include it, and a file that gains an empty line
+still defines the same pipeline.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _Definition = TypeVar("_Definition")
 
 @dataclass(frozen=True)
 class CallSite:
-    """A call in a user's file: the code it is in, and the instruction that calls."""
+    """A call in a user's file: its code object and the calling instruction."""
 
     code: CodeType
     instruction: int
 
     @property
     def line(self) -> int | None:
-        """The line of the called name, which in a chain over several lines is not the line it starts on."""
+        """The line of the called name; in a chain over several lines, that is not the line where the call starts."""
         place = next(islice(self.code.co_positions(), self.instruction // 2, None))
         if None in place:
             return place[0]
@@ -43,11 +43,11 @@ class CallSite:
 
 
 _SITES: Final[dict[int, CallSite]] = {}
-"""By the identity of the definition."""
+"""Call sites by the identity of their definitions."""
 
 
 def remember(definition: _Definition, *, like: object = None) -> _Definition:
-    """Return `definition`; `blamed` will know which line of the user's file made it, or made what it is `like`."""
+    """Record the line of the user's file that created `definition`, or use that of `like`; return `definition`."""
     if (site := _caller() if like is None else _SITES.get(id(like))) is not None:
         _SITES[id(definition)] = site
         weakref.finalize(definition, _SITES.pop, id(definition), None).atexit = False
@@ -55,7 +55,7 @@ def remember(definition: _Definition, *, like: object = None) -> _Definition:
 
 
 def blamed(error: DefinitionError, *definitions: object) -> DefinitionError:
-    """Return `error` with the line of the first of `definitions` whose call site is known; a line it has stays."""
+    """Add the line of the first of `definitions` with a known call site to `error`, unless it has one; return it."""
     sites = (_SITES.get(id(definition)) for definition in definitions)
     site = next(filter(None, sites), None)
     if site is not None and error.where is None:
@@ -66,7 +66,7 @@ def blamed(error: DefinitionError, *definitions: object) -> DefinitionError:
 
 @contextmanager
 def blame(*definitions: object) -> Iterator[None]:
-    """Let a refusal inside name the line of the first of `definitions` whose call site is known."""
+    """Make errors raised inside name the line of the first of `definitions` with a known call site."""
     try:
         yield
     except DefinitionError as error:
@@ -75,8 +75,8 @@ def blame(*definitions: object) -> Iterator[None]:
 
 
 def _caller() -> CallSite | None:
-    """Return the first call outside the package; None for a pipeline of the command line itself, such as the demo's."""
-    frame: FrameType | None = sys._getframe(2)  # noqa: SLF001  the cheapest way to know the caller
+    """Return the innermost call outside the package; None for the command line's own pipelines, such as the demo's."""
+    frame: FrameType | None = sys._getframe(2)  # noqa: SLF001  the cheapest way to find the caller
     while frame is not None:
         module = frame.f_globals.get("__name__", "")
         if module.startswith("slackwater.cli"):
@@ -88,9 +88,9 @@ def _caller() -> CallSite | None:
 
 
 def _line_of_name(file: str, place: tuple[int | None, ...]) -> int | None:
-    """Return the line of the name that is called by the expression at `place`; None if the source is not at hand.
+    """Return the line of the name called by the expression at `place`; None if the source is not available.
 
-    Python knows it itself, but not of calls with `*` or `**`.
+    Python knows it too, but not for calls with `*` or `**`.
     """
     try:
         tree = ast.parse("".join(linecache.getlines(file)))

@@ -1,4 +1,4 @@
-"""Connectors of Spark's, which are jars apart from PySpark: for the release that is installed, or not at all."""
+"""Spark's connectors, which are separate jars: only those for the installed release of PySpark are used."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _VERSION: Final = re.compile(r"-\d[\w.]*$")
 
 
 def connector(name: str, coordinates: tuple[str, ...], *, spark: str, pinned: tuple[str, ...] = ()) -> list[str]:
-    """Return the jars of a connector that PySpark lacks, fetched when they are first needed.
+    """Return the jars of a connector that PySpark lacks; they are fetched when first needed.
 
-    `spark` is the release that the connector was made for. It serves every patch release of the same minor one.
+    `spark` is the release that the connector was built for. It works with every patch release of that minor release.
     """
-    import pyspark  # noqa: PLC0415  half a second, and definitions are made without
+    import pyspark  # noqa: PLC0415  takes half a second, and definitions do not need it
 
     installed = pyspark.__version__
     if installed.split(".")[:2] != spark.split(".")[:2]:

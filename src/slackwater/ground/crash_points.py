@@ -1,9 +1,9 @@
-"""Named points of a micro-batch at which tests strike, to prove that nothing is lost or doubled.
+"""Named points of a micro-batch at which tests crash a process, to prove that nothing is lost or duplicated.
 
-`SLACKWATER_CRASH="<point>@<batch> …"` names the points. The process that first reaches one dies there, without
-warning; or, with `SLACKWATER_CRASH_SIGNAL=STOP`, stands still until it is continued or killed, so that something else
-can be killed at that very point. The folder `SLACKWATER_CRASH_ONCE` remembers who was struck where, so that the
-process started again (or the retried task) passes.
+`SLACKWATER_CRASH="<point>@<batch> …"` names the points. The first process to reach one is killed there; or, with
+`SLACKWATER_CRASH_SIGNAL=STOP`, it is suspended until it is continued or killed, so that something else can be killed at
+exactly that point. The folder `SLACKWATER_CRASH_ONCE` records which process was hit at which point, so that the
+restarted process (or the retried task) continues.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Final
 
 POINTS: Final = (
-    "front",  # a worker, while it reads and combines
+    "front",  # a worker, as it begins to read and combine
     "keyed",  # a worker, after a key group's state is written
-    "evaluated",  # the driver, when the batch is evaluated and nothing is delivered
-    "opened",  # the writer of a slot: its mark is known, nothing is written
-    "written",  # the writer of a slot: all rows are written, nothing is committed
+    "evaluated",  # the driver, when the batch is evaluated but nothing is delivered yet
+    "opened",  # the writer of a slot: its mark is known, nothing is written yet
+    "written",  # the writer of a slot: all rows are written, nothing is committed yet
     "committed",  # the writer of a slot: rows and mark are committed
     "delivering",  # the driver, between two sinks
     "delivered",  # the driver, after all sinks and before the clock
@@ -27,7 +27,7 @@ POINTS: Final = (
 
 
 def crash_point(name: str, batch: int) -> None:
-    """Crash here if this run is to."""
+    """Crash here if `SLACKWATER_CRASH` names this point and batch, and no process has crashed here yet."""
     told = os.environ.get("SLACKWATER_CRASH")
     if told is None or f"{name}@{batch}" not in told.split():
         return

@@ -1,4 +1,4 @@
-"""Files that are whole or not there, after a power cut as well."""
+"""Files that are either complete or absent, even after a power failure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def write_durably(path: Path, text: str) -> None:
-    """Write `text` so that after a crash the file holds all of it or what it held before."""
+    """Write `text` so that after a crash the file has either the new or the old content."""
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     write_and_flush(temporary, text)
     temporary.replace(path)
@@ -16,7 +16,7 @@ def write_durably(path: Path, text: str) -> None:
 
 
 def write_and_flush(path: Path, text: str) -> None:
-    """Write a new file, and make it survive a power cut under this name."""
+    """Write a new file, and make sure that it survives a power failure under this name."""
     with path.open("x", encoding="utf-8") as out:
         out.write(text)
         out.flush()
@@ -24,13 +24,13 @@ def write_and_flush(path: Path, text: str) -> None:
 
 
 def flush_file(path: Path) -> None:
-    """Make what was written to a file survive a power cut."""
+    """Make sure that the content of a file survives a power failure."""
     with path.open("rb+") as written:
         os.fsync(written.fileno())
 
 
 def flush_folder(folder: Path) -> None:
-    """Make renames in `folder` survive a power cut."""
+    """Make sure that renames in `folder` survive a power failure."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -39,9 +39,9 @@ def flush_folder(folder: Path) -> None:
 
 
 def write_once(path: Path, content: bytes) -> bool:
-    """Write a file that nobody has written before, and its folders; return False, and change nothing, if it is there.
+    """Write a new file and its folders; if the file exists, change nothing and return False.
 
-    After a crash the file holds all of `content` or does not exist.
+    After a crash the file has all of `content` or does not exist.
     """
     for folder in reversed([each for each in path.parents if not each.is_dir()]):
         folder.mkdir(exist_ok=True)

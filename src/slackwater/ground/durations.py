@@ -1,4 +1,4 @@
-"""Durations: `timedelta` or a string such as "1h30m" at the edge, integer milliseconds inside."""
+"""Durations: `timedelta` or a string such as "1h30m" in the API, integer milliseconds internally."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ Duration = str | timedelta
 
 @dataclass(frozen=True)
 class Forever:
-    """No end: what is remembered for `FOREVER` is never forgotten."""
+    """A duration without end: what is kept for `FOREVER` is never forgotten."""
 
     def __repr__(self) -> str:
         return "FOREVER"
 
 
 FOREVER: Final = Forever()
-"""Where a duration says how long something is remembered: never forget it."""
+"""In place of a duration that says how long something is kept: never forget it."""
 
 
 def duration_ms(value: Duration, *, what: str, least_ms: int | None = 1) -> int:
-    """Return `value` in milliseconds; `what` names it in the error when it is unusable.
+    """Return `value` in milliseconds; `what` names it in the error if it is invalid.
 
-    `least_ms` is the smallest value allowed (1 by default: longer than zero; 0 lets zero in;
-    None lets negative durations in, which only window offsets use).
+    `least_ms` is the smallest allowed value: 1, the default, means longer than zero; 0 allows zero; None allows
+    negative durations, which only window offsets use.
     """
     total = _parse(value, what=what)
     if abs(total) > _LONGEST_MS:

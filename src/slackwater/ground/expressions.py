@@ -15,17 +15,17 @@ from slackwater.ground.sql_names import clock_in, with_known_names
 
 Expression = str | pl.Expr
 FAILURES: Final = (Exception, SystemExit, PanicException)
-"""What a user's function or expression may raise; the last is Polars' own, and no `Exception`."""
+"""Errors that a user's function or expression may raise; the last is Polars' own and not an `Exception`."""
 _SQL: Final[set[str]] = set()
-"""Texts that were read as SQL."""
+"""All texts that were parsed as SQL."""
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _FIELD: Final = re.compile(r'col\("([^"]*)"\)\.struct\.field_by_name\(([^)]*)\)')
-"""A field of a column, as Polars shows it."""
+"""Matches a field of a column in Polars' text of an expression."""
 _UNSPEAKABLE: Final = re.compile("[\x00\ud800-\udfff]")
 
 
 class MissingField(NamedTuple):
-    """A field that a column of structs does not have, and those that it has."""
+    """A field that a struct column does not have, and the fields that it has."""
 
     of: str
     name: str
@@ -33,7 +33,7 @@ class MissingField(NamedTuple):
 
 
 def check_column_name(name: str, *, place: str = "") -> None:
-    """Refuse a name that no expression could mean, or that cannot leave Python; `place` says where it was given."""
+    """Reject a name that no expression could refer to or that cannot be encoded; `place` says where it was given."""
     is_pattern = name == "*" or (name.startswith("^") and name.endswith("$"))
     if not name or is_pattern or _UNSPEAKABLE.search(name):
         raise refuse("COLUMN_NAME", got=repr(name), place=place)
@@ -60,14 +60,14 @@ def as_expr(expression: Expression) -> pl.Expr:
 
 
 def as_written(expression: Expression) -> str:
-    """Return `expression` as the user wrote it: SQL as it is, of a Polars expression what Polars says."""
+    """Return `expression` as the user wrote it: SQL unchanged, a Polars expression as Polars prints it."""
     return expression if isinstance(expression, str) else str(expression)
 
 
 def result_schema(frame_schema: pl.Schema, expressions: list[pl.Expr], *, step: str) -> pl.Schema:
-    """Return the schema that `expressions` give over rows of `frame_schema`, or refuse with what is known.
+    """Return the schema of `expressions` over rows of `frame_schema`, or raise a specific error.
 
-    Runs them over an empty frame, so columns and types are checked before the first event.
+    They are evaluated on an empty frame, so columns and types are checked before the first event.
     """
     check_clear(frame_schema, expressions, step=step)
     for expression in expressions:
@@ -85,12 +85,12 @@ def result_schema(frame_schema: pl.Schema, expressions: list[pl.Expr], *, step: 
     except (PolarsError, TypeError, ValueError) as error:
         if (missing := missing_field(expressions, frame_schema)) is not None:
             raise _unknown_field(missing, step=step) from error
-        cause = str(error).partition("\n")[0]  # what follows is the plan
+        cause = str(error).partition("\n")[0]  # the rest is the query plan
         raise refuse("EXPRESSION_TYPE", step=step, got=_shown(expressions), cause=cause) from error
 
 
 def check_clear(frame_schema: pl.Schema, expressions: list[pl.Expr], *, step: str) -> None:
-    """Refuse a text that was read as SQL, and is the name of a column as well."""
+    """Reject a text that was parsed as SQL but is also the name of a column."""
     for name in _SQL & {*frame_schema}:
         meant = as_expr(name).meta.undo_aliases().meta
         if any(meant == expression.meta.undo_aliases().meta for expression in expressions):
@@ -98,7 +98,7 @@ def check_clear(frame_schema: pl.Schema, expressions: list[pl.Expr], *, step: st
 
 
 def one_type(frame_schema: pl.Schema, expression: pl.Expr, *, step: str) -> pl.DataType:
-    """Return the type of `expression` over rows of `frame_schema`; refuse one that gives several columns."""
+    """Return the type of `expression` over rows of `frame_schema`; reject one with several result columns."""
     types = result_schema(frame_schema, [expression], step=step).dtypes()
     if len(types) != 1:
         raise refuse("EXPRESSION_NOT_ONE_COLUMN", step=step, got=expression, count=len(types))
@@ -110,7 +110,7 @@ def _shown(expressions: list[pl.Expr]) -> str:
 
 
 def check_predicate(frame_schema: pl.Schema, expression: pl.Expr, *, step: str) -> None:
-    """Refuse `expression` unless it gives one truth value per row."""
+    """Reject `expression` unless it is one boolean per row."""
     dtype = one_type(frame_schema, expression, step=step)
     if dtype != pl.Boolean:
         raise refuse("PREDICATE_TYPE", step=step, got=expression, dtype=dtype)
@@ -123,7 +123,7 @@ def unknown_column(name: str, schema: pl.Schema, *, step: str) -> DefinitionErro
 
 
 def missing_field(expressions: list[pl.Expr], schema: pl.Schema) -> MissingField | None:
-    """Return the first field that expressions read and the struct of its column does not have, if there is one."""
+    """Return the first field that the expressions read but the struct column does not have, or None."""
     read = [found for expression in expressions for found in _FIELD.findall(str(expression))]
     known = {of: [each.name for each in dtype.fields] for of, dtype in schema.items() if isinstance(dtype, pl.Struct)}
     found = (MissingField(of, name, known[of]) for of, name in read if of in known and name not in known[of])

@@ -1,4 +1,4 @@
-"""Paths that users give: folders on a disk or a mount are the same for the driver and the executors."""
+"""Paths given by users: folders on a disk or mount that the driver and the executors share."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ _FILE_URI: Final = re.compile(r"^file:(//(localhost)?)?(?=/)", re.IGNORECASE)
 
 
 def given_path(path: str | os.PathLike[str]) -> Path:
-    """Return a path as the user who gave it means it: `~` is their home, and a `~` that is nobody's stays."""
-    return Path(os.path.expanduser(path))  # noqa: PTH111  pathlib's fails where there is no such user
+    """Return a path with `~` expanded to the user's home; `~name` of an unknown user is left as is."""
+    return Path(os.path.expanduser(path))  # noqa: PTH111  pathlib's version fails for an unknown user
 
 
 def plain_path(path: str | os.PathLike[str]) -> Path:
-    """Return a given path as an absolute one, without `..` unless a link makes that another place."""
+    """Return a path as an absolute one, without `..` unless a symbolic link would change its meaning."""
     given = given_path(path).absolute()
     plain = Path(os.path.normpath(given))
     return plain if plain.resolve() == given.resolve() else given
 
 
 def local_folder(path: str | os.PathLike[str], *, what: str) -> str:
-    """Return `path` as an absolute one; `what` says in the error what it was for."""
+    """Return `path` as an absolute one; `what` names its purpose in an error."""
     if not isinstance(path, str | os.PathLike) or not str(path).strip():
         raise refuse("NOT_A_FOLDER", what=what, got=repr(path))
     folder = without_scheme(str(path))
@@ -36,12 +36,12 @@ def local_folder(path: str | os.PathLike[str], *, what: str) -> str:
 
 
 def without_scheme(path: str) -> str:
-    """Return the path of a URI such as `file:///data/orders`; anything else as it is."""
+    """Return the path of a URI such as `file:///data/orders`; anything else unchanged."""
     return _FILE_URI.sub("", path)
 
 
 def lies_in(inner: str, outer: str) -> bool:
-    """Return whether a place is another one or a folder inside it, however the two are spelt; links are followed."""
+    """Return whether `inner` is the same place as `outer` or inside it; symbolic links are followed."""
     if not (Path(inner).is_absolute() and Path(outer).is_absolute()):
         return inner == outer
     return Path(inner).resolve().is_relative_to(Path(outer).resolve())

@@ -1,4 +1,4 @@
-"""Public names that do not exist: near misses, and what other engines call the same thing."""
+"""Hints for public names that do not exist: misspelled ones, and those of other engines."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ _FOREIGN: Final = {
     )
     for name in names.split()
 }
-"""What people look for in `sw`, and what it is there."""
+"""Names that people look for in `sw`, each with its equivalent."""
 
 
 def hinting(module: str, known: Iterable[str]) -> Callable[[str], NoReturn]:
-    """Return the `__getattr__` of a public module."""
+    """Return a `__getattr__` for a public module, which raises errors with hints."""
 
     def refuse_name(name: str) -> NoReturn:
         raise no_such_name(module, name, known)
@@ -51,7 +51,7 @@ def hinting(module: str, known: Iterable[str]) -> Callable[[str], NoReturn]:
 
 
 def no_such_name(module: str, name: str, known: Iterable[str]) -> AttributeError:
-    """Return the error for a name that a public module does not have, with the one that was meant."""
+    """Return the error for a name that a public module does not have, with the name that was probably meant."""
     hint = near_miss(name, known)
     if module == "slackwater" and name in _FOREIGN:
         hint = f" (write {_FOREIGN[name]})"

@@ -1,4 +1,4 @@
-"""The HTTP client, which only those who use HTTP need to have, and its errors in plain text."""
+"""The HTTP client, an optional dependency, and its errors in plain text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from slackwater.ground.durations import render_ms
 
 
 def http_library() -> ModuleType:
-    """Return the module `urllib3`, or say how to get it."""
+    """Return the module `urllib3`, or raise an error that says how to install it."""
     try:
         import urllib3  # noqa: PLC0415  see the top
     except ModuleNotFoundError as error:
@@ -18,7 +18,7 @@ def http_library() -> ModuleType:
 
 
 def explained(error: Exception, *, timeout_ms: int) -> str:
-    """Return why a request was not answered."""
+    """Return why a request got no answer."""
     errors = http_library().exceptions
     if isinstance(error, errors.NameResolutionError):
         return "unknown host"

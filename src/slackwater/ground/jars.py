@@ -1,8 +1,8 @@
-"""Jars by their coordinates: fetched once, kept in a cache, found there ever after.
+"""Jars by their coordinates: fetched once and kept in a cache.
 
-Maven fetches them where it is installed, with its settings and mirrors. Where it is not, or fails, Spark's own resolver
-does: Ivy, which is among PySpark's jars, from Maven Central or from the repository in `DEFAULT_ARTIFACT_REPOSITORY`, as
-Spark reads it.
+They are fetched with Maven, if it is installed, with its settings and mirrors. If it is not installed or fails, they
+are fetched with Ivy, which is among PySpark's jars and is Spark's own resolver: from Maven Central, or like Spark from
+the repository in `DEFAULT_ARTIFACT_REPOSITORY`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from xml.sax.saxutils import escape, quoteattr
 from slackwater.errors import fault
 
 _Resolver = Callable[[tuple[str, ...], tuple[str, ...], Path], list[str]]
-"""Gives the command that fetches coordinates, with pinned ones, from within a folder."""
+"""Returns the command that fetches coordinates, with pinned versions, when run in a folder."""
 
 _POM: Final = """<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
@@ -61,10 +61,10 @@ _MAX_TEXT: Final = 600
 
 
 def jars(coordinates: tuple[str, ...], *, pinned: tuple[str, ...] = (), what: str = "jars") -> Path:
-    """Return the folder with the jars of `coordinates` and all they depend on; fetched if it is not there yet.
+    """Return the folder with the jars of `coordinates` and their dependencies; fetch them if they are not cached.
 
-    `pinned` are versions of what they depend on, taken only where those they ask for are not available. `what` names
-    the jars in an error.
+    `pinned` are versions of dependencies, used only if the versions that the jars ask for are not available. `what`
+    names the jars in an error.
     """
     ways = [(coordinates, ())] + ([((*coordinates, *pinned), pinned)] if pinned else [])
     folders = [
@@ -86,13 +86,13 @@ def jars(coordinates: tuple[str, ...], *, pinned: tuple[str, ...] = (), what: st
 
 
 def cache() -> Path:
-    """Return where jars are kept: `$XDG_CACHE_HOME/slackwater/jars`, or below `~/.cache`."""
+    """Return the folder of cached jars: `$XDG_CACHE_HOME/slackwater/jars`, or below `~/.cache`."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "slackwater" / "jars"
 
 
 def _resolvers() -> list[tuple[str, _Resolver]]:
-    """Return what can fetch jars, by name, in the order in which they are tried."""
+    """Return the available resolvers with their names, in the order in which they are tried."""
     maven: list[tuple[str, _Resolver]] = [("Maven", _maven)] if shutil.which("mvn") else []
     if (java := _java()) is not None:
         return [*maven, ("Spark's Ivy", partial(_ivy, java))]
@@ -102,7 +102,7 @@ def _resolvers() -> list[tuple[str, _Resolver]]:
 
 
 def _fetched(resolver: _Resolver, coordinates: tuple[str, ...], pinned: tuple[str, ...], folder: Path) -> str:
-    """Let a resolver fetch jars into `folder`; return why it could not, empty if it could."""
+    """Fetch jars into `folder` with a resolver; return why that failed, or an empty string."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as work:
         command = resolver(coordinates, pinned, Path(work))
@@ -133,7 +133,7 @@ def _maven(coordinates: tuple[str, ...], pinned: tuple[str, ...], work: Path) ->
 
 
 def _ivy(java: str, coordinates: tuple[str, ...], pinned: tuple[str, ...], work: Path) -> list[str]:
-    import pyspark  # noqa: PLC0415  half a second, and most jars are in the cache
+    import pyspark  # noqa: PLC0415  takes half a second, and most jars are in the cache
 
     repository = os.environ.get("DEFAULT_ARTIFACT_REPOSITORY") or _CENTRAL
     (work / "settings.xml").write_text(_IVY_SETTINGS.format(repository=quoteattr(repository)), encoding="utf-8")
@@ -152,6 +152,6 @@ def _lines(form: str, coordinates: tuple[str, ...], quoted: Callable[[str], str]
 
 
 def _cause(output: str) -> str:
-    """Return what a resolver reports, in one line: its first error rather than its progress or its advice."""
+    """Return a resolver's first error in one line, without its progress and advice."""
     found = [" ".join(filter(None, groups)) for groups in _CAUSE.findall(output)]
     return " ".join((found[0] if found else output.strip()[-_MAX_TEXT:]).split())[:_MAX_TEXT]

@@ -11,7 +11,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def checked_name(name: str, what: str) -> str:
-    """Return `name` if it can stand in file names, state and metrics."""
+    """Return `name` if it can be used in file names, state and metrics; raise an error otherwise."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise refuse("BAD_NAME", what=what, got=repr(name))
     return name

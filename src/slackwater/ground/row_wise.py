@@ -1,14 +1,14 @@
-"""Whether an expression takes its value from one row alone.
+"""Whether the value of an expression depends on its own row only.
 
-FRONT sees rows in chunks, so an expression that looks at other rows would have other values with every chunking.
+FRONT sees rows in chunks, so the value of an expression that reads other rows would depend on the chunking.
 
-1. Polars gives the expression as a tree, in JSON. One that has no JSON cannot travel to Spark's workers either.
+1. Polars serializes the expression as a JSON tree. An expression without JSON cannot be sent to Spark's workers either.
 2. The kinds of nodes that work row by row are listed here.
-3. Of a function, Polars itself says whether it works row by row. It is asked with plain columns as the function's
-   inputs: it takes `n + n.sum()` for row by row, and cannot answer where an input's type depends on the rows' types.
-4. The user's own functions are taken on trust, but not their inputs.
-5. What is unknown may look at other rows: it is refused. So is a node that another version of Polars spells otherwise,
-   and text that is read as a time without a format.
+3. For a function, Polars itself says whether it works row by row. It is asked with plain columns as the function's
+   inputs, because it takes `n + n.sum()` for row by row, and cannot answer if an input's type depends on the rows'.
+4. The user's own functions are trusted, but not their inputs.
+5. Unknown nodes may read other rows and are rejected. So are nodes that another version of Polars spells differently,
+   and text that is parsed as a time without a format.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from slackwater.errors import refuse
 
 _TOKEN: Final = re.compile(r'[][{}]|"(?:[^"\\]|\\.)*"|[^][{}:,"\s]+')
 _BYTES: Final = re.compile(r"\[[\d,]{31,}\]")
-"""The values of a series, or a pickled function: any size, and nothing to judge."""
+"""Matches the values of a series or a pickled function: of any size, and irrelevant here."""
 _OF_VALUES: Final = frozenset(
     {
         "Boolean.IsIn", "Sql.IsIn", "Replace", "ReplaceStrict", "Business",
         "StringExpr.ContainsAny", "StringExpr.ReplaceMany", "StringExpr.ExtractMany", "StringExpr.FindMany",
     }
 )  # fmt: skip
-"""Functions that take a series of values, the same for every row."""
+"""Functions that take a series of values that is the same for every row."""
 _OF_USERS: Final = frozenset({"FoldHorizontal", "ReduceHorizontal", "CumFoldHorizontal", "CumReduceHorizontal"})
 _NOT_ASKED: Final = frozenset(
     {
@@ -42,14 +42,14 @@ _NOT_ASKED: Final = frozenset(
         "ArrayExpr.ToStruct", "StructExpr.SelectFields",  # become the fields that the type has
         "LowerBound", "UpperBound",  # become a literal of the type
         "StructExpr.MapFieldNames",  # has the user's function among its bytes
-        "StringExpr.Strptime",  # with a format; without one it is refused
+        "StringExpr.Strptime",  # with a format; without one it is rejected
     }
 )  # fmt: skip
-"""Functions of one row of which Polars cannot say so."""
+"""Functions that work row by row although Polars cannot tell."""
 
 
 def is_row_wise(expr: pl.Expr, *, step: str) -> bool:
-    """Return False if `expr` may look at other rows than its own; refuse one that Spark's workers could not get."""
+    """Return False if `expr` may read rows other than its own; reject one that cannot be sent to Spark's workers."""
     try:
         text = expr.meta.serialize(format="json")
     except PolarsError as error:
@@ -68,7 +68,7 @@ def is_row_wise(expr: pl.Expr, *, step: str) -> bool:
 
 
 def _tree(text: str) -> Any:  # noqa: ANN401  JSON
-    """Return the values of a JSON text. `json.loads` gives up on a thousand terms in one another."""
+    """Parse a JSON text. `json.loads` fails on a thousand nested terms."""
     unfinished: list[list[Any]] = [[]]
     for piece in _TOKEN.findall(text):
         if piece in "[{":
@@ -93,7 +93,7 @@ def _inputs(node: Any) -> Sequence[Any] | None:  # noqa: ANN401, PLR0911  JSON, 
         case {"Ternary": {"predicate": predicate, "truthy": truthy, "falsy": falsy}}:
             return [predicate, truthy, falsy]
         case {"Eval": {"expr": inner, "variant": "List" | "ListAgg" | "ArrayAgg" | {"Array": _}}}:
-            return [inner]  # what it evaluates are the elements of one row
+            return [inner]  # it evaluates the elements of one row
         case {"StructEval": {"expr": inner, "evaluation": list(fields)}}:
             return [inner, *fields]
         case {"AnonymousFunction": {"input": list(inputs), "options": {"flags": str(flags)}}}:
@@ -104,7 +104,7 @@ def _inputs(node: Any) -> Sequence[Any] | None:  # noqa: ANN401, PLR0911  JSON, 
 
 
 def _guesses_format(node: Any) -> bool:  # noqa: ANN401  JSON
-    """Return whether a node reads times from text by a format that Polars takes from the first rows of a chunk."""
+    """Return whether a node parses times with a format that Polars infers from the first rows of a chunk."""
     match node:
         case {"Function": {"function": {"StringExpr": {"Strptime": [_, {"format": None}]}}}}:
             return True
@@ -112,7 +112,7 @@ def _guesses_format(node: Any) -> bool:  # noqa: ANN401  JSON
 
 
 def _function_inputs(function: Any, inputs: list[Any]) -> Sequence[Any] | None:  # noqa: ANN401  JSON
-    """Return the inputs of a function that may differ from row to row, or None if it may look at other rows."""
+    """Return the inputs of a function that may differ from row to row, or None if it may read other rows."""
     names = _names(function)
     if names & _OF_USERS:
         options = next(iter(function.values()))
@@ -123,7 +123,7 @@ def _function_inputs(function: Any, inputs: list[Any]) -> Sequence[Any] | None: 
 
 
 def _names(function: Any) -> set[str]:  # noqa: ANN401  JSON
-    """Return the names by which a function may be listed: it has options, or is one of a family."""
+    """Return the names under which a function may be listed; it may have options or belong to a family."""
     match function:
         case str(name):
             return {name}
@@ -143,7 +143,7 @@ def _is_series(node: Any) -> bool:  # noqa: ANN401  JSON
 
 @lru_cache(maxsize=1024)
 def _says_row_wise(function: str, inputs: int) -> bool:
-    """Return what Polars says of a function of so many columns; False if it cannot tell."""
+    """Return whether Polars says that a function of this many columns is row-wise; False if it cannot tell."""
     columns = [{"Column": f"input {number}"} for number in range(inputs)]
     node = json.dumps({"Function": {"input": columns, "function": json.loads(function)}})
     try:

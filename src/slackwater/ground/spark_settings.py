@@ -1,4 +1,4 @@
-"""Settings of a Spark session that hold for a while."""
+"""Temporary settings of a Spark session."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def settings(spark: SparkSession, wanted: Mapping[str, str]) -> Iterator[None]:
-    """Set `wanted` while a query starts or a command runs, which copy them; then leave the session as it was."""
+    """Apply `wanted` while a query starts or a command runs, which copy them; then restore the session."""
     before = {key: spark.conf.get(key, None) for key in wanted}
     for key, value in wanted.items():
         spark.conf.set(key, value)

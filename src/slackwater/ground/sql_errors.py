@@ -1,7 +1,7 @@
 """What is wrong with a SQL expression, in one sentence.
 
-Polars says of most mistakes only that it cannot parse the text, and shows what it does not support as the tree that
-its parser made of it. The parser itself knows what it expected, and where: it is asked again, as part of a query.
+For most mistakes, Polars only says that it cannot parse the text, and it shows unsupported syntax as the tree of its
+parser. The parser itself knows what it expected and where, so the text is parsed again as part of a query.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _AROUND: Final = 20
 
 
 def sql_cause(text: str, error: Exception) -> str:
-    """Return why Polars did not take `text`, and near what."""
+    """Return why Polars rejected `text`, and near which part of it."""
     said = str(error).partition("\n")[0]
     if said.startswith(_UNPARSED):
         return _parsed(text)
@@ -39,7 +39,7 @@ def sql_cause(text: str, error: Exception) -> str:
 
 
 def _parsed(text: str) -> str:
-    """Return what the parser says of `text` as the only column of a query."""
+    """Return the parser's error for `text` as the only column of a query."""
     try:
         pl.SQLContext().execute(_QUERY + text)
     except PolarsError as error:
@@ -50,7 +50,7 @@ def _parsed(text: str) -> str:
     near = f", at the end of {_near(text)}"
     if place is not None:
         said = said[: place.start()]
-        # The query has a line before the text.
+        # The query has one line before the text.
         near = f", near {_near(text, int(place['line']) - 1, int(place['column']))}"
     if (wrong := _EXPECTED.fullmatch(said)) is not None:
         found = "" if wrong["found"] == "EOF" else f" instead of `{wrong['found']}`"
@@ -59,12 +59,12 @@ def _parsed(text: str) -> str:
 
 
 def _quoted(expected: str) -> str:
-    """Return what the parser expected: a sign in quotes, words as they are."""
+    """Return what the parser expected: a symbol in quotes, a description unchanged."""
     return expected if " " in expected or expected.islower() else f"`{expected}`"
 
 
 def _near(text: str, line: int | None = None, column: int = 0) -> str:
-    """Return the text around a place, or its end."""
+    """Return the part of the text around a position, or its end."""
     lines = text.splitlines() or [""]
     found, at = (lines[-1], len(lines[-1])) if line is None else (lines[min(line, len(lines)) - 1], column - 1)
     begin, end = max(0, at - _AROUND), at + _AROUND

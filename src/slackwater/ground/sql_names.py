@@ -1,4 +1,4 @@
-"""Names in SQL that Polars does not take as users mean them: some types, a column called `user`, and the clock."""
+"""Names in SQL that Polars does not understand as users mean them: some types, a column `user`, and the clock."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import re
 from typing import Final
 
 _KNOWN: Final = {"long": "bigint", "short": "smallint", "byte": "tinyint"}
-"""Names that schemas have for a type, and Polars' SQL has not."""
+"""Type names that schemas accept but Polars' SQL does not."""
 _QUOTED: Final = r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`|--[^\n]*|/\*.*?\*/"""
 _NAMES: Final = "|".join(_KNOWN)
-# In cast(x as long) the type is the last word; in `x as long` it is the name of a column.
+# In cast(x as long) the last word is a type; in `x as long` it is the name of a column.
 _TYPE: Final = rf"(?P<before>\bas\s+)(?P<last>{_NAMES})(?=\s*\))|(?P<colons>::\s*)(?P<type>{_NAMES})\b"
 # In SQL `user` is the session's user, which means nothing here; a stream with a column of that name is common.
 _USER: Final = r"(?P<user>\buser\b)(?!\s*\()"
@@ -19,12 +19,12 @@ _PIECE: Final = re.compile(f"{_QUOTED}|{_TYPE}|{_USER}", re.IGNORECASE | re.DOTA
 
 
 def with_known_names(text: str) -> str:
-    """Return SQL with the names that Polars knows; what is quoted stays as it is."""
+    """Return SQL with names that Polars understands; quoted parts are left unchanged."""
     return _PIECE.sub(_known, text)
 
 
 def clock_in(text: str) -> str | None:
-    """Return the first keyword of SQL that reads the clock, or None; Polars evaluates it once, as it parses."""
+    """Return the first SQL keyword that reads the clock, or None; Polars would evaluate it once, while parsing."""
     return next((piece["clock"] for piece in _CLOCK_PIECE.finditer(text) if piece["clock"]), None)
 
 

@@ -1,9 +1,9 @@
 """A 64-bit hash of columns that never changes: not between versions, machines, chunkings or Python runs.
 
 Key groups, hash buckets and distinct-count sketches are stored in checkpoints by this hash, so a changed
-value would move keys away from their state. The tests pin literal values; they are forever.
+hash would separate keys from their state. The tests pin literal values, which must never change.
 
-What is hashed is the value, not its storage:
+The value is hashed, not its storage:
 
 1. Integers, booleans, dates and times are one 64-bit word each (two's complement; larger ones wrap),
    so a column may grow from Int32 to Int64. Dates are days, times of day nanoseconds, date-times and
@@ -42,9 +42,9 @@ _SHIFT: Final = "sw:"
 _INLINE: Final = 12
 """Arrow keeps strings of up to 12 bytes inside their 16-byte view, padded with zeros."""
 _SHORT: Final = 256
-"""Longer strings are hashed one after another instead of side by side, word for word."""
+"""Longer strings are hashed with all their words at once, instead of word by word across strings."""
 _BLOCK: Final = 1 << 16
-"""So many words are mixed at a time, to stay in the processor's cache."""
+"""The number of words that are mixed at a time, to stay in the processor's cache."""
 
 
 def hash_columns(frame: pl.DataFrame, columns: list[str]) -> U64:
@@ -58,9 +58,9 @@ def hash_columns(frame: pl.DataFrame, columns: list[str]) -> U64:
 
 
 def hash_wide(frame: pl.DataFrame, columns: list[str]) -> tuple[U64, U64]:
-    """Return 128 stable bits of each row's `columns`, as two hashes that do not collide together.
+    """Return 128 stable bits of each row's `columns`, as two hashes that collide independently.
 
-    The second hashes other words: texts are shifted against the words of the first, and columns have other places.
+    The second hashes different words: texts are shifted against the words of the first, and the columns are reversed.
     """
     shifted = frame.select(_shifted(name, frame.schema[name]).alias(name) for name in reversed(columns))
     return hash_columns(frame, columns), hash_columns(shifted, shifted.columns) ^ _END
@@ -72,7 +72,7 @@ def _shifted(name: str, dtype: pl.DataType) -> pl.Expr:
         return pl.lit(_SHIFT.encode()) + column
     is_number = dtype.is_integer() and dtype not in (pl.Int128, pl.UInt128)
     if is_number or dtype.is_float() or dtype.is_temporal() or dtype == pl.Boolean:
-        return column  # one word, which is mixed one to one
+        return column  # one word, and mixing is one-to-one
     return pl.lit(_SHIFT) + column.cast(pl.String)
 
 
@@ -95,7 +95,7 @@ def _hash_series(series: pl.Series) -> U64:
 
 
 def _hash_values(series: pl.Series) -> U64:  # noqa: PLR0911  one for each kind of type
-    """Return the hashes of `series`, whatever they are where it is null."""
+    """Return the hashes of `series`; those of null values are arbitrary."""
     dtype = series.dtype
     if dtype in (pl.String, pl.Binary):
         return _hash_bytes(series)
@@ -152,7 +152,7 @@ def _hash_bytes(series: pl.Series) -> U64:
 
 
 def _hash_views(array: pa.Array[Any]) -> U64:
-    """Hash an Arrow array of string or binary views, short values straight from the views."""
+    """Hash an Arrow array of string or binary views; short values directly from the views."""
     if not len(array):
         return np.empty(0, np.uint64)
     _, buffer, *data = array.buffers()
@@ -171,7 +171,7 @@ def _hash_views(array: pa.Array[Any]) -> U64:
     if array.null_count:
         is_long &= array.is_valid().to_numpy(zero_copy_only=False)
     rows = np.flatnonzero(is_long)
-    # A stable sort of what is nearly sorted is cheap, and leaves one run of rows for each buffer.
+    # A stable sort of nearly sorted rows is cheap, and gives one run of rows per buffer.
     rows = rows[np.argsort(views[rows, 2], kind="stable")]
     for run in np.split(rows, np.flatnonzero(np.diff(views[rows, 2])) + 1) if len(rows) else ():
         starts, sizes = views[run, 3].astype(np.int64), lengths[run].astype(np.int64)
@@ -185,7 +185,7 @@ def _bytes(buffer: Any) -> npt.NDArray[np.uint8]:  # noqa: ANN401  numpy's stubs
 
 def _hash_slices(data: npt.NDArray[np.uint8], starts: I64, sizes: I64) -> U64:
     """Hash the slices of `data` that begin at `starts`; each is at least one word long."""
-    # Every byte position as the start of a word, without a copy.
+    # A view with a word starting at every byte, without a copy.
     words = np.ndarray((len(data) - 7,), dtype="<u8", buffer=data, strides=(1,))
     out = np.empty(len(starts), np.uint64)
     is_short = sizes <= _SHORT
@@ -197,14 +197,14 @@ def _hash_slices(data: npt.NDArray[np.uint8], starts: I64, sizes: I64) -> U64:
 
 
 def _blocks(rows: I64, costs: I64) -> Iterator[I64]:
-    """Cut `rows` into runs that cost about `_BLOCK` each, and at least one row."""
+    """Split `rows` into runs that cost about `_BLOCK` each and have at least one row."""
     if len(rows):
         cuts = np.flatnonzero(np.diff(np.cumsum(costs[rows]) // _BLOCK)) + 1
         yield from np.split(rows, cuts)
 
 
 def _hash_by_place(words: U64, starts: I64, sizes: I64) -> U64:
-    """Hash slices of few words each: the first word of all, then the second, ...."""
+    """Hash slices of few words each: the first words of all slices, then the second words, and so on."""
     full = (sizes - 1) // 8
     total = sizes.astype(np.uint64) * np.uint64(_LENGTH)
     for place in range(int(full.max())):
@@ -233,7 +233,7 @@ def _last_words(words: U64, starts: I64, sizes: I64) -> U64:
 
 
 def _sums_of_words(words: U64, counts: I64, lengths: I64) -> U64:
-    """Hash sequences of words that lie one after another, `counts[i]` words for row i."""
+    """Hash consecutive sequences of words, `counts[i]` words for row i."""
     mixed = _mixed(words + (_places(counts) + 1).astype(np.uint64) * np.uint64(_STEP), np.uint64(0))
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mixed, dtype=np.uint64)])
     ends = np.cumsum(counts)

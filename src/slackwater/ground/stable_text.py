@@ -8,7 +8,7 @@ from types import CodeType
 
 
 def stable_text(value: object) -> str:
-    """Return `value` as text that is the same in every process; a plain repr may hold an address."""
+    """Return `value` as text that is the same in every process; a plain repr may contain a memory address."""
     code = value if isinstance(value, CodeType) else getattr(value, "__code__", None)
     if isinstance(code, CodeType):
         return f"{code.co_code.hex()}{code.co_names}{stable_text(code.co_consts)}"

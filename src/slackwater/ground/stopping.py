@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: a request to stop in order, not an interruption."""
+"""Ctrl-C and SIGTERM: requests for an orderly stop, not interruptions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 @contextmanager
 def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
-    """Let SIGINT and SIGTERM call `stop` inside; signals reach only the main thread, elsewhere nothing changes."""
+    """Make SIGINT and SIGTERM call `stop`; in threads other than the main one, which gets all signals, do nothing."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -30,10 +30,10 @@ def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
 
 @contextmanager
 def kept_handlers() -> Iterator[None]:
-    """Let SIGINT and SIGTERM be handled afterwards as before, whatever is set inside.
+    """Restore the handlers of SIGINT and SIGTERM at the end, whatever is set inside.
 
-    Spark sets a handler of its own when it starts: it calls Java from inside whatever Java is just called for, and
-    both calls fail with their stacks printed.
+    Spark installs its own handler when it starts: that handler calls Java in the middle of any call to Java that is in
+    progress, and both calls fail with printed stack traces.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

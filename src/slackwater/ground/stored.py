@@ -1,4 +1,4 @@
-"""What was stored as JSON, read back: as it was written, or an error that names the file and what to do."""
+"""Reading stored JSON: the values as written, or an error that names the file and what to do."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from typing import Any, Final, NotRequired, Union, get_args, get_origin, get_typ
 from slackwater.errors import RunError, fault
 
 Damaged = Callable[[Path, str], RunError]
-"""Makes the error for a file, and why it cannot be read."""
+"""Returns the error for a file, given why it cannot be read."""
 _DAMAGES: Final = (ValueError, KeyError, TypeError, AttributeError, IndexError)
 _NOUNS: Final = {int: "a whole number", float: "a number", bool: "true or false", str: "text", dict: "an object"}
 
 
 class DamageError(ValueError):
-    """What is wrong with a file, in one sentence about it."""
+    """A file is damaged; the message is a sentence about the file."""
 
 
-def read_stored(path: Path, shape: Any, damaged: Damaged) -> Any:  # noqa: ANN401  the shape says what it is
-    """Return what a file holds, as `shape` says; raises `damaged` if it is, and `FileNotFoundError`."""
+def read_stored(path: Path, shape: Any, damaged: Damaged) -> Any:  # noqa: ANN401  depends on the shape
+    """Return the content of a file as a `shape`; raise the error of `damaged`, or `FileNotFoundError`."""
     with readable(path, damaged):
         text = path.read_text(encoding="utf-8")
         if not text.strip():
@@ -35,7 +35,7 @@ def read_stored(path: Path, shape: Any, damaged: Damaged) -> Any:  # noqa: ANN40
 
 @contextmanager
 def readable(path: Path, damaged: Damaged) -> Iterator[None]:
-    """Turn what goes wrong with a damaged file into the error that says so."""
+    """Turn the errors of reading a damaged file into the error of `damaged`."""
     try:
         yield
     except _DAMAGES as error:
@@ -80,7 +80,7 @@ def _named(name: str, value: Any, shape: Any) -> Any:  # noqa: ANN401  as above
     try:
         return shaped(value, shape)
     except DamageError as error:
-        # The innermost name is enough to find the place.
+        # The innermost name is enough to find the error.
         raise DamageError(re.sub("^it ", f"`{name}` ", str(error))) from error
 
 
@@ -91,7 +91,7 @@ def _misplaced(value: Any, noun: str) -> DamageError:  # noqa: ANN401  as above
 @lru_cache
 def _required(shape: Any) -> frozenset[str]:  # noqa: ANN401  as above
     if is_typeddict(shape):
-        # `__required_keys__` takes an annotation that is still text for a required one.
+        # `__required_keys__` treats annotations that are still text as required.
         hints = get_type_hints(shape, include_extras=True)
         return frozenset(name for name, hint in hints.items() if get_origin(hint) is not NotRequired)
     return frozenset(each.name for each in fields(shape) if each.default is MISSING and each.default_factory is MISSING)
@@ -116,5 +116,5 @@ def _why(error: Exception) -> str:
 
 
 def damaged(checkpoint: Path) -> Damaged:
-    """Return what makes the error for a damaged file of a checkpoint."""
+    """Return the function that creates the error for a damaged file of a checkpoint."""
     return lambda path, why: fault("CHECKPOINT_DAMAGED", path=path, why=why, checkpoint=checkpoint)

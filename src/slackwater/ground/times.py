@@ -1,4 +1,4 @@
-"""Timestamps as users see them: UTC, microseconds; integer milliseconds since the epoch inside."""
+"""Timestamps: in UTC with microseconds for users, integer milliseconds since the epoch internally."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LAST_USABLE_MS: Final = (datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC) - EPOCH)
 
 
 def to_timestamp(milliseconds: pl.Expr) -> pl.Expr:
-    """Return epoch milliseconds as a timestamp; the ends of time become null (start) and year 9999."""
+    """Return epoch milliseconds as a timestamp; the start of time becomes null, its end the year 9999."""
     usable = pl.when(milliseconds > MIN_MS).then(milliseconds.clip(FIRST_USABLE_MS, LAST_USABLE_MS))
     return (usable * 1_000).cast(TIMESTAMP)
 
@@ -29,7 +29,7 @@ def timestamp_lit(milliseconds: int) -> pl.Expr:
 
 
 def render_time(milliseconds: int) -> str:
-    """Return a point in time for people: 2026-03-01 12:00:00.000, or "none yet" / "end of time"."""
+    """Return a point in time as readable text: 2026-03-01 12:00:00.000, or "none yet" / "end of time"."""
     if milliseconds <= MIN_MS:
         return "none yet"
     if milliseconds > LAST_USABLE_MS:

@@ -1,4 +1,4 @@
-"""The version, in the one place that the package, its metadata and checkpoints take it from."""
+"""The version, defined once for the package, its metadata and checkpoints."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What a job does, in figures: the record of each batch, its history, the status of a job, Prometheus."""
+"""The figures of a job: the record of each batch, its history, the status of a job, Prometheus and OTLP."""

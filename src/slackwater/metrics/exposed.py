@@ -1,4 +1,4 @@
-"""What exporters show of a job at one moment: every family with its samples, the same for all of them."""
+"""The metrics of a job at one point in time: all families with their samples, the same for all exporters."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from slackwater.metrics.families import FAMILIES
 from slackwater.metrics.monitor import Live
 
 INFO: Final = "slackwater_info"
-"""1, with the version: there from the start of a job to its end."""
+"""A metric that is always 1 and has the version as a label; it exists from the start of a job to its end."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    """A family with the samples of one moment; their labels begin with the pipeline."""
+    """A family with its samples at one point in time; their first label is the pipeline."""
 
     name: str
     said: str
@@ -26,7 +26,7 @@ class Shown:
 
 
 def shown(live: Live) -> Iterator[Shown]:
-    """Yield every metric that has samples, as all exporters show it; before the first batch only counters do."""
+    """Yield all metrics that have samples; before the first batch only counters do."""
     info = [((live.pipeline, VERSION), 1.0)]
     said = "The pipeline and the version it runs on."
     yield Shown(name=INFO, said=said, labels=("pipeline", "version"), is_counter=False, samples=info)

@@ -1,4 +1,4 @@
-"""The metrics of a job by name. Others build dashboards and alerts on these names: they do not change."""
+"""The metrics of a job by name. Users build dashboards and alerts on these names, so they do not change."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from slackwater.metrics.record import PartitionRecord, Quantiles, StepRecord, St
 from slackwater.sinks.delivery_stats import SinkStats
 
 Sample = tuple[tuple[str, ...], float | None]
-"""The values of a family's labels, and the figure; without one there is no sample."""
+"""The values of a family's labels, and the figure; None means no sample."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Family:
-    """One metric: its name as it is scraped, its labels besides the pipeline, and where its figures are."""
+    """One metric: its name as scraped, its labels apart from the pipeline, and how to get its samples."""
 
     name: str
     said: str
@@ -25,7 +25,7 @@ class Family:
 
     @property
     def is_counter(self) -> bool:
-        """Whether it only grows."""
+        """Whether the metric is a counter."""
         return self.name.endswith("_total")
 
 
@@ -77,7 +77,7 @@ def _partition_lags(live: Live) -> Iterator[Sample]:
 
 
 def _behind(live: Live, at_ms: int | None) -> float | None:
-    """Return by how many seconds a time is behind the clock of the last batch."""
+    """Return how many seconds a time is behind the clock of the last batch."""
     return None if at_ms is None else (live.last.now_ms - at_ms) / 1_000
 
 

@@ -1,17 +1,17 @@
 """The history of a job: the records of its batches, in `<checkpoint>/slackwater/history/`.
 
-Lines of JSON in segments `<level>-<first batch>.jsonl`. Level 0 has every batch in full. Each level above has one
-record for ten of the level below, without histograms and partitions:
+Records are lines of JSON in segments `<level>-<first batch>.jsonl`. Level 0 has every batch in full. Each higher level
+has one record for ten of the level below, without histograms and partitions:
 
 1. A record is appended to the newest segment of level 0, which ends at 250 lines or a megabyte.
-2. A level with more than seven segments hands its oldest to the level above: ten records of one run become one. Each
-   record that is appended moves ten, so that no batch pays for a whole segment.
-3. The segment is deleted once the level above has its records. A crash in between leaves both; the finer one counts,
-   and the writer hands on only what is missing above.
+2. A level with more than seven segments moves its oldest to the level above: ten records of one run become one. Each
+   appended record moves ten, so that no batch pays for a whole segment.
+3. The segment is deleted once the level above has its records. A crash in between leaves both; readers use the finer
+   one, and the writer moves only records that are missing above.
 4. The oldest segment of the last level is deleted.
 
-So the history never has more than 48 segments, whatever the number of batches. Nothing is flushed to the disk: a power
-cut may cost the last lines, and a line that cannot be read is passed over.
+The history therefore never has more than 48 segments, whatever the number of batches. Nothing is flushed to disk: a
+power failure may cost the last lines, and a line that cannot be read is skipped.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ SEGMENT_BYTES: Final = 1_000_000
 TOGETHER: Final = 10
 _MOST_PARSED: Final = 4 * LEVELS * MOST_SEGMENTS
 _parsed: Final[dict[Path, tuple[tuple[int, int], tuple[BatchRecord, ...]]]] = {}
-"""Segments that were read, with their size and time then: those that do not change are read once."""
+"""Parsed segments, with their size and modification time when read, so that unchanged ones are read once."""
 
 
 class MetricsWarning(SlackwaterWarning):
-    """The figures of a job cannot be written, or read again."""
+    """The figures of a job cannot be written or read back."""
 
 
 def warn_unwritten(path: Path, error: OSError) -> None:
@@ -49,13 +49,13 @@ def warn_unwritten(path: Path, error: OSError) -> None:
 
 
 def history_folder(checkpoint: Path) -> Path:
-    """Return where the history of a checkpoint is."""
+    """Return the folder of a checkpoint's history."""
     return checkpoint / "slackwater" / "history"
 
 
 @dataclass(kw_only=True)
 class _Segment:
-    """The segment of a level that is written to."""
+    """The segment of a level that is being written."""
 
     file: BinaryIO
     lines: int
@@ -63,7 +63,7 @@ class _Segment:
 
     @classmethod
     def open(cls, path: Path) -> _Segment:
-        """Open a segment to go on with; what a crash has left of its last line is ended."""
+        """Open a segment to append to; a line that a crash left incomplete is ended."""
         held = path.read_bytes() if path.exists() else b""
         file = path.open("ab", buffering=0)
         if held and not held.endswith(b"\n"):
@@ -82,11 +82,11 @@ class _Segment:
 
 @dataclass(kw_only=True)
 class _Rising:
-    """A segment on its way to the level above."""
+    """A segment that is being moved to the level above."""
 
     path: Path
     lines: list[bytes]
-    """What is still to be moved, the oldest last."""
+    """The lines still to be moved, the oldest last."""
 
     @classmethod
     def open(cls, path: Path) -> _Rising:
@@ -100,7 +100,7 @@ class _Rising:
             if record is None or record.batch <= after:
                 self.lines.pop()
                 continue
-            if found and record.batch <= found[-1].batch:  # it was run again
+            if found and record.batch <= found[-1].batch:  # the batch was replayed
                 found = [each for each in found if each.batch < record.batch]
             if found and (record.run != found[0].run or len(found) == TOGETHER):
                 break
@@ -111,14 +111,14 @@ class _Rising:
 
 @dataclass(kw_only=True)
 class History:
-    """Writes the history of one checkpoint, whose lock the job holds; trouble is warned of once, and costs records."""
+    """Writes the history of one checkpoint, whose lock the job holds; an error loses records and is warned of once."""
 
     folder: Path
     _open: dict[int, _Segment] = field(default_factory=dict)
     _rising: dict[int, _Rising] = field(default_factory=dict)
-    """By level, the segment that it hands on."""
+    """By level, the segment that is being moved up."""
     _reached: dict[int, int] = field(default_factory=dict)
-    """The last batch that each level above the first has, once it was looked for."""
+    """The last batch of each level above the first, once it has been read."""
     _is_warned: bool = False
 
     def append(self, record: BatchRecord) -> None:
@@ -146,7 +146,7 @@ class History:
             self._hand_on(level)
 
     def _shorten(self, level: int) -> None:
-        """Begin to hand on the oldest segment of a level, after those that a crash, or large records, have left."""
+        """Begin to move up the oldest segment of a level, after any left over by a crash or by large records."""
         self._finish(level)
         for path in segments(self.folder, level)[:-MOST_SEGMENTS]:
             self._finish(level)
@@ -160,7 +160,7 @@ class History:
             self._hand_on(level)
 
     def _hand_on(self, level: int) -> None:
-        """Put ten records together in the level above, unless a crash came after that; then delete the segment."""
+        """Merge ten records into the level above, unless that was done before a crash; finally delete the segment."""
         rising, above = self._rising[level], level + 1
         if above not in self._reached:
             last = segments(self.folder, above)[-2:]
@@ -185,9 +185,9 @@ class History:
 
 
 def read_history(folder: Path, *, last: int | None = None) -> list[BatchRecord]:
-    """Return the records in `folder`, oldest first; or only the `last` ones, all of them in full.
+    """Return the records in `folder`, oldest first; or only the `last` ones, all in full.
 
-    A job may be writing meanwhile, or be dead. A batch that was run again is there once.
+    A job may be writing at the same time, or be dead. A replayed batch is returned once.
     """
     found: list[BatchRecord] = []
     for level in range(LEVELS):
@@ -204,7 +204,7 @@ def read_history(folder: Path, *, last: int | None = None) -> list[BatchRecord]:
 
 
 def first_record(folder: Path) -> BatchRecord | None:
-    """Return the oldest record in `folder`, without reading the others; None if there is none."""
+    """Return the oldest record in `folder` without reading the others; None if there are no records."""
     for level in reversed(range(LEVELS)):
         for path in segments(folder, level)[:1]:
             if (record := next(_read(path), None)) is not None:
@@ -213,7 +213,7 @@ def first_record(folder: Path) -> BatchRecord | None:
 
 
 def _once(records: list[BatchRecord]) -> list[BatchRecord]:
-    """Return each batch once, as it was written last."""
+    """Return each batch once, with its last record."""
     return [record for _, record in sorted({record.batch: record for record in records}.items())]
 
 
@@ -225,7 +225,7 @@ def segments(folder: Path, level: int) -> list[Path]:
 def records_of(path: Path) -> tuple[BatchRecord, ...]:
     """Return the records of a segment, which is read again only if it has changed.
 
-    One that was just handed on, or that cannot be read, has none: `history_loss` tells one from the other.
+    A segment that was just moved up, or that cannot be read, has no records: `history_loss` distinguishes the two.
     """
     known = _parsed.pop(path, None)
     try:
@@ -252,11 +252,11 @@ def _lines(path: Path) -> list[bytes]:
     try:
         return path.read_bytes().split(b"\n")
     except FileNotFoundError:
-        return []  # handed on in this moment
+        return []  # moved up just now
 
 
 def _record(line: bytes, *, in_full: bool = True) -> BatchRecord | None:
-    """Return the record in a line, or what is left of it when several are put together; None if it is damaged."""
+    """Return the record of a line, without `in_full` only the parts that merging keeps; None if it is damaged."""
     with suppress(ValueError, AttributeError):
         facts: Any = json.loads(line)
         for stream in () if in_full else facts.get("streams", {}).values():

@@ -1,7 +1,7 @@
-"""What cannot be shown of a job because its history is damaged or gone, as one sentence.
+"""What cannot be shown of a job because its history is damaged or missing, as one sentence.
 
-A damaged line costs one batch and is passed over. This is about more than that: whole files of which nothing can be
-read, a folder that cannot be listed, and a history without a record of a job that has committed batches.
+A damaged line costs one batch and is skipped. This module is about larger losses: files of which nothing can be read, a
+folder that cannot be listed, and an empty history of a job that has committed batches.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _BESIDE: Final = {
     "lateness.json": "how late its rows were",
     "samples.json": "samples of its late rows and dead letters",
 }
-"""The files beside the records, and what is in them."""
+"""The other files in the history's folder, and what they contain."""
 _SHOWN: Final = 3
 
 
 def history_loss(checkpoint: Path, records: Sequence[BatchRecord]) -> str:
-    """Return what is lost of a history that gave `records`, as one sentence; "" if it is whole."""
+    """Return what is missing from a history with these readable `records`, as one sentence; "" if it is intact."""
     folder = history_folder(checkpoint)
     try:
         names = sorted(path.name for path in folder.iterdir())
@@ -53,13 +53,13 @@ def _sentence(folder: Path, cause: str, lost: Sequence[str]) -> str:
 
 
 def _damage(segment: Path) -> str:
-    """Return why nothing can be read of a segment; "" if something can, or if its first line is being written."""
+    """Return why nothing in a segment is readable; "" if something is, or if its first line is being written."""
     if records_of(segment):
         return ""
     try:
         held = segment.read_bytes()
     except FileNotFoundError:
-        return ""  # handed on in this moment
+        return ""  # moved up just now
     except OSError as error:
         return _why(error)
     return "no line is a record" if b"\n" in held else ""
@@ -82,7 +82,7 @@ def _why(error: OSError) -> str:
 
 
 def _batches(damaged: Collection[Path], records: Sequence[BatchRecord]) -> Iterator[str]:
-    """Yield what batches have no record, if segments are damaged."""
+    """Yield the batches that have no record because segments are damaged."""
     if not damaged:
         return
     if not records:

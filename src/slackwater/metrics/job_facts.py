@@ -1,4 +1,4 @@
-"""What a job is, besides its figures: kept beside the history, so that the page needs no pipeline file."""
+"""Facts about a job's definition, stored in the history's folder so that the page needs no pipeline file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _P99: Final = 0.99
 _MOST_POINTS: Final = 400
 Facts = dict[str, Any]
 Lateness = Mapping[str, Mapping[str, LatenessSketch]]
-"""Per stream and partition, how late the rows of a run were."""
+"""The measured lateness of a run's rows, per stream and partition."""
 
 
 def job_facts(plan: Plan) -> Facts:
@@ -49,7 +49,7 @@ def _sinks(plan: Plan) -> Facts:
 
 
 def lateness_facts(measured: Lateness) -> Facts:
-    """Return, for each stream, the share of rows later than each duration, and what covers 99 % of them."""
+    """Return, for each stream, the share of rows later than each duration, and the duration that covers 99 %."""
     return {stream: _curve(LatenessSketch.merged(sketches.values())) for stream, sketches in measured.items()}
 
 
@@ -62,7 +62,7 @@ def _curve(sketch: LatenessSketch) -> Facts:
 
 
 def write_facts(path: Path, facts: Facts) -> None:
-    """Write facts for whoever looks at the job later; that they cannot be written is no trouble for the job."""
+    """Write facts for later readers; the job ignores errors, because it does not need them."""
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".{path.name}")
@@ -71,7 +71,7 @@ def write_facts(path: Path, facts: Facts) -> None:
 
 
 def read_facts(path: Path) -> Facts:
-    """Return what was written, nothing if there is nothing that can be read."""
+    """Return the stored facts; empty if there are none or they cannot be read."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

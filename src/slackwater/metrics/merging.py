@@ -1,5 +1,6 @@
-"""Several batches as one record: counts and times are added, what is held is the last batch's, quantiles the largest.
+"""Merging the records of several batches into one.
 
+Counts and durations are added; state and watermarks are those of the last batch; quantiles are the largest.
 Histograms and partitions are dropped: they are kept for the newest batches only.
 """
 
@@ -24,7 +25,7 @@ _Part = TypeVar("_Part")
 
 
 def merged(records: Sequence[BatchRecord]) -> BatchRecord:
-    """Return one record for `records`, which follow each other in one run."""
+    """Return one record for `records`, which are consecutive batches of one run."""
     return replace(
         records[-1],
         batches=sum(record.batches for record in records),

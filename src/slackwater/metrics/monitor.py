@@ -1,4 +1,4 @@
-"""The monitor of a running job: makes the record of each batch, keeps the history, and hands records on."""
+"""The monitor of a running job: creates the record of each batch, writes the history, and passes records on."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ from slackwater.sinks.delivery_stats import SinkStats
 
 JOB: Final = "job.json"
 LATENESS: Final = "lateness.json"
-"""Beside the history: what the job is, and how late the rows of its last run were."""
+"""The file in the history's folder with the measured lateness of the last run."""
 _LATENESS_MS: Final = 30_000
-"""So often that is written down, for a job that is looked at from elsewhere, or killed."""
+"""How often that file is written, for jobs that are watched from another process, or killed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Live:
-    """A running job after a batch."""
+    """The state of a running job after a batch."""
 
     pipeline: str
     run: Run
     last: BatchRecord
     total: BatchRecord
-    """All batches of this run as one."""
+    """The merged record of all batches of this run."""
     lateness: Lateness = field(default_factory=dict)
     samples: Sequence[Sample] = ()
-    """Some of the last batch's late rows and dead letters."""
+    """Samples of the last batch's late rows and dead letters."""
     export_failures: int | None = None
     """Exports to an OTLP endpoint that failed in this run; None if nothing is exported."""
 
     @property
     def has_batch(self) -> bool:
-        """Whether a batch of this run was delivered; until then every count is 0, and there are no other figures."""
+        """Whether a batch of this run was delivered; until then all counts are 0, and there are no other figures."""
         return self.total.batches > 0
 
 
@@ -55,15 +55,15 @@ OnRecord = Callable[[Live], None]
 
 @dataclass(kw_only=True)
 class Monitor:
-    """Made by the driver for one run of one checkpoint, whose lock it holds."""
+    """Records the batches of one run; created by the driver, which holds the checkpoint's lock."""
 
     plan: Plan
     checkpoint: Path
     on_record: OnRecord | None = None
     on_run: OnRecord | None = None
-    """Called once, before the first batch: a job whose first batch fails again and again shows its starts."""
+    """Called once, before the first batch, so that a job whose first batch keeps failing shows its starts."""
     lateness: Lateness = field(default_factory=dict)
-    """How late the rows of this run were, kept by the job."""
+    """The measured lateness of this run's rows, updated by the job."""
     clock_s: Callable[[], float] = time.time
     run: Run = field(init=False)
     history: History = field(init=False)
@@ -71,7 +71,7 @@ class Monitor:
     _total: BatchRecord | None = None
     _lateness_at_ms: int = 0
     _keys: dict[str, dict[int, int]] = field(default_factory=dict)
-    """By step and place of a key group, how many keys it had when it counted last."""
+    """By step and position of a key group, its number of keys when it last counted."""
 
     def __post_init__(self) -> None:
         folder = history_folder(self.checkpoint)
@@ -84,7 +84,7 @@ class Monitor:
             self.on_run(Live(pipeline=self.plan.name, run=self.run, last=nothing, total=nothing))
 
     def now_ms(self) -> int:
-        """Return the time by the driver's clock."""
+        """Return the time of the driver's clock."""
         return round(self.clock_s() * 1_000)
 
     def note(
@@ -95,10 +95,10 @@ class Monitor:
         sinks: Mapping[str, SinkStats],
         spark_s: Mapping[str, float],
     ) -> BatchRecord:
-        """Take a batch that was delivered; its statistics still have their sketches."""
+        """Record a delivered batch, whose statistics must still have their sketches."""
         for step, counted in report.stats.keys.items():
             earlier = {place: keys for place, keys in self._keys.get(step, {}).items() if place not in counted}
-            self._keys[step] = earlier | counted  # the newest count is the last
+            self._keys[step] = earlier | counted  # the newest count last
         known = Circumstances(
             run=self.run.starts,
             delivered_at_ms=delivered_at_ms,
@@ -128,7 +128,7 @@ class Monitor:
         return record
 
     def close(self) -> None:
-        """Close the history, and write down what is known at the end."""
+        """Close the history, and write the final lateness."""
         self.history.close()
         self._write_lateness()
 
@@ -151,7 +151,7 @@ class MetricsFile:
             raise fault("METRICS_FILE", path=self.path, cause=cause_of(error)) from error
 
     def note(self, live: Live) -> None:
-        """Write a batch."""
+        """Write the record of a batch."""
         line = {"pipeline": live.pipeline, "starts": live.run.starts, **live.last.to_json()}
         try:
             self._file.write(json.dumps(line, ensure_ascii=False) + "\n")

@@ -1,8 +1,8 @@
-"""Metrics over OTLP: what Prometheus scrapes, sent to a collector by a thread of its own.
+"""Metrics over OTLP: the same metrics as for Prometheus, sent to a collector by a separate thread.
 
-The names, labels and figures are the same. An export that fails or hangs costs the job nothing: it is counted, the
-first of a row is a notice, and the next one comes with the next interval. Headers, certificates, compression and the
-interval follow OpenTelemetry's own environment variables.
+Names, labels and figures are the same. An export that fails or hangs does not affect the job: it is counted, the first
+of several consecutive failures is a warning, and the next export follows at the next interval. Headers, certificates,
+compression and the interval follow OpenTelemetry's own environment variables.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _INTERVAL: Final = "OTEL_METRIC_EXPORT_INTERVAL"
 _INTERVAL_MS: Final = 60_000
 _EXPORT_S: Final = 10.0
 _NOTICE_S: Final = 0.2
-"""How long an export that was broken off at the end has for its notice."""
+"""How long an export that is aborted at the end has to issue its warning."""
 _LONGEST_CAUSE: Final = 200
 _UNITS: Final = {"seconds": "s", "bytes": "By"}
 _LOGGER: Final = "opentelemetry.exporter.otlp.proto.http.metric_exporter"
@@ -50,7 +50,7 @@ class OtlpWarning(SlackwaterWarning):
 
 
 def metrics_url(endpoint: str) -> str:
-    """Return where metrics are sent to, from the address of an endpoint: its path is added unless it is there."""
+    """Return the URL for metrics of an endpoint; the path for metrics is added if it is missing."""
     parts = urlsplit(endpoint)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise fault("OTLP_ENDPOINT", got=shown_url(endpoint))
@@ -59,7 +59,7 @@ def metrics_url(endpoint: str) -> str:
 
 
 def endpoint_in(environ: Mapping[str, str]) -> str | None:
-    """Return the endpoint that OpenTelemetry's environment variables name; None if they name none, or switch it off."""
+    """Return the endpoint in OpenTelemetry's environment variables; None if there is none or the export is off."""
     if environ.get("OTEL_SDK_DISABLED", "").lower() == "true" or environ.get("OTEL_METRICS_EXPORTER") == "none":
         return None
     found = environ.get(_METRICS_ENDPOINT) or environ.get(_ENDPOINT)
@@ -71,14 +71,14 @@ def endpoint_in(environ: Mapping[str, str]) -> str | None:
 
 @dataclass(kw_only=True, eq=False)
 class OtlpExport:
-    """Sends the last batch that it was given, every interval and once more at the end."""
+    """Sends the figures of the last batch at every interval, and once more at the end."""
 
     endpoint: str
     interval_ms: int = field(default_factory=lambda: _interval_ms(os.environ))
     end_s: float = 3.0
-    """How long the end of a job waits for the last export."""
+    """How long a job that ends waits for the last export."""
     failures: int = 0
-    """Exports that failed."""
+    """The number of failed exports."""
     _exporter: Any = None
     _live: Live | None = None
     _is_away: bool = False
@@ -94,7 +94,7 @@ class OtlpExport:
         self._thread = threading.Thread(target=self._run, name="slackwater-otlp", daemon=True)
 
     def note(self, live: Live) -> None:
-        """Take a batch, or the beginning of a run."""
+        """Record a batch, or the start of a run."""
         self._live = live
 
     def __enter__(self) -> Self:
@@ -122,7 +122,7 @@ class OtlpExport:
         overheard.clear()
         try:
             is_sent = self._exporter.export(metrics_data(live, now_ns=time.time_ns())).name == "SUCCESS"
-        except Exception as error:  # noqa: BLE001  whatever it is, the job matters more than its figures
+        except Exception as error:  # noqa: BLE001  whatever it is, it must not affect the job
             is_sent = False
             overheard.append(cause_of(error))
         if not is_sent:
@@ -134,12 +134,12 @@ class OtlpExport:
     def _warn(self, cause: str) -> None:
         facts = {"endpoint": shown_url(self.endpoint), "interval": render_ms(self.interval_ms)}
         words = render("OTLP_UNSENT", cause=cause, **facts)
-        with suppress(OtlpWarning):  # where warnings are errors, this thread goes on all the same
+        with suppress(OtlpWarning):  # where warnings are errors, this thread must still continue
             warnings.warn(f"[OTLP_UNSENT] {words}", OtlpWarning, stacklevel=2)
 
 
 def metrics_data(live: Live, *, now_ns: int) -> MetricsData:
-    """Return what is shown of a job, in OpenTelemetry's terms."""
+    """Return the metrics of a job as OpenTelemetry's data structures."""
     sdk, resources = _client("sdk.metrics.export"), _client("sdk.resources")
     scope = _client("sdk.util.instrumentation").InstrumentationScope("slackwater", VERSION)
     named = {} if os.environ.get("OTEL_SERVICE_NAME") else {"service.name": live.pipeline}
@@ -169,7 +169,7 @@ def _metric(sdk: Any, family: Shown, *, since_ns: int, now_ns: int) -> Any:  # n
 
 
 def _client(name: str) -> Any:  # noqa: ANN401  a module
-    """Return a module of OpenTelemetry, or say how to get it."""
+    """Return a module of OpenTelemetry, or raise an error that says how to install it."""
     try:
         return importlib.import_module(f"opentelemetry.{name}")
     except ModuleNotFoundError as error:
@@ -184,26 +184,26 @@ def _interval_ms(environ: Mapping[str, str]) -> int:
 
 
 def _cause(logged: str) -> str:
-    """Return why an export failed: of a failed connection its reason, for its address may hold a secret."""
+    """Return why an export failed; for a failed connection only the reason, because the address may hold a secret."""
     reason = logged.partition("Caused by ")[2].rpartition('"))')[0] or logged
     return reason.partition("\n")[0][:_LONGEST_CAUSE]
 
 
 class _Ear(logging.Handler):
-    """Keeps what is logged."""
+    """Collects log messages."""
 
     def __init__(self) -> None:
         super().__init__()
         self.heard: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep an entry."""
+        """Collect one message."""
         self.heard.append(record.getMessage())
 
 
 @contextmanager
 def _overheard() -> Iterator[list[str]]:
-    """Give what the exporter logs, instead of showing it: the cause of a failure is nowhere else."""
+    """Collect the exporter's log messages instead of showing them; the cause of a failure is only there."""
     handler = _Ear()
     logger = logging.getLogger(_LOGGER)
     propagates, logger.propagate = logger.propagate, False

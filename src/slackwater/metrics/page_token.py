@@ -1,4 +1,4 @@
-"""The token of a page beyond the loopback: one that the user keeps, or a new one for each start."""
+"""The token of a page that is not limited to the loopback: the user's own, or a new one for each start."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from slackwater.secrets import Secret
 
 PAGE_TOKEN: Final = Secret("SLACKWATER_PAGE_TOKEN")
 _LEAST: Final = 16
-"""Letters of a token; shorter ones can be guessed."""
+"""The minimum length of a token; shorter ones can be guessed."""
 _USABLE: Final = re.compile(rf"[A-Za-z0-9_-]{{{_LEAST},}}")
-"""What an address takes as it is."""
+"""Tokens that need no escaping in an address."""
 
 
 def kept_token() -> str | None:
-    """Return the token that the user keeps, None without one; refuse one that is weak. It is never shown."""
+    """Return the user's own token, or None; reject a weak one. It is never shown."""
     token = PAGE_TOKEN.reveal_if_given()
     if token is not None and not _USABLE.fullmatch(token):
         got = f"{len(token)} characters" if len(token) < _LEAST else "other characters"
@@ -26,5 +26,5 @@ def kept_token() -> str | None:
 
 
 def page_token() -> str:
-    """Return the token that the user keeps, or a new one."""
+    """Return the user's own token, or a new one."""
     return kept_token() or secrets.token_urlsafe(_LEAST)

@@ -1,6 +1,6 @@
-"""What Prometheus scrapes: a collector over the last record of a job and the totals of its run.
+"""Metrics for Prometheus: a collector for the last record of a job and the totals of its run.
 
-Counters begin at 0 with each run, as Prometheus expects of a process. Durations are in seconds, sizes in bytes.
+Counters start at 0 with each run, as Prometheus expects of a process. Durations are in seconds, sizes in bytes.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ LOCAL: Final = "127.0.0.1"
 
 @dataclass(kw_only=True, eq=False)
 class Collector:
-    """Shows the last batch that it was given, or that a run has begun; nothing before that."""
+    """Exposes the last batch it was given, or the start of a run; nothing before that."""
 
     _live: Live | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def note(self, live: Live) -> None:
-        """Take a batch, or the beginning of a run."""
+        """Record a batch, or the start of a run."""
         with self._lock:
             self._live = live
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the metrics, as `prometheus_client` calls it for each scrape."""
-        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily  # noqa: PLC0415  only who uses it
+        """Yield the metrics; `prometheus_client` calls this for each scrape."""
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily  # noqa: PLC0415  optional
 
         with self._lock:
             live = self._live
@@ -50,7 +50,7 @@ class Collector:
 
 
 def exposition(collector: Collector) -> bytes:
-    """Return the metrics as text, as Prometheus reads them."""
+    """Return the metrics in Prometheus' text format."""
     client = check_client()
     registry = client.CollectorRegistry(auto_describe=False)
     registry.register(collector)
@@ -59,9 +59,9 @@ def exposition(collector: Collector) -> bytes:
 
 
 def check_client() -> Any:  # noqa: ANN401  a module
-    """Return the module `prometheus_client`, or say how to get it."""
+    """Return the module `prometheus_client`, or raise an error that says how to install it."""
     try:
-        import prometheus_client  # noqa: PLC0415  only who uses it needs it
+        import prometheus_client  # noqa: PLC0415  an optional dependency
     except ModuleNotFoundError as error:
         raise fault("METRICS_CLIENT_MISSING") from error
     return prometheus_client
@@ -69,7 +69,7 @@ def check_client() -> Any:  # noqa: ANN401  a module
 
 @contextmanager
 def serving(collector: Collector, *, port: int, host: str = LOCAL) -> Iterator[int]:
-    """Serve `http://<host>:<port>/metrics` in a thread; gives the port, which for 0 is a free one."""
+    """Serve `http://<host>:<port>/metrics` in a thread; yield the port, a free one if `port` is 0."""
     client = check_client()
     registry = client.CollectorRegistry(auto_describe=False)
     registry.register(collector)

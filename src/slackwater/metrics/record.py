@@ -1,4 +1,4 @@
-"""One batch as a plain record: what the history keeps, `--metrics-file` writes and Prometheus shows.
+"""The record of one batch, as kept by the history, written by `--metrics-file` and exposed to Prometheus.
 
 Times are epoch milliseconds, durations end in `_ms` or `_s`, sizes are bytes. In JSON, fields that have their default
 value are left out.
@@ -15,7 +15,7 @@ from slackwater.ground.stored import DamageError
 from slackwater.sinks.delivery_stats import SinkStats
 
 QUANTILES: Final = (0.5, 0.95, 0.99)
-"""Those that are recorded of latencies and lateness; by name "0.5", "0.95", "0.99"."""
+"""The recorded quantiles of latencies and lateness; their names are "0.5", "0.95", "0.99"."""
 Quantiles = dict[str, float]
 """Seconds by the name of the quantile."""
 
@@ -25,15 +25,15 @@ class PartitionRecord:
     """One source partition, after the batch."""
 
     rows: int = 0
-    """Rows that the batch read of it."""
+    """Rows that the batch read from the partition."""
     max_ts_ms: int | None = None
-    """The largest event time it has had; None if no row of it had one."""
+    """The largest event time so far; None if no row had one."""
     is_idle: bool = False
-    """Whether it is set aside, so that it does not hold the watermark."""
+    """Whether the partition is idle, so that it does not hold back the watermark."""
     lag: int | None = None
     """Records of a Kafka partition that no batch has read; None for other sources."""
     lag_per_s: float | None = None
-    """By how many records a second that grows; below zero while the job catches up."""
+    """The growth of the lag in records per second; negative while the job catches up."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,37 +43,37 @@ class StreamRecord:
     rows: int = 0
     """Rows read."""
     filtered: int = 0
-    """Rows that `where`, `map` or a join with a table left out."""
+    """Rows that `where`, `map` or a join with a table removed."""
     added: int = 0
-    """Rows that `map` made beside those it was given."""
+    """Rows that `map` returned in excess of those it was given."""
     dead: dict[str, int] = field(default_factory=dict)
     """Dead letters by reason."""
     watermark_ms: int | None = None
-    """The watermark that the next batch works by; None before there is one, and at the end of time."""
+    """The watermark of the next batch; None before there is one, and at the end of time."""
     held_by: str = ""
-    """The partition that decides the watermark."""
+    """The partition that determines the watermark."""
     held_since_ms: int | None = None
-    """The batch time at which it came to decide."""
+    """The batch time since which this partition has determined it."""
     held_back_ms: int = 0
-    """How much further the watermark would be if the next slowest partition decided."""
+    """How much further the watermark would be if the next slowest partition determined it."""
     waits_for: str = ""
-    """The stream that this one waits for, unread in the next batch because it is too far ahead; "" if it does not."""
+    """The stream that this one waits for: too far ahead, it is not read in the next batch. "" if it does not wait."""
     waits_ms: int = 0
     """How far ahead of that stream it is."""
     out_of_orderness_ms: int | None = None
-    """By how much the watermark trails the largest event time, as declared; None without an event time."""
+    """The declared out-of-orderness; None without an event time."""
     lateness_s: Quantiles = field(default_factory=dict)
-    """How far rows were behind the newest one of their partition before them."""
+    """How far rows were behind the newest earlier row of their partition."""
     ages: tuple[tuple[int, int], ...] = ()
-    """How old rows were when the batch began: at most 64 pairs (from so many milliseconds on, rows)."""
+    """A histogram of the rows' ages when the batch began: at most 64 pairs (lower bound in milliseconds, rows)."""
     ahead_of_clock: int = 0
-    """Rows with an event time after the batch's own; those beyond `max_ahead` are dead letters instead."""
+    """Rows with an event time after the batch's processing time; those beyond `max_ahead` are dead letters instead."""
     partitions: dict[str, PartitionRecord] = field(default_factory=dict)
-    """The partitions; of very many, those that are furthest behind."""
+    """The partitions; if there are very many, those that are furthest behind."""
 
     @property
     def lag(self) -> int | None:
-        """Records that wait in all partitions; None for a source that does not say."""
+        """Unread records of all partitions; None for a source without lag."""
         known = [part.lag for part in self.partitions.values() if part.lag is not None]
         return sum(known) if known else None
 
@@ -83,27 +83,27 @@ class StepRecord:
     """One keyed step in the batch."""
 
     counts: dict[str, int] = field(default_factory=dict)
-    """Rows on_time, late, partly_late, refired, ignored and dead; panes, retractions; results that were filtered, added
-    or became dead letters (dead_results); timers that failed (failed_timers), and others."""
+    """Rows that were on_time, late, partly_late, refired, ignored and dead; panes, retractions; results that were
+    filtered, added or became dead letters (dead_results); timers that failed (failed_timers), and others."""
     dead: dict[str, int] = field(default_factory=dict)
-    """Dead letters of its rows and results, by reason."""
+    """Dead letters of the step's rows and results, by reason."""
     state_bytes: int = 0
-    """What it remembers."""
+    """The size of the step's state."""
     state_rows: int = 0
     state_pieces: int = 0
-    """The blobs that state is in."""
+    """The number of blobs of state."""
     open_rows: int = 0
-    """State rows that the watermark has not passed yet: of open windows, and of what waits for its time."""
+    """State rows that the watermark has not passed yet: those of open windows, and rows that wait for their time."""
     state_keys: int | None = None
-    """About how many keys it remembers, see `state/counted_keys`; None until a key group has counted."""
+    """The approximate number of keys in state, see `state/counted_keys`; None until a key group has counted."""
     largest_key: str = ""
-    """The key with the most rows of the batch, of a step that takes whole rows."""
+    """The key with the most rows in the batch, for a step that takes whole rows."""
     largest_share: float | None = None
-    """Its share of them, from 0 to 1."""
+    """The largest key's share of the rows, from 0 to 1."""
     keys: int | None = None
-    """How many keys the batch had, of a step that takes whole rows; None if they are more than a few."""
+    """The number of keys in the batch, for a step that takes whole rows; None if there are more than a few."""
     ports: dict[str, int] = field(default_factory=dict)
-    """Of a join, the rows that it holds of each side."""
+    """For a join, the rows in state per side."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,9 +112,9 @@ class OutputRecord:
 
     rows: int = 0
     event_s: Quantiles = field(default_factory=dict)
-    """From the event time of its rows to their delivery; a window's result has the window's end."""
+    """Latency from event time to delivery; a window's result has the time of the window's end."""
     ingestion_s: Quantiles = field(default_factory=dict)
-    """From when the log received its rows to their delivery; of rows that went through no keyed step."""
+    """Latency from ingestion to delivery, for rows that passed through no keyed step."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,11 +123,11 @@ class LookupRecord:
 
     requests: int = 0
     hits: int = 0
-    """Keys that the cache answered."""
+    """Keys answered from the cache."""
     misses: int = 0
-    """Keys that the store was asked for."""
+    """Keys requested from the store."""
     missing: int = 0
-    """Keys, among those, that the store has nothing for."""
+    """Requested keys that the store does not have."""
     errors: int = 0
     """Requests that failed."""
     request_s: Quantiles = field(default_factory=dict)
@@ -136,24 +136,24 @@ class LookupRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class BatchRecord:
-    """One batch after it was delivered; or several that were put together, once they are old."""
+    """The record of a delivered batch; or of several old batches merged into one."""
 
     batch: int
-    """Its number; of several, the last one's."""
+    """The batch number; of several batches, the last one's."""
     batches: int = 1
-    """How many batches this is."""
+    """The number of batches in this record."""
     run: int = 1
-    """Which start of the checkpoint it belongs to, from 1."""
+    """The number of the run, counted from 1 for each start on the checkpoint."""
     at_ms: int
-    """When it was delivered and its clock written."""
+    """When the batch was delivered and its clock written."""
     now_ms: int
-    """Its processing time, which Spark has logged."""
+    """The batch's processing time, as logged by Spark."""
     seconds: float = 0.0
-    """How long it took, Spark's planning excluded."""
+    """How long the batch took, without Spark's planning."""
     phases_s: dict[str, float] = field(default_factory=dict)
-    """What that is made of: "front", "keyed" (with the shuffle between them), "sinks", "clock"."""
+    """The parts of `seconds`: "front", "keyed" (with the shuffle between them), "sinks", "clock"."""
     spark_s: dict[str, float] = field(default_factory=dict)
-    """What Spark says of the batch before: "queryPlanning", "latestOffset", "addBatch", "walCommit" and others."""
+    """Spark's timings of the previous batch: "queryPlanning", "latestOffset", "addBatch", "walCommit" and others."""
     streams: dict[str, StreamRecord] = field(default_factory=dict)
     steps: dict[str, StepRecord] = field(default_factory=dict)
     outputs: dict[str, OutputRecord] = field(default_factory=dict)
@@ -162,7 +162,7 @@ class BatchRecord:
 
     @property
     def first_batch(self) -> int:
-        """The number of its first batch."""
+        """The number of the first batch in this record."""
         return self.batch - self.batches + 1
 
     @property
@@ -188,12 +188,12 @@ class BatchRecord:
         return plain
 
     def to_line(self) -> str:
-        """Return the record as one line of JSON, without its end."""
+        """Return the record as one line of JSON, without the line break."""
         return json.dumps(self.to_json(), separators=(",", ":"), ensure_ascii=False)
 
     @classmethod
-    def from_json(cls, facts: Any) -> BatchRecord:  # noqa: ANN401  what JSON gave
-        """Read what `to_json` gave; raises a `ValueError` for anything else."""
+    def from_json(cls, facts: Any) -> BatchRecord:  # noqa: ANN401  parsed JSON
+        """Return the record of a `to_json` result; raise a `ValueError` for anything else."""
         try:
             record = cls(
                 **{
@@ -227,7 +227,7 @@ def _stream(facts: dict[str, Any]) -> StreamRecord:
 
 
 def _lean(value: Any) -> Any:  # noqa: ANN401  a record, or part of one
-    """Return dataclasses as dictionaries without the fields that have their default value."""
+    """Return dataclasses as dictionaries without fields that have their default value."""
     kind = type(value)
     if kind is float:
         return round(value, 4)

@@ -1,4 +1,4 @@
-"""From the report of a batch to its record."""
+"""Creating the record of a batch from its report."""
 
 from __future__ import annotations
 
@@ -38,21 +38,21 @@ _MOST_PARTITIONS: Final = 256
 
 @dataclass(frozen=True, kw_only=True)
 class Circumstances:
-    """What the driver knows of a batch besides its report."""
+    """What the driver knows about a batch in addition to its report."""
 
     run: int
     delivered_at_ms: int
-    """When the last sink had the batch."""
+    """When the last sink had received the batch."""
     at_ms: int
-    """When its clock was written."""
+    """When the next clock was written."""
     sinks: Mapping[str, SinkStats]
     spark_s: Mapping[str, float]
     keys: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
-    """By step and place of a key group, how many keys it had when it counted last."""
+    """By step and position of a key group, its number of keys when it last counted."""
 
 
 def record_of(plan: Plan, report: BatchReport, known: Circumstances) -> BatchRecord:
-    """Return the record of a batch, from its sketches as long as its statistics have them."""
+    """Return the record of a batch, whose statistics must still have their sketches."""
     stats = report.stats
     since_ms = known.delivered_at_ms - stats.now_ms
     return BatchRecord(
@@ -78,7 +78,7 @@ def record_of(plan: Plan, report: BatchReport, known: Circumstances) -> BatchRec
 
 
 def nothing_yet(plan: Plan, *, run: int, now_ms: int) -> BatchRecord:
-    """Return the total of a run that has delivered no batch: every count is 0."""
+    """Return the total of a run that has not delivered a batch: all counts are 0."""
     return BatchRecord(
         batch=-1,
         batches=0,
@@ -156,7 +156,7 @@ def _output(rows: int, ages: Mapping[str, AgeSketch], since_ms: int) -> OutputRe
 
 
 def _latency(ages: AgeSketch | None, since_ms: int) -> Quantiles:
-    """Return how long it took rows to be delivered, from their ages when the batch began and the time since then."""
+    """Return the latency of rows, from their ages when the batch began and the time since then."""
     if ages is None or not ages.count:
         return {}
     return {str(q): (ages.quantile(q) + since_ms) / 1_000 for q in QUANTILES}
@@ -179,5 +179,5 @@ def _lookup(asked: LookupStats) -> LookupRecord:
 
 
 def _usable(milliseconds: int) -> int | None:
-    """Return a time; None for the beginning and the end of time."""
+    """Return a time, or None for the start and the end of time."""
     return milliseconds if MIN_MS < milliseconds <= LAST_USABLE_MS else None

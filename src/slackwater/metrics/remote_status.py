@@ -1,4 +1,4 @@
-"""The status of jobs as their page serves it, for those who cannot reach the checkpoint."""
+"""The status of jobs as served by their page, for users without access to the checkpoint."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SECOND_MS: Final = 1_000
 
 
 def fetch_status(url: str) -> list[dict[str, Any]]:
-    """Return what the page at `url` says of its jobs; its token is part of `url`, or the one that the user keeps."""
+    """Return the status of the jobs of the page at `url`; the token is part of `url`, or the user's own."""
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise fault("STATUS_URL", url=shown_url(url), cause="it is not an HTTP URL")
@@ -33,7 +33,7 @@ def fetch_status(url: str) -> list[dict[str, Any]]:
             found = json.load(answer)
     except (OSError, ValueError) as error:
         if isinstance(error, urllib.error.HTTPError):
-            error.close()  # it holds the connection
+            error.close()  # it keeps the connection open
         reason = error.reason if isinstance(error, urllib.error.URLError) else cause_of(error)
         raise fault("STATUS_URL", url=shown_url(url), cause=reason) from error
     if not isinstance(found, list) or not all(isinstance(job, dict) and "pipeline" in job for job in found):
@@ -42,7 +42,7 @@ def fetch_status(url: str) -> list[dict[str, Any]]:
 
 
 def status_lines(job: dict[str, Any]) -> list[str]:
-    """Return one job as people read it: its state, and its last batch."""
+    """Return one job as readable lines: its state and its last batch."""
     lines = [f"{job['pipeline']}  {job.get('state')}, {counted(int(job.get('starts') or 1), 'start')}"]
     if job.get("notice"):
         lines.append(f"  warning: {job['notice']}")

@@ -1,4 +1,4 @@
-"""What a batch did, for people and for metrics."""
+"""The report of a batch, for people and for metrics."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from slackwater.sources.intake import Lag
 
 @dataclass(frozen=True, kw_only=True)
 class Holder:
-    """The partition that holds a stream's watermark back."""
+    """The partition that holds back a stream's watermark."""
 
     stream: str
     partition: str
     behind_ms: int
-    """How much further the watermark would be if the next slowest partition decided."""
+    """How much further the watermark would be if the next slowest partition determined it."""
     since_ms: int
-    """The batch in which it came to be the slowest."""
+    """The time of the batch in which it became the slowest."""
     has_records: bool
-    """False for a partition in which nothing ever was."""
+    """False for a partition that never had any records."""
     idle_after_ms: int | None = None
-    """After how long without records it is set aside; None for never."""
+    """After how long without records it becomes idle; None for never."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BatchReport:
-    """One batch, after it was delivered."""
+    """The report of a delivered batch."""
 
     batch: int
     seconds: float
@@ -40,13 +40,13 @@ class BatchReport:
     next_clock: Clock
     rows_out: dict[str, int]
     lag: dict[str, dict[str, Lag]] = field(default_factory=dict)
-    """Per Kafka stream and partition: how many records wait, and how fast that grows."""
+    """Per Kafka stream and partition: the unread records, and how fast their number grows."""
     idle_after_ms: dict[str, int | None] = field(default_factory=dict)
-    """Per stream, after how long without records a partition no longer holds the watermark."""
+    """Per stream, after how long without records a partition no longer holds back the watermark."""
     ahead: dict[str, Ahead] = field(default_factory=dict)
     """The streams that the next batch does not read, because they are too far ahead of others."""
     timings_s: dict[str, float] = field(default_factory=dict)
-    """What `seconds` is made of: "front", "keyed", "sinks", "clock"."""
+    """The parts of `seconds`: "front", "keyed", "sinks", "clock"."""
 
     @property
     def rows(self) -> int:
@@ -61,31 +61,31 @@ class BatchReport:
 
     @property
     def filtered(self) -> int:
-        """Rows that `where` or `map` left out, of sources and of results."""
+        """Rows that `where` or `map` removed, from sources and from results."""
         return sum(stream.filtered for stream in self.stats.streams.values()) + self.total("filtered")
 
     @property
     def added(self) -> int:
-        """Rows that `map` made beside those it was given."""
+        """Rows that `map` returned in excess of those it was given."""
         return sum(stream.added for stream in self.stats.streams.values()) + self.total("added")
 
     def total(self, what: str) -> int:
-        """Return a count summed over all steps: "panes", "late", "on_time", "refired" and so on."""
+        """Return a count, summed over all steps: "panes", "late", "on_time", "refired" and so on."""
         return sum(counts[what] for counts in self.stats.counts.values())
 
     @property
     def lag_records(self) -> int:
-        """Records that wait in Kafka, over all streams."""
+        """Unread records in Kafka, over all streams."""
         return sum(lag.records for stream in self.lag.values() for lag in stream.values())
 
     @property
     def lookups(self) -> dict[str, LookupStats]:
-        """What each lookup step asked for: requests, keys from the cache and from the store, errors, latency."""
+        """The statistics of each lookup step: requests, keys from the cache and from the store, errors, latency."""
         return self.stats.lookups
 
     @property
     def holders(self) -> list[Holder]:
-        """The partitions that hold a watermark back, while others are further on; the worst first."""
+        """The partitions that hold back a watermark while others are further ahead, the worst first."""
         found = [
             Holder(
                 stream=name,
@@ -102,5 +102,5 @@ class BatchReport:
 
     @property
     def watermark_ms(self) -> int:
-        """The slowest stream's watermark, as the next batch will see it."""
+        """The slowest stream's watermark in the next batch."""
         return min(time.watermark_ms for time in self.next_clock.streams.values())

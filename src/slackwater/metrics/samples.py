@@ -1,7 +1,7 @@
 """Samples of late rows and dead letters: the newest of a job, in `<checkpoint>/slackwater/history/samples.json`.
 
-Why a row was not used and where it lay in its source is always kept. What was in it is kept, and written, only by a run
-that shows data; the next run that does not takes it out again.
+The reason and the row's position in its source are always kept. Its data is kept and written only by a run with
+`show_data`; the next run without it removes the data.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from slackwater.metrics.job_facts import read_facts, write_facts
 SAMPLES: Final = "samples.json"
 MOST_KEPT: Final = 100
 _DATA: Final = ("message", "data")
-"""What may hold values of rows: errors quote them."""
+"""Fields that may contain values of rows, because error messages quote them."""
 
 
 def chosen(samples: Sequence[Sample], **facts: Any) -> list[Sample]:  # noqa: ANN401  such as the batch
-    """Return at most twenty samples of a batch, of all steps and reasons in turn, each with `facts`."""
+    """Return at most twenty samples of a batch, taken from all steps and reasons in turn, each with `facts`."""
     by_kind = {
         kind: list(each) for kind, each in groupby(sorted(samples, key=_kind), key=lambda sample: _kind(sample)[:3])
     }
@@ -32,13 +32,13 @@ def chosen(samples: Sequence[Sample], **facts: Any) -> list[Sample]:  # noqa: AN
 
 
 def _kind(sample: Sample) -> tuple[str, str, str, str, int]:
-    # Tasks report in any order.
+    # Tasks report in any order, so the position breaks ties.
     place = str(sample.get("partition")), sample.get("offset") or 0
     return (sample["kind"], sample["step"], sample["reason"], *place)
 
 
 def without_data(samples: Iterable[Sample]) -> list[Sample]:
-    """Return samples without anything that was in the rows."""
+    """Return samples without the data of their rows."""
     return [{name: value for name, value in sample.items() if name not in _DATA} for sample in samples]
 
 
@@ -57,7 +57,7 @@ class KeptSamples:
             self._write()
 
     def add(self, samples: Sequence[Sample]) -> None:
-        """Take the samples of a batch."""
+        """Add the samples of a batch."""
         if samples:
             self.newest.extend(samples if self.shows_data else without_data(samples))
             self._write()
@@ -67,7 +67,7 @@ class KeptSamples:
 
 
 def read_samples(folder: Path, *, show_data: bool = False) -> list[Sample]:
-    """Return the samples beside a history, oldest first; what was in the rows only with `show_data`."""
+    """Return the samples in a history's folder, oldest first; the data of rows only with `show_data`."""
     found = read_facts(folder / SAMPLES).get("samples", [])
     known = [sample for sample in found if isinstance(sample, dict)] if isinstance(found, list) else []
     return known[-MOST_KEPT:] if show_data else without_data(known[-MOST_KEPT:])

@@ -1,6 +1,6 @@
-"""The status of a job, from its checkpoint alone: whether it runs, how far it is, and what its rows became.
+"""The status of a job, from its checkpoint alone: whether it is running, how far it is, and what its rows became.
 
-Nothing is written and no lock is taken, so a running job is not disturbed and a dead one can be looked at.
+Nothing is written and no lock is taken, so a running job is not disturbed and a dead one can be inspected.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from slackwater.metrics.runs import last_run
 _MINUTE_MS: Final = 60_000
 _HOUR_MS: Final = 3_600_000
 _LEAST_GROWTH_MS: Final = 10_000
-"""A growth per hour from less time than this would say nothing."""
+"""The shortest time from which a growth per hour is computed; less would mean nothing."""
 
 
 def read_status(checkpoint: Path, *, clock_s: Callable[[], float] = time.time) -> JobStatus:
-    """Return the status of the job whose checkpoint this is."""
+    """Return the status of the job with this checkpoint."""
     if not (checkpoint / "slackwater" / "manifest.json").exists():
         raise fault("STATUS_NOWHERE", path=checkpoint)
     manifest, now_s = read_manifest(checkpoint), clock_s()
@@ -62,7 +62,7 @@ def _state(checkpoint: Path, *, finished: bool, now_s: float) -> tuple[State, in
 
 
 def status_of(records: Sequence[BatchRecord], head: JobStatus, *, now_ms: int) -> JobStatus:
-    """Return `head` with what `records`, oldest first, say of the last run."""
+    """Return `head` completed with the last run's figures from `records`, oldest first."""
     last = records[-1]
     of_run = [record for record in records if record.run == last.run]
     total, lately = merged(of_run), _lately(of_run, now_ms)
@@ -87,11 +87,11 @@ def status_of(records: Sequence[BatchRecord], head: JobStatus, *, now_ms: int) -
 
 @dataclass(frozen=True, kw_only=True)
 class _Lately:
-    """The batches of the last minute, as one; empty if there was none."""
+    """The merged record of the last minute's batches; empty if there were none."""
 
     total: BatchRecord
     seconds: float
-    """How long that is: from the delivery of the batch before, or the beginning of the first batch, until now."""
+    """The time covered: from the delivery of the batch before, or the start of the first batch, until now."""
 
 
 def _lately(of_run: Sequence[BatchRecord], now_ms: int) -> _Lately:

@@ -1,4 +1,4 @@
-"""The status of a job as people read it in a terminal."""
+"""The status of a job as text for a terminal."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _NAMED: Final = ("on_time", "refired", "late", "ignored")
 
 
 def print_status(statuses: Iterable[JobStatus], console: Console) -> None:
-    """Print jobs one below the other."""
+    """Print the status of several jobs, one below the other."""
     console.print(together(statuses), highlight=False)
 
 
 def together(statuses: Iterable[JobStatus]) -> ConsoleRenderable:
-    """Return jobs one below the other."""
+    """Return the status of several jobs, one below the other."""
     parts: list[ConsoleRenderable] = []
     for status in statuses:
         parts += [Text(""), rendered(status)] if parts else [rendered(status)]
@@ -39,7 +39,7 @@ def together(statuses: Iterable[JobStatus]) -> ConsoleRenderable:
 
 
 def rendered(status: JobStatus) -> ConsoleRenderable:
-    """Return one job: a line on its state, one on its run, and tables."""
+    """Return the status of one job: a line about its state, one about its run, and tables."""
     parts: list[ConsoleRenderable] = [_head(status)]
     parts += [Text(f"warning: {status.history_loss}", style="yellow")] if status.history_loss else []
     if status.batch is not None:
@@ -115,7 +115,7 @@ def _waiting(stream: StreamStatus) -> str:
 
 
 def _remarks(status: JobStatus) -> list[Text]:
-    """Return a line for each thing about the streams that is out of the ordinary."""
+    """Return a line for everything unusual about the streams."""
     said = []
     for name, each in status.streams.items():
         if each.held_back_ms >= _WORTH_SAYING_MS and each.held_since_ms is not None:
@@ -192,7 +192,7 @@ def _duration(seconds: float | None) -> str:
 
 
 def rough(milliseconds: int) -> str:
-    """Return a duration by its largest units: of 612 days nobody wants the seconds."""
+    """Return a duration in its largest units: nobody needs the seconds of 612 days."""
     for unit_ms, least_ms in ((86_400_000, 30 * 86_400_000), (3_600_000, 86_400_000), (60_000, 3_600_000)):
         if abs(milliseconds) >= least_ms:
             return render_ms(milliseconds // unit_ms * unit_ms)

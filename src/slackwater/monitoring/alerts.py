@@ -1,7 +1,7 @@
-"""The alerts: seven incidents, and two for a job that does nothing at all.
+"""The alerts: seven for incidents, and two for a job that does nothing at all.
 
-An incident raises its own alert and no other. So the alerts know of each other: a held watermark makes state grow, and
-a clock that runs ahead makes the rows of all others late; then only the cause is reported.
+An incident raises only its own alert, so the alerts refer to each other: a stalled watermark makes state grow, and a
+clock that runs ahead makes the rows of all others late; only the cause is then reported.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _LATENESS_MS: Final = 30 * MINUTE_MS
 
 @dataclass(frozen=True, kw_only=True)
 class Alert:
-    """One alert: when it fires, after how long, and what it tells the person on call."""
+    """One alert: its condition, how long that must hold, and the text for the person on call."""
 
     name: str
     lines: tuple[str, ...]
     """The expression, line by line."""
     wait_ms: int = 0
-    """How long it must be true before the alert fires."""
+    """How long the expression must be true before the alert fires."""
     severity: Severity
     summary: str
     description: str
@@ -39,7 +39,7 @@ class Alert:
 
     @property
     def expression(self) -> str:
-        """The expression in PromQL."""
+        """The condition in PromQL."""
         return "\n".join(self.lines)
 
 
@@ -108,7 +108,7 @@ def _slow_sink(metric: Selectors, limits: Thresholds, status: str) -> Alert:
 
 def _leak(metric: Selectors, limits: Thresholds, status: str) -> Alert:
     state, over_ms = metric("slackwater_state_bytes"), limits.state_over_ms
-    # The newest, the middle and the oldest sixth: what only goes up and down, or up once, has no such three.
+    # Compare the newest, the middle and the oldest sixth: state that fluctuates, or grows once, does not rise in all.
     part, middle, oldest = (render_ms(over_ms * twelfths // 12_000 * 1_000) for twelfths in (2, 5, 10))
     factor = f"{(1 + limits.state_growth) ** 0.5:.4g}"
     return Alert(
@@ -240,5 +240,5 @@ def _lateness(metric: Selectors, status: str) -> Alert:
 
 
 def _others(alert: str, over: str) -> str:
-    """Return where another alert was pending or firing lately."""
+    """Return the expression for where another alert was recently pending or firing."""
     return f'max_over_time(ALERTS{{alertname="{alert}"}}[{over}])'

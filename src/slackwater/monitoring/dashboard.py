@@ -1,4 +1,4 @@
-"""The dashboard of Grafana: the panels as its JSON, for any Prometheus data source."""
+"""The Grafana dashboard: the panels as JSON, for any Prometheus data source."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _WIDTH: Final = 24
 _ACROSS: Final = 3
 _HEIGHT: Final = {"stat": 4, "timeseries": 8}
 _SCHEMA: Final = 39
-"""The version of Grafana's dashboard format, of Grafana 10.4; newer ones read it as well."""
+"""The version of the dashboard format, as of Grafana 10.4; newer versions of Grafana read it too."""
 
 
 def dashboard_file(*, pipeline: str | None) -> str:
-    """Return the dashboard; it shows `pipeline` at first, all without one."""
+    """Return the dashboard as JSON text; it initially shows `pipeline`, or all pipelines if None."""
     return json.dumps(dashboard(pipeline=pipeline), indent=2, ensure_ascii=False) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""The panels of the dashboard, in the order in which a person on call asks."""
+"""The panels of the dashboard, in the order of the questions of a person on call."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ Kind = Literal["stat", "timeseries"]
 
 @dataclass(frozen=True, kw_only=True)
 class Panel:
-    """One panel: its question, and what it draws."""
+    """One panel: its question, and what it plots."""
 
     title: str
     said: str
     """What the figure means, and what to do when it moves."""
     lines: tuple[tuple[str, str], ...]
-    """Expressions with their legends."""
+    """The expressions with their legends."""
     unit: str = "short"
     kind: Kind = "timeseries"
     least: float | None = None
-    """Where the axis begins."""
+    """The minimum of the axis."""
 
 
 _M: Final = Selectors(pipeline='pipeline=~"$pipeline"')

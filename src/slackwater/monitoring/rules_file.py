@@ -1,4 +1,4 @@
-"""The alerts as a rules file of Prometheus."""
+"""The alerts as a Prometheus rules file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _HEAD: Final = """\
 
 
 def rules_file(*, pipeline: str | None, checkpoints: str, limits: Thresholds) -> str:
-    """Return the file. `checkpoints` is the folder that holds those of the jobs, for the commands in the alerts."""
+    """Return the file's text. `checkpoints` is the folder of the jobs' checkpoints, for the commands in the alerts."""
     metric = of_pipeline(pipeline)
     status = f"slackwater status --checkpoint {checkpoints}/{{{{ $labels.pipeline }}}}"
     groups = {
@@ -44,7 +44,7 @@ def rules_file(*, pipeline: str | None, checkpoints: str, limits: Thresholds) ->
 
 
 def _yaml(groups: Mapping[str, Iterable[Alert]]) -> Iterator[str]:
-    # Every text is a JSON string, which is a YAML string as well; expressions are blocks, for people to read.
+    # Texts are JSON strings, which are also YAML strings; expressions are blocks, which are easier to read.
     yield "groups:"
     for name, alerts in groups.items():
         yield f"  - name: {name}"
@@ -61,7 +61,7 @@ def _rule(alert: Alert) -> Iterator[str]:
     yield "        labels:"
     yield f"          severity: {alert.severity}"
     yield "        annotations:"
-    # A pager shows the summary alone.
+    # A pager shows only the summary.
     texts = {"summary": f"{{{{ $labels.pipeline }}}}: {alert.summary}"}
     texts |= {"description": alert.description, "action": alert.action}
     for name, text in texts.items():

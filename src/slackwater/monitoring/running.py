@@ -1,4 +1,4 @@
-"""The alerts of a job that does nothing at all: it hangs, or it is gone."""
+"""The alerts for a job that does nothing at all: it hangs, or it is gone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from slackwater.monitoring.thresholds import MINUTE_MS, Thresholds
 
 
 def is_it_running(metric: Selectors, limits: Thresholds, *, pipeline: str | None, status: str) -> Iterator[Alert]:
-    """Yield the alerts; that a job is gone is only known of a `pipeline` with a name."""
+    """Yield the alerts; a missing job can only be detected for a named `pipeline`."""
     over = render_ms(limits.batch_within_ms)
     yield Alert(
         name="SlackwaterNoBatch",

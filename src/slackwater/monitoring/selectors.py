@@ -1,4 +1,4 @@
-"""Metrics as PromQL names them. A name or a label that no metric has is refused, so that no alert waits for nothing."""
+"""Metrics as PromQL selectors. Unknown names and labels are rejected, because such an alert would never fire."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from slackwater.metrics.exposed import INFO
 from slackwater.metrics.families import FAMILIES
 
 LABELS: Final = {INFO: ("version",), **{family.name: family.labels for family in FAMILIES}}
-"""The labels of every metric besides the pipeline."""
+"""The labels of every metric apart from the pipeline."""
 _MATCHER: Final = re.compile(r'(\w+)(=|!=|=~|!~)"[^"]*"')
 
 
 @dataclass(frozen=True, kw_only=True)
 class Selectors:
-    """Names metrics of one pipeline, or of all."""
+    """Selects metrics of one pipeline, or of all."""
 
     pipeline: str = ""
     """The matcher of the label `pipeline`; "" for all pipelines."""
 
     def __call__(self, name: str, *matchers: str) -> str:
-        """Return the metric `name`, as far as `matchers` such as `phase="total"` match."""
+        """Return the selector of the metric `name` with `matchers` such as `phase="total"`."""
         for matcher in matchers:
             found = _MATCHER.fullmatch(matcher)
             assert found is not None, f"{matcher} is not a matcher"
@@ -34,15 +34,15 @@ class Selectors:
         return f"{name}{{{chosen}}}" if chosen else name
 
     def grown(self, name: str, over_ms: int, *matchers: str) -> str:
-        """Return by how much a counter grew lately.
+        """Return the expression for the recent growth of a counter.
 
-        Counters begin at 0 with each run, and a reason's with its first dead letter: one that is new has grown by all
-        that it shows, while `increase` would see nothing.
+        Counters start at 0 with each run, and those of a reason appear with its first dead letter: a new counter has
+        grown by its whole value, but `increase` would see no growth.
         """
         counter, over = self(name, *matchers), render_ms(over_ms)
         return f"({counter} unless {counter} offset {over}) or increase({counter}[{over}])"
 
 
 def of_pipeline(name: str | None) -> Selectors:
-    """Return selectors of one pipeline; of all without a name."""
+    """Return selectors for one pipeline, or for all if `name` is None."""
     return Selectors() if name is None else Selectors(pipeline=f"pipeline={json.dumps(name, ensure_ascii=False)}")

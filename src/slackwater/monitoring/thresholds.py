@@ -1,4 +1,4 @@
-"""From when on something is worth waking a person."""
+"""The thresholds above which an alert is worth waking a person."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ class Thresholds:
     """The limits of the alerts. The defaults suit a job with batches of seconds or minutes."""
 
     stalled_after_ms: int = 10 * MINUTE_MS
-    """A watermark that stands still for so long, while rows arrive, is held."""
+    """A watermark that does not move for this long while rows arrive is stalled."""
     batch_within_ms: int = 10 * MINUTE_MS
-    """A job that delivers no batch for so long hangs."""
+    """A job that delivers no batch for this long hangs."""
     slow_sink_ms: int = 30_000
     """A sink that takes longer than this for a batch is slow."""
     state_growth: float = 0.2
-    """State that grows by this share in `state_over_ms`, all the time, leaks."""
+    """State that grows steadily by this share in `state_over_ms` leaks."""
     state_over_ms: int = 6 * HOUR_MS
     state_bytes: int = 100_000_000
-    """Smaller state may grow."""
+    """State smaller than this may grow."""
     ahead_ms: int = 10_000
-    """An event time that is further ahead of the clock than this comes from a clock that is wrong."""
+    """An event time further ahead of the clock than this comes from a wrong clock."""
     dead_share: float = 0.01
     """A larger share of dead letters is a burst."""
     restarts: int = 3
-    """So many starts in `restarts_within_ms` are a crash loop."""
+    """This many starts in `restarts_within_ms` are a crash loop."""
     restarts_within_ms: int = 30 * MINUTE_MS

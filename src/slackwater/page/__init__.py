@@ -1,1 +1,1 @@
-"""The live page of a job: what it looks like in a browser, and the server that shows it."""
+"""The live page of a job: what the browser shows, and the server behind it."""

@@ -1,13 +1,13 @@
-"""The page as a web application: it shows what feeds hold, and nothing on it acts on a job.
+"""The page as a web application: it shows the data of feeds, and cannot act on a job.
 
 | path | what |
 |---|---|
 | `/` | the page |
-| `/api/jobs`, `/api/job`, `/api/history`, `/api/lateness`, `/api/samples` | what it draws, as JSON |
-| `/api/events` | what happens from now on, as server-sent events |
+| `/api/jobs`, `/api/job`, `/api/history`, `/api/lateness`, `/api/samples` | the data of the page, as JSON |
+| `/api/events` | new records, as server-sent events |
 | `/api/status` | the last record of each job |
 | `/export` | the page with its data in one file, which works without a server |
-| `/metrics` | for Prometheus |
+| `/metrics` | metrics for Prometheus |
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ class Page:
         self._streams = EventStreams()
 
     def application(self, hosts: Sequence[str]) -> Starlette:
-        """Return the application; requests for other `hosts` are refused."""
+        """Return the application; it rejects requests for hosts other than `hosts`."""
         guards = [Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts)), Middleware(_Headers)]
         return Starlette(routes=self.routes(), middleware=guards)
 
     def routes(self) -> list[Route]:
-        """Return what is served where."""
+        """Return the routes of the application."""
         return [
             Route("/", self._page),
             Route("/static/{name}", self._static),
@@ -141,7 +141,7 @@ class Page:
 
 
 class _Headers:
-    """Adds the headers that every answer has."""
+    """Adds the headers common to all responses."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -1,4 +1,4 @@
-"""Event streams: what happens from now on, sent to each browser that listens, a limited number at a time."""
+"""Event streams: new records, sent to a limited number of listening browsers."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from starlette.types import Receive, Scope, Send
 from slackwater.page.feed import END, Feed
 
 MOST_STREAMS: Final = 64
-"""Streams that one server has open at a time: each holds a connection and a queue for as long as its page is open."""
+"""The most streams a server keeps open: each uses a connection and a queue for as long as its page is open."""
 _BEAT_S: Final = 15.0
-"""So often a quiet connection is written to, so that both sides notice when it is gone."""
+"""How often a quiet connection is written to, so that both sides notice when it is broken."""
 
 
 class EventStreams:
@@ -27,7 +27,7 @@ class EventStreams:
         self.open = 0
 
     def answer(self, feed: Feed, request: Request) -> Response:
-        """Return a stream of what happens to a feed, or refuse it if too many are open."""
+        """Return a stream of a feed's events, or an error response if too many streams are open."""
         if self.open >= MOST_STREAMS:
             said = f"this page has {MOST_STREAMS} listeners, the most it takes; close one, or reload later"
             raise HTTPException(503, said, headers={"Retry-After": str(round(_BEAT_S))})
@@ -35,7 +35,7 @@ class EventStreams:
 
 
 class _EventStream(StreamingResponse):
-    """One stream; it counts until its connection is closed, even if that happens before its first event."""
+    """One stream; it counts as open until its connection is closed, even before its first event."""
 
     def __init__(self, streams: EventStreams, feed: Feed, request: Request) -> None:
         super().__init__(_events(feed, request), media_type="text/event-stream")
@@ -51,7 +51,7 @@ class _EventStream(StreamingResponse):
 
 async def _events(feed: Feed, request: Request) -> AsyncIterator[str]:
     with feed.listening() as queue:
-        # What was published before this is in the history; a page that lacks it asks for that again.
+        # Anything published earlier is in the history; a page that lacks it requests the history again.
         yield f"data: {json.dumps({'state': feed.job['state'], 'last': feed.last})}\n\n"
         while not await request.is_disconnected():
             try:

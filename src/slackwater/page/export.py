@@ -1,4 +1,4 @@
-"""The page and its data in one file, for a post-mortem: it needs no server and loads nothing."""
+"""The page and its data in one file, for post-mortems: it needs no server and loads nothing."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ MODULES: Final = (
     "theme.js",
     "main.js",
 )
-"""The page's modules, each after those that it imports. Their names at the top are distinct, so they can be one."""
+"""The page's modules, each after its imports. Their top-level names are distinct, so they can be joined into one."""
 
 
 def one_file(feed: Feed) -> str:
-    """Return the page of a job as it is now."""
+    """Return the current page of a job as one HTML file."""
     data = {"job": feed.job, "records": feed.records, "lateness": feed.lateness, "samples": feed.samples}
-    # "</script>" in a name would end the block.
+    # "</script>" in a name would end the script block.
     text = json.dumps(data).replace("<", "\\u003c")
     style = (_STATIC / "style.css").read_text(encoding="utf-8")
     code = "\n".join(_plain((_STATIC / name).read_text(encoding="utf-8")) for name in MODULES)

@@ -1,7 +1,7 @@
-"""What the page knows of a job: its description, its last records, and who listens for the next one.
+"""The feed of a job on the page: its description, its last records, and the listeners for new ones.
 
-A job publishes from its own thread and never waits: a listener that does not keep up loses its oldest records, and asks
-for the history again when it comes back.
+A job publishes from its own thread and never waits: a listener that does not keep up loses its oldest records, and
+requests the history again when it reconnects.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 Shown = dict[str, Any]
-"""What is sent to the browser, as JSON."""
+"""An object that is sent to the browser as JSON."""
 MOST_RECORDS: Final = 5_000
 MOST_SAMPLES: Final = 100
 _MOST_WAITING: Final = 50
 END: Final[Shown] = {}
-"""What listeners hear last."""
+"""The last event that listeners receive."""
 
 
 class Feed:
@@ -41,41 +41,41 @@ class Feed:
 
     @property
     def name(self) -> str:
-        """The pipeline."""
+        """The name of the pipeline."""
         return str(self._job["pipeline"])
 
     @property
     def job(self) -> Shown:
-        """What the job is: its streams, steps and outputs, and whether it runs."""
+        """The description of the job: its streams, steps and outputs, and its state."""
         with self._lock:
             return dict(self._job)
 
     @property
     def records(self) -> list[Shown]:
-        """The last batches."""
+        """The records of the last batches."""
         with self._lock:
             return list(self._records)
 
     @property
     def last(self) -> list[int] | None:
-        """When the last batch was delivered, and its number; None before there is one."""
+        """The delivery time and the number of the last batch; None before the first."""
         with self._lock:
             return [self._records[-1]["at"], self._records[-1]["batch"]] if self._records else None
 
     @property
     def lateness(self) -> Shown:
-        """How late the rows of each stream were."""
+        """The measured lateness of each stream."""
         with self._lock:
             return self._lateness
 
     @property
     def samples(self) -> list[Shown]:
-        """The newest late rows and dead letters."""
+        """Samples of the newest late rows and dead letters."""
         with self._lock:
             return list(self._samples)
 
     def publish(self, record: Shown, lateness: Shown | None = None, samples: Sequence[Shown] = ()) -> None:
-        """Take the record of a batch, and tell everyone who listens."""
+        """Add the record of a batch, and send it to all listeners."""
         with self._lock:
             self._records.append(record)
             self._samples.extend(samples)
@@ -86,20 +86,20 @@ class Feed:
                 record = {**record, "samples": list(samples)}
             self._tell(record)
 
-    def change(self, state: str, **facts: Any) -> None:  # noqa: ANN401  parts of what the job is
-        """Take note that the job runs, or has ended."""
+    def change(self, state: str, **facts: Any) -> None:  # noqa: ANN401  parts of the job's description
+        """Change the state of the job, and notify all listeners."""
         with self._lock:
             self._job = {**self._job, "state": state, **facts}
             self._tell({"state": state, **facts})
 
     def dismiss(self) -> None:
-        """Tell everyone who listens that nothing follows: their server is about to stop."""
+        """Send all listeners the last event, because their server is about to stop."""
         with self._lock:
             self._tell(END)
 
     @contextmanager
     def listening(self) -> Iterator[asyncio.Queue[Shown]]:
-        """Give a queue of what is published from now on, to be read in the running event loop."""
+        """Yield a queue of all new events, to be read in the running event loop."""
         queue: asyncio.Queue[Shown] = asyncio.Queue(maxsize=_MOST_WAITING)
         with self._lock:
             self._listeners[queue] = asyncio.get_running_loop()
@@ -116,7 +116,7 @@ class Feed:
 
 
 def _put(queue: asyncio.Queue[Shown], news: Shown) -> None:
-    """Add to a queue; if it is full, its oldest entry gives way."""
+    """Add to a queue; if it is full, drop its oldest entry."""
     if queue.full():
         queue.get_nowait()
     queue.put_nowait(news)

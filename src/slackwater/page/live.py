@@ -21,19 +21,19 @@ from slackwater.planning.plan import Plan
 _ENDED: Final = ("finished", "stopped")
 
 
-def optional_page(plan: Plan, wanted: bool | int) -> AbstractContextManager[LivePage | None]:  # noqa: FBT001  an option of users
-    """Return the page of a job if it is wanted; a number is its port, True any that is free."""
+def optional_page(plan: Plan, wanted: bool | int) -> AbstractContextManager[LivePage | None]:  # noqa: FBT001  a user's option
+    """Return the page of a job, if `wanted`: a number is its port, True means any free port."""
     if wanted is False:
         return nullcontext()
     return LivePage(plan, port=0 if wanted is True else wanted)
 
 
 class PageWarning(SlackwaterWarning):
-    """The page cannot show something."""
+    """The page cannot show a batch."""
 
 
 class LivePage:
-    """Shows a job from before its first batch until it is closed; `note` takes each batch."""
+    """The page of a running job, from before its first batch until it is closed; `note` adds each batch."""
 
     def __init__(
         self,
@@ -50,19 +50,19 @@ class LivePage:
 
     @property
     def address(self) -> str:
-        """Where the page is."""
+        """The address of the page."""
         return self._server.address
 
     def begin(self, live: Live) -> None:
-        """Take the beginning of a run: metrics are there before its first batch."""
+        """Record the start of a run, so that metrics are available before its first batch."""
         self._collector.note(live)
 
     def note(self, live: Live) -> None:
-        """Show a batch. That it cannot be shown is a warning, and no trouble for the job."""
+        """Show a batch. If that fails, it is a warning and does not affect the job."""
         self._collector.note(live)
         try:
             shown, lateness = shown_record(live.last), lateness_facts(live.lateness)
-        except Exception as error:  # noqa: BLE001  whatever it is, the job matters more than its picture
+        except Exception as error:  # noqa: BLE001  whatever it is, it must not affect the job
             said = render("PAGE_RECORD", batch=live.last.batch, cause=cause_of(error))
             warnings.warn(f"[PAGE_RECORD] {said}", PageWarning, stacklevel=2)
             return
@@ -71,7 +71,7 @@ class LivePage:
         self._feed.publish(shown, lateness, live.samples)
 
     def end(self, *, is_finished: bool) -> None:
-        """Show that the job has ended without an error: stopped, or at the end of its input."""
+        """Show that the job has ended without an error: it was stopped, or its input ended."""
         self._feed.change("finished" if is_finished else "stopped")
 
     def __enter__(self) -> Self:

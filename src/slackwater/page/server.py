@@ -1,4 +1,4 @@
-"""The server of the page: a thread beside the job, on the loopback unless it is told otherwise."""
+"""The server of the page: a thread next to the job, on the loopback by default."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _STARTED_S: Final = 10.0
 
 
 class PageServer:
-    """Serves some feeds until it is closed; `address` is where."""
+    """Serves feeds at `address` until it is closed."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class PageServer:
         self._socket = _listening(host, port)
         hosts = [*_LOOPBACK, "[::1]"] if is_local else ["*"]
         app = page.application(hosts)
-        # A page that does not read must not keep the job from ending.
+        # A browser that does not read must not keep the job from ending.
         conf: dict[str, Any] = {"log_level": "error", "timeout_graceful_shutdown": 1, "lifespan": "off"}
         self._server: uvicorn.Server = uvicorn.Server(uvicorn.Config(app, **conf))
         self._thread = threading.Thread(target=self._run, name="slackwater-page", daemon=True)
@@ -70,7 +70,7 @@ class PageServer:
         self.close()
 
     def _page(self, feeds: Sequence[Feed], token: str | None, metrics: Callable[[], bytes] | None) -> Page:
-        """Return what is served."""
+        """Return the page that is served."""
         from slackwater.page.app import Page  # noqa: PLC0415  only a page needs its packages
 
         return Page(feeds, token=token, metrics=metrics)

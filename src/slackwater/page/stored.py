@@ -1,4 +1,4 @@
-"""The page of jobs from their checkpoints alone: those that have ended, and those that another process runs."""
+"""The page of jobs from their checkpoints alone: jobs that have ended or that another process runs."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from slackwater.page.feed import Feed
 from slackwater.page.view import shown_record
 
 LOOK_S: Final = 2.0
-"""So often a checkpoint is looked at."""
+"""How often a checkpoint is polled."""
 _LAST: Final = 200
 
 
 def stored_feed(checkpoint: Path, *, show_data: bool = False) -> Feed:
-    """Return what a checkpoint tells of its job, up to now; what was in rows only with `show_data`."""
+    """Return the feed of a job from its checkpoint, as of now; with the data of rows only if `show_data`."""
     folder = history_folder(checkpoint)
     records = read_history(folder)
     job = {"streams": [], "steps": [], "outputs": {}, "svg": None, **read_facts(folder / JOB)}
@@ -50,7 +50,7 @@ def _state(checkpoint: Path) -> dict[str, Any]:
 
 
 class StoredJob:
-    """A job that is followed by looking at its checkpoint."""
+    """A job that is followed by polling its checkpoint."""
 
     def __init__(self, checkpoint: Path, *, show_data: bool = False) -> None:
         self.checkpoint = checkpoint
@@ -61,7 +61,7 @@ class StoredJob:
         self._sampled = max((sample.get("at", -1) for sample in self.feed.samples), default=-1)
 
     def look(self) -> None:
-        """Publish what the checkpoint has that the feed does not."""
+        """Publish everything new in the checkpoint."""
         known, state = self.feed.job, _state(self.checkpoint)
         folder = history_folder(self.checkpoint)
         if any(known.get(name) != value for name, value in state.items()):
@@ -83,7 +83,7 @@ class StoredJob:
 
 
 class Following:
-    """Looks at some jobs every two seconds, in a thread of its own, until it is closed."""
+    """Polls jobs every two seconds in its own thread, until it is closed."""
 
     def __init__(self, jobs: Sequence[StoredJob], *, every_s: float = LOOK_S) -> None:
         self._jobs, self._every_s = jobs, every_s
@@ -93,7 +93,7 @@ class Following:
     def _follow(self) -> None:
         while not self._ended.wait(self._every_s):
             for job in self._jobs:
-                with suppress(SlackwaterError, OSError, ValueError):  # a checkpoint that is being written, or removed
+                with suppress(SlackwaterError, OSError, ValueError):  # the checkpoint is being written or removed
                     job.look()
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""The record of a batch as the page draws it."""
+"""The record of a batch in the form that the page draws."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from slackwater.sinks.delivery_stats import SinkStats
 AHEAD: Final = "ahead_of_clock"
 """The reason of dead letters whose clocks run ahead."""
 _WIDEST: Final = 1.3
-"""Neighbouring bars of a histogram of ages start at most so many times as far from zero."""
+"""A bar of a histogram of ages ends at most this many times as far from zero as it starts."""
 
 
 def shown_record(record: BatchRecord) -> Shown:
-    """Return a batch as the page draws it."""
+    """Return a batch in the form that the page draws."""
     return {
         "batch": record.batch,
         "run": record.run,
@@ -55,7 +55,7 @@ def _stream(record: StreamRecord) -> Shown:
 
 
 def _bars(ages: tuple[tuple[int, int], ...]) -> list[list[int]]:
-    """Return a histogram as [from, to, rows]; where a bar ends is not kept, but it is before the next one."""
+    """Return a histogram as [from, to, rows]; the end of a bar is not stored, but it is not after the next start."""
     starts = [*(low for low, _ in ages), 1 << 62]
     between = zip(ages, pairwise(starts), strict=True)
     return [[low, min(end, round(low * _WIDEST) + 1), rows] for (low, rows), (_, end) in between]

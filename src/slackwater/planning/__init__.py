@@ -1,1 +1,1 @@
-"""From definitions to a plan: row functions and their schemas, the planner, column pruning, `explain`."""
+"""Compiling definitions into a plan: row functions and their schemas, the planner, column pruning, `explain`."""

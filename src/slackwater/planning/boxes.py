@@ -12,7 +12,7 @@ _ARROW: Final = "→"
 
 
 class Line(NamedTuple):
-    """A line of a box: what it is about, and the text."""
+    """A line of a box: a label and its text."""
 
     label: str
     text: str
@@ -20,7 +20,7 @@ class Line(NamedTuple):
 
 @dataclass(kw_only=True)
 class Box:
-    """One box: a title, what there is to know, and below a rule the outputs that end right here."""
+    """One box: a title, lines of text and, below a rule, the outputs that end here."""
 
     name: str
     kind: Kind
@@ -30,14 +30,14 @@ class Box:
 
     @property
     def spoken(self) -> str:
-        """All of the box as text, for those who cannot see it or who point at it."""
+        """The full text of the box, for screen readers and tooltips."""
         head = self.title if self.kind == "functions" else f"{self.kind} {self.title}"
         told = [f"{line.label}: {line.text}" if line.label else line.text for line in (*self.lines, *self.ends)]
         return "\n".join([head, *told])
 
 
 class Arrow(NamedTuple):
-    """Rows that go from one box to another; the label names a port or another output."""
+    """An arrow for the rows that go from one box to another; its label names a port or a side output."""
 
     start: str
     end: str
@@ -46,7 +46,7 @@ class Arrow(NamedTuple):
 
 @dataclass(kw_only=True)
 class Graph:
-    """All boxes by name, in the order of the plan, and the arrows between them."""
+    """All boxes by name, in plan order, and the arrows between them."""
 
     boxes: dict[str, Box] = field(default_factory=dict)
     arrows: list[Arrow] = field(default_factory=list)
@@ -55,8 +55,8 @@ class Graph:
 def graph_of(plan: PlanText) -> Graph:
     """Return the boxes and arrows of a plan.
 
-    Row functions that follow each other are one box. Late rows and dead letters are lines of the box they come from:
-    as boxes of their own they would hide what the pipeline is about.
+    Consecutive row functions share one box. Late rows and dead letters are lines of the box they come from, because
+    separate boxes for them would hide the main flow of the pipeline.
     """
     graph = Graph()
     for source in plan.sources:
@@ -72,7 +72,7 @@ def graph_of(plan: PlanText) -> Graph:
 
 
 def _follow(plan: PlanText, graph: Graph, node: RowsText, start: str, label: str) -> None:
-    """Add what hangs on `node`, whose rows come from the box `start`."""
+    """Add the boxes and arrows after `node`, whose rows come from the box `start`."""
     chain = [node] if node.function else []
     while not node.outputs and not node.feeds and len(node.children) == 1:
         node = node.children[0]
@@ -93,7 +93,7 @@ def _follow(plan: PlanText, graph: Graph, node: RowsText, start: str, label: str
 
 
 def _sinks(plan: PlanText, graph: Graph, output: str) -> list[str]:
-    """Return the boxes of an output's sinks; rows that are united reach the same ones."""
+    """Return the names of the boxes of an output's sinks; the streams of a union share them."""
     names = []
     for number, sink in enumerate(plan.output(output).sinks):
         name = f"sink {output} {number}"
@@ -113,7 +113,7 @@ def _source(plan: PlanText, source: SourceText) -> Box:
 
 
 def _step(plan: PlanText, step: StepText) -> Box:
-    """Return a step; of what it computes, the names alone."""
+    """Return the box of a step; its aggregates are listed by name only."""
     lines = [Line(fact.label, fact.text) for fact in step.facts if fact.label != "computes"]
     if computed := [fact.text.partition(":")[0] for fact in step.facts if fact.label == "computes"]:
         lines.append(Line("computes", ", ".join(computed)))

@@ -1,4 +1,4 @@
-"""A plan as data: what `explain`, its JSON and its drawing all show, described once."""
+"""A plan as plain data, shared by the text, the JSON and the drawing of `explain`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from slackwater.tables.definition import JoinTable
 
 @dataclass(frozen=True, kw_only=True)
 class FeedText:
-    """A port of a step that takes rows; the port is empty for a step that has but one."""
+    """A port of a step that takes rows; the port's name is empty if the step has only one."""
 
     step: str
     port: str
@@ -24,13 +24,13 @@ class FeedText:
 
 @dataclass(frozen=True, kw_only=True)
 class RowsText:
-    """A row function, and what follows it; where rows begin, there is no function."""
+    """A row function and the nodes after it; the root has no function."""
 
     name: str
     function: str
-    """The kind of function, such as "decode"; empty where rows begin."""
+    """The kind of function, such as "decode"; empty for the root."""
     text: str
-    """What it does, as the user wrote it."""
+    """The function's arguments as the user wrote them."""
     outputs: tuple[str, ...]
     feeds: tuple[FeedText, ...]
     children: tuple[RowsText, ...]
@@ -43,15 +43,15 @@ class SourceText:
     name: str
     source: str
     watermark: tuple[str, ...]
-    """How its watermark is made: a line, and what else there is to say."""
+    """How its watermark is computed: one line, then further details."""
     rows: RowsText
     dead_letters: str
-    """The output that they go to."""
+    """The output that the stream's dead letters go to."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FactText:
-    """One thing to know of a step."""
+    """One fact about a step: a label and its text."""
 
     label: str
     text: str
@@ -59,7 +59,7 @@ class FactText:
 
 @dataclass(frozen=True, kw_only=True)
 class BehindText:
-    """How far a chained step's watermark is behind that of a stream."""
+    """How far a chained step's watermark is behind that of a source stream."""
 
     stream: str
     by: str
@@ -73,14 +73,14 @@ class StepText:
     stage: int
     spread: int
     facts: tuple[FactText, ...]
-    """Its key, window, state and so on, as the step describes itself."""
+    """The step's key, window, state and so on, as its `describe` returns them."""
     behind: tuple[BehindText, ...]
     results: tuple[RowsText, ...]
-    """Its results, then its other outputs."""
+    """The step's results, then its other outputs."""
     late: str | None
-    """The output of late rows; None if none is late."""
+    """The output of late rows; None if rows are never late for this step."""
     dead_letters: str | None
-    """The output of its own dead letters; None if they go to that of a source."""
+    """The output of the step's own dead letters; None if they go to the output of a source."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,14 +89,14 @@ class SinkText:
 
     sink: str
     promise: str
-    """Empty for rows that are dropped."""
+    """The sink's delivery guarantee; empty for rows that are dropped."""
     chosen: str
-    """The options that are not the default."""
+    """The options that differ from the default."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class OutputText:
-    """An output and its sinks; without sinks, it feeds the next step."""
+    """An output and its sinks; an output without sinks feeds the next step."""
 
     name: str
     kind: str
@@ -179,7 +179,7 @@ def _step(plan: Plan, step: StepPlan, shared: set[str]) -> StepText:
 
 
 def _unions(plan: Plan, step: StepPlan) -> list[tuple[str, str]]:
-    """Return which streams and steps meet at each port that more than one feeds."""
+    """Return a fact for each port that reads a union, with the streams and steps that feed it."""
     roots = [source.rows for source in plan.sources] + [root for each in plan.steps for root in each.roots]
     found = []
     for port in step.spec.ports:

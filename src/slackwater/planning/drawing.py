@@ -1,4 +1,4 @@
-"""A plan as a drawing, in SVG: readable in light and dark, by pointing, and by a screen reader."""
+"""A plan as an SVG drawing: for light and dark mode, with tooltips, and readable by screen readers."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _ROW: Final = 15.5
 _TITLE: Final = 20.0
 _LABEL: Final = 76.0
 _WIDEST: Final = {"source": 290.0, "functions": 290.0, "step": 310.0, "sink": 240.0}
-"""How wide the text of a box may be; what is longer is wrapped, then cut."""
+"""The maximum width of a box's text; longer text is wrapped, then cut."""
 _NARROWEST: Final = 96.0
 _MOST_ROWS: Final = {"source": 2, "functions": 1, "step": 2, "sink": 2}
-"""How many rows a text may take."""
+"""The maximum number of rows of one text."""
 _CHARS: Final = {**dict.fromkeys("iljtfI.,:;'|!()[] ·", 0.33), **dict.fromkeys("mwMW@→…", 0.88)}
 _STYLE: Final = """
   .sw-plan { color-scheme: light dark; max-width: 100%; height: auto }
@@ -49,11 +49,11 @@ _TIP: Final = (
     '<path class="tip" d="M0 0 L8 4 L0 8 z"/></marker></defs>'
 )
 _EAST_ASIAN: Final = "\u2e80"
-"""Signs from here on are as wide as they are high."""
+"""The first character of the range whose characters are as wide as they are high."""
 
 
 class _Row(NamedTuple):
-    """One row of a box's text, as it is drawn."""
+    """One row of a box's text, as drawn."""
 
     label: str
     text: str
@@ -61,7 +61,7 @@ class _Row(NamedTuple):
 
 
 def draw(plan: PlanText) -> str:
-    """Return the drawing of a plan."""
+    """Return the drawing of a plan as SVG."""
     graph = graph_of(plan)
     rows = {name: _rows(box) for name, box in graph.boxes.items()}
     sizes = {name: _size(box, rows[name]) for name, box in graph.boxes.items()}
@@ -96,7 +96,7 @@ def _arrows(layout: Layout, labels: Sequence[str]) -> Iterator[str]:
         path = f"M{points[0][0]:.1f} {points[0][1]:.1f}"
         for at, (x, y) in enumerate(points[1:], 1):
             before_x, before_y = points[at - 1]
-            # Between layers the arrow bends; through one it goes straight.
+            # The arrow bends between layers and is straight within one.
             middle = (before_x + x) / 2
             bends = at % 2 == 1
             path += (
@@ -142,7 +142,7 @@ def _rows(box: Box) -> list[_Row]:
 
 
 def _wrapped(line: Line, widest: float, most: int, *, is_end: bool) -> Iterator[_Row]:
-    """Yield the rows that a line takes; the last one is cut if there would be more than `most`."""
+    """Yield the rows of a line; the last one is cut if there would be more than `most`."""
     words, label = [_fitting(printable(word), widest) for word in line.text.split()] or [""], line.label
     for number in range(most):
         row = words.pop(0)
@@ -164,7 +164,7 @@ def _size(box: Box, rows: Sequence[_Row]) -> Size:
 
 
 def _wide(text: str, size: float) -> float:
-    """Return about how wide a text is; no font is asked."""
+    """Return the approximate width of a text, without font metrics."""
     usual = {char: 0.68 if char.isupper() else 1.0 if char >= _EAST_ASIAN else 0.56 for char in text}
     return size * sum(_CHARS.get(char, usual[char]) for char in text)
 
@@ -179,7 +179,7 @@ def _cut(text: str, widest: float, size: float) -> str:
 
 
 def _fitting(word: str, widest: float) -> str:
-    """Return a word; of a path that is too wide, its last parts, which tell paths apart."""
+    """Return a word; for a path that is too wide, its last parts, because those distinguish paths."""
     while _wide(word, 11) > widest and word.count("/") > 1:
         word = "…/" + word.removeprefix("…/").partition("/")[2]
     return word

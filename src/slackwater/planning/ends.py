@@ -1,4 +1,4 @@
-"""Checks of a plan's outputs: that each has a destination, and that its sinks can take what it emits."""
+"""Checks of a plan's outputs: each must have a destination, and its sinks must accept what it emits."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _CHANGES: Final[dict[Change, str]] = {"append": "new rows", "update": "updates",
 def check_ends(
     plan: Plan, outputs: Collection[OutputPlan], ended: Mapping[str, Sequence[object]], owners: Mapping[str, object]
 ) -> None:
-    """Refuse outputs, in the order of their definition, that go nowhere, that a sink cannot take, or that would mix.
+    """Reject outputs that have no sink, that their sink does not accept, or that would be written to the same place.
 
-    `ended` has, for each of an output's sinks, the definition that an error is blamed on; `owners`, that of the stream
-    or step which an output belongs to.
+    Outputs are checked in the order of their definition. `ended` has, for each sink of an output, the definition that
+    an error points at; `owners` has the definition of the stream or step that an output belongs to.
     """
     for output in outputs:
         owner = output.name.rsplit(".", 1)[0]
@@ -46,7 +46,7 @@ def check_ends(
 
 
 def _check_takes(step: StepPlan, slot: Slot, sink: Sink) -> None:
-    """Refuse results that a sink cannot take."""
+    """Reject results that a sink does not accept."""
     output = slot.output
     need = step.spec.emits
     if need not in sink.takes:
@@ -58,7 +58,7 @@ def _check_takes(step: StepPlan, slot: Slot, sink: Sink) -> None:
 
 
 def _check_places(plan: Plan, outputs: Collection[OutputPlan], ended: Mapping[str, Sequence[object]]) -> None:
-    """Refuse outputs that would be written into one place, into one another, or into what is read."""
+    """Reject outputs that would be written to the same place, inside one another, or into a source of the pipeline."""
     read = [(source.source.place, f"stream `{source.name}`") for source in plan.sources]
     taken: list[tuple[str, str]] = [(place, whose) for place, whose in read if place is not None]
     for output in outputs:
@@ -73,7 +73,7 @@ def _check_places(plan: Plan, outputs: Collection[OutputPlan], ended: Mapping[st
 
 
 def _check_apart(mine: tuple[str, str], other: tuple[str, str]) -> None:
-    """Refuse two places, each with what it is of, that are one or of which one holds the other."""
+    """Reject two places, each given with its owner, that are the same or nested."""
     is_inside, is_around = lies_in(mine[0], other[0]), lies_in(other[0], mine[0])
     if is_inside and is_around and other[1].startswith("output "):
         first, second = (whose.removeprefix("output ") for _, whose in (other, mine))
@@ -85,7 +85,7 @@ def _check_apart(mine: tuple[str, str], other: tuple[str, str]) -> None:
 
 
 def _check_promise(sink: Sink, output: str) -> None:
-    """Refuse a sink whose class promises, or takes, what there is not."""
+    """Reject a sink whose class declares an unknown `delivery` or an unknown kind of change in `takes`."""
     if sink.delivery not in get_args(Delivery):
         raise refuse("SINK_PROMISE", sink=sink, output=output, what="delivery", got=repr(sink.delivery))
     if unknown := sorted(map(repr, set(sink.takes) - EVERYTHING)):

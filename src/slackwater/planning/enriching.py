@@ -1,4 +1,4 @@
-"""What users write to add columns to a stream from outside of it: `lookup` and `join_table`."""
+"""The stream methods that add columns from outside the stream: `lookup` and `join_table`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Enriching(ABC):
-    """A stream, as far as rows are enriched on it."""
+    """The enriching methods of a stream."""
 
     name: str
 
@@ -42,12 +42,12 @@ class Enriching(ABC):
     ) -> Stream:
         """Add columns from a store: `lookup(sw.lookups.redis(...), key="user_id", output="name string, tier string")`.
 
-        Each different key of a chunk of rows is asked for once. Each request takes at most `timeout` and is retried
-        `retries` times. Answers are cached in each worker process for `cache` of processing time, a missing key among
-        them; None turns the cache off. A missing key gives null columns, or with `missing="dead_letter"` a dead letter.
-        While the store is down the batch waits; with `on_error="dead_letter"` or `"null"` it continues without. A null
-        key gives null columns. Answers are written to the checkpoint before they are used, so that a batch that is run
-        again gives the same rows.
+        Each distinct key of a chunk of rows is requested once. Each request takes at most `timeout` and is retried
+        `retries` times. Answers, including missing keys, are cached in each worker process for `cache` of processing
+        time; None turns the cache off. A missing key gives null columns or, with `missing="dead_letter"`, a dead
+        letter. While the store is down, the batch waits; with `on_error="dead_letter"` or `"null"` it continues
+        without it. A null key gives null columns. Answers are written to the checkpoint before they are used, so that
+        a replayed batch gives the same rows.
         """
         name = None if name is None else checked_name(name, "step")
         return self._then(
@@ -78,10 +78,10 @@ class Enriching(ABC):
     ) -> Stream:
         """Add columns from a small table: `join_table(sw.table("rates.parquet", refresh="5m"), on="currency")`.
 
-        `on` names the key columns; a mapping names the stream's and the table's. The table has one row for each key;
-        null joins with nothing. A row without a partner has null columns, or with `how="inner"` is left out and counted
-        as filtered. `columns` are those of the table to add, all but the key by default; `suffix` is added to their
-        names. All rows of a batch see the same version of the table, also when the batch is run again.
+        `on` names the key columns; a mapping maps the stream's names to the table's. The table has one row per key;
+        null joins with nothing. A row without a partner gets null columns or, with `how="inner"`, is left out and
+        counted as filtered. `columns` are the columns of the table to add, by default all but the key; `suffix` is
+        appended to their names. All rows of a batch see the same version of the table, also when the batch is replayed.
         """
         name = None if name is None else checked_name(name, "step")
         made = join_table(table, stream=self.name, on=on, how=how, columns=columns, suffix=suffix, name=name)

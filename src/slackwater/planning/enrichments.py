@@ -1,4 +1,4 @@
-"""The lookups and table joins of a plan, and what must be true of the rows they get."""
+"""The lookups and table joins of a plan, and the checks on the rows they receive."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def lookups(plan: Plan) -> dict[str, LookUp]:
 
 
 def check_enrichments(plan: Plan) -> None:
-    """Refuse two of one name, lookups of rows that have no place, and enriched retractions.
+    """Reject duplicate names, lookups on rows that have no place, and enriched retractions.
 
-    Answers are written down by the place of the row. A retraction must repeat its row, and a store or a table may have
-    changed since.
+    Answers are stored by the place of the row. A retraction must repeat its row exactly, but a store or a table may
+    have changed since.
     """
     names: dict[str, LookUp | JoinTable] = {}
     for source in plan.sources:
@@ -48,7 +48,7 @@ def check_enrichments(plan: Plan) -> None:
 
 
 def _check_name(step: str, op: LookUp | JoinTable, names: dict[str, LookUp | JoinTable]) -> None:
-    if names.setdefault(step, op) is not op:  # the same one may be on several branches of a union
+    if names.setdefault(step, op) is not op:  # several branches of a union may share one
         raise blamed(refuse("ENRICHMENT_NAME_TWICE", step=step), op)
 
 

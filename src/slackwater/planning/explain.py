@@ -1,4 +1,4 @@
-"""`explain`: a plan as a graph that people can read."""
+"""`explain`: a plan as a readable tree of text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def explain(plan: PlanText) -> str:
 
 
 class _Text:
-    """The lines of a plan; a step that several streams feed is explained where the first of them does."""
+    """The lines of a plan; a step fed by several streams is explained at the first of them."""
 
     def __init__(self, plan: PlanText) -> None:
         self.plan = plan
@@ -66,5 +66,5 @@ class _Text:
 
 
 def printable(line: str) -> str:
-    """Return a line with what cannot be printed, as in names with line breaks, written as escapes."""
+    """Return a line with unprintable characters, such as line breaks in names, escaped."""
     return "".join(each if each.isprintable() else repr(each)[1:-1] for each in line)

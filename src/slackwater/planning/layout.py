@@ -1,9 +1,10 @@
-"""Where the boxes of a drawing stand: left to right in layers, with few crossings and short arrows.
+"""The layout of a drawing: boxes in layers from left to right, with few crossings and short arrows.
 
-1. A box's layer is the longest way to it. An arrow over several layers gets a waypoint in each between.
-2. Layers are put in order by the mean place of what their boxes are joined with, back and forth; the order with the
-   fewest crossings is kept.
-3. Boxes are moved towards the middle of what they are joined with, as far as their order and the gaps let them.
+1. A box's layer is the length of the longest path to it. An arrow that spans several layers gets a waypoint in each
+   layer in between.
+2. The boxes of each layer are sorted by the mean position of their neighbours, sweeping back and forth; the order with
+   the fewest crossings is kept.
+3. Boxes are moved towards the middle of their neighbours, as far as their order and the gaps allow.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ _SWEEPS: Final = 12
 _GAP: Final = 22.0
 _BETWEEN: Final = 56.0
 _A_CHAR: Final = 6.0
-"""How wide a letter of a label is, about."""
+"""The approximate width of a letter of a label."""
 _APART: Final = 20.0
-"""Between arrows that end at one box."""
+"""The distance between arrows that end at the same box."""
 
 
 class Size(NamedTuple):
@@ -33,7 +34,7 @@ class Size(NamedTuple):
 
 @dataclass(kw_only=True)
 class Placed:
-    """The place of a box: its upper left corner and its size."""
+    """The position of a box: its upper left corner and its size."""
 
     x: float
     y: float
@@ -42,25 +43,25 @@ class Placed:
 
     @property
     def middle(self) -> float:
-        """Half-way between its upper and its lower edge."""
+        """The vertical centre of the box."""
         return self.y + self.height / 2
 
 
 @dataclass(kw_only=True)
 class Layout:
-    """All boxes in their places, and the points that each arrow goes through."""
+    """The positions of all boxes, and the points of each arrow."""
 
     places: dict[str, Placed]
     layers: list[list[str]]
     """The boxes of each layer from top to bottom, without waypoints."""
     routes: list[list[tuple[float, float]]]
-    """For each arrow: where it starts, pairs of points where it enters and leaves a layer, where it ends."""
+    """For each arrow: its start, a pair of points for each layer that it enters and leaves, and its end."""
     width: float
     height: float
 
 
 def layers_of(names: Sequence[str], arrows: Sequence[Arrow]) -> dict[str, int]:
-    """Return the layer of each box: one more than that of the last box before it."""
+    """Return the layer of each box: one more than the highest layer among its predecessors."""
     layer = dict.fromkeys(names, 0)
     for _ in names:
         changed = False
@@ -74,7 +75,7 @@ def layers_of(names: Sequence[str], arrows: Sequence[Arrow]) -> dict[str, int]:
 
 @dataclass(kw_only=True)
 class _Links:
-    """What each box or waypoint is joined with, before and after it."""
+    """The neighbours of each box or waypoint, before and after it."""
 
     before: dict[str, list[str]] = field(default_factory=dict)
     after: dict[str, list[str]] = field(default_factory=dict)
@@ -85,7 +86,7 @@ class _Links:
 
 
 def lay_out(sizes: Mapping[str, Size], arrows: Sequence[Arrow]) -> Layout:
-    """Return the places of boxes of these sizes, given in the order of the plan."""
+    """Return the layout of boxes of these sizes, given in plan order."""
     layer = layers_of([*sizes], arrows)
     order: list[list[str]] = [[] for _ in range(max(layer.values(), default=0) + 1)]
     for name in sizes:
@@ -124,7 +125,7 @@ def _with_few_crossings(order: list[list[str]], links: _Links) -> list[list[str]
                 name: sum(rank[each] for each in joined[name]) / len(joined[name]) if name in joined else rank[name]
                 for name in names
             }
-            names.sort(key=lambda name, means=means: means[name])  # type: ignore[misc]  # bound as it is now
+            names.sort(key=lambda name, means=means: means[name])  # type: ignore[misc]  # bound early
         if (crossings := _crossings(order, links)) < fewest:
             best, fewest = [list(names) for names in order], crossings
     return best
@@ -142,7 +143,7 @@ def _crossings(order: list[list[str]], links: _Links) -> int:
 def _placed(
     order: list[list[str]], sizes: Mapping[str, Size], links: _Links, room: Sequence[float]
 ) -> dict[str, Placed]:
-    """Return the places of boxes and waypoints; `room` is how much each layer needs before it."""
+    """Return the positions of boxes and waypoints; `room` is the space that each layer needs in front of it."""
     places: dict[str, Placed] = {}
     x = -room[0]
     for names, before in zip(order, room, strict=True):
@@ -164,14 +165,14 @@ def _placed(
 
 
 def _wanted(name: str, places: Mapping[str, Placed], links: _Links, *, forward: bool) -> float:
-    """Return where a box would best be: in the middle of what it is joined with."""
+    """Return the preferred position of a box: the middle of its neighbours."""
     first, second = (links.before, links.after) if forward else (links.after, links.before)
     joined = first.get(name) or second.get(name) or [name]
     return sum(places[each].middle for each in joined) / len(joined) - places[name].height / 2
 
 
 def _move(column: Sequence[Placed], wanted: Sequence[float]) -> None:
-    """Move boxes of one layer to where they would best be, or as near to it as their order and the gaps allow."""
+    """Move the boxes of one layer to their preferred positions, as far as their order and the gaps allow."""
     down, up = list(wanted), list(wanted)
     for at in range(1, len(column)):
         down[at] = max(down[at], down[at - 1] + column[at - 1].height + _GAP)
@@ -182,7 +183,7 @@ def _move(column: Sequence[Placed], wanted: Sequence[float]) -> None:
 
 
 def _routes(ways: Sequence[Sequence[str]], places: Mapping[str, Placed]) -> list[list[tuple[float, float]]]:
-    """Return the points of each arrow; those that end at one box end beside each other, from top to bottom."""
+    """Return the points of each arrow; arrows that end at the same box are spread from top to bottom."""
     ending: dict[str, list[int]] = {}
     for number, way in enumerate(ways):
         ending.setdefault(way[-1], []).append(number)

@@ -1,4 +1,4 @@
-"""The plan: a pipeline with every name, type and place resolved. Both engines run plans, never definitions."""
+"""The plan: a pipeline with all names, types and places resolved. Both engines run plans, never definitions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from slackwater.state.step import KeyedStep
 from slackwater.tables.definition import JoinTable
 
 STAGE: Final = "stage"
-"""The part of a layout that says in which stage a step is."""
+"""The entry of a layout that holds the step's stage."""
 
 
 class Feed(NamedTuple):
@@ -33,29 +33,29 @@ class Feed(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RowNode:
-    """A row function and what follows it; streams that share their first functions share the nodes."""
+    """A row function and the nodes after it; streams that begin with the same functions share the nodes."""
 
     op: RowOp | None
     step: str
-    """The function's name, `<stream>.<function>`, as dead letters show it."""
+    """The function's name, `<stream>.<function>`, as shown in dead letters."""
     schema: pl.Schema
     """The user's columns after the function."""
     children: tuple[RowNode, ...] = ()
     outputs: tuple[str, ...] = ()
     feeds: tuple[Feed, ...] = ()
-    """The keyed steps that take the rows from here."""
+    """The ports of keyed steps that take the rows of this node."""
     undecoded: Undecoded | None = None
-    """The columns of these rows that were left out in the decoding, because no step looks at them."""
+    """The columns that were not decoded, because no step reads them."""
 
     @property
     def all_outputs(self) -> list[str]:
-        """The outputs that take rows from here or from what follows."""
+        """The outputs of this node and of all nodes below it."""
         return [*self.outputs, *(name for child in self.children for name in child.all_outputs)]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SourcePlan:
-    """One source stream: where its rows come from, what time they have, what is done to them."""
+    """One source stream: its source, its event time, and its row functions."""
 
     name: str
     source: Source
@@ -70,27 +70,27 @@ class StepPlan:
 
     spec: KeyedStep
     stage: int
-    """0 takes rows from sources; 1 takes results of stage 0; …"""
+    """The step's stage: stage 0 takes rows from sources, stage 1 the results of stage 0, and so on."""
     behind_ms: Mapping[str, int]
-    """For each source stream that rows come from, how long after its watermark the steps between may still emit.
+    """For each source stream of the rows, how long after its watermark the steps in between may still emit.
 
-    The step's watermark is the smallest of the streams' watermarks, each less its delay.
+    The step's watermark is the smallest of the streams' watermarks, each minus its delay.
     """
     results: RowNode
     sides: Mapping[str, RowNode]
-    """The step's other outputs, and what is done to their rows."""
+    """The step's other outputs, each with its row functions."""
     late: str | None
-    """The output of late rows; None for a step that takes rows however late they are."""
+    """The output of late rows; None for a step that accepts rows however late they are."""
     dead_letters: str
     """The output of results that could not be processed further, and of timers that failed."""
     buried: Mapping[str, str] = field(default_factory=dict)
-    """For each stream and step that rows come from, the output of those on which the step fails."""
+    """For each stream and step that feeds this one, the output of its rows on which this step fails."""
     spread: int = 1
-    """How many key groups of the stage before condense the rows of one key; 1 if there is no such stage."""
+    """How many key groups of the previous stage condense the rows of one key; 1 if there is no such stage."""
 
     @property
     def is_first(self) -> bool:
-        """Whether all rows come from sources: they belong to the batch's own watermark, results to the one before."""
+        """Whether all rows come from sources. A first step uses the batch's own watermark, others the previous one."""
         return self.stage == (self.spread > 1)
 
     @property
@@ -100,13 +100,13 @@ class StepPlan:
 
     @property
     def roots(self) -> tuple[RowNode, ...]:
-        """Where rows leave the step: its results, then its other outputs."""
+        """The root nodes of the step's results, then of its other outputs."""
         return (self.results, *self.sides.values())
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class OutputPlan:
-    """One output: its rows' columns and the sinks it ends in."""
+    """One output: the columns of its rows, and its sinks."""
 
     name: str
     kind: Literal["rows", "results", "late", "dead_letters"]
@@ -124,11 +124,11 @@ class Plan:
     steps: tuple[StepPlan, ...]
     outputs: tuple[OutputPlan, ...]
     shows_data: bool = False
-    """Whether samples of late rows and dead letters say what was in them; it decides nothing else."""
+    """Whether samples of late rows and dead letters include their data; it affects nothing else."""
 
     @property
     def stages(self) -> int:
-        """How many keyed stages follow each other."""
+        """The number of keyed stages."""
         return max((step.stage for step in self.steps), default=-1) + 1
 
     @cached_property
@@ -143,7 +143,7 @@ class Plan:
 
     @cached_property
     def trials(self) -> dict[str, tuple[Trial, ...]]:
-        """Per output, what finds rows that one of its sinks cannot write; dead letters have nowhere else to go."""
+        """Per output, checks for rows that its sinks cannot write; none for dead letters, which have no fallback."""
         return {
             output.name: tuple(trial for sink in output.sinks if (trial := sink.trial(self.slot(output))))
             for output in self.outputs
@@ -157,23 +157,23 @@ class Plan:
 
     @cached_property
     def identities(self) -> dict[str, Identity]:
-        """Per output of results, what tells them apart, if their step knows; in a union, the first step that does."""
+        """Per output of results, the identity of a result if the step declares one; in a union, the first step's."""
         known = [(step.results, step.spec.identity) for step in reversed(self.steps)]
         return {name: identity for root, identity in known if identity is not None for name in root.all_outputs}
 
     @cached_property
     def layout(self) -> dict[str, dict[str, str]]:
-        """What each step's state looks like; a checkpoint can only be continued by an equal one."""
+        """The layout of each step's state; a checkpoint can only be continued with an equal layout."""
         return {step.name: self.placed(step, step.spec.layout) for step in self.steps}
 
     @staticmethod
     def placed(step: StepPlan, layout: Mapping[str, str]) -> dict[str, str]:
-        """Return a step's layout with where its state is: in the store of its stage."""
+        """Return a step's layout with its stage, because each stage has its own state store."""
         return {STAGE: str(step.stage), **layout}
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of everything that decides what a batch's rows become."""
+        """A hash of everything that determines the results of a batch."""
         said: list[str] = [self.name, str(self.key_groups), str(sorted(self.layout.items()))]
         said += [step.spec.rules for step in self.steps]
         roots = [source.rows for source in self.sources] + [root for step in self.steps for root in step.roots]
@@ -195,7 +195,7 @@ def _op_text(op: RowOp | None) -> str:
 
 
 def _expressions(value: object) -> list[pl.Expr]:
-    """Return the expressions inside `value`, however deep."""
+    """Return the expressions inside `value`, at any depth."""
     if isinstance(value, Mapping):
         value = tuple(value.values())
     if isinstance(value, tuple | list):
@@ -204,8 +204,8 @@ def _expressions(value: object) -> list[pl.Expr]:
 
 
 def _digest(expression: pl.Expr) -> str:
-    """Return a hash of all of an expression; as text, long literals are cut short."""
+    """Return a hash of the whole expression; its text would not do, because long literals are cut short."""
     try:
         return hashlib.sha256(expression.meta.serialize()).hexdigest()[:16]
     except pl.exceptions.PolarsError:
-        return ""  # it holds a Python function
+        return ""  # it contains a Python function

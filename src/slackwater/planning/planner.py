@@ -1,9 +1,9 @@
 """The planner: checks a pipeline's definitions against each other and resolves them into a plan.
 
 1. `_collect` walks back from every output and finds the sources and steps that lead to it.
-2. `_tree` walks forward from every source, and checks each row function against its input. A step is resolved when
-   the rows of all its ports are known; then what hangs on its results is walked in turn.
-3. What is not read is left out of the decoding, and the outputs are checked (`ends.py`).
+2. `_tree` walks forward from every source and checks each row function against its input. A step is resolved when
+   the columns of all its ports are known; then the walk continues from its results.
+3. Columns that nothing reads are left out of the decoding, and the outputs are checked (`ends.py`).
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ Kind = Literal["rows", "results", "late", "dead_letters"]
 
 
 def plan_pipeline(name: str, outputs: Iterable[Ended], *, key_groups: int) -> Plan:
-    """Return the plan of a pipeline, or refuse it with the first thing that cannot be right."""
+    """Return the plan of a pipeline, or raise the first error found in it."""
     plan = _Planner().plan(name, outputs, key_groups)
     check_enrichments(plan)
     return plan
 
 
 class _Path(NamedTuple):
-    """A way that rows take from their origin: row functions, then an output or a port of a step."""
+    """A path of rows from their origin: row functions, then an output or a port of a step."""
 
     ops: tuple[RowOp, ...]
     end: str | Feed
@@ -48,16 +48,16 @@ class _Path(NamedTuple):
 
 @dataclass
 class _Origin:
-    """Everything that hangs on one source, or on one output of a step."""
+    """All paths that begin at one source, or at one output of a step."""
 
     name: str
     of: Stream | Step
     paths: list[_Path] = field(default_factory=list)
-    """In the order they were written."""
+    """The paths in the order in which they were written."""
 
     @property
     def written(self) -> tuple[object, ...]:
-        """What was written to make it, the best to blame first."""
+        """The definitions that created it, the best one to point an error at first."""
         if isinstance(self.of, Step):
             return (self.of,)
         return (self.of, *self.of.ops) if self.of.side else (self.of.origin,)
@@ -77,7 +77,7 @@ class _Planner:
         self.kinds: dict[str, Kind] = {}
         self.unions: dict[str, Union] = {}
         self.awaited: dict[str, int] = {}
-        """Per step, how many branches are still to be walked before the rows of all its ports are known."""
+        """Per step, how many branches are left to walk before the columns of all its ports are known."""
         self.ports: dict[str, dict[str, Port]] = {}
         self.plans: dict[str, StepPlan] = {}
 
@@ -195,9 +195,9 @@ class _Planner:
     def _tree(
         self, node: RowNode, paths: Iterable[_Path], *, is_bytes: bool, has_time: bool, stream: str = ""
     ) -> RowNode:
-        """Return `node` with everything that hangs on it, each row function checked against its input.
+        """Return `node` with all nodes below it, each row function checked against its input.
 
-        `stream` is what functions without a name of their own are called by; at first the node's own name.
+        `stream` is the name prefix of functions without their own name; it defaults to the node's name.
         """
         stream = stream or node.step
         outputs: list[str] = []
@@ -231,7 +231,7 @@ class _Planner:
         return replace(node, children=tuple(children), outputs=tuple(outputs), feeds=tuple(feeds))
 
     def _arrive(self, feed: Feed, schema: pl.Schema) -> None:
-        """Note the rows that arrive at a port; resolve its step when they are known for all of them."""
+        """Record the columns that arrive at a port; resolve its step once all of its branches have arrived."""
         step = self.steps[feed.step]
         keyed = step.inputs[feed.port]
         known = self.ports[step.name].setdefault(feed.port, Port(schema=schema, keys=keyed.keys))
@@ -244,7 +244,7 @@ class _Planner:
             self._resolve(step)
 
     def _resolve(self, step: Step) -> None:
-        """Check a keyed step against the rows it gets, then everything that hangs on its results."""
+        """Check a keyed step against the rows it receives, then everything below its results."""
         name = step.name
         ports = {
             port: replace(self.ports[name][port], own=self._own(keyed), streams=_streams(keyed))
@@ -264,7 +264,7 @@ class _Planner:
         if spread > 1:
             with blame(*step.inputs.values()):
                 spec.check_spread()
-            stage += 1  # the one before condenses
+            stage += 1  # the stage before it condenses
         late = None if spec.late_types is None else Output(of=step, kind="late").name
         if late is not None and spec.late_types is not None:
             self._output(late, spec.late_types, "late")
@@ -281,7 +281,7 @@ class _Planner:
             late=late,
             dead_letters="",
         )
-        # Chained steps look their upstream up, so it must stand here before its results are walked.
+        # Chained steps look up their upstream step here, so it must be registered before its results are walked.
         self.plans[name] = plan
         results = self._tree(root, self.origins[name].paths, is_bytes=False, has_time=True)
         sides = {side: self._side(name, side, schema) for side, schema in spec.sides.items()}
@@ -292,13 +292,13 @@ class _Planner:
         self.plans[name] = replace(plan, results=results, sides=sides, dead_letters=letters, buried=buried)
 
     def _own(self, keyed: KeyedStream) -> frozenset[str]:
-        """Return the columns that Slackwater has added to the rows of every step before."""
+        """Return the columns that Slackwater added to the rows of every preceding step."""
         before = [branch.origin for branch in branches(keyed.stream)]
         own = [self.plans[each.name].spec.own_columns if isinstance(each, Step) else frozenset() for each in before]
         return frozenset.intersection(*own)
 
     def _before(self, branch: Branch, step: Step) -> tuple[int, Mapping[str, int]]:
-        """Return the stage of what is before `step` on a branch, and how far behind its sources it emits."""
+        """Return the stage of what precedes `step` on a branch, and how far behind its sources it emits."""
         if not isinstance(branch.origin, Step):
             return -1, {branch.name: 0}
         upstream = self.plans[branch.origin.name]
@@ -322,13 +322,13 @@ class _Planner:
         return frozenset(stream.removeprefix(prefix) for stream in asked)
 
     def _check_sides(self, step: str, known: Mapping[str, pl.Schema]) -> None:
-        """Refuse outputs that were asked of a step and that it does not have."""
+        """Reject side outputs that the pipeline uses but the step does not have."""
         for side in sorted(self._asked(step) - {*known}):
             unknown = refuse("SIDE_UNKNOWN", step=step, side=side, hint=near_miss(side, known))
             raise blamed(unknown, *self.origins[f"{step}.{side}"].written)
 
     def _dead_letters(self, step: StepPlan) -> str:
-        """Return the output of a step's dead letters: its own if there is work on its rows, else its source's."""
+        """Return the output of a step's dead letters: its own if used or if row functions follow, else its source's."""
         own = f"{step.name}.dead_letters"
         names = [step.name, *(f"{step.name}.{side}" for side in step.spec.sides)]
         if own in self.ended or any(path.ops for name in names for path in self.origins[name].paths):
@@ -337,7 +337,7 @@ class _Planner:
         return self._first_letters(step)
 
     def _buried(self, branch: Branch) -> str:
-        """Return the output of a branch's rows on which a step fails: that of their stream."""
+        """Return the output for a branch's rows on which a step fails: the dead letters of their stream."""
         if isinstance(branch.origin, Step):
             return self._first_letters(self.plans[branch.origin.name])
         return f"{branch.name}.dead_letters"
@@ -353,7 +353,7 @@ class _Planner:
             raise blamed(_unequal(f"output `{name}`", known.schema, schema), *self.ended.get(name, ()))
 
     def _written(self, end: str | Feed) -> Sequence[object]:
-        """Return the calls that lead rows to an output or into a step."""
+        """Return the definitions of an output's ends, or of the step that is fed."""
         return self.ended[end] if isinstance(end, str) else (self.steps[end.step],)
 
 
@@ -374,7 +374,7 @@ def _unequal(place: str, first: pl.Schema, other: pl.Schema) -> DefinitionError:
 
 
 def _check_keys(step: str, keyed: KeyedStream, schema: pl.Schema) -> None:
-    """Refuse keys that the rows do not have, or that are no plain values."""
+    """Reject keys that the rows do not have, and keys with nested types."""
     for key in keyed.keys:
         if key not in schema:
             raise unknown_column(key, schema, step=step)

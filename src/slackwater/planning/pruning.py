@@ -1,4 +1,4 @@
-"""What a pipeline reads of the records it decodes, so that the rest need not be decoded."""
+"""Column pruning: columns that the pipeline does not read are not decoded."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from slackwater.tables.definition import JoinTable
 
 
 def without_unread(node: RowNode, specs: Mapping[str, KeyedStep]) -> RowNode:
-    """Return a source's tree of row functions with every decoding narrowed to what is read after it.
+    """Return a source's tree of row functions with every decoding narrowed to the columns that are read after it.
 
-    A column that is left out is one that no function, key or aggregate reads or replaces, and that no output of rows
-    has. So a row that turns out to be late has the value that its record has.
+    A column is left out only if no function, key or aggregate reads or replaces it, and no output of rows contains it.
+    The late output can therefore take its value from the record.
     """
     return replace(node, children=tuple(_narrowed(child, specs) for child in node.children))
 
@@ -38,7 +38,7 @@ def _told(node: RowNode, undecoded: Undecoded) -> RowNode:
 
 
 def _read_below(node: RowNode, specs: Mapping[str, KeyedStep]) -> set[str]:
-    """Return the columns that are read, replaced or sent on somewhere below `node`."""
+    """Return the columns that are read, replaced or output anywhere below `node`."""
     read = set(node.schema) if node.outputs else set[str]()
     for step, port in node.feeds:
         read |= _read_by_step(specs[step], port)
@@ -73,7 +73,7 @@ def _read_by(op: RowOp, schema: pl.Schema) -> set[str]:  # noqa: PLR0911  one an
 
 
 def _roots(expressions: Iterable[pl.Expr], schema: pl.Schema) -> set[str]:
-    """Return the columns that expressions name; all there are if one takes several at once, by whatever rule."""
+    """Return the columns that expressions read; all columns if an expression selects several at once."""
     read: set[str] = set()
     for expression in expressions:
         read |= set(schema) if expression.meta.has_multiple_outputs() else set(expression.meta.root_names())

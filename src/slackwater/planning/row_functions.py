@@ -1,4 +1,4 @@
-"""Row functions: what users do to a stream before its key, as frozen definitions."""
+"""Row functions: the stateless operations on a stream before `key_by`, as frozen definitions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FrameFunction = Callable[[pl.DataFrame], pl.DataFrame]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Decode:
-    """Turn a record's bytes into columns; what cannot be decoded is a dead letter."""
+    """Decode a record's bytes into columns; a record that cannot be decoded is a dead letter."""
 
     format: Format
     label = "decode"
@@ -26,12 +26,12 @@ class Decode:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TakeTime:
-    """Give each row its time; a row without a usable one, or too far ahead, is a dead letter."""
+    """Give each row its time; a row without a usable time, or too far ahead, is a dead letter."""
 
     clock: Literal["event", "ingestion", "processing"]
     expression: pl.Expr | None = None
     said: str = ""
-    """Here and below: what the user wrote, for `explain` and for messages."""
+    """Here and below: the expression as the user wrote it, for `explain` and messages."""
     out_of_orderness_ms: int = 0
     idle_after_ms: int | None = None
     goes_on_when_idle: bool = False
@@ -40,7 +40,7 @@ class TakeTime:
 
     @property
     def label(self) -> str:
-        """The step's name within its stream."""
+        """The function's name within its stream."""
         return f"{self.clock}_time"
 
 
@@ -80,7 +80,7 @@ class Map:
     label = "map"
 
     def apply(self, rows: pl.DataFrame, declared: pl.Schema | None) -> pl.DataFrame:
-        """Return what the function makes of `rows`: a frame with the declared columns, else `MapResultError`."""
+        """Return the function's result for `rows`; raise `MapResultError` if it lacks the declared columns."""
         made = self.function(rows)
         if not isinstance(made, pl.DataFrame):
             raise MapResultError(type(made).__name__)
@@ -96,7 +96,7 @@ class Map:
 
 
 class MapResultError(TypeError):
-    """A map function returned something else than it must; `got` describes it."""
+    """A map function did not return a frame with the declared columns; `got` describes what it returned."""
 
     def __init__(self, got: str) -> None:
         super().__init__(f"a map function must return a Polars DataFrame with the declared columns; got {got}")
@@ -105,7 +105,7 @@ class MapResultError(TypeError):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Rule:
-    """What must be true of every row."""
+    """A condition that every row must meet."""
 
     name: str
     predicate: pl.Expr
@@ -114,7 +114,7 @@ class Rule:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Validate:
-    """Send rows that break one of the named rules to the dead letters; a rule that is null is broken."""
+    """Send rows that break a rule to the dead letters; a rule that evaluates to null is broken."""
 
     rules: tuple[Rule, ...]
     label = "validate"

@@ -1,4 +1,4 @@
-"""What columns a row function gives, checked when the pipeline is built."""
+"""The columns that each row function returns, checked when the pipeline is built."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from slackwater.planning.row_functions import (
 from slackwater.tables.definition import JoinTable
 
 HIDDEN = pl.Schema({"__ts": pl.Int64(), "__part": pl.String(), "__off": pl.Int64(), "__ingested": pl.Int64()})
-"""Columns that travel with every row: its time, its source partition, its place in it, and when it came."""
+"""Columns that travel with every row: its event time, source partition, offset and ingestion time."""
 
 
 def schema_after(  # noqa: C901, PLR0911, PLR0912  one answer per kind of row function
     op: RowOp, schema: pl.Schema, *, step: str, is_bytes: bool, has_time: bool
 ) -> pl.Schema:
-    """Return the columns after `op`, or refuse it."""
+    """Return the columns after `op`; raise an error if `op` does not fit its input."""
     if isinstance(op, Decode):
         if not is_bytes:
             raise refuse("DECODE_TYPED", step=step)
-        for name in schema:  # what the source adds to every record
+        for name in schema:  # the columns that the source adds to every record
             if name in op.format.schema:
                 raise refuse("METADATA_COLUMN_TAKEN", step=step, column=name)
         return pl.Schema(dict(op.format.schema) | dict(schema))
@@ -90,7 +90,7 @@ def _mapped(op: Map, schema: pl.Schema, step: str) -> pl.Schema:
     except MapResultError as error:
         raise refuse("MAP_RESULT", step=step, got=error.got) from error
     except (Exception, SystemExit) as error:  # the user's own function may raise anything
-        if op.schema is not None:  # it need not work without rows
+        if op.schema is not None:  # then it need not work on an empty frame
             return op.schema
         raise refuse("MAP_EMPTY", step=step, cause=cause_of(error)) from error
     if op.schema is not None:

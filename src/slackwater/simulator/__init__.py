@@ -1,1 +1,1 @@
-"""The simulator: the in-memory engine on made-up events, to see what settings do before there are any real ones."""
+"""The simulator: the in-memory engine on generated events, to see what settings do before there are real ones."""

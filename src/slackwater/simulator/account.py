@@ -1,4 +1,4 @@
-"""What became of every event of a simulation, and what the results were like."""
+"""What became of every event of a simulation, and the figures of its results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import polars as pl
 from slackwater.metrics.record import BatchRecord
 
 ACCOUNTS: Final = ("on_time", "corrected", "ignored", "no_window", "late", "dead", "on_the_way")
-"""Where events end up: each in exactly one of them."""
+"""The accounts of events: each event is in exactly one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,37 +21,37 @@ class Account:
     """The figures of a simulation."""
 
     events: int
-    """All that happened."""
+    """All events that happened."""
     on_time: int
-    """Counted in a window before its result."""
+    """Events counted in a window before its result."""
     corrected: int
-    """Counted in a window after its result, which was corrected."""
+    """Events counted in a window after its result, which was corrected."""
     ignored: int
-    """Came to a window that was finished by its trigger."""
+    """Events that arrived for a window that its trigger had finished."""
     no_window: int
-    """Fell into the gap between two windows."""
+    """Events in the gap between two windows."""
     late: int
-    """Came when every window of theirs was forgotten."""
+    """Events that arrived after all their windows were forgotten."""
     dead: int
-    """Were dead letters."""
+    """Dead letters."""
     on_the_way: int
-    """Had not arrived when the simulation ended."""
+    """Events that had not arrived when the simulation ended."""
     panes: int
-    """Results, corrections included."""
+    """Results, including corrections."""
     windows: int
-    """Windows with at least one result, by device."""
+    """Windows with at least one result, counted per device."""
     delay_ms: tuple[int | None, int | None, int | None]
     """p50, p95 and p99 of the time from a window's end to its result; None without results."""
     oldest_open_ms: int
-    """How long before the end the oldest window without a result began; 0 if there was none."""
+    """How long before the end the oldest window without a result began; 0 if there is none."""
     state_rows: int
-    """The most that the state held."""
+    """The largest number of state rows."""
     state_bytes: int = field(compare=False)
-    """The same in bytes, which depend a little on the order in which rows are packed."""
+    """The largest size of the state in bytes, which depends slightly on the order in which rows are packed."""
 
     @property
     def panes_per_window(self) -> float:
-        """Results that a window had, on average."""
+        """The mean number of results per window."""
         return self.panes / self.windows if self.windows else 0.0
 
     def share(self, account: str) -> float:
@@ -69,7 +69,7 @@ class Account:
         state: pl.DataFrame,
         now_ms: int,
     ) -> Account:
-        """Return the account of a run from what its engine counted, showed and holds."""
+        """Return the account of a run from the counts, panes and state of its engine."""
         shown = panes.filter(~pl.col("is_retraction"))
         first = shown.filter(pl.col("pane") == "on_time")
         delays = (first["shown"] - first["window_end"].dt.epoch("ms")).sort()
@@ -94,5 +94,5 @@ class Account:
 
 
 def _quantile(ordered: pl.Series, part: float) -> int | None:
-    """Return the smallest value that covers a share of the sorted values."""
+    """Return the smallest value that covers this share of the sorted values."""
     return None if ordered.is_empty() else int(ordered[math.ceil(part * ordered.len()) - 1])

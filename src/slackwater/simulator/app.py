@@ -7,7 +7,7 @@
 | `/api/simulation` | a simulation with the settings in the query, as JSON |
 | `/export` | the same as one file, which works without a server |
 
-Nothing is kept but the last simulations: the same query gets the same answer.
+Only the last simulations are kept; the same query always gives the same answer.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class SimulatorPage(Page):
         self._waiting = 0
 
     def routes(self) -> list[Route]:
-        """Return what is served where."""
+        """Return the routes of the application."""
         return [
             Route("/", self._page),
             Route("/static/{name}", self._static),
@@ -80,7 +80,7 @@ class SimulatorPage(Page):
         return Response(one_file(feed_of(simulation)), media_type="text/html", headers=headers)
 
     async def _simulated(self, request: Request) -> Simulation:
-        """Return the simulation that a query asks for: one that is known, or in its turn a new one."""
+        """Return the simulation of a query: a kept one, or a new one when its turn comes."""
         asked = {name: text for name, text in request.query_params.items() if name != "token"}
         settings = read(asked, preset_named(asked.pop("preset", DEFAULT)).settings)
         if self._waiting >= _MOST_WAITING:
@@ -90,7 +90,7 @@ class SimulatorPage(Page):
             async with self._turn:
                 if settings not in self._kept:
                     if await request.is_disconnected():
-                        # Moved on: nobody would see this one, and others wait.
+                        # The browser has moved on: nobody would see this simulation, and others wait.
                         raise fault("SIMULATE_BUSY", most=_MOST_WAITING)
                     self._kept[settings] = await run_in_threadpool(simulate, settings, limits=SERVED)
         finally:

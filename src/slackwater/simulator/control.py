@@ -1,4 +1,4 @@
-"""One setting as people change it: a label, a sentence, bounds, and how it is read from text."""
+"""One setting as users change it: a label, a sentence, bounds, and how it is parsed from text."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from slackwater.ground.durations import duration_ms, render_ms
 from slackwater.simulator.settings import Settings
 
 NONE: Final = "none"
-"""How an optional setting is switched off, in text."""
+"""The text that switches off an optional setting."""
 _LONGEST_TEXT: Final = 20
 _WHOLE: Final = re.compile(r"[0-9]{1,9}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Control:
-    """One setting."""
+    """The description of one setting."""
 
     name: str
     label: str
     help: str
-    """One sentence."""
+    """One sentence about the setting."""
     group: Literal["pipeline", "events", "trouble"]
     kind: Literal["duration", "whole", "choice"]
     steps: tuple[str, ...]
-    """The choices; of a number or a duration, the places of its slider."""
+    """The choices; for a number or a duration, the positions of its slider."""
     least: int = 0
     most: int = 0
     unit: str = ""
     is_optional: bool = False
     only: tuple[str, tuple[str, ...]] | None = None
-    """Another setting and the values of it that this one is for; None if it is always used."""
+    """Another setting, and the values of it with which this one applies; None if it always applies."""
 
     @property
     def field(self) -> str:
-        """The name in `Settings`."""
+        """The name of the field in `Settings`."""
         return f"{self.name}_ms" if self.kind == "duration" else self.name
 
     def shown(self, settings: Settings) -> str:
@@ -48,7 +48,7 @@ class Control:
         return render_ms(value) if self.kind == "duration" else str(value)
 
     def value(self, text: str) -> int | str | None:
-        """Return what `text` means; refuses what is not a value of this setting."""
+        """Parse `text`; raise an error if it is not a value of this setting."""
         text = text.strip()
         if self.is_optional and text == NONE:
             return None
@@ -68,7 +68,7 @@ class Control:
 
     @property
     def rule(self) -> str:
-        """What its values are."""
+        """The rule for valid values, for messages."""
         if self.kind == "choice":
             return f"one of {', '.join(self.steps)}"
         ends = (render_ms(self.least), render_ms(self.most)) if self.kind == "duration" else (self.least, self.most)

@@ -1,4 +1,4 @@
-"""Every setting of a simulation, for people. The command line, addresses and the page all read text by `read`."""
+"""All settings of a simulation, described for users. The command line, addresses and the page use `read`."""
 
 from __future__ import annotations
 
@@ -267,7 +267,7 @@ CONTROLS: Final[dict[str, Control]] = {each.name: each for each in (*_PIPELINE, 
 
 
 def read(texts: Mapping[str, str], base: Settings) -> Settings:
-    """Return `base` with the settings that `texts` names; refuses unknown names and impossible values."""
+    """Return `base` with the settings in `texts`; reject unknown names and invalid values."""
     changes = {}
     for name, text in texts.items():
         if name not in CONTROLS:
@@ -276,11 +276,11 @@ def read(texts: Mapping[str, str], base: Settings) -> Settings:
                 "SIMULATE_SETTING_UNKNOWN", name=short, hint=near_miss(short, CONTROLS), known=", ".join(CONTROLS)
             )
         changes[CONTROLS[name].field] = CONTROLS[name].value(text)
-    return replace(base, **changes)  # type: ignore[arg-type]  # each control gives what its setting takes
+    return replace(base, **changes)  # type: ignore[arg-type]  # each control returns the type of its setting
 
 
 def written(settings: Settings, base: Settings) -> dict[str, str]:
-    """Return the settings in which `settings` differs from `base`, as text."""
+    """Return the settings that differ from `base`, as text."""
     return {
         name: control.shown(settings)
         for name, control in CONTROLS.items()

@@ -1,4 +1,4 @@
-"""Made-up events: when each happens, what its device's clock says, and when it arrives where."""
+"""Generated events: when each happens, the time on its device's clock, and when it arrives in which partition."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ import polars as pl
 from slackwater.simulator.settings import Settings
 
 START_MS: Final = 1_772_366_400_000
-"""When every simulation begins: 2026-03-01 12:00 UTC."""
+"""The start of every simulation: 2026-03-01 12:00 UTC."""
 SCHEMA: Final = pl.Schema({"id": pl.Int64(), "device": pl.String(), "ts": pl.Int64()})
 _P99: Final = NormalDist().inv_cdf(0.99)
 
 
 def made_events(settings: Settings) -> pl.DataFrame:
-    """Return all events in the order of their arrival: `SCHEMA`, `partition`, and `arrived` in epoch milliseconds."""
+    """Return all events in order of arrival: `SCHEMA`, `partition`, and `arrived` in epoch milliseconds."""
     dice = random.Random(settings.seed)
     delay, phones = _delay(settings, dice), _Offline(settings=settings)
     wrong_from = START_MS + settings.duration_ms // 3
@@ -44,11 +44,11 @@ def made_events(settings: Settings) -> pl.DataFrame:
 
 
 def _delay(settings: Settings, dice: random.Random) -> Callable[[], int]:
-    """Return what gives the time that the next event is on its way."""
+    """Return a function that draws the delay of the next event."""
     if settings.delay == "exponential":
         mean = settings.delay_p50_ms / math.log(2)
         return lambda: int(dice.expovariate(1 / mean))
-    # A tail that ends before the median is no tail.
+    # A p99 below the median means no tail at all.
     sigma = max(0.0, math.log(settings.delay_p99_ms / settings.delay_p50_ms)) / _P99
     return lambda: int(dice.lognormvariate(math.log(settings.delay_p50_ms), sigma))
 
@@ -61,14 +61,14 @@ def _unstalled(settings: Settings, partition: int, arrived: int) -> int:
 
 @dataclass(kw_only=True)
 class _Offline:
-    """When devices are offline: each by its own dice, so that one more device does not change the others."""
+    """When devices are offline; each has its own random generator, so that another device does not change the rest."""
 
     settings: Settings
     _episodes: dict[int, list[int]] = field(default_factory=dict)
-    """By device: when it goes offline and comes back, in turns."""
+    """By device, the times at which it alternately goes offline and comes back."""
 
     def sent_at(self, key: int, happened: int) -> int:
-        """Return when a device sends what happened: at once, or when it is back."""
+        """Return when a device sends an event: immediately, or when it is back online."""
         if not self.settings.offline_share:
             return happened
         if key not in self._episodes:
@@ -83,7 +83,7 @@ class _Offline:
         if key >= max(1, settings.keys * settings.offline_share // 100):
             return []
         turns = []
-        # From tunnel to tunnel it takes two and a half times as long as through one.
+        # A tunnel begins every two and a half times the time it takes to pass through one.
         for begins in range(settings.offline_for_ms, settings.duration_ms, 5 * settings.offline_for_ms // 2):
             turns += [START_MS + begins, START_MS + begins + settings.offline_for_ms]
         return turns
@@ -93,7 +93,7 @@ class _Offline:
         dice = random.Random(settings.seed * 1_000_003 + key)
         share = settings.offline_share / 100
         online = settings.offline_for_ms * (1 - share) / share
-        # A device that is somewhere in its online time when the stream begins.
+        # The device is somewhere in its online time when the stream begins.
         now, turns = START_MS + dice.expovariate(1 / online), list[int]()
         while now < START_MS + settings.duration_ms:
             back = now + settings.offline_for_ms * dice.uniform(0.5, 1.5)

@@ -1,6 +1,6 @@
-"""A sweep as a picture, in SVG: what becomes of the events, and the delay of results.
+"""A sweep as an SVG picture: what becomes of the events, and the delay of results.
 
-It follows the reader's light or dark mode.
+It follows the viewer's light or dark mode.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _STYLE: Final = """
 
 
 def write_sweep(sweep: Sweep, points: Sequence[Swept], path: Path) -> None:
-    """Draw a sweep into a file."""
+    """Write the picture of a sweep to a file."""
     check_picture(path)
     try:
         path.write_text(draw_sweep(sweep, points), encoding="utf-8")

@@ -19,7 +19,7 @@ _STYLES: Final = {_LATE: "red", _CORRECTED: "yellow", _DELAY: "cyan"}
 
 
 def plotted(sweep: Sweep, points: Sequence[Swept]) -> Text:
-    """Return the plot: shares of events with their axis on the left, the delay with its axis on the right."""
+    """Return the plot: shares of events against the left axis, the delay against the right axis."""
     late = [point.account.share("late") for point in points]
     corrected = [point.account.share("corrected") for point in points]
     delays = [point.account.delay_ms[0] for point in points]
@@ -49,7 +49,7 @@ def plotted(sweep: Sweep, points: Sequence[Swept]) -> Text:
 
 
 def _curve(grid: list[list[str]], values: Sequence[int], parts: Sequence[float | None], sign: str) -> None:
-    """Draw a curve: a large sign for each value, small ones between them."""
+    """Draw a curve: a large symbol for each value, small ones in between."""
     first, span = values[0], values[-1] - values[0]
     known = [
         (round((value - first) / span * (_COLUMNS - 1)), part)

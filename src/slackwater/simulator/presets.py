@@ -1,4 +1,4 @@
-"""The presets: stories that each show one thing about event time, and the setting that changes it."""
+"""The presets: stories that each show one aspect of event time, and the setting that changes it."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ class Preset:
 
     name: str
     about: str
-    """One sentence."""
+    """What the story is about, in one sentence."""
     look: str
-    """What to look at: one sentence."""
+    """What to look at, in one sentence."""
     then: str
-    """What to try, and what that changes: one sentence."""
+    """What to try and what that changes, in one sentence."""
     settings: Settings
     remedy: Mapping[str, str]
     """The settings to try, as text."""
 
     @property
     def remedied(self) -> Settings:
-        """The settings with the remedy."""
+        """The settings with the remedy applied."""
         return read(self.remedy, self.settings)
 
 
@@ -113,7 +113,7 @@ DEFAULT: Final = "phones"
 
 
 def preset_named(name: str) -> Preset:
-    """Return a preset; refuses a name that is unknown."""
+    """Return a preset by name; reject an unknown name."""
     if name not in PRESETS:
         short = name[:40]
         raise fault("SIMULATE_PRESET", got=repr(short), hint=near_miss(short, PRESETS), known=", ".join(PRESETS))

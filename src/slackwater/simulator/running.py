@@ -1,4 +1,4 @@
-"""A simulation: the in-memory engine, batch by batch, on events as they arrive."""
+"""Running a simulation: the in-memory engine processes events, batch by batch, as they arrive."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ STEP: Final = "per_window"
 
 @dataclass(frozen=True, kw_only=True)
 class Simulation:
-    """What a simulation gave."""
+    """The result of a simulation."""
 
     settings: Settings
     account: Account
     records: list[BatchRecord]
-    """Each batch as a job would record it."""
+    """The record of each batch, as a job would write it."""
     job: Facts
-    """The pipeline, as the page takes it."""
+    """The description of the pipeline for the page."""
     lateness: Facts
 
 
 def simulate(settings: Settings, *, limits: Limits = OWN) -> Simulation:
-    """Run the engine on the events of `settings`, for as long as they say: what is on its way then is counted so."""
+    """Run the engine on the events of `settings` for their duration; events that have not arrived are counted, too."""
     check_limits(settings, limits)
     harness = Harness(pipeline_of(settings), now=START_MS)
     totals: Counter[str] = Counter()
@@ -74,7 +74,7 @@ def simulate(settings: Settings, *, limits: Limits = OWN) -> Simulation:
 
 
 def pipeline_of(settings: Settings) -> sw.Pipeline:
-    """Return the pipeline that a simulation runs: events counted by device and window."""
+    """Return the pipeline of a simulation, which counts events by device and window."""
     events = sw.stream(STREAM, RowsSource(typed=SCHEMA)).event_time(
         "ts",
         out_of_orderness=render_ms(settings.out_of_orderness_ms),
@@ -93,12 +93,12 @@ def pipeline_of(settings: Settings) -> sw.Pipeline:
         .aggregate(n=sw.count())
     )
     ends = (each.to(sw.sinks.memory()) for each in (counts, counts.late, events.dead_letters))
-    # Nothing runs in parallel here, and each key group costs a batch some time.
+    # Nothing runs in parallel here, and every key group adds time to a batch.
     return sw.Pipeline("simulation", *ends, key_groups=1)
 
 
 def arriving(settings: Settings) -> Iterator[list[pl.DataFrame]]:
-    """Yield what each batch reads: one frame for each partition that something arrived in."""
+    """Yield the input of each batch: one frame for each partition in which events arrived."""
     events = made_events(settings)
     ends = [START_MS + (number + 1) * settings.batch_every_ms for number in range(settings.batches)]
     places = [int(place) for place in events["arrived"].search_sorted(pl.Series(ends), side="right")]
@@ -132,7 +132,7 @@ def _trigger(settings: Settings) -> Trigger:
 
 
 def _recorded(harness: Harness, report: BatchReport) -> BatchRecord:
-    # Made-up batches take no time: how long the engine needs for them says nothing about a job.
+    # Simulated batches take no time: the engine's own duration says nothing about a job.
     now_ms = harness.now_ms
     known = Circumstances(run=1, delivered_at_ms=now_ms, at_ms=now_ms, sinks={}, spark_s={})
     return record_of(harness.plan, report, known)

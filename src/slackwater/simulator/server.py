@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class SimulatorServer(PageServer):
-    """Serves simulations until it is closed; `address` is where, with the settings that it begins with."""
+    """Serves simulations until it is closed; `address` includes the initial settings."""
 
     def __init__(self, asked: Mapping[str, str], *, host: str = "127.0.0.1", port: int = 0) -> None:
         super().__init__([], host=host, port=port)

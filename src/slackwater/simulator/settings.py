@@ -1,4 +1,4 @@
-"""What a simulation is made of: the events, what goes wrong with them, and the pipeline that counts them."""
+"""The settings of a simulation: the events, what goes wrong with them, and the pipeline that counts them."""
 
 from __future__ import annotations
 
@@ -14,39 +14,39 @@ _MINUTE: Final = 60 * _SECOND
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """One simulation. The same settings give the same events, batches and results.
+    """The settings of one simulation. The same settings give the same events, batches and results.
 
-    `controls.py` describes each setting for people, and reads it from text.
+    `controls.py` describes each setting for users, and parses it from text.
     """
 
     rate: int = 20
-    """Events a second, of all devices together."""
+    """Events per second, over all devices."""
     duration_ms: int = 5 * _MINUTE
     batch_every_ms: int = 3 * _SECOND
     keys: int = 50
-    """Devices; results are counted by device."""
+    """The number of devices; results are counted per device."""
     partitions: int = 1
     delay: Literal["lognormal", "exponential"] = "lognormal"
-    """How the time that events are on their way is distributed."""
+    """The distribution of the time from an event to its arrival."""
     delay_p50_ms: int = 5 * _SECOND
     delay_p99_ms: int = 45 * _SECOND
-    """Only of the lognormal distribution: an exponential one follows from its median."""
+    """Only for the lognormal distribution; an exponential one is determined by its median."""
     seed: int = 17
 
     offline_share: int = 0
-    """Percent: of the time that a device is offline, or of the devices that go offline together."""
+    """In percent: the share of time that a device is offline, or the share of devices that go offline together."""
     offline_for_ms: int = 1 * _MINUTE
     offline: Literal["each", "together"] = "each"
     stall_ms: int | None = None
-    """How long partition 0 is silent, from a third of the simulation on."""
+    """How long partition 0 is silent, starting after a third of the simulation."""
     bot_every_ms: int | None = None
-    """How often a bot sends an event, without ever pausing."""
+    """The interval at which a bot sends events, without ever pausing."""
     ahead_by_ms: int | None = None
-    """How far the clock of the first device runs ahead, from a third of the simulation on."""
+    """How far the clock of the first device is ahead, starting after a third of the simulation."""
 
     window: Literal["tumbling", "hopping", "session"] = "tumbling"
     window_size_ms: int = 30 * _SECOND
-    """Of sessions, the gap."""
+    """The size of a window; for sessions, the gap."""
     hop_ms: int = 15 * _SECOND
     max_length_ms: int | None = None
     out_of_orderness_ms: int = 10 * _SECOND
@@ -59,35 +59,35 @@ class Settings:
 
     @property
     def events(self) -> int:
-        """How many events happen."""
+        """The number of events."""
         bot = 0 if self.bot_every_ms is None else self.duration_ms // self.bot_every_ms
         return self.rate * self.duration_ms // _SECOND + bot
 
     @property
     def batches(self) -> int:
-        """How many batches the engine runs."""
+        """The number of batches."""
         return self.duration_ms // self.batch_every_ms
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """How large a simulation may be."""
+    """The maximum size of a simulation."""
 
     events: int
     batches: int
     chunks: int
-    """Batches times partitions: the engine's work is in these, more than in rows."""
+    """Batches times partitions, which determine the engine's work more than rows do."""
     windows_per_event: int = 60
 
 
 OWN: Final = Limits(events=500_000, batches=5_000, chunks=20_000)
-"""On the command line, where users wait for themselves."""
+"""The limits of the command line, where users wait only for their own simulation."""
 SERVED: Final = Limits(events=20_000, batches=300, chunks=1_500)
-"""For a browser: anyone who can reach the page can ask for it."""
+"""The limits of the page, where anyone who can reach it can request a simulation."""
 
 
 def check_limits(settings: Settings, limits: Limits) -> None:
-    """Refuse a simulation that is too large."""
+    """Reject a simulation that is too large."""
     overlap = -(-settings.window_size_ms // settings.hop_ms) if settings.window == "hopping" else 1
     asked = {
         "events": (settings.events, limits.events, "lower `rate` or `duration`"),

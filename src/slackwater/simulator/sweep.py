@@ -1,4 +1,4 @@
-"""A sweep: the same events with one setting after the other."""
+"""A sweep: the same simulation with several values of one setting."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _FORM: Final = re.compile(r"\s*([a-z0-9_-]{1,40})\s*=\s*(\w{1,20})\s*\.\.\s*(\w{
 
 @dataclass(frozen=True, kw_only=True)
 class Sweep:
-    """The values of one setting, all of them durations."""
+    """The values of one setting, all durations."""
 
     control: Control
     values_ms: tuple[int, ...]
 
     @classmethod
     def parse(cls, text: str) -> Sweep:
-        """Read "out_of_orderness=0s..60s", with a step (",10s") or a number of values (",13") after a comma."""
+        """Parse "out_of_orderness=0s..60s", with a step (",10s") or a number of values (",13") after a comma."""
         match = _FORM.fullmatch(text)
         if match is None:
             raise _refused(text, "it does not have this form")
@@ -46,7 +46,7 @@ class Sweep:
 
 @dataclass(frozen=True, kw_only=True)
 class Swept:
-    """One value of a sweep and what became of the events."""
+    """One value of a sweep, and what became of the events."""
 
     value_ms: int
     account: Account
@@ -55,7 +55,7 @@ class Swept:
 def swept(settings: Settings, sweep: Sweep) -> Iterator[Swept]:
     """Run the simulation for each value, from the first to the last."""
     for value_ms in sweep.values_ms:
-        changed = replace(settings, **{sweep.control.field: value_ms})  # type: ignore[arg-type]  # durations all
+        changed = replace(settings, **{sweep.control.field: value_ms})  # type: ignore[arg-type]  # all are durations
         yield Swept(value_ms=value_ms, account=simulate(changed).account)
 
 
@@ -67,7 +67,7 @@ def _value(control: Control, text: str) -> int:
 
 
 def _between(text: str, first: int, last: int, how: str | None) -> list[int]:
-    """Return the values from `first` to `last`: so many of them, or one every so often."""
+    """Return the values from `first` to `last`; `how` is their number or a step."""
     if how is None or how.isdecimal():
         count = _DEFAULT if how is None else int(how)
         if not 2 <= count <= _MOST:  # noqa: PLR2004  a sweep has two ends

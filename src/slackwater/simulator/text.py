@@ -1,4 +1,4 @@
-"""A simulation for people, on a terminal or as plain text."""
+"""The figures of a simulation, on a terminal or as plain text."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ACCOUNTS: Final = (
     ("dead letters", "dead", True),
     ("on the way at the end", "on_the_way", True),
 )
-"""How each account is called, and whether it is shown when it is empty."""
+"""The label and name of each account, and whether it is shown when it is empty."""
 _FIGURES: Final[tuple[tuple[str, Callable[[Account], str]], ...]] = (
     ("windows with a result", lambda account: f"{account.windows:,}"),
     ("panes per window", lambda account: f"{account.panes_per_window:.2f}"),
@@ -52,7 +52,7 @@ _NOTHING: Final = {"corrected": "0 %", "ignored": "0 %", "dead": "0 %", "panes/\
 
 
 def shown_ms(milliseconds: int | None) -> str:
-    """Return a duration as figures show it, to a tenth of a second."""
+    """Return a duration for a table, to a tenth of a second."""
     if milliseconds is None:
         return "–"
     rounded = round(milliseconds, -2)
@@ -60,7 +60,7 @@ def shown_ms(milliseconds: int | None) -> str:
 
 
 def comparison(accounts: Sequence[tuple[str, Account]]) -> Table:
-    """Return the figures of simulations, a column each."""
+    """Return a table of the figures of simulations, one column each."""
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("")
     for name, _ in accounts:
@@ -80,7 +80,7 @@ def sweep_parts(sweep: Sweep, points: Sequence[Swept]) -> Iterator[RenderableTyp
     table = Table(box=box.SIMPLE_HEAD)
     columns = [(sweep.control.name, [render_ms(point.value_ms) for point in points])]
     columns += [(head, [figure(point.account) for point in points]) for head, figure in _SWEPT]
-    # What is nothing from one end to the other only takes room.
+    # A column that is empty throughout only takes up room.
     shown = [(head, cells) for head, cells in columns if head in _ALWAYS or set(cells) != {_NOTHING.get(head)}]
     for head, _ in shown:
         table.add_column(head, justify="right", no_wrap=True, vertical="bottom")

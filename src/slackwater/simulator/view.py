@@ -1,4 +1,4 @@
-"""A simulation as the browser takes it: the same records as of a job, the figures, and the controls."""
+"""A simulation in the form that the browser draws: records like those of a job, the figures, and the controls."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from slackwater.simulator.running import Simulation
 from slackwater.simulator.settings import Settings
 
 Shown = dict[str, Any]
-"""What is sent to the browser, as JSON."""
+"""An object that is sent to the browser as JSON."""
 _ACCOUNTS: Final = {
     "on_time": ("on time", "Counted in a window before its result was emitted."),
     "corrected": ("corrected", "Arrived after the result of a window that was still kept, and corrected it."),
@@ -26,12 +26,12 @@ _ACCOUNTS: Final = {
 
 
 def feed_of(simulation: Simulation) -> Feed:
-    """Return a simulation as the page takes a job."""
+    """Return a simulation as a feed, like that of a job."""
     return Feed(simulation.job, map(shown_record, simulation.records), simulation.lateness)
 
 
 def shown_simulation(simulation: Simulation) -> Shown:
-    """Return all that the browser draws of a simulation."""
+    """Return everything that the browser draws for a simulation."""
     feed = feed_of(simulation)
     return {
         "job": {**feed.job, "svg": None},
@@ -42,7 +42,7 @@ def shown_simulation(simulation: Simulation) -> Shown:
 
 
 def shown_controls() -> Shown:
-    """Return what the browser makes its controls of."""
+    """Return the controls and presets for the browser."""
     controls = [
         {
             "name": each.name,

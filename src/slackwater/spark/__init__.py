@@ -1,1 +1,1 @@
-"""The engine on Spark: session, query, workers, and the job that runs batch after batch."""
+"""The engine on Spark: session, query, workers, and the job that runs the batches."""

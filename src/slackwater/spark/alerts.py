@@ -1,4 +1,4 @@
-"""What a job says once, when its batches show it: too little slack, or a schema that does not fit."""
+"""Warnings that a job issues once: too little slack, an incompatible schema, a hot key, an unusable partition."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from slackwater.planning.plan import Plan
 _ENOUGH_ROWS: Final = 10_000
 _TARGET: Final = 0.99
 _HOT: Final = 0.2
-"""The share of a batch's rows from which on a key is hot."""
+"""The share of a batch's rows above which a key is hot."""
 _SHOWN: Final = 5
 
 
 class SlackWarning(SlackwaterWarning):
-    """A stream's out-of-orderness is below what was measured."""
+    """A stream's out-of-orderness is below its measured lateness."""
 
 
 class BarrenPartitionWarning(SlackwaterWarning):
@@ -30,7 +30,7 @@ class BarrenPartitionWarning(SlackwaterWarning):
 
 
 class SchemaWarning(SlackwaterWarning):
-    """Records of a stream were written with a schema that cannot be read as the stream's."""
+    """Records of a stream were written with a schema that is incompatible with the stream's."""
 
 
 class HotKeyWarning(SlackwaterWarning):
@@ -38,7 +38,7 @@ class HotKeyWarning(SlackwaterWarning):
 
 
 def report_schemas(stats: BatchStats, reported: set[str]) -> None:
-    """Warn, once per stream and schema, that its records are dead letters."""
+    """Warn, once per stream and incompatible schema, that its records are dead letters."""
     for name, stream in stats.streams.items():
         for words in stream.reasons.get("incompatible_schema", ()):
             if f"{name} {words}" not in reported:
@@ -47,7 +47,7 @@ def report_schemas(stats: BatchStats, reported: set[str]) -> None:
 
 
 def report_barren(plan: Plan, clock: Clock, reported: set[str]) -> None:
-    """Warn, once until it brings rows again, of a partition that is set aside because no row of it can be used."""
+    """Warn of a partition that is set aside because none of its rows is usable; once, until it recovers."""
     for source in plan.sources:
         found = set(barren(clock.streams[source.name]))
         keys = {f"barren {source.name} {name}": name for name in found}
@@ -80,10 +80,10 @@ def report_skew(stats: BatchStats, reported: set[str]) -> None:
 def report_short_slack(
     plan: Plan, measured: Mapping[str, Mapping[str, LatenessSketch]], clock: Clock, *, now_ms: int, reported: set[str]
 ) -> None:
-    """Warn, once per stream, when more than one row in a hundred is further behind than the stream allows for.
+    """Warn, once per stream, if more than one row in a hundred is later than the stream's out-of-orderness.
 
-    Partitions with an event far ahead of processing time are left out: behind a clock that is wrong every row looks
-    late, and no slack would help. Unless most rows are in such partitions: then the events are of another time.
+    Partitions with an event far ahead of processing time are left out: behind a wrong clock every row looks late, and
+    no slack would help. If most rows are in such partitions, the events really are from the future, and all count.
     """
     for source in plan.sources:
         if source.name in reported or source.time is None or source.name not in measured:

@@ -1,7 +1,7 @@
-"""Spark's Python daemon with Slackwater loaded before it forks, so that a new worker starts at once.
+"""Spark's Python daemon with Slackwater loaded before it forks, so that new workers start immediately.
 
-A worker would otherwise spend its first second importing. Nothing is run here that starts threads:
-Polars and DuckDB begin theirs when first used, after the fork.
+Otherwise a worker would spend its first second on imports. Nothing here may start threads: Polars and DuckDB start
+theirs on first use, after the fork.
 """
 
 import gc
@@ -17,19 +17,19 @@ LOADED = (
     "slackwater.aggregates",
     "slackwater.triggers",
     "pyspark.worker",
-    # What PySpark loads inside of its functions, when a task calls them.
+    # Modules that PySpark imports inside functions, when a task calls them.
     "pyspark.sql.pandas.serializers",
     "pyspark.sql.streaming.proto.StateMessage_pb2",
     "pyspark.sql.streaming.stateful_processor_util",
     "pyspark.testing.utils",
     "pyarrow.pandas_compat",
 )
-"""What workers find loaded."""
+"""The modules loaded before the fork."""
 
 if __name__ == "__main__":
     for name in LOADED:
-        with suppress(ImportError):  # the code that needs it raises
+        with suppress(ImportError):  # raised again by the code that needs the module
             import_module(name)
-    # Spark collects garbage after every task; what was loaded before the fork is most of the heap, and never garbage.
+    # Spark collects garbage after every task; objects loaded before the fork are most of the heap and never garbage.
     os.register_at_fork(after_in_child=gc.freeze)
     daemon.manager()

@@ -1,4 +1,4 @@
-"""The share of dead letters among a run's records: a notice when it is large, an error above the user's limit."""
+"""The share of dead letters among a run's records: a warning if it is large, an error above the user's limit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from slackwater.errors import SlackwaterWarning, fault, notice
 
 _WORTH_TELLING: Final = 0.1
 _ENOUGH: Final = 10
-"""Dead letters; of fewer than these a share says little."""
+"""The minimum number of dead letters; with fewer, their share means little."""
 _SAMPLE_CHARACTERS: Final = 200
 
 
@@ -22,13 +22,13 @@ class DeadLetterWarning(SlackwaterWarning):
 
 @dataclass(kw_only=True)
 class DeadLetterShare:
-    """What became of the records of each stream since a run has started."""
+    """The records and dead letters of each stream since the start of the run."""
 
     streams: dict[str, StreamStats] = field(default_factory=dict)
     _told: set[tuple[str, str]] = field(default_factory=set)
 
     def note(self, stats: BatchStats) -> None:
-        """Add a batch; warn, once per stream and reason, if too many of its records, or of the run's, are dead."""
+        """Add a batch; warn, once per stream and reason, if too many of its or the run's records are dead letters."""
         for name, batch in stats.streams.items():
             run = self.streams.setdefault(name, StreamStats())
             _add(run, batch)
@@ -61,7 +61,7 @@ def _add(total: StreamStats, more: StreamStats) -> None:
 
 
 def _facts(records: StreamStats) -> dict[str, str]:
-    """Return the figures, the most frequent reason and one message of it."""
+    """Return the counts, the most frequent reason and one of its messages."""
     reason = max(records.reasons, key=lambda name: records.reasons[name].total())
     sample = records.examples[reason]
     return {

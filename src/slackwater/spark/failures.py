@@ -1,4 +1,4 @@
-"""What is behind a failure of a job: Spark gives stacks of calls, and here is the one sentence that users read."""
+"""The causes of job failures: turning Spark's stack traces into the one sentence that users need."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from slackwater.spark.intake import Intakes
 
 _NOT_CONNECTED: Final = "failed to connect back"
 _NOTED: Final = re.compile(r"File file:(/.*?)/state/[0-9]+/_stateSchema/.* does not exist")
-"""Where Spark has noted that a file of the checkpoint is."""
+"""Matches Spark's error for a missing state schema, which contains the checkpoint's path as Spark recorded it."""
 _END_S: Final = 2.0
-"""How long a JVM that is being killed may take to be gone."""
+"""How long to wait for a JVM that is being killed to exit."""
 _OURS: Final = re.compile(r"slackwater\.\S+: \[([A-Z0-9_]+)\] (.+)")
 
 
 def reason_of(error: Exception, lease: Lease, checkpoint: Checkpoint, spark: SparkSession) -> SlackwaterError | None:
-    """Return why a run failed: the driver was replaced, Spark has ended, the checkpoint was moved or is damaged."""
-    # Whatever a driver that was replaced stumbles over, files of Spark's above all, this is the reason.
+    """Return why a run failed: the driver was replaced, the JVM ended, the checkpoint was moved or is damaged."""
+    # A replaced driver may fail in many ways, mostly on Spark's files; the replacement is always the reason.
     if (lost := lease.lost()) is not None:
         return lost
     if isinstance(error, Py4JError | OSError) and (ended := jvm_ended(spark)) is not None:
@@ -42,7 +42,7 @@ def reason_of(error: Exception, lease: Lease, checkpoint: Checkpoint, spark: Spa
 
 
 def jvm_ended(spark: SparkSession) -> SlackwaterError | None:
-    """Return that Spark's JVM has ended, if this process has started it and it has."""
+    """Return an error if Spark's JVM was started by this process and has ended."""
     process: subprocess.Popen[bytes] | None = getattr(spark.sparkContext._gateway, "proc", None)  # noqa: SLF001  no public way
     if process is None:
         return None
@@ -55,18 +55,18 @@ def jvm_ended(spark: SparkSession) -> SlackwaterError | None:
 
 
 def cause_of(error: Exception, plan: Plan, intakes: Intakes) -> Exception:
-    """Return what is known to be behind a failure of the query, else the failure itself."""
+    """Return the known cause of a query's failure, or else the failure itself."""
     known = (source.source.explained(error) for source in plan.sources)
     return next(filter(None, known), None) or intakes.loss() or error
 
 
 def is_worker_missing(error: Exception) -> bool:
-    """Return whether a fresh worker has missed Spark's time limit, as it may on a busy machine."""
+    """Return whether a new worker missed Spark's time limit, as can happen on a busy machine."""
     return _NOT_CONNECTED in str(error)
 
 
 def unwrapped(error: BaseException) -> BaseException:
-    """Return the error of ours that made a worker fail, so that users read a sentence; else `error` itself."""
+    """Return the Slackwater error that made a worker fail, or else `error` itself."""
     if isinstance(error, RunError):
         return error
     for code, message in _OURS.findall(str(error)):

@@ -1,4 +1,4 @@
-"""Listing what comes into the sources of a live job while it waits for its next batch."""
+"""Listing new data in the sources of a live job while it waits for its next batch."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from slackwater.sources.intake import Intake
 
 _PAUSE_S: Final = 0.1
 _SHARE: Final = 20
-"""A source so large that listing it takes long is listed more rarely: this takes a twentieth of the time at most."""
+"""Sources that take long to list are listed less often, so that listing takes at most a twentieth of the time."""
 
 
 class Feed:
-    """A thread that lists what is new between batches, from when it is entered until it is left."""
+    """A context manager whose thread lists new data between batches."""
 
     def __init__(
         self, intakes: Iterable[Intake], *, is_between: Callable[[], bool], on_error: Callable[[Exception], None]
@@ -43,12 +43,12 @@ class Feed:
         pause_s = _PAUSE_S
         while not self._left.wait(pause_s):
             if not self._is_between():
-                continue  # the batch lists what is new when it is over
+                continue  # the batch itself lists new data when it ends
             began = time.monotonic()
             try:
                 for intake in self._intakes:
                     intake.publish()
-            except Exception as error:  # noqa: BLE001  it ends the job, and is raised where that is waited for
+            except Exception as error:  # noqa: BLE001  it ends the job, which raises it again
                 self._on_error(error)
                 return
             pause_s = max(_PAUSE_S, _SHARE * (time.monotonic() - began))

@@ -1,4 +1,4 @@
-"""Folders that driver and executors must both see."""
+"""Checks of the folders that both the driver and the executors must see."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def check_folders(plan: Plan, checkpoint: Path, context: SparkContext) -> None:
-    """Refuse a log that is not there, and folders that executors on other machines cannot see."""
+    """Reject logs that do not exist, and folders that executors on other machines cannot see."""
     check_logs(plan)
     if str(context.master).startswith("local"):
         return
@@ -29,7 +29,7 @@ def check_folders(plan: Plan, checkpoint: Path, context: SparkContext) -> None:
 
 
 def check_logs(plan: Plan) -> None:
-    """Refuse a log that is not there; needs no Spark."""
+    """Reject logs that do not exist; needs no Spark."""
     for stream, path in _logs(plan).items():
         if not Path(path).is_dir():
             raise fault("LOG_FOLDER_MISSING", path=path, stream=stream)
@@ -40,7 +40,7 @@ def _logs(plan: Plan) -> dict[str, str]:
 
 
 def seen_by_all(context: SparkContext, path: str, *, writable: bool = False) -> bool:
-    """Return whether every executor that is there by now sees the folder `path`, or may write to it."""
+    """Return whether all executors that are up by now see the folder `path`, and with `writable` may write to it."""
     slots = 2 * max(1, context.defaultParallelism)
     needed = os.W_OK | os.X_OK if writable else os.F_OK
     looks = context.parallelize(range(slots), slots).map(lambda _: Path(path).is_dir() and os.access(path, needed))

@@ -1,4 +1,4 @@
-"""A job that runs beside the caller's code: in a notebook, a service, a test."""
+"""A job that runs in the background, for notebooks, services and tests."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from slackwater.spark.start import make_job
 _EPOCH: Final = datetime.fromtimestamp(0, UTC)
 
 
-def start_job(plan: Plan, *, page: bool | int = False, **options: Any) -> RunningJob:  # noqa: ANN401  as make_job's
-    """Make a job of a plan, with a page if one is wanted, and start it."""
+def start_job(plan: Plan, *, page: bool | int = False, **options: Any) -> RunningJob:  # noqa: ANN401  those of make_job
+    """Create a job for a plan, with a live page if `page` is set, and start it."""
     with ExitStack() as stack:
         shown = stack.enter_context(optional_page(plan, page))
         begin = None if shown is None else shown.begin
         started = RunningJob(make_job(plan, on_run=begin, **options), page=shown)
-        stack.pop_all()  # the job closes its page
+        stack.pop_all()  # from here on the job closes its page
         return started
 
 
 class RunningJob:
-    """What `pipeline.start` returns: a job in a thread of its own.
+    """A job that runs in its own thread; returned by `pipeline.start`.
 
     Used in a `with` block, it is stopped at the end of the block. An error that ends the job is raised by `wait`,
-    `stop`, and the end of the block. A notebook shows its figures.
+    `stop`, and the end of the block. Notebooks display its figures.
     """
 
     def __init__(self, job: Job, *, page: LivePage | None = None) -> None:
@@ -51,17 +51,17 @@ class RunningJob:
 
     @property
     def is_running(self) -> bool:
-        """Whether the job still runs."""
+        """Whether the job is still running."""
         return self._thread.is_alive()
 
     @property
     def page(self) -> str | None:
-        """Where the page of the job is; None without one. It is there while the job runs."""
+        """The address of the job's page while the job runs; None if it has no page."""
         return None if self._live_page is None else self._live_page.address
 
     @property
     def latest(self) -> BatchReport | None:
-        """The report of the last batch; None before there is one."""
+        """The report of the last batch; None before the first."""
         return self._job.reports[-1] if self._job.reports else None
 
     @property
@@ -73,7 +73,7 @@ class RunningJob:
         return _EPOCH + timedelta(milliseconds=latest.watermark_ms)
 
     def status(self) -> dict[str, Any]:
-        """Return what the job is doing: its state, its last batch, and what this run has done so far."""
+        """Return the status of the job: its state, its last batch, and the totals of this run."""
         live, error, watermark = self._live, self._error, self.watermark
         state = "running" if self.is_running else "failed" if error is not None else "finished"
         if state == "finished" and not self._job.is_finished:
@@ -96,12 +96,12 @@ class RunningJob:
         }
 
     def stop(self) -> None:
-        """Stop after the batch at hand, and wait until that is delivered; the checkpoint can be continued."""
+        """Stop after the current batch and wait until it is delivered; the checkpoint can be continued."""
         self._job.stop()
         self.wait()
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Wait until the job has ended; returns whether it has. Raises the error that ended it."""
+        """Wait for the job to end; return whether it has. Raise the error that ended it, if any."""
         self._thread.join(timeout_s)
         if self._error is not None:
             raise self._error
@@ -124,7 +124,7 @@ class RunningJob:
         return f"<{self._job.plan.name}: {known['state']}, {batch}>"
 
     def _repr_html_(self) -> str:
-        """Return the figures as notebooks show them: as of now, they do not follow the job."""
+        """Return the current figures for display in a notebook; they are not updated."""
         return figures(self.status())
 
     def _note(self, live: Live) -> None:
@@ -142,13 +142,13 @@ class RunningJob:
                 self._job.run()
                 if self._live_page is not None:
                     self._live_page.end(is_finished=self._job.is_finished)
-            except BaseException as error:  # noqa: BLE001  raised again where the job is waited for
+            except BaseException as error:  # noqa: BLE001  raised again by `wait` and `stop`
                 self._error = error
                 stack.pop_all().__exit__(type(error), error, error.__traceback__)
 
 
 def figures(known: dict[str, Any]) -> str:
-    """Return what `RunningJob.status` gives as a table in HTML."""
+    """Return the result of `RunningJob.status` as an HTML table."""
     lag = known["watermark_lag"]
     behind = "" if lag is None else f", {rough(max(0, round(lag.total_seconds() * 1_000)))} behind"
     watermark = "none yet" if known["watermark"] is None else f"{known['watermark']:%Y-%m-%d %H:%M:%S} UTC{behind}"

@@ -1,8 +1,8 @@
-"""Where Spark is, for its scripts and its JVM.
+"""The Spark home for Spark's scripts and its JVM.
 
-A JVM lets the Python processes it starts import PySpark from `python/lib/pyspark.zip` below its home. Python keeps no
-bytecode for what is in a zip, so every process compiles PySpark, which takes it a second. Where the PySpark that was
-installed is the same one, the JVM gets a home with everything but that zip, and its processes import what is installed.
+The JVM makes its Python processes import PySpark from `python/lib/pyspark.zip` in the Spark home. Python caches no
+bytecode for zipped modules, so every process compiles PySpark, which takes a second. If the installed PySpark is the
+same one, the JVM gets a home without that zip, and its processes import the installed package.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NEEDED: Final = ("bin", "conf", "jars")
 
 
 def spark_home(*, local: bool) -> Path:
-    """Return Spark's home for a JVM to start; `local` if its Python processes will run on this machine."""
+    """Return the Spark home for a new JVM; `local` if its Python processes will run on this machine."""
     if (given := os.environ.get("SPARK_HOME")) is not None:
         return Path(given)
     spec = importlib.util.find_spec("pyspark")
@@ -34,11 +34,11 @@ def spark_home(*, local: bool) -> Path:
     try:
         return _linked(installed)
     except OSError:
-        return installed  # a home that cannot be written to; the other one is only slower
+        return installed  # the cache is not writable; the installed home is only slower
 
 
 def _linked(installed: Path) -> Path:
-    """Return a folder with links to what a JVM needs of `installed`, which is made once."""
+    """Return a folder with links to the parts of `installed` that a JVM needs; it is created once."""
     targets = [installed / name for name in _NEEDED if (installed / name).is_dir()]
     name = hashlib.blake2b("\n".join(map(str, targets)).encode(), digest_size=8).hexdigest()
     home = cache().parent / "spark" / name
@@ -54,6 +54,6 @@ def _linked(installed: Path) -> Path:
         for link in made.iterdir():
             link.unlink()
         made.rmdir()
-        if not home.is_dir():  # not made by another process in this moment
+        if not home.is_dir():  # else another process has just created it
             raise
     return home

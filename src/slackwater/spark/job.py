@@ -1,12 +1,12 @@
-"""A job: one pipeline running on Spark, batch after batch, until it is stopped or has come to the end.
+"""A job: one pipeline running on Spark, batch after batch, until it is stopped or its input ends.
 
 One micro-batch, as the driver sees it (`_on_batch`):
 1. read the tables that are due, and hand the batch's clock, which names their versions, to its tasks;
 2. evaluate every partition: FRONT and KEYED run on the executors;
-3. deliver each output to its sinks, which do nothing if they have the batch already;
+3. deliver each output to its sinks, which do nothing if they already have the batch;
 4. write the clock of the next batch. Spark then commits the batch.
 
-A driver holds the lock of its checkpoint while it runs, and looks at it before each of these steps.
+A driver holds the lock of its checkpoint while it runs, and checks it before each of these steps.
 """
 
 from __future__ import annotations
@@ -55,13 +55,13 @@ ClockHook = Callable[[Clock], Clock]
 _STARTS: Final = 3
 
 
-class _Stopped(Exception):  # noqa: N818  not an error: how a batch that is not wanted any more is left
-    """Raised in a batch that began after the job was asked to stop; Spark will run it again."""
+class _Stopped(Exception):  # noqa: N818  not an error: it ends a batch that is no longer wanted
+    """Raised in a batch that began after the job was asked to stop; Spark will replay the batch."""
 
 
 @dataclass(kw_only=True, repr=False)
 class Job:
-    """A pipeline on Spark. `run` blocks until the end; `stop` may come from another thread or a signal."""
+    """A pipeline on Spark. `run` blocks until the job ends; `stop` may be called from another thread or a signal."""
 
     plan: Plan
     spark: SparkSession
@@ -70,25 +70,25 @@ class Job:
     bounded: bool = False
     on_batch: Callable[[BatchReport], None] | None = None
     on_record: OnRecord | None = None
-    """Called with the record of each batch, and those of this run as one."""
+    """Called with the record of each batch and the merged record of this run."""
     on_run: OnRecord | None = None
-    """Called before the first batch, with every count at 0."""
+    """Called before the first batch, with all counts at 0."""
     take_over: bool = False
-    """Whether sinks that hold another run's rows, or whose marks are missing, are to be written to all the same."""
+    """Whether to write to sinks even if they hold another run's rows or their marks are missing."""
     prepared: frozenset[str] = frozenset()
     """The sinks that were prepared before Spark was started."""
     on_phase: Callable[[str], None] | None = None
-    """Called with the name of each phase of the start and of each batch, when it is over."""
+    """Called at the end of each phase of the start and of each batch, with its name."""
     clock_hook: ClockHook | None = None
-    """For tests: sees, and may replace, every clock before it is written."""
+    """For tests: called with every clock before it is written, and may replace it."""
     reports: list[BatchReport] = field(default_factory=list)
     lateness: dict[str, dict[str, LatenessSketch]] = field(default_factory=dict)
-    """Per stream and partition, how late the rows of all batches of this run were."""
+    """The measured lateness of this run's rows, per stream and partition."""
     dead_letters: DeadLetterShare = field(default_factory=DeadLetterShare)
     query: Any = None
-    """PySpark's StreamingQuery, once it was started."""
+    """PySpark's StreamingQuery, once started."""
     owed: int | None = None
-    """The batch that was not delivered because the job was stopped while a sink was waited for."""
+    """The batch that was not delivered because the job was stopped while waiting for a sink."""
     ended: threading.Event = field(default_factory=threading.Event)
     """Set when `run` has returned or failed."""
     _stopping: threading.Event = field(default_factory=threading.Event)
@@ -99,11 +99,11 @@ class Job:
     _alerted: set[str] = field(default_factory=set)
     _intakes: Intakes = field(init=False)
     _over: int | None = None
-    """The batch that was run under the final watermark."""
+    """The batch that ran under the final watermark."""
     _deliveries: Deliveries = field(init=False)
     _outside: Outside = field(init=False)
     _limits: ReadLimits | None = None
-    """Those of the query at hand, as soon as it was started."""
+    """The read limits of the current query; None until it has started."""
     _lease: Lease | None = None
     _monitor: Monitor = field(init=False)
 
@@ -160,7 +160,7 @@ class Job:
                 self._query(available_now=self.bounded)
             if self._over is None and ((self.bounded and not self._stopping.is_set()) or finish):
                 self._finish()
-            # A stop may have come before the final batch did; then it is still to be run.
+            # If the job was stopped before the final batch, that batch must still run.
             if self._over is not None and self.checkpoint.committed_batch() >= self._over:
                 self.checkpoint.mark_finished()
         finally:
@@ -171,26 +171,26 @@ class Job:
 
     @property
     def is_finished(self) -> bool:
-        """Whether a bounded run has come to its end: every window has fired."""
+        """Whether a bounded run is complete: every window has fired."""
         return self.checkpoint.is_finished()
 
     def stop(self) -> None:
-        """Ask the job to stop after the batch at hand."""
+        """Ask the job to stop after the current batch."""
         self._stopping.set()
 
     @property
     def has_backlog(self) -> bool:
-        """Whether a log holds files that no batch has read yet, as of the last batch."""
+        """Whether any source had data that no batch had read, as of the last batch."""
         return self._clock is None or any(self._backlog.values())
 
     def _finish(self) -> None:
         """Run one more batch, under the final watermark, so that every open window fires.
 
-        The query of a bounded run over logs has that batch itself, unless it was stopped or killed before.
+        The query of a bounded run over logs includes that batch, unless it was stopped or killed before it.
         """
         self._stopping.clear()
         if self.checkpoint.is_amid_batch() and not self.checkpoint.next_clock().is_final:
-            self._query(available_now=True)  # a batch that was begun keeps its own clock
+            self._query(available_now=True)  # a batch that has begun keeps its own clock
         clock = self.checkpoint.next_clock()
         if not clock.is_final:
             self._intakes.report(left=True)
@@ -198,7 +198,7 @@ class Job:
         self._query(available_now=True)
 
     def _query(self, *, available_now: bool) -> None:
-        """Run the query until it ends; one that could not start its workers is started again."""
+        """Run the query until it ends; restart it if it could not start its workers."""
         for attempt in range(_STARTS):
             before, self._limits = len(self.reports), None
             try:
@@ -220,7 +220,7 @@ class Job:
             except Py4JJavaError as error:
                 raise cause_of(error, self.plan, self._intakes) from error
             except StreamingQueryException as error:
-                # Nothing was begun, so nothing is lost.
+                # No batch has begun, so a restart loses nothing.
                 unbegun = len(self.reports) == before and is_worker_missing(error)
                 if not unbegun or attempt == _STARTS - 1:
                     raise cause_of(error, self.plan, self._intakes) from error
@@ -230,10 +230,10 @@ class Job:
     def _await(self) -> None:
         try:
             while not self.query.awaitTermination(0.2):
-                # Between two batches is the only safe moment: inside the callback Spark's stop overflows,
-                # and right after it the batch is not committed yet and would be run again.
+                # Only between two batches is it safe to stop: inside the callback, Spark's stop overflows the stack,
+                # and right after it the batch is not committed yet and would be replayed.
                 if self._stopping.is_set() and self._between.is_set() and not self.checkpoint.is_amid_batch():
-                    # What Spark was about to begin is interrupted, which it would print as an error.
+                    # The stop interrupts whatever Spark was about to begin, and Spark would log that as an error.
                     hush(self.spark, self.plan.name)
                     self.query.stop()
         except StreamingQueryException:
@@ -251,15 +251,15 @@ class Job:
             self._phase_over(f"batch {number}, planning")
         try:
             if self._stopping.is_set():
-                # Ends the query from inside, with nothing begun; Spark would print it as a failure.
+                # Ends the query from inside before the batch does anything; Spark would log it as a failure.
                 hush(self.spark, self.plan.name)
-                raise _Stopped  # noqa: TRY301  caught below with all others
+                raise _Stopped  # noqa: TRY301  caught below with all other errors
             self._batch(frame, number)
             self._phase_over(f"batch {number}")
         except BaseException as error:
             self.owed = number if isinstance(error, StoppedWaitingError) else None
             if isinstance(error, StoppedWaitingError | SlackwaterError):
-                hush(self.spark, self.plan.name)  # we report it; Spark would add its stack trace
+                hush(self.spark, self.plan.name)  # Slackwater reports it; Spark would add its stack trace
             self._failure.append(error)
             raise
         finally:
@@ -271,11 +271,11 @@ class Job:
         self._lease.check()
         clock = self._outside.completed(self.checkpoint.begun_clock(number))
         self._intakes.take(number)
-        # This is the stream's own thread, and the jobs it starts carry its properties to every task.
+        # This is the stream's own thread: the Spark jobs it starts pass its local properties to every task.
         self.spark.sparkContext.setLocalProperty(CLOCK_PROPERTY, clock.to_property())  # 1
         batch = self._outside.evaluated(frame, number)  # 2
         evaluated = time.monotonic()
-        # Clocks of other machines may be off; a phase is part of the whole all the same.
+        # Clocks of other machines may be off; clamp the phase to the duration of the evaluation.
         front_s = min(max(0.0, (batch.stats.front_ended_ms - began_at_ms) / 1_000), evaluated - began)
         try:
             crash_point("evaluated", number)
@@ -339,23 +339,23 @@ class Job:
         self._intakes.report(left=is_last)
         self._over = number if clock.is_final else None
         if clock.is_over:
-            self._stopping.set()  # what arrived meanwhile could make more batches, with nothing in them for this run
+            self._stopping.set()  # data that arrived meanwhile could cause more batches, empty for this run
         elif not self.bounded:
             self._intakes.publish()
 
     def _align(self, following: Clock) -> dict[str, Ahead]:
-        """Let the next batch read nothing of streams that are too far ahead, and return them."""
+        """Make the next batch read nothing from streams that are too far ahead, and return those streams."""
         times = [source.time for source in self.plan.sources if source.time is not None]
         if self._limits is None or all(time.max_drift_ms is None for time in times):
             return {}
-        # A live stream may always bring more; one that does not is idle after a while, and waited for no longer.
-        may_bring = lambda stream: not self.bounded or self._intakes.brings(stream)  # noqa: E731  two words
+        # A live stream may always bring more rows; if it does not, it becomes idle and is no longer waited for.
+        may_bring = lambda stream: not self.bounded or self._intakes.brings(stream)  # noqa: E731  short enough
         waiting = ahead(self.plan, following, brings=may_bring)
         self._limits.hold(waiting)
         return waiting
 
     def _alert(self, stats: BatchStats, following: Clock) -> None:
-        """Say what the statistics of a batch call for."""
+        """Issue the warnings that the statistics of a batch call for."""
         stats.move_lateness(self.lateness)
         stats.drop_details()
         report_short_slack(self.plan, self.lateness, following, now_ms=stats.now_ms, reported=self._alerted)
@@ -369,6 +369,6 @@ class Job:
             self.on_phase(name)
 
     def _fail(self, error: Exception) -> None:
-        """End the job after the batch at hand, with an error that came up beside it."""
+        """End the job after the current batch, with an error from another thread."""
         self._failure.append(error)
         self.stop()

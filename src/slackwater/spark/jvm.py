@@ -1,7 +1,7 @@
-"""Spark's JVM: its process is started at once, and PySpark is connected to it when it answers.
+"""Spark's JVM: its process is started early, and PySpark connects to it when it answers.
 
-PySpark by itself starts the JVM when a session is made, and waits. Started before, it comes up while this process is
-still loading what a job needs.
+By itself, PySpark starts the JVM when a session is created, and waits. Started earlier, the JVM comes up while this
+process is still importing what a job needs.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from typing import Any, Final
 from slackwater.spark.home import spark_home
 
 _LAUNCHER_OPTIONS: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
-"""Of the small JVM that puts the command line of the large one together."""
+"""Options of the small JVM that builds the command line of the large one."""
 SHORT_OPTIONS: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m"
-"""For runs of seconds, which are over before the optimising compiler pays off.
+"""Options for runs of seconds, which would end before the optimising compiler pays off.
 
-With the quick compiler alone Java reserves 48 MB for compiled code. Spark's outgrows that in minutes, and Java would
-then discard compiled methods and compile them again.
+With the quick compiler alone, Java reserves 48 MB for compiled code. Spark outgrows that within minutes, and Java would
+discard compiled methods and compile them again.
 """
 _NOISE: Final = (
     b"Streaming TransformWithState",
@@ -41,23 +41,23 @@ _NOISE: Final = (
     b"NativeCodeLoader",
     b" WARN ",
 )
-"""Lines of Spark's that say nothing to a user; warnings that matter are raised by Slackwater itself."""
+"""Lines of Spark's output that mean nothing to users; Slackwater itself raises the warnings that matter."""
 _LOOK_EVERY_S: Final = 0.02
 _ANSWER: Final = struct.Struct(">ii")
-"""The port, and the length of the secret that follows."""
+"""The JVM's answer: its port, and the length of the secret that follows."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Jvm:
-    """A JVM that was started for a session to come."""
+    """A JVM that was started for a later session."""
 
     process: subprocess.Popen[bytes]
     answer: Path
-    """Where it writes how it can be reached."""
+    """The file where the JVM writes its port and secret."""
 
     @classmethod
     def start(cls, conf: Mapping[str, str], *, options: str = "") -> Jvm:
-        """Start a JVM for a session of `conf`; `options` are for Java, and those of the user come after them."""
+        """Start a JVM for a session with `conf`; `options` are Java options, placed before the user's."""
         answer = Path(tempfile.mkdtemp(prefix="slackwater-")) / "answer"
         home = spark_home(local=conf["spark.master"].startswith("local"))
         settings = [part for name, value in conf.items() for part in ("--conf", f"{name}={value}")]
@@ -77,17 +77,17 @@ class Jvm:
         try:
             process = subprocess.Popen(  # noqa: S603  Spark's own script
                 [str(home / "bin" / "spark-submit"), *settings, *arguments],
-                stdin=subprocess.PIPE,  # the JVM ends when this is closed, at the latest with this process
+                stdin=subprocess.PIPE,  # the JVM exits when this closes, at the latest with this process
                 stderr=writing,
                 env=environment,
-                preexec_fn=_ignore_ctrl_c,  # noqa: PLW1509  calls nothing that a thread may have locked
+                preexec_fn=_ignore_ctrl_c,  # noqa: PLW1509  uses nothing that another thread may have locked
             )
         finally:
             os.close(writing)
         return cls(process=process, answer=answer)
 
     def connect(self) -> None:
-        """Wait for the JVM, and let PySpark make its sessions there."""
+        """Wait for the JVM, and connect PySpark to it."""
         from pyspark import SparkContext  # noqa: PLC0415  the JVM is started before PySpark is loaded
         from pyspark.errors import PySparkRuntimeError  # noqa: PLC0415  as above
         from pyspark.java_gateway import launch_gateway  # noqa: PLC0415  as above
@@ -108,7 +108,7 @@ class Jvm:
         SparkContext._ensure_initialized(gateway=gateway)  # noqa: SLF001  no public way
 
     def abandon(self) -> None:
-        """End a JVM that no session will be made in."""
+        """End a JVM that is not needed after all."""
         self.process.kill()
         self.process.wait()
         shutil.rmtree(self.answer.parent, ignore_errors=True)
@@ -121,7 +121,7 @@ def is_jvm_there() -> bool:
 
 
 def utf8() -> dict[str, str]:
-    """Return what lets a JVM read every path: under the C locale (cron, systemd) it takes no name beyond ASCII."""
+    """Return variables that let a JVM read every path: under the C locale (cron, systemd) only ASCII names work."""
     named = next((os.environ[name] for name in ("LC_ALL", "LC_CTYPE", "LANG") if os.environ.get(name)), "")
     return {} if "utf8" in named.lower().replace("-", "") else {"LC_ALL": "C.UTF-8"}
 
@@ -142,10 +142,10 @@ def _environment(added: dict[str, str]) -> Iterator[None]:
 
 
 def _forward(reading: int) -> None:
-    """Write what a JVM writes to its standard error to this process's, without the lines that nobody needs.
+    """Forward a JVM's standard error to this process's, without the lines that nobody needs.
 
-    Spark greets with a dozen lines, and prints two more with every stateful query, before any log level can be set.
-    Errors and everything else come through.
+    Spark prints a dozen lines at startup, and two more with every stateful query, before any log level can be set.
+    Errors and everything else are forwarded.
     """
     with os.fdopen(reading, "rb") as lines:
         for line in lines:

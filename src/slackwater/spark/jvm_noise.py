@@ -1,4 +1,4 @@
-"""What PySpark and Py4J print when the JVM ends: stacks of calls, beside the job's own error, which has it all."""
+"""Muting the stack traces that PySpark and Py4J print when the JVM ends; the job's own error says it all."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from typing import Any
 from pyspark.errors import PySparkRuntimeError
 
 _GONE = (EOFError, OSError, PySparkRuntimeError)
-"""What the server of accumulators meets when the JVM's end of its connection is gone."""
+"""Errors of the accumulator server when the JVM's end of the connection is gone."""
 
 
 def mute_py4j() -> None:
-    """Let Py4J log nothing of a connection that breaks.
+    """Keep Py4J from logging broken connections.
 
-    It logs some of that as the root logger, which gives this one a handler if it has none; from then on the root
-    logger would print what Py4J's own loggers pass on as well.
+    It logs some of them through `logging` itself, which installs a handler on the root logger if there is none; from
+    then on, the root logger would also print what Py4J's own loggers propagate.
     """
     logging.getLogger().addFilter(_is_not_py4js)
     logging.getLogger("py4j").propagate = False
 
 
-def mute_accumulators(server: Any) -> None:  # noqa: ANN401  a socketserver of PySpark's, or None
-    """Let PySpark's server of accumulators print nothing of a connection that breaks, and any other error as ever."""
+def mute_accumulators(server: Any) -> None:  # noqa: ANN401  PySpark's socketserver, or None
+    """Keep PySpark's accumulator server from printing broken connections; other errors are printed as usual."""
     if server is None:
         return
     report = server.handle_error

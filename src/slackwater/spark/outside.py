@@ -1,4 +1,4 @@
-"""What a batch needs from outside the log: it waits for it, on the driver, until it is there or the job is stopped."""
+"""Tables and stores that a batch needs: the driver waits until they can be reached or the job is stopped."""
 
 from __future__ import annotations
 
@@ -27,30 +27,30 @@ _LOOK_S: Final = 0.1
 
 
 class OutsideWarning(SlackwaterWarning):
-    """A store or a table cannot be reached at the moment."""
+    """A store or table is currently unreachable."""
 
 
 @dataclass(kw_only=True)
 class Outside:
-    """Tables and stores, as the driver deals with them."""
+    """The driver's handling of tables and stores."""
 
     plan: Plan
     checkpoint: Checkpoint
     is_stopping: Callable[[], bool]
     check_owner: Callable[[], None] = lambda: None
-    """Raises if another driver runs this job now; asked before what a batch joins with is written down."""
+    """Raises if another driver has taken over the job; called before a batch's table versions are written."""
     run_again: int = field(init=False)
-    """The batch that was begun before this start: what it joins with was decided then."""
+    """The batch that had begun before this start, and whose tables were chosen then; -1 if there is none."""
     _is_read: bool = False
 
     def __post_init__(self) -> None:
         self.run_again = self.checkpoint.next_batch() if self.checkpoint.is_amid_batch() else -1
 
     def completed(self, clock: Clock) -> Clock:
-        """Return the clock of a batch that begins, with the tables that it joins with, which are written down.
+        """Return the clock of a new batch, completed with its table versions and persisted.
 
-        At the first batch after a start all tables are read, later those that are due. A batch that was begun before
-        keeps what it had, if it had come so far.
+        The first batch after a start reads all tables, later ones those that are due. A batch that had begun before
+        the start keeps its versions, if it had got that far.
         """
         due = due_tables(self.plan, clock, all_of_them=not self._is_read and clock.batch != self.run_again)
         if not due:
@@ -70,7 +70,7 @@ class Outside:
         return made
 
     def evaluated(self, frame: DataFrame, number: int) -> EvaluatedBatch:
-        """Evaluate a batch; again, from its start, as long as a lookup of it waits for its store."""
+        """Evaluate a batch; start over while one of its lookups cannot reach its store."""
 
         def is_waiting(error: Exception) -> bool:
             found = unwrapped(error)
@@ -90,7 +90,7 @@ class Outside:
         may_pass: Callable[[Exception], bool],
         words: Callable[[Exception], str],
     ) -> T:
-        """Do something; if that fails for a reason that may pass, say so, wait and do it again."""
+        """Call `act`; after a failure that may be temporary, warn, wait and retry."""
         began, wait_s, said_ms = time.monotonic(), FIRST_WAIT_S, 0
         while True:
             try:

@@ -1,8 +1,8 @@
-"""Whether a plan can travel to Spark's workers, with the user's own objects and functions in it.
+"""Checks that a plan, with the user's objects and functions in it, can be sent to Spark's workers.
 
-1. A plain pickle of the plan is enough where it has no code of `__main__` or of the pipeline's file, and costs little.
-2. Otherwise the plan is packed as the workers will get it: such code travels by value, with the globals that it uses.
-3. If that fails, the plan is taken apart to find what cannot be packed.
+1. A plain pickle of the plan is enough if it contains no code of `__main__` or the pipeline's file; it costs little.
+2. Otherwise the plan is pickled as for the workers: such code travels by value, with the globals it uses.
+3. If that fails, the plan is taken apart to find the part that cannot be pickled.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _DEEPEST: Final = 50
 
 
 def check_portable(plan: Plan) -> None:
-    """Refuse a plan that Spark's workers could not load, and name the step and what cannot be packed."""
+    """Reject a plan that Spark's workers could not load, and name the step and the part that cannot be pickled."""
     if _is_plain(plan) or _trouble(plan) is None:
         return
     chain = [("", plan), *_blocking(plan)]
@@ -37,16 +37,16 @@ def check_portable(plan: Plan) -> None:
 
 
 def _is_plain(plan: Plan) -> bool:
-    """Return whether a plan certainly travels; pickling it the plain way needs no PySpark."""
+    """Return whether a plan is certain to load in the workers; a plain pickle needs no PySpark."""
     try:
         return b"__main__" not in pickle.dumps(plan)
-    except Exception:  # noqa: BLE001  a user's object may raise anything; what it is, `_trouble` finds
+    except Exception:  # noqa: BLE001  a user's object may raise anything; `_trouble` finds out what
         return False
 
 
 def _trouble(value: object) -> Exception | None:
-    """Return why a value cannot be packed."""
-    from pyspark import cloudpickle  # noqa: PLC0415  takes a while, and few plans need it before Spark
+    """Return the error that keeps a value from being pickled, or None."""
+    from pyspark import cloudpickle  # noqa: PLC0415  slow to import, and few plans need it before Spark starts
 
     try:
         cloudpickle.dumps(value)  # type: ignore[no-untyped-call]  # has no types
@@ -56,7 +56,7 @@ def _trouble(value: object) -> Exception | None:
 
 
 def _blocking(value: object) -> Iterator[_Part]:
-    """Yield the part of `value` that cannot be packed, then the part of that, down to the smallest."""
+    """Yield the part of `value` that cannot be pickled, then the part of that part, down to the smallest."""
     seen = {id(value)}
     while len(seen) < _DEEPEST:
         found = next((part for part in _parts(value) if id(part[1]) not in seen and _trouble(part[1])), None)
@@ -68,7 +68,7 @@ def _blocking(value: object) -> Iterator[_Part]:
 
 
 def _parts(value: object) -> list[_Part]:
-    """Return what a value consists of, by name."""
+    """Return the parts of a value, by name."""
     if isinstance(value, FunctionType):
         used = inspect.getclosurevars(value)
         return [*used.nonlocals.items(), *used.globals.items()]

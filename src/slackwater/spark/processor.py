@@ -1,7 +1,7 @@
-"""KEYED as Spark calls it: a stateful processor, and the plan on its way to the workers.
+"""KEYED as a Spark stateful processor, and the plan as it is sent to the workers.
 
-Before the first batch Spark makes a processor in a process of its own, to learn the shape of the state, and waits for
-it. So nothing here is loaded that only a batch needs.
+Before the first batch, Spark creates a processor in a separate process to learn the schema of the state, and waits for
+it. This module therefore imports nothing that only a batch needs.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
     from slackwater.planning.plan import Plan
     from slackwater.spark.worker import KeyedTask
 
-# As types: Spark asks the JVM what a text means, four times a task.
+# As types, not DDL text: Spark would ask the JVM to parse the text four times per task.
 _NAME: Final = StructType([StructField("name", StringType())])
 _BLOB: Final = StructType([StructField("blob", BinaryType())])
 
 
 @dataclass(frozen=True)
 class PlanHandle:
-    """A plan on its way to the workers, which unpack it once per process and not once per task."""
+    """A pickled plan, which workers unpickle once per process instead of once per task."""
 
     blob: bytes
 
     @classmethod
     def of(cls, plan: Plan) -> PlanHandle:
-        """Pack `plan`; the user's own functions travel with it."""
+        """Pickle `plan`, including the user's functions."""
         return cls(cloudpickle.dumps(plan))  # type: ignore[no-untyped-call]  # has no types
 
     def load(self) -> Plan:
@@ -57,16 +57,16 @@ class KeyedProcessor(StatefulProcessor):
         self._home = home
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Open the state: one map of blobs, named for the stage; the steps' names are in its keys."""
+        """Open the state: one map of blobs, named after the stage; its keys contain the steps' names."""
         self._state = handle.getMapState(f"stage_{self._number}", _NAME, _BLOB)
-        # Where Spark only learns the shape of the state there is no clock.
+        # There is no clock when Spark only asks for the schema of the state.
         self._task: KeyedTask | None = None
 
-    def handleInputRows(  # type: ignore[override]  # noqa: N802  Spark's name; of its two kinds of rows, ours
+    def handleInputRows(  # type: ignore[override]  # noqa: N802  Spark's name; it allows two types of rows, this is one
         self,
-        key: Any,  # noqa: ANN401  as Spark hands it over
+        key: Any,  # noqa: ANN401  as Spark passes it
         rows: Iterator[pd.DataFrame],
-        timerValues: Any,  # noqa: ANN401, ARG002, N803  Spark's names, by keyword
+        timerValues: Any,  # noqa: ANN401, ARG002, N803  Spark's name, passed by keyword
     ) -> Iterator[pd.DataFrame]:
         """Run one batch of one key group."""
         if self._task is None:
@@ -76,4 +76,4 @@ class KeyedProcessor(StatefulProcessor):
         return self._task.run(int(key[0]), rows)
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: there is nothing to close."""

@@ -1,4 +1,4 @@
-"""From a plan to a Spark streaming DataFrame of packets: FRONT per source, then one KEYED stage after another."""
+"""Building the streaming DataFrame of packets for a plan: FRONT per source, then one KEYED stage after another."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _front(
     bounded: bool,
     home: str,
 ) -> DataFrame:
-    # Bounded batches have no heartbeat after the first, so FRONT ticks as well.
+    # Bounded runs have no heartbeat after the first batch, so FRONT emits ticks too.
     run = front(handle, source.name, ticks=bounded, home=home)
     return source.source.read(spark, intake.reading(bounded=bounded)).mapInArrow(run, DDL)
 
@@ -50,8 +50,8 @@ def _front(
 def heartbeat(spark: SparkSession, plan: Plan) -> DataFrame:
     """Return one tick per key group and batch, so that windows fire without new rows.
 
-    Nothing in it changes from batch to batch, the time least of all: Spark compiles a plan again, and the
-    JVM warms it up again, for every literal that does.
+    It is identical in every batch and does not even contain the time: Spark would recompile the plan, and the JVM warm
+    it up again, for every literal that changes.
     """
     beat = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).option("numPartitions", 1).load()
     nothing = F.lit("")

@@ -1,7 +1,7 @@
-"""How much the next batch of a query reads of each source: as much as it may, or nothing.
+"""How much the next batch of a query reads from each source: up to its limit, or nothing.
 
 Spark asks a source for its limit once, when the query starts, and keeps the limits in a map that it consults before
-each batch. During a batch, which is when the driver decides, nothing reads that map.
+each batch. The driver changes the map during a batch, when nothing reads it.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ class ReadLimits:
         self._usual: dict[str, Any] = {}
 
     def hold(self, streams: Collection[str]) -> None:
-        """Let the next batch read nothing of some streams, and of the others as much as it may."""
+        """Make the next batch read nothing from `streams`, and up to the limit from all others."""
         limits, sources = self._execution.uniqueSources(), self._execution.sources()
         for place, (name, kind) in enumerate(self._sources):
             if name not in streams and name not in self._usual:
                 continue
-            source = sources.apply(place)  # Spark has them in the order of the plan
+            source = sources.apply(place)  # Spark keeps them in plan order
             self._usual.setdefault(name, limits.apply(source))
             limits = limits.updated(source, self._nothing(kind) if name in streams else self._usual.pop(name))
         getattr(self._execution, "uniqueSources_$eq")(limits)

@@ -1,4 +1,4 @@
-"""The Spark session, with what Slackwater needs of it."""
+"""The Spark session and the settings that Slackwater needs."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ QUERY_CONF: Final = {
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-    # The default one starts ten processes (chmod, readlink) for every file it writes to a local checkpoint.
+    # The default manager starts ten processes (chmod, readlink) for every file it writes to a local checkpoint.
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
-    # Its renaming must replace a file: a batch that is run again must not keep the state of the attempt that crashed.
-    # The local file system of Hive's jar does not replace, of which Spark says nothing; a cached one would be taken.
+    # Renaming must replace an existing file, or a replayed batch would keep the state of the attempt that crashed.
+    # The local file system of Hive's jar silently does not replace; caching is off, because a cached one would be used.
     "fs.file.impl": "org.apache.hadoop.fs.LocalFileSystem",
     "fs.file.impl.disable.cache": "true",
     "spark.sql.session.timeZone": "UTC",
-    # Listings of logs are folders. To look into more than 32 of them Spark would start a job of a task each.
+    # Listings of logs are folders. For more than 32 of them, Spark would start a job with one task each.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000000",
-    # Rows reach FRONT in small Arrow batches, which it gathers. A limit in bytes would be Spark's to check after every
-    # row, column by column, which takes longer than writing the row; the largest number there is means no limit.
+    # Rows reach FRONT in small Arrow batches, which it gathers. Spark would check a limit in bytes after every row,
+    # column by column, which takes longer than writing the row; the largest possible number means no limit.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "2000",
     "spark.sql.execution.arrow.maxBytesPerBatch": str((1 << 31) - 1),
-    # Spark does not pass this setting on to stateful workers. With it, the workers of FRONT would be other processes.
+    # Spark does not pass this setting on to stateful workers, so with it FRONT and KEYED could not share workers.
     "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
 }
-"""Settings of a query, made on the session while it is started and taken back afterwards."""
+"""Settings of a query, set on the session while the query starts and restored afterwards."""
 
 UNPACKING_CONF: Final = {"spark.sql.execution.arrow.maxBytesPerBatch": str(128 << 20)}
-"""Settings while large outputs are unpacked: their packets are few rows, but megabytes each."""
+"""Settings for unpacking large outputs: their packets are few rows, but megabytes each."""
 
 _HUSHED: Final[set[str]] = set()
 _HUSH_LOCK: Final = threading.Lock()
@@ -54,7 +54,7 @@ _TOLD_BY_JOBS: Final = (
     "sql.execution.streaming.runtime.MicroBatchExecution",
     "sql.execution.streaming.state",
 )
-"""What these log when a task fails ends the job, whose error has it all: once, not three times with stacks of calls."""
+"""Loggers of task failures. The job's error says the same once, instead of three times with stack traces."""
 
 
 def spark_session(
@@ -63,7 +63,7 @@ def spark_session(
     """Return the active session, or a new one on `master` (all local cores by default), in `jvm` if it was started."""
     if (active := SparkSession.getActiveSession()) is not None:
         return active
-    # Workers must run this very Python, whatever else is on the PATH.
+    # Workers must run this same Python, whatever else is on the PATH.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     mute_py4j()
     given = session_conf(master, name, conf or {})
@@ -86,14 +86,14 @@ def spark_session(
 
 
 def hush(spark: SparkSession, name: str) -> None:
-    """Let Spark say nothing while the query `name` is stopped: what a stop interrupts, it would print as errors."""
+    """Turn off Spark's logging while the query `name` is stopped, because Spark logs interrupted work as errors."""
     with _HUSH_LOCK:
         _HUSHED.add(name)
         spark.sparkContext.setLogLevel("OFF")
 
 
 def unhush(spark: SparkSession, name: str) -> None:
-    """Let Spark speak again, unless another query of the session is being stopped."""
+    """Turn Spark's logging back on, unless another query of the session is being stopped."""
     with _HUSH_LOCK:
         _HUSHED.discard(name)
         if not _HUSHED:

@@ -1,4 +1,4 @@
-"""What a Spark session is started with, and the JVM it will be made in; nothing here loads PySpark."""
+"""The settings of a new Spark session and the start of its JVM; this module does not import PySpark."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from slackwater.spark.jvm import SHORT_OPTIONS, Jvm, is_jvm_there, utf8
 
 WORKER_ENV: Final = {
     "POLARS_MAX_THREADS": "1",
-    # Workers keep the memory they need in every batch. Given back and asked for again, it costs a third of FRONT.
+    # Workers keep the memory that every batch needs. Returning and requesting it again takes a third of FRONT's time.
     "MALLOC_TRIM_THRESHOLD_": str(512 << 20),
     "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
-    # Never, not late: in a forked process any delay means that blocks of 8 MB and more are given back at once.
+    # Never return memory (-1): in a forked process, with any delay, blocks of 8 MB and more are returned immediately.
     "_RJEM_MALLOC_CONF": "dirty_decay_ms:-1,muzzy_decay_ms:-1",
 }
-"""What workers find in their environment."""
+"""The environment variables of workers."""
 
 _SESSION_CONF: Final = {
     **{f"spark.executorEnv.{name}": value for name, value in WORKER_ENV.items()},
@@ -28,19 +28,19 @@ _SESSION_CONF: Final = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.streaming.metricsEnabled": "false",
-    "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",  # as a query's
+    "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",  # as in QUERY_CONF
 }
 _MASTER: Final = re.compile(r"local(\[[^\]]+\]|-cluster\[[^\]]+\])?|spark://.+|k8s://.+|yarn")
 
 
 def check_master(master: str | None) -> None:
-    """Refuse what no Spark can be started on."""
+    """Reject a master URL that Spark does not know."""
     if master is not None and not _MASTER.fullmatch(master):
         raise fault("SPARK_MASTER", got=master)
 
 
 def start_jvm(*, master: str | None, name: str, conf: Mapping[str, str], is_short: bool) -> Jvm | None:
-    """Start the JVM of a session to come; None if there is one. `is_short` for runs that are over in seconds."""
+    """Start the JVM of a later session; None if one is running. `is_short` is for runs that take seconds."""
     if is_jvm_there():
         return None
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
@@ -49,7 +49,7 @@ def start_jvm(*, master: str | None, name: str, conf: Mapping[str, str], is_shor
 
 
 def session_conf(master: str | None, name: str, conf: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings of a session of ours; those in `conf` replace others."""
+    """Return the settings of a new session; `conf` overrides the defaults."""
     return {
         "spark.app.name": f"slackwater {name}",
         "spark.master": master or "local[*]",

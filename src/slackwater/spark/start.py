@@ -1,6 +1,6 @@
-"""Making a job of a plan, with all that can be checked before Spark starts and before the first batch.
+"""Creating a job for a plan, with all checks that are possible before Spark starts and before the first batch.
 
-PySpark and what stands on it are loaded while the JVM comes up, which is started as soon as the checks are over.
+The JVM is started as soon as the checks are done; PySpark and the modules that need it are imported meanwhile.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from slackwater.spark.job import ClockHook, Job
 
 _SHORT_BYTES: Final = 64 << 20
-"""A bounded run over logs of up to this size is over before the JVM's optimising compiler pays."""
+"""A bounded run over logs of up to this size ends before the JVM's optimising compiler pays off."""
 
 
 def make_job(
@@ -55,12 +55,12 @@ def make_job(
     on_phase: Callable[[str], None] | None = None,
     clock_hook: ClockHook | None = None,
 ) -> Job:
-    """Prepare a plan to run on Spark, with all that can be checked before the first batch.
+    """Prepare a plan to run on Spark, with all checks that are possible before the first batch.
 
-    With `show_data`, samples of late rows and dead letters say what was in them, on the page and in the checkpoint.
-    `on_start` is called after the checks that need no Spark; `on_record` with the figures of each batch; `on_run` with
-    none of them yet, before the first; `on_phase` with the name of each phase of the start, and of each batch, when it
-    is over.
+    With `show_data`, samples of late rows and dead letters include their data, on the page and in the checkpoint.
+    `on_start` is called after the checks that need no Spark; `on_record` with the figures of each batch; `on_run`
+    before the first batch, with all figures at 0; `on_phase` at the end of each phase of the start, and of each batch,
+    with its name.
     """
     over = on_phase or _nothing
     plan = replace(plan, shows_data=show_data)
@@ -121,7 +121,7 @@ def make_job(
 
 
 def _needed(plan: Plan) -> dict[str, str]:
-    """Return what a session for `plan` is better started with than given later."""
+    """Return the settings that sources and sinks of `plan` prefer to have when the session starts."""
     wanted = [sink.session_conf() for output in plan.outputs for sink in output.sinks]
     wanted += [source.source.session_conf() for source in plan.sources]
     needed: dict[str, list[str]] = {}
@@ -130,8 +130,8 @@ def _needed(plan: Plan) -> dict[str, str]:
     return {name: ",".join(dict.fromkeys(values)) for name, values in needed.items()}
 
 
-def run_pipeline(plan: Plan, **options: Any) -> Job:  # noqa: ANN401  as make_job's
-    """Run a plan on Spark until Ctrl-C, SIGTERM or, if bounded, the end of its input; returns the job."""
+def run_pipeline(plan: Plan, **options: Any) -> Job:  # noqa: ANN401  those of make_job
+    """Run a plan on Spark until Ctrl-C, SIGTERM or, if bounded, the end of its input; return the job."""
     stopped = threading.Event()
     with stopped_by_signals(stopped.set):
         job = make_job(plan, **options)
@@ -146,4 +146,4 @@ def _power_of_two_at_most(number: int) -> int:
 
 
 def _nothing(_phase: str) -> None:
-    """Nobody wants to know."""
+    """Ignore the end of a phase."""

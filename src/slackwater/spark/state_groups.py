@@ -1,8 +1,8 @@
-"""The key groups in a checkpoint, read through Spark's own reader of state.
+"""The key groups of a checkpoint, read through Spark's own state reader.
 
-State lies in RocksDB files and logs of changes, in formats that change with Spark's versions. Its reader knows them,
-takes no lock, writes nothing into the checkpoint, and loads a committed batch as it was. It is slow to start (a JVM,
-and every partition loads its state first), but state is looked at by hand.
+State is stored in RocksDB files and changelogs, whose formats depend on the version of Spark. Spark's reader knows
+them, takes no lock, writes nothing to the checkpoint, and loads the state as of a committed batch. It is slow to start
+(a JVM, and every partition loads its state first), but state is inspected by hand.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class CheckpointGroups:
     def __init__(self, spark: SparkSession, stored: StoredState) -> None:
         self._spark = spark
         self._stored = stored
-        # The reader reports to a part of Spark that comes up with the first use of streams.
+        # The reader reports to a part of Spark that starts with the first use of streams.
         _ = spark.streams.active
 
     def ask(self, steps: Sequence[StoredStep], reading: Reading, groups: Iterable[int] | None = None) -> list[Answer]:
-        """Return the answers of all key groups, or of some, by their labels."""
+        """Return the answers of all key groups, or of those with the given labels."""
         wanted = None if groups is None else sorted({*groups})
         found: list[Answer] = []
         hush(self._spark, "slackwater state")
@@ -65,7 +65,8 @@ class CheckpointGroups:
         if groups is None:
             rows = found.collect()
         else:
-            # A filter would not keep Spark from loading the other partitions; the reader has one for each of them.
+            # A filter would not keep Spark from loading the other partitions. The reader has one RDD partition for
+            # each partition of state, so only those that are needed are run.
             numbers = sorted({spark_hash(label) % self._stored.partitions for label in groups})
             rows = self._spark.sparkContext.runJob(found.rdd, list, numbers)
         return [Answer(row["step"], row["facts"], bytes(row["rows"])) for row in rows]
@@ -83,7 +84,7 @@ class CheckpointGroups:
         return blobs.where((F.col("name") == INDEX) | owner.isin(steps))
 
     def _explained(self, error: Exception) -> Exception:
-        """Return what is behind a failure: a batch that Spark has let go meanwhile, damage, or an error of ours."""
+        """Return the cause of a failure: a batch that Spark has removed meanwhile, damage, or a Slackwater error."""
         found = unwrapped(error)
         if isinstance(found, RunError):
             return found
@@ -98,12 +99,12 @@ class CheckpointGroups:
         return fault("STATE_READ_FAILED", path=self._stored.path, batch=self._stored.batch, cause=cause)
 
 
-def _answering(steps: Sequence[StoredStep], reading: Reading) -> Any:  # noqa: ANN401  as mapInArrow takes it
-    """Return what asks the key groups of a partition, as `mapInArrow` runs it."""
+def _answering(steps: Sequence[StoredStep], reading: Reading) -> Any:  # noqa: ANN401  as mapInArrow expects it
+    """Return a function for `mapInArrow` that reads the key groups of a partition."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = (row for batch in batches for row in zip(*(column.to_pylist() for column in batch.columns), strict=True))
-        # Spark sorts by key group first, so one of them is in memory at a time.
+        # Spark sorts by key group first, so only one group is in memory at a time.
         for _, group in groupby(rows, key=lambda row: row[0]):
             found = list(answers({name: blob for _, name, blob in group}, steps, reading))
             if found:

@@ -1,4 +1,4 @@
-"""The streaming query of a job: started with its settings, and never beside another of the same name."""
+"""The streaming query of a job: started with its own settings, and never while another of the same name is active."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from slackwater.sources.intake import Intake
 
 _STARTING: Final = threading.Lock()
-"""Jobs of one session are started one at a time: each needs its own settings of the session until it has begun."""
+"""Serializes the starts of a session's jobs: each needs its own session settings until it has started."""
 _LISTED_S: Final = 10.0
 _INITIALIZED_MS: Final = 60_000
 
@@ -37,7 +37,7 @@ def start_query(
     trigger_ms: int | None,
     on_batch: Callable[[DataFrame, int], None],
 ) -> Any:  # noqa: ANN401  PySpark's StreamingQuery, and its private parts
-    """Start the query of `plan`; without `trigger_ms` it reads what is there now, and ends."""
+    """Start the query of `plan`; without `trigger_ms` it reads the available data and ends."""
     handle, available_now = PlanHandle.of(plan), trigger_ms is None
     conf = {
         **QUERY_CONF,
@@ -59,14 +59,14 @@ def start_query(
             else writer.trigger(processingTime=f"{trigger_ms} milliseconds")
         )
         query: Any = writer.start()
-        # A source takes what the session is set to when Spark's thread comes to make it.
-        with suppress(StreamingQueryException):  # which is raised again where the end of the query is awaited
+        # A source uses the session settings at the time when Spark's thread creates it.
+        with suppress(StreamingQueryException):  # raised again while waiting for the end of the query
             query._jsq.streamingQuery().awaitInitialization(_INITIALIZED_MS)  # noqa: SLF001  no public way
     return query
 
 
 def check_alone(spark: SparkSession, name: str, before: Any) -> None:  # noqa: ANN401  a StreamingQuery, or None
-    """Refuse to run a job beside itself; `before`, its query that has ended, may still be listed for a moment."""
+    """Reject a second query of the same job; its previous one, `before`, may stay listed for a moment after its end."""
     own = None if before is None else before.runId
     patience = time.monotonic() + _LISTED_S
     while same := [query.runId for query in spark.streams.active if query.name == name]:

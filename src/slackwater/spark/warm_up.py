@@ -1,6 +1,6 @@
-"""Starting Spark's Python processes while the first query is still planned.
+"""Starting Spark's Python processes while the first query is still being planned.
 
-Spark starts them when the first task needs one, and the task waits while they load what they need.
+Spark starts them when the first task needs one, and the task waits for their imports.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def warm_up(spark: SparkSession) -> threading.Thread:
-    """Run a tiny job in the background; whatever becomes of it, the query's own tasks do without."""
+    """Run a tiny job in the background; the query does not depend on its outcome."""
     thread = threading.Thread(target=_run, args=(spark,), daemon=True, name="slackwater-warm-up")
     thread.start()
     return thread

@@ -1,4 +1,4 @@
-"""What runs in Spark's Python workers: FRONT as `mapInArrow`, KEYED as the stateful processor calls it."""
+"""The code that runs in Spark's Python workers: FRONT in `mapInArrow`, KEYED in the stateful processor."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _DESK: Final = Desk()
 
 
 def task_clock() -> Clock:
-    """Return the clock of the batch this task belongs to; there is no sensible default."""
+    """Return the clock of this task's batch; fail if there is none, because no default would be right."""
     context = TaskContext.get()
     assert context is not None
     batch = context.getLocalProperty("streaming.sql.batchId")
@@ -54,7 +54,7 @@ Run = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
 def task_enrichment(home: str, clock: Clock) -> Enrichment:
-    """Return what a task needs of stores and tables; answers and tables are in the checkpoint, for all tasks to see."""
+    """Return a task's access to stores and tables; answers and tables are in the checkpoint, shared by all tasks."""
     context = TaskContext.get()
     assert context is not None
     return Enrichment(
@@ -62,15 +62,15 @@ def task_enrichment(home: str, clock: Clock) -> Enrichment:
         answers=FolderAnswers(home=Path(home)),
         snapshots=FolderSnapshots(home=Path(home)),
         desk=_DESK,
-        # The driver cannot reach into a task. So a task does not wait for long; the batch does, and can be stopped.
+        # The driver cannot interrupt a task, so a task waits only briefly; the batch waits longer and can be stopped.
         patience_s=_PATIENCE_S if context.attemptNumber() == 0 else 0.0,
     )
 
 
 def front(handle: PlanHandle, stream: str, *, ticks: bool, home: str) -> Run:
-    """Return FRONT for a stream, as `mapInArrow` runs it; `home` is Slackwater's folder in the checkpoint.
+    """Return FRONT for a stream, as a function for `mapInArrow`; `home` is Slackwater's folder in the checkpoint.
 
-    A task that is handed nothing does nothing. Else it is called by its first file in the statistics.
+    A task without input does nothing. Any other task is identified by its first file in the statistics.
     """
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -82,7 +82,7 @@ def front(handle: PlanHandle, stream: str, *, ticks: bool, home: str) -> Run:
         working = Front(plan, source, clock, task_enrichment(home, clock))
         crash_point("front", clock.batch)
         task = ""
-        # What arrived after a bounded run began is in its final batch, and is left for a later run to read.
+        # The final batch of a bounded run may contain data that arrived after its start; a later run will read it.
         given = () if clock.is_over else itertools.chain([first], batches)
         for chunk in source.source.chunks(iter(given), _facts(stream, clock)):
             task = task or chunk.file
@@ -134,7 +134,7 @@ class KeyedTask:
 
     @classmethod
     def of(cls, plan: Plan, stage: int, state: Any, home: str) -> KeyedTask:  # noqa: ANN401  PySpark's MapState has no public type
-        """Return the stage of `plan` over Spark's map state, in a task that has begun; `home` is as for `front`."""
+        """Return a stage of `plan` on Spark's map state, for the current task; `home` is as for `front`."""
         clock = task_clock()
         return cls(Stage(plan, stage, task_enrichment(home, clock)), SparkStore(state), clock)
 

@@ -1,6 +1,6 @@
-"""What users write: streams, keyed streams, windows and outputs.
+"""The stream API: streams, keyed streams, windows and outputs.
 
-Everything here is a frozen definition that never touches Spark. A method returns a new definition.
+Everything here is a frozen definition that never touches Spark. Every method returns a new definition.
 """
 
 from slackwater.streams.keyed import Deduplicated, KeyedStream, Results, SideOutput, WindowedStream, WindowResults

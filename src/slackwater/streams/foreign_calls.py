@@ -1,4 +1,4 @@
-"""Calls that a definition does not have: near misses, calls of another kind of stream, and those of other engines."""
+"""Hints for calls that do not exist: misspelled ones, calls of another kind of stream, and calls of other engines."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _FOREIGN: Final = {
     )
     for call in calls.split()
 }
-"""What people write in Flink, Spark or a DataFrame library, and what it is here."""
+"""Calls of Flink, Spark and DataFrame libraries, each with its equivalent here."""
 _WAYS: Final = {
     ("a stream", "a keyed stream"): "after .key_by(...)",
     ("a stream", "a windowed stream"): "after .key_by(...).window(...)",
@@ -66,15 +66,15 @@ _WAYS: Final = {
     ("results", "a windowed stream"): "after .key_by(...).window(...)",
     ("results", "an output"): "on .late, .dead_letters or a side output, or .select(...) the columns to keep",
 }
-"""From one kind to where another's calls can be made."""
+"""For (a kind of stream, the kind that has the call): where the call can be made."""
 _KINDS: Final[dict[str, type[Hinting]]] = {}
 
 
 class Hinting:
-    """A definition that answers a call which it does not have with the one that was meant."""
+    """A definition that answers an unknown method call with the call that was probably meant."""
 
     _kind: ClassVar[str]
-    """What messages call it."""
+    """The name of this kind of stream in messages."""
 
     def __init_subclass__(cls, *, kind: str | None = None) -> None:
         super().__init_subclass__()
@@ -82,10 +82,10 @@ class Hinting:
             cls._kind = kind
             _KINDS[kind] = cls
 
-    if not TYPE_CHECKING:  # a type checker knows what a definition does not have
+    if not TYPE_CHECKING:  # with `__getattr__`, a type checker would accept any attribute
 
         def __getattr__(self, name: str) -> NoReturn:
-            """Refuse a call that does not exist; anything else is missing as from any object."""
+            """Raise an error that names the call that was meant, or a plain `AttributeError` if there is none."""
             remedy = None if name.startswith("_") or name in type(self).__dataclass_fields__ else _remedy(self, name)
             if remedy is None:
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
@@ -93,8 +93,8 @@ class Hinting:
 
 
 def _remedy(asked: Hinting, name: str) -> NoSuchCallError | None:
-    """Return what to do instead of calling `name`; None if nothing like it is known."""
-    kind, stream = asked._kind, _stream_of(asked)  # noqa: SLF001  of this module
+    """Return an error that says what to call instead of `name`; None if no similar call is known."""
+    kind, stream = asked._kind, _stream_of(asked)  # noqa: SLF001  defined in this module
     home = _home(name)
     if home in ("a keyed stream", "a windowed stream") and kind in ("a stream", "results"):
         way = _WAYS[kind, home].removeprefix("after ")
@@ -113,7 +113,7 @@ def _remedy(asked: Hinting, name: str) -> NoSuchCallError | None:
 
 
 def _near(kind: str, name: str) -> str | None:
-    """Return the call whose name is like `name`: one of this kind, else of another."""
+    """Return a hint with the call whose name is closest to `name`: of this kind, or else of another."""
     for known in (kind, *_KINDS):
         if close := difflib.get_close_matches(name, _calls(_KINDS[known]), n=1):
             meant = _placed(kind, _written(known, close[0]))
@@ -122,20 +122,20 @@ def _near(kind: str, name: str) -> str | None:
 
 
 def _placed(kind: str, written: str) -> str | None:
-    """Return the advice to write a call, and where, if not here."""
+    """Return the advice to write this call and, if this kind does not have it, where."""
     method = re.match(r"\.(\w+)", written)
     if method is None or hasattr(_KINDS[kind], method[1]):
         return f"write {written}"
     if method[1] == "key_by" and kind in ("a keyed stream", "a windowed stream"):
         return "name all columns of the key in one .key_by(...)"
-    # Rows can be written to a sink before their key too, but what is meant are the results.
+    # A stream can also be written to a sink before `key_by`, but results are what is meant here.
     home = "results" if method[1] == "to" else _home(method[1])
     way = "on the stream" if method[1] == "dead_letters" else _WAYS.get((kind, home or ""))
     return None if way is None else f"write {written} {way}"
 
 
 def _home(name: str) -> str | None:
-    """Return the first kind that has a call."""
+    """Return the first kind that has the call `name`."""
     return next((kind for kind, cls in _KINDS.items() if name in _calls(cls)), None)
 
 
@@ -149,7 +149,7 @@ def _calls(cls: type) -> list[str]:
 
 
 def _stream_of(asked: Hinting) -> str:
-    """Return the name of the stream or step that was asked."""
+    """Return the name of the stream or step that the call was made on."""
     for name in ("name", "stream", "keyed", "of"):
         if name in vars(asked):
             inner = vars(asked)[name]

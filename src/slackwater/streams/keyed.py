@@ -1,4 +1,4 @@
-"""Keyed streams: what is computed for each key, and what comes of it."""
+"""Keyed streams, the steps that can be applied to them, and their results."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ class KeyedStream(Hinting, kind="a keyed stream"):
     stream: Stream
     keys: tuple[str, ...]
     operation: str = ""
-    """Of `versions`, the column that says which change a row was."""
+    """For streams made by `versions`: the column with the kind of change (insert, update, delete, snapshot)."""
     spread: int = 1
-    """How many key groups the rows of one key may meet in, before they are brought together."""
+    """Over how many key groups the rows of one key may be spread for a first merge."""
 
     def __repr__(self) -> str:
         return f"<KeyedStream {self.stream.name} by {', '.join(self.keys)}>"
@@ -94,8 +94,8 @@ class KeyedStream(Hinting, kind="a keyed stream"):
     def match(self, pattern: Pattern, *, name: str | None = None) -> Results:
         """Look for a pattern in the rows of each key: `match(times(failed="not ok", n=3, within="10m"))`.
 
-        Rows are taken in the order of event time, each when the watermark passes it; a row behind the watermark is
-        late. There is one result for each match, as soon as no row that may still come can change it.
+        Rows are processed in event-time order, each when the watermark passes it; a row behind the watermark is late.
+        Each match is one result, emitted as soon as no row that may still arrive can change it.
         """
         if not isinstance(pattern, Pattern):
             raise refuse("NOT_A_PATTERN", got=repr(pattern))
@@ -110,13 +110,13 @@ class KeyedStream(Hinting, kind="a keyed stream"):
         late: Late = "output",
         name: str | None = None,
     ) -> Deduplicated:
-        """Keep one row of each key; the others go to the `duplicates` output.
+        """Keep one row per key; the others go to the `duplicates` output.
 
-        `keep="first"` shows the first row to arrive, at once; `"first_by_time"` the one with the smallest event time,
-        when the watermark passes it; `"last_by_time"` the one with the largest event time so far, at once, and retracts
-        the one before. A key is forgotten when the watermark is past its row by more than `within`
-        (`within=sw.FOREVER`: never). Rows behind the watermark go to the `late` output, or with `late="process"` are
-        deduplicated like others.
+        `keep="first"` emits the first row to arrive, immediately; `"first_by_time"` the one with the smallest event
+        time, when the watermark passes it; `"last_by_time"` the one with the largest event time so far, immediately,
+        and retracts the previous one. A key is forgotten when the watermark is past its row by more than `within`
+        (`within=sw.FOREVER`: never). Rows behind the watermark go to the `late` output or, with `late="process"`, are
+        deduplicated like any other.
         """
         name = self._step_name("deduplicate", name)
         definition = DeduplicateDefinition.of(within, keep, late, step=name)
@@ -133,13 +133,13 @@ class KeyedStream(Hinting, kind="a keyed stream"):
         late: Late = "output",
         name: str | None = None,
     ) -> Results:
-        """Join rows of two streams with equal keys whose times are near each other: `between=("-5m", "1h")`.
+        """Join rows of two streams with equal keys whose times are close to each other: `between=("-5m", "1h")`.
 
         A row pairs with the other stream's rows from 5 minutes before its own time to 1 hour after it, bounds
-        included. A pair comes out as soon as its second row arrives; a row of an outer side ("left", "right", "full")
-        that met none comes out, padded with nulls, when no partner can come any more. `on_match` is a further
+        included. A pair is emitted as soon as its second row arrives; an unmatched row of an outer side ("left",
+        "right", "full") is emitted, padded with nulls, when no partner can arrive any more. `on_match` is a further
         condition, on the structs `left` and `right`: `on_match="right.amount <= left.amount"`. Rows behind the
-        watermark go to the `late` output or, with `late="process"`, meet the rows that are still kept.
+        watermark go to the `late` output or, with `late="process"`, are joined with the rows that are still kept.
         """
         definition = interval_join(between=between, how=how, on_match=on_match, suffixes=suffixes, late=late)
         return self._joined(other, definition, name)
@@ -157,11 +157,12 @@ class KeyedStream(Hinting, kind="a keyed stream"):
     ) -> Results:
         """Join each row with the version of its key that is valid at the row's event time.
 
-        `versions` are a keyed stream, or `changes.versions()` of a Debezium stream, which knows its own deletes. A
-        version is valid from its own time until the next one of its key, or one that is `deleted` ("op = 'delete'"),
-        and for `versions_ttl` at most; `sw.FOREVER` keeps every key's last version. A row comes out when the watermark
-        has passed its time. With `how="left"` a row without a version comes out as well. Versions are never late; rows
-        behind the watermark go to the `late` output or, with `late="process"`, meet the versions that are still kept.
+        `versions` is a keyed stream, or `changes.versions()` of a Debezium stream, which recognizes deletes by itself.
+        A version is valid from its own time until the next version of its key, or one that is `deleted`
+        ("op = 'delete'"), and for at most `versions_ttl`; `sw.FOREVER` keeps the last version of every key. A row is
+        emitted when the watermark has passed its time; with `how="left"`, also if it has no version. Versions are never
+        late; rows behind the watermark go to the `late` output or, with `late="process"`, are joined with the versions
+        that are still kept.
         """
         definition = as_of_join(
             how=how,
@@ -192,10 +193,11 @@ class KeyedStream(Hinting, kind="a keyed stream"):
     ) -> Results:
         """Run your own code on the events of each key: `process(FraudDetector(), output="…")`.
 
-        A `sw.Process` takes them one after the other, a `sw.FrameProcess` all events of a batch at once, as a frame.
-        Results have the columns of `output`, the key, and `event_time`. Events come in the order of arrival, however
-        late they are; or with `order="event_time"` sorted, once the watermark has passed them, and what comes after
-        goes to the `late` output. An event on which the code fails is a dead letter, and leaves no trace in the state.
+        A `sw.Process` is called with one event at a time, a `sw.FrameProcess` with all events of a batch as one frame.
+        Results have the columns of `output`, the key, and `event_time`. Events are processed in order of arrival,
+        however late they are; or, with `order="event_time"`, in event-time order once the watermark has passed them,
+        and events behind the watermark go to the `late` output. An event on which the code fails is a dead letter and
+        leaves no trace in the state.
         """
         name = self._step_name("process", name)
         return _results(name, process_definition(process, output, order, step=name), {ROWS: self})
@@ -244,8 +246,8 @@ class WindowedStream(Hinting, kind="a windowed stream"):
     ) -> Results:
         """Join rows of two streams with equal keys that share a window, when the window is complete.
 
-        Both streams must have the same windows. Within `allowed_lateness`, a row that comes after that adds its pairs;
-        outer joins, whose unmatched rows could not be taken back, allow none.
+        Both streams must have the same windows. A row that arrives after that, within `allowed_lateness`, adds its
+        pairs. Outer joins allow no lateness, because they cannot retract their unmatched rows.
         """
         if not isinstance(other, WindowedStream):
             remedy = "add .window(...) to it too" if isinstance(other, KeyedStream) else f"{_KEY_BY} and .window(...)"
@@ -257,21 +259,21 @@ class WindowedStream(Hinting, kind="a windowed stream"):
                 raise refuse("JOIN_WINDOW_OPTIONS", stream=each.keyed.stream.name)
         windows, lateness_ms = (self.window, other.window), (self.lateness_ms, other.lateness_ms)
         definition = window_join(windows=windows, lateness_ms=lateness_ms, how=how, suffixes=suffixes)
-        return self.keyed._joined(other.keyed, definition, name)  # noqa: SLF001  the stream's own
+        return self.keyed._joined(other.keyed, definition, name)  # noqa: SLF001  defined in this module
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Results(Stream, kind="results"):
-    """What a keyed step shows: a stream again, its other outputs, and the rows that came too late for it."""
+    """The results of a keyed step: a stream, with the step's late output and its other outputs."""
 
     @property
     def late(self) -> Output:
-        """The rows that came too late for the step."""
+        """The late rows of the step."""
         assert isinstance(self.origin, Step)
         return Output(of=self.origin, kind="late")
 
     def output(self, name: str) -> SideOutput:
-        """Return another output of the step, by its name."""
+        """Return another output of the step by its name."""
         assert isinstance(self.origin, Step)
         side = checked_name(name, "output")
         return remember(SideOutput(name=f"{self.origin.name}.{side}", origin=self.origin, side=side))
@@ -279,27 +281,27 @@ class Results(Stream, kind="results"):
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class WindowResults(Results):
-    """The panes of windows, and the last result of each."""
+    """The panes of windows, and the final result of each window."""
 
     @property
     def final(self) -> SideOutput:
-        """Each window once, when it can no longer change: when the watermark is past its allowed lateness."""
+        """One result per window, when it can no longer change: when the watermark is past its allowed lateness."""
         return self.output(FINAL)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Deduplicated(Results):
-    """The rows that a deduplication keeps, and those that it does not."""
+    """The rows that a deduplication keeps, and its duplicates."""
 
     @property
     def duplicates(self) -> SideOutput:
-        """The rows that were not kept."""
+        """The rows that the deduplication did not keep."""
         return self.output(DUPLICATES)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class SideOutput(Stream):
-    """An output of a keyed step beside its results: a stream, which must end in a sink, a step, or `drop`."""
+    """An output of a keyed step other than its results: a stream that must end in a sink, a step, or `drop`."""
 
     def drop(self) -> Ended:
         """Discard these rows explicitly; they are still counted."""
@@ -315,7 +317,7 @@ def _step(name: str, definition: StepDefinition, inputs: Mapping[str, KeyedStrea
 
 
 def _called(other: object) -> str:
-    """Return what a message calls the other side of a join."""
+    """Return the name of the other side of a join in messages."""
     if isinstance(other, WindowedStream):
         return f"{other.keyed.stream.name}.key_by(...).window(...)"
     return f"{other.stream.name}.key_by(...)" if isinstance(other, KeyedStream) else called(other)

@@ -1,4 +1,4 @@
-"""Streams: rows that flow, from a source or out of a keyed step, and the ways out of a pipeline."""
+"""Streams of rows, from a source or a keyed step, and the outputs of a pipeline."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ def stream(name: str, source: Source) -> Stream:
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Output(Hinting, kind="an output"):
-    """One way out of the pipeline: rows, results, late rows or dead letters; it ends in `.to` or `.drop`."""
+    """An output of the pipeline: rows, results, late rows or dead letters; it must end in `.to` or `.drop`."""
 
     of: Stream | Step
     kind: Literal["rows", "late", "dead_letters"]
 
     @property
     def name(self) -> str:
-        """The output's name, for late rows and dead letters; of rows, the planner chooses it."""
+        """The output's name for late rows and dead letters; the planner names outputs of rows."""
         owner = self.of.origin if isinstance(self.of, Stream) and isinstance(self.of.origin, Step) else self.of
         return f"{owner.name}.{self.kind}"
 
@@ -85,13 +85,13 @@ class Ended:
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Stream(Hinting, Enriching, kind="a stream"):
-    """Rows that flow: from a source, or out of a keyed step, through row functions."""
+    """A stream of rows from a source or a keyed step, passed through row functions."""
 
     name: str
     origin: Source | Step | Union
     ops: tuple[RowOp, ...] = ()
     side: str = ""
-    """Which of a step's other outputs the rows come from; empty for its results."""
+    """The name of the step's other output that the rows come from; empty for its results."""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"
@@ -121,8 +121,8 @@ class Stream(Hinting, Enriching, kind="a stream"):
         `idle_after` is idle and no longer holds back the watermark. While all partitions are idle, the watermark
         waits or, with `when_all_idle="advance"`, advances at the pace of the clock, so that windows close. A row more
         than `max_ahead` ahead of processing time is a dead letter, so one fast clock cannot make correct rows late.
-        While the watermark is more than `max_drift` ahead of that of a stream which this one meets in a step, such as a
-        join, nothing is read: rows wait in the log, not in the state.
+        While the watermark is more than `max_drift` ahead of that of another input of the same step, such as a join,
+        the stream is not read: its rows wait in the log, not in the state.
         """
         if when_all_idle not in ("wait", "advance"):
             raise refuse("WHEN_ALL_IDLE", got=repr(when_all_idle))
@@ -152,7 +152,7 @@ class Stream(Hinting, Enriching, kind="a stream"):
         )
 
     def processing_time(self) -> Stream:
-        """Use the time at which the row is processed. A replay then gives different results."""
+        """Use the time at which the row is processed. A new run over the same data then gives different results."""
         return self._then(TakeTime(clock="processing"))
 
     def where(self, predicate: Expression) -> Stream:
@@ -190,12 +190,11 @@ class Stream(Hinting, Enriching, kind="a stream"):
         return self._then(Validate(rules=tuple(given)))
 
     def union(self, *others: Stream, name: str | None = None) -> Stream:
-        """Put the rows of several streams with equal columns into one stream.
+        """Merge several streams with equal columns into one stream.
 
-        Each stream keeps its own time and its partitions their own clocks; a keyed step works by the smallest
+        Each stream keeps its own event time, and its partitions their own clocks; a keyed step uses the smallest
         watermark. Rows that fail after the union are dead letters of the stream they came from. Where rows are sorted
-        by event time, those with equal times come in the order of their partitions' names, then of their offsets; in a
-        process, those that are equal in both as well in the order of their streams' names.
+        by event time, ties are broken by partition name, then by offset; in a process, then by stream name.
         """
         if not others or not all(isinstance(other, Stream) for other in others):
             raise refuse("UNION_STREAMS", stream=self.name, got=[called(other) for other in others])
@@ -210,23 +209,23 @@ class Stream(Hinting, Enriching, kind="a stream"):
     def key_by(self, *keys: str, spread: int = 1) -> KeyedStream:
         """Key the stream by one or more columns; only keyed streams keep state.
 
-        With `spread`, what the tasks of a batch have combined of a key meets in up to so many key groups first, and is
-        merged there before the key's own group gets it: for aggregates of few, very large keys in large batches.
+        With `spread`, the partial aggregates of one key are first merged in up to that many key groups, and then in the
+        key's own group. Use it to aggregate few, very large keys in large batches.
         """
         if not keys or not all(isinstance(key, str) for key in keys) or len(set(keys)) != len(keys):
             raise refuse("KEY_COLUMNS", stream=self.name, got=list(keys))
         if isinstance(spread, bool) or not isinstance(spread, int) or spread < 1:
             raise refuse("KEY_SPREAD", stream=self.name, got=repr(spread))
-        from slackwater.streams.keyed import KeyedStream  # noqa: PLC0415  which gives streams in turn
+        from slackwater.streams.keyed import KeyedStream  # noqa: PLC0415  it imports this module
 
         return remember(KeyedStream(stream=self, keys=keys, spread=spread))
 
     def versions(self) -> KeyedStream:
-        """Take a stream of Debezium's changes as versions of its table's rows, for `join_as_of`.
+        """Turn a stream of Debezium changes into versions of the table's rows, for `join_as_of`.
 
-        They are keyed by the format's `key` and have the columns of the table; a delete ends the version before it.
-        Without an event time of its own, the stream takes `source_time`. Tombstones, messages and schema changes are
-        filtered; a truncate, which does not say what it deletes, is a dead letter.
+        Versions are keyed by the format's `key` and have the columns of the table; a delete ends the previous version.
+        A stream without an event time uses `source_time`. Tombstones, messages and schema changes are filtered out; a
+        truncate is a dead letter, because it does not name the rows it deletes.
         """
         from slackwater.streams.versions import versions_of  # noqa: PLC0415  as above
 
@@ -247,14 +246,14 @@ class Stream(Hinting, Enriching, kind="a stream"):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Union:
-    """Several streams as one."""
+    """The union of several streams."""
 
     streams: tuple[Stream, ...]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Branch:
-    """One way by which rows come into a stream: where it begins, and the row functions on it."""
+    """One path on which rows enter a stream: its origin, and the row functions along it."""
 
     name: str
     origin: Source | Step
@@ -263,7 +262,7 @@ class Branch:
 
 
 def branches(stream: Stream) -> list[Branch]:
-    """Return the ways by which rows come into `stream`: one, unless it is a union."""
+    """Return the paths on which rows enter `stream`: one, unless it is a union."""
     if not isinstance(stream.origin, Union):
         return [Branch(name=stream.name, origin=stream.origin, side=stream.side, ops=stream.ops)]
     found = [branch for each in stream.origin.streams for branch in branches(each)]
@@ -272,16 +271,16 @@ def branches(stream: Stream) -> list[Branch]:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Step:
-    """One keyed step: what it computes, and the keyed stream at each of its ports."""
+    """A keyed step: what it computes, and the keyed stream at each of its ports."""
 
     name: str
-    """Stable: the step's state is kept under it."""
+    """The step's stable name, which identifies its state."""
     definition: StepDefinition
     inputs: Mapping[str, KeyedStream]
 
 
 def called(stream: object) -> str:
-    """Return what a message calls something that should be a stream."""
+    """Return the name, in messages, of something that should be a stream."""
     return stream.name if isinstance(stream, Stream) else repr(stream)
 
 

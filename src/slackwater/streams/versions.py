@@ -1,4 +1,4 @@
-"""Changes as versions: a stream of Debezium's changes, keyed and ready for an as-of join."""
+"""Turning a stream of Debezium changes into a keyed stream of versions, for an as-of join."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _SOURCE_TIME: Final = TakeTime(clock="event", expression=pl.col("source_time"), 
 
 
 def versions_of(stream: Stream) -> KeyedStream:
-    """Return the versions of a table's rows, by its key, out of a stream of its changes; or refuse it.
+    """Return the versions of a table's rows, keyed, from a stream of its changes; or raise an error.
 
-    1. Right after the decoding, so that they need no time: a truncate is a dead letter, because it ends versions that
-       are not named; tombstones, messages and schema changes are filtered.
-    2. The event time, where the stream has none yet.
-    3. The columns of the row: after the change or, of a delete, before it. And which change it was.
+    1. Directly after decoding, so that these records need no event time: a truncate becomes a dead letter, because it
+       does not name the versions it ends; tombstones, messages and schema changes are filtered out.
+    2. The event time, if the stream has none yet.
+    3. The columns of the row after the change or, for a delete, before it; and the kind of change.
     """
     place, form = next(((place, op.format) for place, op in enumerate(stream.ops) if isinstance(op, Decode)), (0, None))
     if not isinstance(form, DebeziumFormat):
@@ -48,7 +48,7 @@ def versions_of(stream: Stream) -> KeyedStream:
 
 
 def _image(form: DebeziumFormat, operation: str) -> tuple[pl.Expr, ...]:
-    """Return the columns of the row that a change is about, and which change it was."""
+    """Return the columns of the changed row, and the kind of change."""
     is_delete = pl.col("op") == "delete"
     columns = [
         pl.when(is_delete)

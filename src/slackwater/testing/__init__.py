@@ -1,6 +1,6 @@
 """Testing without Spark: scripted input, a manual clock, restarts, and every output by name.
 
-The same operators, packing and clock rules as on Spark, in one process and at once.
+Tests use the same operators, packing and clock rules as on Spark, in one process and without waiting.
 """
 
 from typing import TYPE_CHECKING
@@ -11,5 +11,5 @@ from slackwater.testing.sinks import SinkHarness
 
 __all__ = ["Harness", "Outcome", "SinkHarness", "rows_source", "run"]
 
-if not TYPE_CHECKING:  # a type checker knows what a module does not have
+if not TYPE_CHECKING:  # with `__getattr__`, a type checker would accept any name
     __getattr__ = hinting(__name__, __all__)

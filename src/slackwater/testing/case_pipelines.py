@@ -1,4 +1,4 @@
-"""The pipeline of a conformance case, by its operator."""
+"""Choosing the pipeline of a conformance case by its operator."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from slackwater.testing.join_cases import JoinPipeline
 
 
 class ReplayedPipeline(Protocol):
-    """A case as a pipeline: rows in as the case writes them, results and late rows out the same way."""
+    """A case as a pipeline: input rows, results and late rows all have the form used in the case file."""
 
     pipeline: Pipeline
     kept: tuple[MemorySink, MemorySink, MemorySink]
-    """Results, late rows and dead letters."""
+    """The sinks of the results, late rows and dead letters."""
 
     @property
     def results(self) -> Results:
-        """What the case looks at."""
+        """The results that the case checks."""
 
     def rows(self, events: Sequence[Event]) -> list[Row]:
         """Return `events` as rows of the source."""
 
     def shown(self, results: pl.DataFrame) -> list[Row]:
-        """Return result rows as the case writes them."""
+        """Return result rows in the form of the case file."""
 
     def late(self, rows: pl.DataFrame) -> list[Row]:
-        """Return rows of the late output as the case writes them."""
+        """Return rows of the late output in the form of the case file."""
 
 
 _PIPELINES: Final[dict[str, Callable[[Case, Callable[[pl.Schema], Source]], ReplayedPipeline]]] = {
@@ -47,5 +47,5 @@ _PIPELINES: Final[dict[str, Callable[[Case, Callable[[pl.Schema], Source]], Repl
 
 
 def case_pipeline(case: Case, source: Callable[[pl.Schema], Source] = rows_source) -> ReplayedPipeline:
-    """Return the pipeline of `case`, which reads from what `source` makes of its columns."""
+    """Return the pipeline of `case`, which reads from the source that `source` creates for its columns."""
     return _PIPELINES[case["operator"]](case, source)

@@ -1,6 +1,6 @@
-"""Conformance cases: what a case file says about a window, as a pipeline, its input rows and its result rows.
+"""Conformance cases of windows: a case file as a pipeline, its input rows and its result rows.
 
-The form of a case is described in `tests/conformance/README.md`.
+`tests/conformance/README.md` describes the format of a case.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Row = dict[str, Any]
 
 STREAM: Final = "events"
 OPERATORS: Final = ("assign", "dedup", "interval_join", "temporal_join", "window_agg")
-"""The operators that are built; cases of the others are skipped."""
+"""The supported operators; cases of other operators are skipped."""
 DEFAULTS: Final = {
     "session_touch": "merge",
     "session_lateness": "after_merge",
@@ -51,18 +51,18 @@ DEFAULTS: Final = {
     "retract_unchanged": "skip",
     "on_close": "discard",
 }
-"""What a case means by a switch that it does not pin; not in every point our own default."""
+"""The meaning of switches that a case does not set; not always Slackwater's own defaults."""
 _ACCUMULATION: Final[dict[str, Accumulation]] = {
     "discarding": "discarding",
     "accumulating": "accumulating",
     "accumulating_retracting": "retracting",
 }
 FORGETFUL: Final = timedelta(days=36_500)
-"""So far behind the rows, the watermark moves only where a step puts it."""
+"""An out-of-orderness so large that only a case's own steps move the watermark."""
 
 
 class UnknownInCaseError(ValueError):
-    """A case asks for something that its format does not know."""
+    """A case uses something that the format does not define."""
 
 
 def reason_to_skip(case: Case) -> str | None:
@@ -79,11 +79,11 @@ class Column:
 
     dtype: pl.DataType
     is_text: bool = False
-    """Whether mixed values travel as JSON text."""
+    """Whether values of mixed types are stored as JSON text."""
 
     @classmethod
     def of(cls, values: Iterable[object]) -> Column:
-        """Return the narrowest column that holds `values`."""
+        """Return the narrowest column that can hold `values`."""
         kinds = {type(value) for value in values if value is not None}
         for known, dtype in (({bool}, pl.Boolean()), ({int}, pl.Int64()), ({int, float}, pl.Float64())):
             if kinds and kinds <= known:
@@ -93,16 +93,16 @@ class Column:
         return cls(pl.String(), is_text=kinds != {str})
 
     def encode(self, value: object) -> object:
-        """Return `value` as the column holds it."""
+        """Return `value` as stored in the column."""
         return json.dumps(value, sort_keys=True) if self.is_text and value is not None else value
 
-    def decode(self, value: Any) -> Any:  # noqa: ANN401  whatever the case file held
-        """Return what was encoded."""
+    def decode(self, value: Any) -> Any:  # noqa: ANN401  any value of a case file
+        """Return the original value of an encoded one."""
         return json.loads(value) if self.is_text and value is not None else value
 
 
 class CasePipeline:
-    """A windowed case as a pipeline: rows in as the case writes them, results and late rows out the same way."""
+    """A windowed case as a pipeline: input rows, results and late rows all have the form used in the case file."""
 
     def __init__(self, case: Case, source: Callable[[pl.Schema], Source] = rows_source) -> None:
         self._source = source
@@ -131,8 +131,8 @@ class CasePipeline:
         is_counted = params["window"]["type"] == "count"
         is_global = params["window"]["type"] == "global"
         has_early = bool((params.get("trigger") or {}).get("early"))
-        # The default trigger is refused for a global window, as a live job would never see a result.
-        # Without early panes nothing can be repeated, so another trigger means the same.
+        # The default trigger is rejected for a global window, because a live job would never see a result.
+        # Without early panes nothing can be repeated, so another trigger is equivalent.
         repeats = switches["on_time_pane"] == "always" and (has_early or not is_global)
         return (
             stream(STREAM, self._source(pl.Schema(columns)))
@@ -140,7 +140,7 @@ class CasePipeline:
             .key_by("key")
             .window(
                 window,
-                # Never forgotten, so an allowed lateness would say nothing, and is refused.
+                # A global window is never forgotten, so an allowed lateness would be meaningless and is rejected.
                 allowed_lateness=_ms(0 if is_global else params.get("allowed_lateness_ms", 0)),
                 trigger=None if is_counted else trigger_of(params.get("trigger"), repeats=repeats),
                 accumulation=_ACCUMULATION[params.get("accumulation", "accumulating")],
@@ -170,7 +170,7 @@ class CasePipeline:
         return rows
 
     def shown(self, results: pl.DataFrame) -> list[Row]:
-        """Return result rows as the case writes them."""
+        """Return result rows in the form of the case file."""
         if "window_index" in results.columns:
             return [
                 {"key": self.key.decode(row["key"]), "window_index": row["window_index"], "value": self._value(row)}
@@ -189,7 +189,7 @@ class CasePipeline:
         ]
 
     def late(self, rows: pl.DataFrame) -> list[Row]:
-        """Return rows of the late output as the case writes them."""
+        """Return rows of the late output in the form of the case file."""
         return [
             {"key": self.key.decode(row["key"]), "ts_ms": row["ts_ms"], "value": self.value.decode(row["value"])}
             for row in rows.iter_rows(named=True)
@@ -215,7 +215,7 @@ def stream_of(results: Results) -> Any:  # noqa: ANN401  the stream before a key
 
 def aggregates_of(name: str) -> dict[str, Aggregate]:
     """Return the aggregates that compute a case's `agg`."""
-    # In a list, nulls are values like any other; inside a struct `collect_list` keeps them.
+    # In a list, nulls are values like any other; `collect_list` keeps them inside a struct.
     collected = aggregates.collect_list(pl.struct("value", "arrival"))
     known: dict[str, dict[str, Aggregate]] = {
         "count": {"value": aggregates.count()},
@@ -231,8 +231,8 @@ def aggregates_of(name: str) -> dict[str, Aggregate]:
     return known[name]
 
 
-def window_of(window: Mapping[str, Any], *, touching: Any = "merge", has_gaps: bool = False) -> Window:  # noqa: ANN401  of YAML or JSON
-    """Return the window of a case, built by the public constructors; an invalid one raises `DefinitionError`."""
+def window_of(window: Mapping[str, Any], *, touching: Any = "merge", has_gaps: bool = False) -> Window:  # noqa: ANN401  from YAML or JSON
+    """Return the window of a case, built with the public constructors; an invalid one raises `DefinitionError`."""
     offset = _ms(window.get("offset_ms", 0))
     match window["type"]:
         case "tumbling":
@@ -252,11 +252,11 @@ def window_of(window: Mapping[str, Any], *, touching: Any = "merge", has_gaps: b
 
 
 def trigger_of(trigger: Mapping[str, Any] | None, *, repeats: bool) -> Trigger:
-    """Return the trigger of a case; `repeats` says whether an unchanged on-time pane is shown again."""
+    """Return the trigger of a case; `repeats` says whether an unchanged on-time pane is emitted again."""
     trigger = trigger or {"type": "after_watermark"}
     match trigger["type"]:
         case "after_watermark":
-            # By default there is a late pane for every late row; null means none.
+            # By default every late row makes a late pane; null means no late panes.
             late = _part(trigger["late"]) if "late" in trigger else after_count(1)
             early = _part(trigger.get("early"))
             if isinstance(late, Every | EveryEventTime):
@@ -295,5 +295,5 @@ def _epoch_ms(moment: datetime | None) -> int | None:
 
 
 def pipeline_name(case: str) -> str:
-    """Return a pipeline's name for a case: its own, as cases run side by side in one Spark session."""
+    """Return a unique pipeline name for a case, because cases run concurrently in one Spark session."""
     return "case-" + re.sub(r"[^A-Za-z0-9._-]", "-", case)

@@ -1,4 +1,4 @@
-"""The conformance command: replays case files of any folder on an engine.
+"""The conformance command: replays case files on an engine.
 
     python -m slackwater.testing.conformance FOLDER_OR_FILE... --engine memory [--replay all] [-v]
 
@@ -37,14 +37,14 @@ from slackwater.testing.replays import REPLAYS, Mismatch, Replay, Runner, StepOu
 
 _AT_ONCE: Final = 3
 _END_OF_TIME_MS: Final = 10**18
-"""Where the cases' time ends; ours ends a little later."""
+"""The end of time in the cases; Slackwater's own is slightly later."""
 
 
 class MemoryRunner:
-    """A case on the engine without Spark.
+    """Runs a case on the engine without Spark.
 
-    The engine fires by a batch's clock before it adds the batch's rows. A step moves its clocks after
-    its rows, so it is two batches: one with the rows, and one under the moved clocks.
+    The engine fires by a batch's clock before it adds the batch's rows. A step of a case moves its clocks after its
+    rows, so it takes two batches: one with the rows, and one under the moved clocks.
     """
 
     def __init__(self, case: Case) -> None:
@@ -57,7 +57,7 @@ class MemoryRunner:
     def step(
         self, events: Sequence[Event], *, watermark_ms: int | None, processing_time_ms: int | None, restart: bool
     ) -> StepOutput:
-        """Do one step, as `Runner` says."""
+        """Run one step; see `Runner`."""
         out = StepOutput()
         if restart:
             self.harness.restart()
@@ -72,7 +72,7 @@ class MemoryRunner:
         return out
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: there is nothing to close."""
 
     def _collect(self, out: StepOutput, outputs: Mapping[str, pl.DataFrame]) -> None:
         out.rows += self.case.shown(outputs[self.case.results.name])
@@ -81,7 +81,7 @@ class MemoryRunner:
 
 
 def _on_spark(case: Case) -> Runner:
-    from slackwater.testing.spark_runner import SparkRunner  # noqa: PLC0415  in memory, no Spark is needed
+    from slackwater.testing.spark_runner import SparkRunner  # noqa: PLC0415  the memory engine needs no Spark
 
     return SparkRunner(case)
 
@@ -90,19 +90,19 @@ RUNNERS: Final[dict[str, Callable[[Case], Runner]]] = {"memory": MemoryRunner, "
 
 
 def check(case: Case, engine: str, replays: Iterable[Replay]) -> list[str]:
-    """Return what is wrong with `case` on `engine`, a paragraph for each finding; none if it passes."""
+    """Return the failures of `case` on `engine`, one paragraph each; none if it passes."""
     try:
         if case["operator"] == "assign":
             return _check_assignment(case)
         return [str(found) for how in replays for found in _replayed(case, RUNNERS[engine], how)]
     except (DefinitionError, UnknownInCaseError) as error:
         return [f"refused: {error}"]
-    except Exception as error:  # noqa: BLE001  a crash is a failure of this case, and no reason to stop
+    except Exception as error:  # noqa: BLE001  a crash fails this case, but must not stop the others
         return [f"crashed: {type(error).__name__}: {error}"]
 
 
 def _replayed(case: Case, make: Callable[[Case], Runner], how: Replay) -> list[Mismatch]:
-    """Replay `case`, and close every runner it took."""
+    """Replay `case`, and close all runners it used."""
     with ExitStack() as opened:
 
         def start() -> Runner:
@@ -133,7 +133,7 @@ def _check_assignment(case: Case) -> list[str]:
 
 
 def load(paths: Iterable[Path]) -> Iterator[tuple[Path, Case]]:
-    """Yield the cases of files, and of all JSON files below folders, in the order of their names."""
+    """Yield the cases of files, and of all JSON files below folders, in order of file name."""
     for path in paths:
         for file in [path] if path.is_file() else sorted(path.rglob("*.json")):
             cases = json.loads(file.read_text(encoding="utf-8"))
@@ -144,7 +144,7 @@ def load(paths: Iterable[Path]) -> Iterator[tuple[Path, Case]]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; returns its exit code."""
+    """Run the command and return its exit code."""
     options = _options(arguments)
     for path in options.paths:
         if not path.exists():
@@ -157,7 +157,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _unreadable(f"no cases in {', '.join(map(str, options.paths))}")
     wanted: tuple[Replay, ...] = REPLAYS if options.replay == "all" else (options.replay,)
     report = _Report(is_verbose=options.verbose)
-    # A case on Spark mostly waits for Spark, so several are under way at once.
+    # A case on Spark mostly waits for Spark, so several run at once.
     pool = ThreadPoolExecutor(max_workers=_AT_ONCE if options.engine == "spark" else 1)
     plans = [_plan(case, wanted) for _, case in cases]
     checks = [
@@ -177,7 +177,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 @dataclass(kw_only=True)
 class _Report:
-    """What is printed, and what is counted for the last line."""
+    """Prints the outcome of each case, and counts for the last line."""
 
     is_verbose: bool
     passed: int = 0
@@ -207,7 +207,7 @@ class _Report:
 
 
 def _plan(case: Case, wanted: tuple[Replay, ...]) -> tuple[Replay, ...] | str:
-    """Return how `case` is replayed, or why it is not."""
+    """Return how to replay `case`, or why to skip it."""
     if reason := reason_to_skip(case):
         return reason
     if case["operator"] == "assign" or (reason := depends_on_batches(case)) is None:

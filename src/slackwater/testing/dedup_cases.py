@@ -34,7 +34,7 @@ _KEEP: Final[dict[str, Keep]] = {
 
 
 class DedupPipeline:
-    """A case of deduplication as a pipeline, with rows in and out as the case writes them."""
+    """A deduplication case as a pipeline, with all rows in the form of the case file."""
 
     def __init__(self, case: Case, source: Callable[[pl.Schema], Source] = rows_source) -> None:
         events = [event for step in case["steps"] for event in step["events"]]
@@ -65,11 +65,11 @@ class DedupPipeline:
         ]
 
     def shown(self, results: pl.DataFrame) -> list[Row]:
-        """Return result rows as the case writes them."""
+        """Return result rows in the form of the case file."""
         return [{**self._row(row), "retract": row.get("is_retraction", False)} for row in results.iter_rows(named=True)]
 
     def late(self, rows: pl.DataFrame) -> list[Row]:
-        """Return rows of the late output as the case writes them."""
+        """Return rows of the late output in the form of the case file."""
         return [self._row(row) for row in rows.iter_rows(named=True)]
 
     def _row(self, row: Mapping[str, Any]) -> Row:

@@ -1,4 +1,4 @@
-"""The harness: a pipeline in memory, driven by hand."""
+"""The test harness: runs a pipeline in memory, under the control of a test."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Row = Mapping[str, Any] | str | bytes
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RowsSource(Source):
-    """A typed source that only tests can feed."""
+    """A typed source for tests; it cannot run on Spark."""
 
     read_limit = "rows"
 
@@ -45,7 +45,7 @@ class RowsSource(Source):
         return self.typed
 
     def intake(self, place: StreamPlace) -> Intake:
-        """Refuse to run on Spark."""
+        """Raise an error: this source cannot run on Spark."""
         raise fault("TEST_SOURCE_ON_SPARK", stream=place.stream)
 
     def __str__(self) -> str:
@@ -58,10 +58,10 @@ def rows_source(schema: SchemaSpec) -> RowsSource:
 
 
 class Harness:
-    """A pipeline in memory: send rows, run batches, move the clocks, restart, read every output.
+    """Runs a pipeline in memory: send rows, run batches, advance the clocks, restart, read every output.
 
-    Nothing advances on its own: processing time starts at the epoch, or at `now`, and a batch advances the
-    watermark only by the rows it has seen, or to where `advance_watermark` moves it.
+    Nothing advances on its own: processing time starts at the epoch, or at `now`, and the watermark advances only with
+    the rows of a batch or by `advance_watermark`.
     """
 
     def __init__(self, pipeline: Pipeline, *, now: datetime | int = 0) -> None:
@@ -82,7 +82,7 @@ class Harness:
     def send(self, stream: str, rows: Iterable[Row] | pl.DataFrame, *, partition: str = "0") -> Harness:
         """Send rows to a source stream, for the next batch.
 
-        Rows are dictionaries or, for a stream of bytes, also `str` or `bytes` as a producer would write them.
+        Rows are dictionaries; for a stream of bytes, they may also be `str` or `bytes` as a producer would write them.
         """
         names = [source.name for source in self.plan.sources]
         if stream not in names:
@@ -106,7 +106,7 @@ class Harness:
         return self
 
     def run_batch(self) -> dict[str, pl.DataFrame]:
-        """Run one micro-batch over the pending rows; returns its rows by output."""
+        """Run one micro-batch over the pending rows; return its output rows by output name."""
         self._read_tables()
         batch = self.engine.run(self._sent, replace(self.clock, now_ms=self.now_ms))
         self._sent = {}
@@ -117,7 +117,7 @@ class Harness:
         return batch.outputs
 
     def _read_tables(self) -> None:
-        """Complete the clock of the batch with the tables that are due, as a driver does; a re-run reads nothing."""
+        """Complete the batch's clock with the tables that are due, as the driver does; a replay reads nothing."""
         clock = replace(self.clock, now_ms=self.now_ms)
         due = due_tables(self.plan, clock, all_of_them=self._is_starting)
         try:
@@ -159,7 +159,7 @@ class Harness:
         return {name: pl.concat([first[name], last[name]]) for name in first}
 
     def restart(self) -> Harness:
-        """Stop and recover: only the clock, the packed state, and what lookups and tables gave survive."""
+        """Stop and recover: only the clock, the packed state, lookup answers and table versions survive."""
         state = {place: dict(blobs) for place, blobs in self.engine.state.items()}
         answers, snapshots = self.engine.answers, self.engine.snapshots
         self.plan = self.pipeline.plan()
@@ -169,16 +169,16 @@ class Harness:
         return self
 
     def output(self, of: str | Stream | Output) -> pl.DataFrame:
-        """Return all rows so far of an output, by name or as `results`, `results.late`, `stream.dead_letters`."""
+        """Return all rows so far of an output, given by name or as `results`, `results.late`, `stream.dead_letters`."""
         name = of if isinstance(of, str) else _output_name(of)
         if name not in self._outputs:
             raise refuse("OUTPUT_UNKNOWN", name=name, hint=near_miss(name, self._outputs))
         return pl.concat(self._outputs[name])
 
     def state(self, of: str | Stream, key: str | None = None) -> pl.DataFrame:
-        """Return what a keyed step holds, by its name or its results, as `slackwater state` shows it.
+        """Return the state of a keyed step, given by name or by its results, as `slackwater state` shows it.
 
-        With `key`, as text such as "ada" or "user=ada,shop=3", only what it holds of that key.
+        With `key`, as text such as "ada" or "user=ada,shop=3", return only the state of that key.
         """
         name = of if isinstance(of, str) else of.name
         if name not in self.plan.by_name:
@@ -198,7 +198,7 @@ class Harness:
 
     @property
     def pieces(self) -> int:
-        """The number of pieces of state, over all steps and key groups."""
+        """The number of pieces of state, across all steps and key groups."""
         return sum(name != "index" for blobs in self.engine.state.values() for name in blobs)
 
 
@@ -214,7 +214,7 @@ class Outcome:
 
 
 def run(pipeline: Pipeline, inputs: Mapping[str, Iterable[Row] | pl.DataFrame], *, now: datetime | int = 0) -> Outcome:
-    """Run `pipeline` in memory over `inputs`, to the end: `run(pipeline, {"orders": [...]})[results]`."""
+    """Run `pipeline` in memory to the end of `inputs`: `run(pipeline, {"orders": [...]})[results]`."""
     harness = Harness(pipeline, now=now)
     if not isinstance(inputs, Mapping):
         raise refuse("TEST_INPUTS", got=f"{inputs!r:.80}")

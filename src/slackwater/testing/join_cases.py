@@ -1,4 +1,4 @@
-"""Conformance cases of joins: a case as a pipeline of one stream's two sides, its input rows and its result rows."""
+"""Conformance cases of joins: a case as a pipeline that joins two sides of one stream, its input and result rows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LATE: Final[dict[str, Late]] = {"drop": "output", "process": "process", "join":
 
 
 class JoinPipeline:
-    """A case of an interval or temporal join as a pipeline, with rows in and out as the case writes them."""
+    """A case of an interval or temporal join as a pipeline, with all rows in the form of the case file."""
 
     def __init__(self, case: Case, source: Callable[[pl.Schema], Source] = rows_source) -> None:
         events = [event for step in case["steps"] for event in step["events"]]
@@ -58,7 +58,7 @@ class JoinPipeline:
         ]
 
     def shown(self, results: pl.DataFrame) -> list[Row]:
-        """Return result rows as the case writes them."""
+        """Return result rows in the form of the case file."""
         return [
             {
                 "key": self.key.decode(row["key"]),
@@ -69,7 +69,7 @@ class JoinPipeline:
         ]
 
     def late(self, rows: pl.DataFrame) -> list[Row]:
-        """Return rows of the late output as the case writes them."""
+        """Return rows of the late output in the form of the case file."""
         return [
             {
                 "side": row.get("side", "left"),
@@ -90,20 +90,20 @@ def _joined(case: Case, left: KeyedStream, right: KeyedStream) -> Results:
     join, late = case["params"]["join"], _late(case)
     if case["operator"] == "interval_join":
         return left.join(right, between=_between(join), how=join["type"], late=late)
-    # To a case, a version without a value ends the one before it.
+    # In a case, a version without a value ends the previous version.
     ends = (pl.col("op") == "delete") | pl.col("value").is_null()
     return left.join_as_of(right, how=join["type"], versions_ttl=FOREVER, deleted=ends, late=late)
 
 
 def _between(join: Mapping[str, Any]) -> tuple[timedelta, timedelta]:
-    """Return the bounds of a case; ours are inclusive, and times are whole milliseconds."""
+    """Return the bounds of a case as inclusive bounds, in whole milliseconds."""
     lower = join["lower_ms"] + (0 if join.get("lower_inclusive", True) else 1)
     upper = join["upper_ms"] - (0 if join.get("upper_inclusive", True) else 1)
     return timedelta(milliseconds=lower), timedelta(milliseconds=upper)
 
 
 def _late(case: Case) -> Late:
-    """Return what a case does with late rows."""
+    """Return how a case handles late rows."""
     switches = case["params"].get("semantics", {})
     name = "late_join_rows" if case["operator"] == "interval_join" else "late_probe"
     return _LATE[switches.get(name, "drop")]

@@ -1,8 +1,8 @@
 """Replays: a conformance case fed to an engine whole, row by row, or in random batches, and compared step by step.
 
-How a step's rows are cut into batches must not change what is late, nor what stands when the step is
-over. It does change how many panes lead there: a count trigger is looked at once a batch. So where
-batches are cut, panes that counts make are compared by what they leave behind, all others exactly.
+How a step's rows are split into batches must not change which rows are late, nor the result at the end of the step. It
+does change how many panes lead to that result, because count triggers are evaluated once per batch. When batches are
+split, panes of count triggers are therefore compared by their net result, and all others exactly.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ class Runner(Protocol):
     def step(
         self, events: Sequence[Event], *, watermark_ms: int | None, processing_time_ms: int | None, restart: bool
     ) -> StepOutput:
-        """Do one step: restart if asked, take the rows, move processing time, move the watermark."""
+        """Run one step: restart if `restart` is set, add the rows, move processing time, move the watermark."""
 
     def close(self) -> None:
-        """Let go of what the engine holds."""
+        """Release the engine's resources."""
 
 
 @dataclass
 class StepOutput:
-    """What one step gave, in the order it was shown."""
+    """The results and late rows of one step, in order of emission."""
 
     rows: list[Row] = field(default_factory=list)
     late: list[Row] = field(default_factory=list)
@@ -44,7 +44,7 @@ class StepOutput:
 
 @dataclass(frozen=True, kw_only=True)
 class Mismatch:
-    """A step whose output is not what the case expects."""
+    """A step whose output differs from what the case expects."""
 
     replay: Replay
     step: int
@@ -60,7 +60,7 @@ class Mismatch:
 
 
 def depends_on_batches(case: Case) -> str | None:
-    """Return why the case's panes depend on how its rows are cut into batches, or None."""
+    """Return why the case's panes depend on how its rows are split into batches, or None."""
     params = case["params"]
     if case["operator"] != "window_agg":
         meets_late = params.get("semantics", {}).get("late_join_rows") == "process"
@@ -72,7 +72,7 @@ def depends_on_batches(case: Case) -> str | None:
         return None
     accumulation = params.get("accumulation", "accumulating")
     if params["window"]["type"] == "session" and accumulation != "accumulating":
-        # Between two rows a session may be complete, and show a pane, which the second row opens again.
+        # Between two rows, a session may be complete and emit a pane, and the second row reopens it.
         return "a growing session shows panes that the whole batch never sees"
     if accumulation == "discarding" and params.get("agg", "count") not in _JOIN:
         return f"discarded panes of {params['agg']} cannot be put together again"
@@ -80,14 +80,14 @@ def depends_on_batches(case: Case) -> str | None:
 
 
 def replay(case: Case, start: Callable[[], Runner], how: Replay) -> list[Mismatch]:
-    """Replay `case` on a runner that `start` makes; returns the steps that came out otherwise."""
+    """Replay `case` on runners created by `start`; return the mismatches."""
     if how == "whole":
         return _replay(case, start(), how, lambda events: [events])
     if how == "rows":
         return _replay(case, start(), how, lambda events: [[event] for event in events])
     mismatches: list[Mismatch] = []
     for number in range(_RANDOM_REPLAYS):
-        dice = random.Random(f"{case['id']}/{number}")  # noqa: S311  the same cuts in every run
+        dice = random.Random(f"{case['id']}/{number}")  # noqa: S311  the same splits in every run
         mismatches += _replay(case, start(), how, partial(_cut, dice=dice))
     return mismatches
 
@@ -128,7 +128,7 @@ def _cut(events: Sequence[Event], dice: random.Random) -> list[Sequence[Event]]:
 
 
 def canonical(value: Any) -> str:  # noqa: ANN401  JSON
-    """Return a text that is equal for equal rows: lists are multisets, 2 is 2.0, and 0.1 + 0.2 is 0.3."""
+    """Return a text that is the same for equal rows: lists are multisets, 2 is 2.0, and 0.1 + 0.2 is 0.3."""
 
     def normal(part: Any) -> Any:  # noqa: ANN401  any value of a row
         if isinstance(part, dict):
@@ -148,7 +148,7 @@ def _equal(expected: list[Row], actual: list[Row]) -> bool:
 
 
 def _equal_in_effect(case: Case, step: Case, actual: list[Row]) -> bool:
-    """Return whether `actual` leaves behind what the step expects, however many panes led there."""
+    """Return whether `actual` has the net result that the step expects, however many panes led to it."""
     params, expected = case["params"], step["expect"]
     if case["operator"] != "window_agg":
         return _equal(expected, actual)
@@ -163,13 +163,13 @@ def _equal_in_effect(case: Case, step: Case, actual: list[Row]) -> bool:
         return _joined(expected, params.get("agg", "count")) == _joined(actual, params.get("agg", "count"))
     last_expected, last_actual = _last(expected), _last(actual)
     if params["window"]["type"] == "session":
-        # On its way a session shows shorter selves that the whole batch never sees.
+        # A growing session emits shorter versions of itself, which do not occur in a whole batch.
         return last_expected.items() <= last_actual.items()
     return last_expected == last_actual
 
 
 def _count_parts(params: Case) -> dict[str, Any]:
-    """Return the count triggers of a case by the panes that they make."""
+    """Return the count triggers of a case by the kind of pane they fire."""
     trigger = params.get("trigger") or {"type": "after_watermark"}
     one = {"type": "count", "n": 1}
     if trigger["type"] == "count":

@@ -1,4 +1,4 @@
-"""Sinks without Spark: batches delivered by the protocol of a job, and again as after a crash."""
+"""Testing sinks without Spark: batches are delivered by a job's protocol, and redelivered as after a crash."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class SinkHarness:
     sink: Sink
     schema: pl.Schema
     identity: Identity | None = None
-    """What tells the rows apart, if they are to be results of windows."""
+    """The identity of the rows, if they stand for the results of windows."""
     pipeline: str = "test"
     output: str = "results"
     incarnation: str = "first"
@@ -37,7 +37,7 @@ class SinkHarness:
     _behind: int | None = None
 
     def deliver(self, *frames: pl.DataFrame, batch: int | None = None) -> None:
-        """Deliver the rows as the next batch, or as the given one."""
+        """Deliver the rows as the next batch, or as batch number `batch`."""
         number = batch if batch is not None else self.marked[-1] + 1 if self.marked else 0
         expected = self._expected(number)
         rows = SinkBatch(
@@ -67,7 +67,7 @@ class SinkHarness:
         return self._outlet
 
     def restart(self) -> Self:
-        """Drop what is open without closing it, like a killed process."""
+        """Abandon the open sink without closing it, like a killed process."""
         self._outlet = None
         return self
 

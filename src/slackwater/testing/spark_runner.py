@@ -1,4 +1,4 @@
-"""A conformance case on Spark: a real query, of which every batch is given its rows and its clock by hand."""
+"""Conformance cases on Spark: a real query whose batches are given their rows and clocks by hand."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _END_OF_TIME_MS: Final = 10**18
 
 @dataclass(frozen=True, kw_only=True)
 class _Order:
-    """What the next batch is to be: its rows, and the clock it runs under."""
+    """The rows and the clock of the next batch."""
 
     rows: list[dict[str, object]]
     watermark_ms: int
@@ -40,10 +40,10 @@ class _Order:
 
 
 class SparkRunner:
-    """One case as one query, with its own log, checkpoint and outputs.
+    """Runs one case as one query, with its own log, checkpoint and outputs.
 
-    The driver's callback ends each batch by asking for the next clock. There it waits for an order,
-    puts the ordered rows into the log, and returns the ordered clock: so the next batch has exactly them.
+    The driver's callback ends each batch by asking for the next clock. The runner then waits for an order, writes its
+    rows to the log and returns its clock, so the next batch has exactly these rows and this clock.
     """
 
     def __init__(self, case: Case, spark: SparkSession | None = None) -> None:
@@ -65,7 +65,7 @@ class SparkRunner:
     def step(
         self, events: Sequence[Event], *, watermark_ms: int | None, processing_time_ms: int | None, restart: bool
     ) -> StepOutput:
-        """Do one step, as `Runner` says: a batch with the rows, then one under the moved clocks."""
+        """Run one step, see `Runner`: a batch with the rows, then one under the moved clocks."""
         out = StepOutput()
         if restart:
             self._stop()
@@ -103,7 +103,7 @@ class SparkRunner:
     def _run(self, job: Job) -> None:
         try:
             job.run()
-        except BaseException as error:  # noqa: BLE001  handed to the thread that waits for the batch
+        except BaseException as error:  # noqa: BLE001  passed to the thread that waits for the batch
             self._finished.put(error)
 
     def _stop(self) -> None:
@@ -122,7 +122,7 @@ class SparkRunner:
         return finished
 
     def _next_clock(self, clock: Clock) -> Clock:
-        """End a batch: report it, wait for the next order, and set the stage for it. Runs in the callback."""
+        """End a batch: report it, wait for the next order, and prepare its batch. Runs in the driver's callback."""
         self._finished.put(clock.batch - 1)
         order = self._orders.get()
         previous = clock.streams[STREAM].previous_ms
@@ -133,7 +133,7 @@ class SparkRunner:
             final = self._folder / "log" / "0" / f"{next(self._files):020d}.parquet"
             temporary = final.with_name(f".{final.name}")
             pl.DataFrame(order.rows, schema=self._schema, orient="row").write_parquet(temporary)
-            os.rename(temporary, final)  # noqa: PTH104  atomic, as every producer must do it
+            os.rename(temporary, final)  # noqa: PTH104  atomic, as every producer must be
         time = StreamTime(watermark_ms=order.watermark_ms, previous_ms=previous)
         return replace(clock, streams={STREAM: time}, now_ms=order.now_ms)
 

@@ -1,4 +1,4 @@
-"""The rules, one file for each part of a pipeline that they look at."""
+"""The rules, one file for each aspect of a pipeline."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _CHANGING: Final = (
     "socket.gethostname", "platform.node", "builtins.input",
 )  # fmt: skip
 _STABLE: Final = ("random.Random", "numpy.random.Generator", "numpy.random.RandomState")
-"""Dice that can be seeded by the event."""
+"""Random generators that can be seeded from the event."""
 _BLOCKING: Final = (
     "time.sleep", "requests", "httpx", "urllib.request", "urllib3", "http.client", "socket.socket",
     "socket.create_connection", "socket.getaddrinfo", "socket.gethostbyname", "ssl", "smtplib", "ftplib", "imaplib",
@@ -41,7 +41,7 @@ _MOST_NAMED: Final = 3
     fix="take times from the event or ctx, ids from the event's columns, and settings when the pipeline is built",
 )
 def changing(plan: Plan, _facts: Facts) -> Iterator[Found]:
-    """Look for dice, clocks, identifiers and the environment in the user's code."""
+    """Look for random numbers, clocks, generated identifiers and the environment in the user's code."""
     return _found(plan, lambda _code, use: _is_in(use.name, _CHANGING) and not _is_in(use.name, _STABLE))
 
 
@@ -53,7 +53,7 @@ def changing(plan: Plan, _facts: Facts) -> Iterator[Found]:
     fix="use stream.lookup(...), which requests many keys at once and keeps the answers, or a sink for writing",
 )
 def blocking(plan: Plan, _facts: Facts) -> Iterator[Found]:
-    """Look for waiting, networks, databases, other programs, and files opened for every event."""
+    """Look for sleeps, networks, databases, other programs, and files opened for every event."""
     return _found(
         plan,
         lambda code, use: (

@@ -21,7 +21,7 @@ from slackwater.sinks.console import ConsoleSink
     fix='use delivery="exactly_once", or a sink that can; accept it where readers recognize repeated rows',
 )
 def weak_delivery(plan: Plan, _facts: Facts) -> Iterator[Found]:
-    """Look for sinks that are not exactly once; a console, which is for the eyes, need not be."""
+    """Look for sinks that are not exactly once; a console, which people only look at, need not be."""
     for output in plan.outputs:
         for sink in output.sinks:
             if sink.delivery != "exactly_once" and not isinstance(sink, Drop | ConsoleSink):
@@ -30,7 +30,7 @@ def weak_delivery(plan: Plan, _facts: Facts) -> Iterator[Found]:
 
 
 def _can_once(sink: Sink) -> bool:
-    """Return whether a sink of this kind is exactly once unless it is asked to be less."""
+    """Return whether sinks of this kind are exactly once by default."""
     return any(each.name == "delivery" and each.default == "exactly_once" for each in fields(sink))
 
 

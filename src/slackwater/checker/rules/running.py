@@ -1,4 +1,4 @@
-"""Rules about running: how much a batch takes, and whether a restart was ever tried."""
+"""Rules about running: how much a batch reads, and whether a restart was ever tried."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from slackwater.planning.plan import Plan
     fix="limit what the DataFrame's reader takes, such as maxFilesPerTrigger, or use one of Slackwater's own sources",
 )
 def rate_limit(plan: Plan, _facts: Facts) -> Iterator[Found]:
-    """Look for sources that do not limit a batch themselves."""
+    """Look for sources that do not limit the size of a batch."""
     for source in plan.sources:
         if not source.source.limits_batches:
             yield Found(
@@ -34,7 +34,7 @@ def rate_limit(plan: Plan, _facts: Facts) -> Iterator[Found]:
     fix="kill the job once (kill -9) and restart it on its checkpoint; harness.restart() does the same in a test",
 )
 def recovery(plan: Plan, facts: Facts) -> Iterator[Found]:
-    """Look whether a driver has ever continued from the checkpoint; a job that never ran is not judged."""
+    """Check whether a driver has ever resumed from the checkpoint; jobs that never ran are skipped."""
     if facts.starts == 1:
         yield Found(f"pipeline `{plan.name}`", "it has run but was never restarted from its checkpoint")
 

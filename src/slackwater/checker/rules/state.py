@@ -1,4 +1,4 @@
-"""Rules about state: what is remembered, for how long, and how evenly."""
+"""Rules about state: what is kept, for how long, and how evenly it is distributed."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _DAY_MS: Final = 86_400_000
 _LONG_JOIN_MS: Final = 7 * _DAY_MS
 _LONG_WINDOW_MS: Final = 2 * _DAY_MS
 _MUCH: Final = 10
-"""So many times as long as the job has run is far longer."""
+"""How many times longer than the job has run counts as far longer."""
 _HOT: Final = 0.25
-"""The share of one key at which its key group is the bottleneck of most jobs."""
+"""The share of one key from which its key group is the bottleneck of most jobs."""
 _GROWING: Final = (CollectList, CollectSet, CountDistinct, Median)
 """Aggregates that keep values: their state grows with the rows of a window."""
 
@@ -67,7 +67,7 @@ def _endless(spec: KeyedStep) -> Iterator[str]:
     fix="narrow between=..., give versions_ttl a duration, or look the rows up in a store",
 )
 def loose_join(plan: Plan, _facts: Facts) -> Iterator[Found]:
-    """Look for joins whose rows are kept for more than a week, or for good."""
+    """Look for joins whose rows are kept for more than a week, or forever."""
     for step in plan.steps:
         match step.spec:
             case IntervalJoin(lower_ms=lower_ms, upper_ms=upper_ms) if upper_ms - lower_ms > _LONG_JOIN_MS:
@@ -105,10 +105,10 @@ def long_window(plan: Plan, _facts: Facts) -> Iterator[Found]:
     fix="key by a finer column, or merge in two stages with key_by(..., spread=16) where a window allows it",
 )
 def hot_key(plan: Plan, facts: Facts) -> Iterator[Found]:
-    """Look at how the keys were distributed in the last run, where that is known."""
+    """Look at the distribution of keys in the last run, if known."""
     for step in plan.steps:
         if step.spec.combines or step.spread > 1:
-            continue  # FRONT combines the rows of a key before they meet
+            continue  # FRONT combines the rows of a key before the shuffle
         hot, keys = facts.hot_keys.get(step.name), facts.keys.get(step.name)
         if hot is not None and hot.share >= _HOT:
             yield Found(f"step `{step.name}`", f"key {hot.key} has {hot.share:.0%} of its rows")
@@ -124,7 +124,7 @@ def hot_key(plan: Plan, facts: Facts) -> Iterator[Found]:
     fix="raise key_groups before the first start; it is fixed for the life of a checkpoint",
 )
 def key_groups(plan: Plan, facts: Facts) -> Iterator[Found]:
-    """Compare key groups with the cores of the master."""
+    """Compare the number of key groups with the cores of the master."""
     if plan.steps and facts.cores is not None and plan.key_groups < facts.cores:
         yield Found(
             f"pipeline `{plan.name}`",
@@ -140,7 +140,7 @@ def key_groups(plan: Plan, facts: Facts) -> Iterator[Found]:
     fix="start from a log that reaches back to the start of the window, or discard the first results",
 )
 def young_job(plan: Plan, facts: Facts) -> Iterator[Found]:
-    """Compare windows of a day and more with how long the checkpoint has been in use."""
+    """Compare windows of a day or more with how long the checkpoint has been in use."""
     for step in plan.steps:
         if not isinstance(step.spec, WindowSpec | WindowedJoin):
             continue

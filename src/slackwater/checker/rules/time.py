@@ -14,7 +14,7 @@ _DAY_MS: Final = 86_400_000
 
 
 def _keyed(plan: Plan) -> Iterator[SourcePlan]:
-    """Yield the streams whose rows reach a keyed step: only there does time decide anything."""
+    """Yield the streams whose rows reach a keyed step: only there does time matter."""
     for source in plan.sources:
         if any(source.name in step.behind_ms for step in plan.steps):
             yield source
@@ -28,7 +28,7 @@ def _keyed(plan: Plan) -> Iterator[SourcePlan]:
     fix="use event_time(...), or ingestion_time() where events have no time of their own",
 )
 def processing_time(plan: Plan, _facts: Facts) -> Iterator[Found]:
-    """Look for keyed steps that work by the time of processing."""
+    """Look for keyed steps that use processing time."""
     for source in _keyed(plan):
         if source.time is not None and source.time.clock == "processing":
             steps = ", ".join(f"`{step.name}`" for step in plan.steps if source.name in step.behind_ms)
@@ -43,7 +43,7 @@ def processing_time(plan: Plan, _facts: Facts) -> Iterator[Found]:
     fix='add max_ahead, such as event_time(..., max_ahead="1m")',
 )
 def max_ahead(plan: Plan, _facts: Facts) -> Iterator[Found]:
-    """Look for event times without `max_ahead` that a keyed step works by."""
+    """Look for event times without `max_ahead` that a keyed step uses."""
     for source in _keyed(plan):
         if source.time is not None and source.time.clock == "event" and source.time.max_ahead_ms is None:
             yield Found(f"stream `{source.name}`", "its event time has no max_ahead")
@@ -57,7 +57,7 @@ def max_ahead(plan: Plan, _facts: Facts) -> Iterator[Found]:
     fix='add idle_after, such as event_time(..., idle_after="1m")',
 )
 def idle_after(plan: Plan, facts: Facts) -> Iterator[Found]:
-    """Look for several partitions, known or likely, and no `idle_after`."""
+    """Look for streams with several partitions, known or likely, but no `idle_after`."""
     for source in _keyed(plan):
         if source.time is None or source.time.clock == "processing" or source.time.idle_after_ms is not None:
             continue
@@ -78,7 +78,7 @@ def idle_after(plan: Plan, facts: Facts) -> Iterator[Found]:
     fix="raise out_of_orderness; `slackwater lateness FILE` shows what each value costs",
 )
 def out_of_orderness(plan: Plan, facts: Facts) -> Iterator[Found]:
-    """Compare each stream's out-of-orderness with the p99 that was measured, if it was."""
+    """Compare each stream's out-of-orderness with the measured p99, if there is one."""
     for source in _keyed(plan):
         p99_ms = facts.p99_ms.get(source.name)
         if source.time is not None and p99_ms is not None and source.time.out_of_orderness_ms < p99_ms:
@@ -96,7 +96,7 @@ def out_of_orderness(plan: Plan, facts: Facts) -> Iterator[Found]:
     fix="lower allowed_lateness, or keep records for longer",
 )
 def retention(plan: Plan, facts: Facts) -> Iterator[Found]:
-    """Compare the allowed lateness of each step with the retention of its sources, where that is known."""
+    """Compare the allowed lateness of each step with the retention of its sources, if known."""
     for step in plan.steps:
         for stream in step.behind_ms:
             kept_ms = facts.retention_ms.get(stream)
@@ -114,7 +114,7 @@ def retention(plan: Plan, facts: Facts) -> Iterator[Found]:
     fix="lower allowed_lateness, the bounds of outer joins, or `within` of patterns in the steps before it",
 )
 def delay(plan: Plan, _facts: Facts) -> Iterator[Found]:
-    """Add up what the steps before each step wait for."""
+    """Add up the delays of the steps before each step."""
     for step in plan.steps:
         stream, behind_ms = max(step.behind_ms.items(), key=lambda each: each[1])
         if behind_ms > _DAY_MS:

@@ -1,6 +1,6 @@
-"""Where else the demo's results go: a database, broker or receiver that is started on this machine, and stopped.
+"""Other places for the demo's results: a database, broker or receiver, started and stopped on this machine.
 
-The rows are read back as anybody would read them, by the place's own client, and by none of the sink's code.
+The rows are read back with the place's own client, as anyone would, without any of the sink's code.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PLACES: Final[dict[str, type[Place]]] = {place.kind: place for place in (Kafka, 
 
 @contextmanager
 def opened(place: Place) -> Iterator[None]:
-    """Have `place` started inside; it is stopped whatever happens, and only once it is stopped a signal counts."""
+    """Start `place` and always stop it at the end; signals take effect only after it is stopped."""
 
     def interrupt() -> None:
         raise KeyboardInterrupt
@@ -40,4 +40,4 @@ def opened(place: Place) -> Iterator[None]:
 
 
 def _wait() -> None:
-    """Let a signal be: the stop it asks for is under way."""
+    """Ignore a signal: the stop it asks for is already under way."""

@@ -1,4 +1,4 @@
-"""What the demo asks of a place: to start, to be written to, to be read back, and to stop."""
+"""The interface of a place: it is started, written to, read back, and stopped."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ LOOK_EVERY_S: Final = 0.05
 
 @dataclass(kw_only=True)
 class Place(ABC):
-    """Where purchases per user and minute go, besides the files; everything it needs is in `folder`."""
+    """A place where purchases per user and minute go in addition to files; everything it needs is in `folder`."""
 
     folder: Path
     kind: ClassVar[str]
     title: ClassVar[str]
     keeps_panes: ClassVar[bool] = False
     packages: ClassVar[dict[str, str]] = {}
-    """Optional packages that the place needs, by the names they are imported with."""
+    """Optional packages that the place needs, by import name."""
 
     def check_packages(self) -> None:
-        """Say what to install, before anything is started or removed."""
+        """Raise an error that says what to install, before anything is started or removed."""
         missing = [package for name, package in self.packages.items() if importlib.util.find_spec(name) is None]
         if missing:
             raise fault("DEMO_PACKAGES", sink=self.kind, missing=", ".join(missing))
 
     @abstractmethod
     def start(self) -> None:
-        """Start what is needed; an error says what to install if it is missing."""
+        """Start the place; if something is missing, an error says what to install."""
 
     @abstractmethod
     def sink(self) -> Sink:
@@ -53,34 +53,34 @@ class Place(ABC):
     @property
     @abstractmethod
     def look(self) -> str:
-        """How to look at it while the demo runs."""
+        """A command that shows the rows while the demo runs."""
 
     @property
     @abstractmethod
     def left(self) -> tuple[str, str]:
-        """What is left when the demo is over, and where."""
+        """What remains after the demo, and where."""
 
     @property
     @abstractmethod
     def again(self) -> list[str]:
-        """Commands that show what is left, with its server started again; none if nothing is left."""
+        """Commands that show what remains, with its server restarted; none if nothing remains."""
 
     @abstractmethod
     def rows(self) -> pl.DataFrame:
-        """Return all rows that are there."""
+        """Return all rows in the place."""
 
     def read(self) -> ReadBack:
-        """Return what is to be compared."""
+        """Return the rows for the comparison."""
         with self.troubles():
             return ReadBack(title=self.title, rows=self.rows(), keeps_panes=self.keeps_panes)
 
     @abstractmethod
     def stop(self) -> None:
-        """Stop what was started, even if that was only half of it."""
+        """Stop the place, even if it was only partly started."""
 
     @contextmanager
     def troubles(self) -> Iterator[None]:
-        """Say of which place it is what a program or a client's library raises."""
+        """Name the place in errors of programs and client libraries."""
         try:
             yield
         except SlackwaterError:
@@ -91,20 +91,20 @@ class Place(ABC):
 
 
 def command(name: str) -> str:
-    """Return how to call a program that stands beside this Python: by its name, if that leads to it."""
+    """Return how to call a program in this Python's folder: by its name alone if that finds it."""
     beside = Path(sys.executable).with_name(name)
     return shlex.quote(str(beside)) if beside.exists() and shutil.which(name) != str(beside) else name
 
 
 def give_up_after(until: float, why: str) -> None:
-    """Wait a moment; past `until` it is an error."""
+    """Wait a moment; after `until`, raise an error."""
     if time.monotonic() > until:
         raise TimeoutError(why)
     time.sleep(LOOK_EVERY_S)
 
 
 def from_json_lines(lines: bytes) -> pl.DataFrame:
-    """Return rows that are a JSON object each, as HTTP and Kafka carry them."""
+    """Return rows from lines of JSON objects, as in HTTP and Kafka."""
     if not lines:
         return pl.DataFrame(schema=ROWS)
     types = {name: pl.String() if isinstance(dtype, pl.Datetime) else dtype for name, dtype in ROWS.items()}
@@ -112,7 +112,7 @@ def from_json_lines(lines: bytes) -> pl.DataFrame:
 
 
 def from_texts(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return rows of JSON or of Redis, where times are texts, by their types."""
+    """Return rows of JSON or Redis, where times are text, with their proper types."""
     times = [name for name, dtype in ROWS.items() if isinstance(dtype, pl.Datetime)]
     moments = pl.col(times).str.to_datetime("%Y-%m-%dT%H:%M:%S%.f%:z", time_unit="us", time_zone="UTC")
     return rows.with_columns(moments).select(ROWS.names()).cast(ROWS)

@@ -25,11 +25,11 @@ class Delta(Place):
     title = f"Delta table {PURCHASES}"
 
     def start(self) -> None:
-        """Fetch the jars, the first time."""
+        """Fetch the jars, if this is the first time."""
         delta_jars()
 
     def sink(self) -> Sink:
-        """Return a table with a row for each user and minute."""
+        """Return the sink: a table with a row for each user and minute."""
         return delta(self._path, merge_on=WINDOW)
 
     @property
@@ -38,17 +38,17 @@ class Delta(Place):
 
     @property
     def look(self) -> str:
-        """The table."""
+        """The folder of the table."""
         return f'spark.read.format("delta").load("{self._path}")'
 
     @property
     def left(self) -> tuple[str, str]:
-        """The same folder."""
+        """The table and its folder."""
         return "the Delta table", str(self._path)
 
     @property
     def again(self) -> list[str]:
-        """Polars, which needs no Spark."""
+        """A command that reads the table with Polars, without Spark."""
         read = f"import polars; print(polars.read_delta({json.dumps(str(self._path))}))"
         return [f"{command('python')} -m pip install deltalake", f"{command('python')} -c {shlex.quote(read)}"]
 

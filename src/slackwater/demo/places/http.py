@@ -19,7 +19,7 @@ from slackwater.sinks.base import Sink
 
 @dataclass(kw_only=True)
 class Http(Place):
-    """A receiver in this very process, which takes each Idempotency-Key once."""
+    """A receiver in this process, which accepts each Idempotency-Key once."""
 
     kind = "http"
     title = f"HTTP receiver {PURCHASES}"
@@ -29,29 +29,29 @@ class Http(Place):
     _url: str = ""
 
     def start(self) -> None:
-        """Listen."""
+        """Start the receiver."""
         http_library()
         self._receiver = Receiver(file=self._received)
         self._url = f"{self._receiver.start()}/{PURCHASES}"
 
     def sink(self) -> Sink:
-        """Return requests of up to 200 rows; what is refused goes to files."""
+        """Return the sink: requests of up to 200 rows; rejected rows go to files."""
         rejected = sw.sinks.files(self.folder / "rejected")
         return sw.sinks.http(self._url, key="user_id", batch_rows=200, rejected=rejected)
 
     @property
     def look(self) -> str:
-        """All that was taken."""
+        """A command that shows everything received."""
         return f"curl -s {self._url} | tail"
 
     @property
     def left(self) -> tuple[str, str]:
-        """The file."""
+        """The file of received rows."""
         return "received over HTTP", str(self._received)
 
     @property
     def again(self) -> list[str]:
-        """The file's end."""
+        """A command that shows the end of the file."""
         return [f"tail {shlex.quote(str(self._received))}"]
 
     @property
@@ -59,11 +59,11 @@ class Http(Place):
         return self.folder / "received.jsonl"
 
     def rows(self) -> pl.DataFrame:
-        """Return what the receiver gives."""
+        """Return the rows that the receiver returns."""
         with urllib.request.urlopen(self._url, timeout=PATIENCE_S) as answer:  # noqa: S310  our own address
             return from_json_lines(answer.read())
 
     def stop(self) -> None:
-        """Listen no longer."""
+        """Stop the receiver."""
         if self._receiver is not None:
             self._receiver.stop()

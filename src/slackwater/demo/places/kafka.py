@@ -1,4 +1,4 @@
-"""A Kafka broker of the demo's own, and a topic on it."""
+"""The demo's own Kafka broker, and a topic on it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from slackwater.topics import broker
 
 @dataclass(kw_only=True)
 class Kafka(Place):
-    """A topic of a broker of our own, to which every pane is appended."""
+    """A topic of the demo's own broker, to which every pane is appended."""
 
     kind = "kafka"
     title = f"Kafka topic {PURCHASES}"
@@ -28,17 +28,17 @@ class Kafka(Place):
     _servers: str = ""
 
     def start(self) -> None:
-        """Start the broker; its jars are fetched the first time."""
+        """Start the broker; the first start fetches its jars."""
         confluent()
         self._servers = broker.up(self.folder, port=broker.free_port(), heap_mb=256).servers
 
     def sink(self) -> Sink:
-        """Return a topic of four partitions."""
+        """Return the sink: a topic of four partitions."""
         return sw.sinks.kafka(self._servers, PURCHASES, key=WINDOW, create=4)
 
     @property
     def look(self) -> str:
-        """A consumer that many have."""
+        """A command with a common consumer."""
         return f"kcat -C -b {self._servers} -t {PURCHASES}"
 
     @property
@@ -48,7 +48,7 @@ class Kafka(Place):
 
     @property
     def again(self) -> list[str]:
-        """The broker where it was, and its topic as files of JSON lines."""
+        """Commands that start the broker at the same address, and export its topic to files of JSON lines."""
         ours, folder = command("slackwater"), shlex.quote(str(self.folder))
         written = shlex.quote(str(self.folder / PURCHASES))
         return [
@@ -98,11 +98,11 @@ class Kafka(Place):
 
 
 def _settled_ends(cluster: Cluster) -> dict[tuple[str, int], int]:
-    """Return the topic's ends once every transaction has ended: readers see a commit a moment after it is final."""
-    from confluent_kafka import TopicPartition  # noqa: PLC0415  only who uses Kafka needs it
+    """Return the topic's end offsets once all transactions have ended; readers see a commit slightly later."""
+    from confluent_kafka import TopicPartition  # noqa: PLC0415  an optional dependency
     from confluent_kafka.admin._listoffsets import OffsetSpec  # noqa: PLC0415  optional, and not exported elsewhere
 
-    latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # have none
+    latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # has no types
     asked = cluster.admin.list_offsets({TopicPartition(*each): latest for each in cluster.partitions([PURCHASES])})
     written = {(each.topic, each.partition): future.result().offset for each, future in asked.items()}
     until = time.monotonic() + PATIENCE_S

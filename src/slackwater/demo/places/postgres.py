@@ -27,7 +27,7 @@ _OTHERS_MAY: Final = stat.S_IRGRP | stat.S_IXGRP | stat.S_IROTH | stat.S_IXOTH
 
 @dataclass(kw_only=True)
 class Postgres(Place):
-    """A table of a server from a wheel."""
+    """A table in a Postgres server that is installed as a Python wheel."""
 
     kind = "postgres"
     title = f"Postgres table {PURCHASES}"
@@ -37,7 +37,7 @@ class Postgres(Place):
     _temporary: tempfile.TemporaryDirectory[str] | None = None
 
     def start(self) -> None:
-        """Start the server; for root it is another user, who must be able to reach its folder."""
+        """Start the server; as root it runs as another user, who must have access to its folder."""
         psycopg_module()
         self._home = self.folder
         if os.geteuid() == 0 and not _may_be_reached_by_others(self.folder):
@@ -46,7 +46,7 @@ class Postgres(Place):
         self._server = LocalServer(folder=self._home).start()
 
     def sink(self) -> Sink:
-        """Return a table with a row for each user and minute."""
+        """Return the sink: a table with a row for each user and minute."""
         return sw.sinks.postgres(self._url, PURCHASES, upsert_on=WINDOW, create=True)
 
     @property
@@ -56,17 +56,17 @@ class Postgres(Place):
 
     @property
     def look(self) -> str:
-        """The address, for any client."""
+        """A command with the server's address, which any client can use."""
         return f"{command('psql')} {shlex.quote(self._url)} -c 'TABLE {PURCHASES} LIMIT 10'"
 
     @property
     def left(self) -> tuple[str, str]:
-        """The data folder, unless it was closed to the server's user."""
+        """The data folder, unless the server's user could not access it."""
         return "Postgres, stopped", "deleted with its folder" if self._temporary else str(self.folder)
 
     @property
     def again(self) -> list[str]:
-        """The server as long as a program waits, which shows some rows and says where any client finds it."""
+        """A program that starts the server, shows some rows and the address, and runs until it is stopped."""
         if self._temporary is not None:
             return []
         program = (
@@ -89,13 +89,13 @@ class Postgres(Place):
         if self._server is not None:
             self._server.stop()
         elif self._home is not None and (self._home / "postmaster.pid").exists():
-            # Interrupted while it started: it is there, and nobody has a handle of it.
+            # Interrupted during the start: the server is running, but there is no handle for it.
             pid = int((self._home / "postmaster.pid").read_text().split("\n", 1)[0])
-            os.kill(pid, signal.SIGINT)  # its own "stop at once, in order"
+            os.kill(pid, signal.SIGINT)  # Postgres' fast, orderly shutdown
         if self._temporary is not None:
             self._temporary.cleanup()
 
 
 def _may_be_reached_by_others(folder: Path) -> bool:
-    """Return whether other users may go to `folder`; where they may not, the wheel would open the way to all."""
+    """Return whether other users may access `folder`; if not, the wheel would open it to everyone."""
     return all(above.stat().st_mode & _OTHERS_MAY == _OTHERS_MAY for above in folder.absolute().parents)

@@ -1,4 +1,4 @@
-"""A Redis server of the demo's own, and hashes in it."""
+"""The demo's own Redis server, and hashes in it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from slackwater.topics.broker import free_port
 
 @dataclass(kw_only=True)
 class Redis(Place):
-    """Hashes of a server of our own."""
+    """Hashes in the demo's own Redis server."""
 
     kind = "redis"
     title = f"Redis hashes {PURCHASES}:*"
@@ -40,7 +40,7 @@ class Redis(Place):
         self.folder.mkdir(parents=True)
         place = ("--port", str(self._port), "--bind", "127.0.0.1", "--dir", str(self.folder))
         with (self.folder / "redis.log").open("wb") as log:
-            # In a session of its own, for Ctrl-C is not meant for it; it saves its data when it is stopped.
+            # In its own session, because Ctrl-C is not meant for it; it saves its data when it is stopped.
             self._process = subprocess.Popen(  # noqa: S603  our own arguments
                 [program, *place, "--save", "86400", "1"], stdout=log, stderr=log, start_new_session=True
             )
@@ -59,12 +59,12 @@ class Redis(Place):
             return False
 
     def sink(self) -> Sink:
-        """Return a hash for each user and minute."""
+        """Return the sink: a hash for each user and minute."""
         return sw.sinks.redis(f"redis://localhost:{self._port}/0", key=WINDOW, prefix=PURCHASES)
 
     @property
     def look(self) -> str:
-        """The names of some hashes."""
+        """A command that shows the names of some hashes."""
         return f"{command('redis-cli')} -p {self._port} --scan --pattern '{PURCHASES}:*'"
 
     @property
@@ -74,7 +74,7 @@ class Redis(Place):
 
     @property
     def again(self) -> list[str]:
-        """The server where it was, in the background, and the same names."""
+        """Commands that start the server in the background, at the same address, and show the same names."""
         server, folder = shlex.quote(_redis_program()), shlex.quote(str(self.folder))
         return [
             f"{server} --dir {folder} --port {self._port} --bind 127.0.0.1 --daemonize yes",
@@ -83,7 +83,7 @@ class Redis(Place):
         ]
 
     def rows(self) -> pl.DataFrame:
-        """Return the hashes."""
+        """Return the hashes as rows."""
         redis = client_library()
         fields = [name for name in ROWS if name not in WINDOW]
         with redis.Redis(port=self._port, decode_responses=True) as client:
@@ -105,7 +105,7 @@ class Redis(Place):
 
 
 def _unescaped(part: pl.Series) -> pl.Series:
-    """Return a part of the keys as it was: its own colons and percent signs are written as %3A and %25."""
+    """Return a part of the keys unescaped: colons and percent signs are written as %3A and %25."""
     return part.str.replace_all("%3A", ":", literal=True).str.replace_all("%25", "%", literal=True)
 
 

@@ -1,4 +1,4 @@
-// Canvases that know their size and colours, and what to say of a place on them.
+// Canvases with their size and colours, and hints for the pointer's position.
 
 export function colour(name, alpha) {
   const value = getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
@@ -38,7 +38,7 @@ export function hinted(canvas, text) {
 }
 
 export function steps(largest, most) {
-  // Round distances of grid lines.
+  // A round distance between grid lines.
   const raw = largest / most;
   const size = 10 ** Math.floor(Math.log10(raw || 1));
   return [1, 2, 5, 10].map((factor) => factor * size).find((step) => step >= raw) || size;

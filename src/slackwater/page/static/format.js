@@ -1,4 +1,4 @@
-// How figures are written: durations, times, counts, bytes.
+// Formatting of figures: durations, times, counts, bytes.
 
 const UNITS = [["d", 86400000], ["h", 3600000], ["m", 60000], ["s", 1000]];
 

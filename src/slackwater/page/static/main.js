@@ -1,4 +1,4 @@
-// The page: hears from the job, keeps a bounded number of records, and draws what is in view.
+// The page: listens to the job, keeps a bounded number of records, and draws those in view.
 
 import { bytes, count, duration, moment } from "./format.js";
 import { Picture } from "./picture.js";
@@ -107,7 +107,7 @@ async function loaded() {
 }
 
 async function caughtUp({ state: now, last: [at, batch] }) {
-  // Batches may have come while nobody listened: before the first event, or after the connection was lost.
+  // Batches may have been missed: before the first event, or while the connection was lost.
   state.job.state = now;
   const mine = state.records.at(-1);
   if (!mine || mine.at < at || mine.batch !== batch) await loaded().catch(() => {});
@@ -122,7 +122,7 @@ function listen() {
     if (record.lateness) state.lateness = record.lateness;
     if (record.samples) state.samples = [...state.samples, ...record.samples].slice(-MOST_SAMPLES);
     if (record.state) Object.assign(state.job, record);
-    if (record.streams && record.batch === undefined) introduce(); // started again, maybe with other steps
+    if (record.streams && record.batch === undefined) introduce(); // restarted, maybe with other steps
     if (record.batch === undefined) { later(); return; }
     if (state.records.length && record.batch <= state.records.at(-1).batch && record.at <= state.records.at(-1).at) return;
     delete record.samples;
@@ -140,7 +140,7 @@ function listen() {
 }
 
 async function refused() {
-  // An EventSource does not know why it was refused; a plain request does.
+  // An EventSource does not say why it was refused; a plain request does.
   const asking = new AbortController();
   const answer = await fetch(address("api/events"), { signal: asking.signal }).catch(() => null);
   state.refused = answer?.status === 503 ? await answer.text() : "";
@@ -165,10 +165,10 @@ function draw() {
   const end = state.live && job.state === "running" ? Math.max(newest, Math.min(Date.now(), newest + 30000)) : newest;
   const place = Number(byId("scroll").value);
   const to = place >= 1 || end - oldest <= span ? end : oldest + span + place * (end - oldest - span);
-  // A job that is younger than the span fills the picture all the same.
+  // A job younger than the span still fills the picture.
   const from = Math.max(to - span, Math.min(oldest - 3000, to - 20000));
   byId("scroll").disabled = end - oldest <= span;
-  // One record on either side, so that lines go on to the edges.
+  // One record before the span, so that lines reach the left edge.
   const inside = records.filter((record) => record.at >= from && record.at <= to);
   const before = records.filter((record) => record.at < from).at(-1);
   state.view = before ? [before, ...inside] : inside;

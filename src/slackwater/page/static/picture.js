@@ -1,4 +1,4 @@
-// The watermark, watched: processing time across, event time up.
+// The picture of the watermark: processing time on the x axis, event time on the y axis.
 
 import { clock, count, duration, moment } from "./format.js";
 import { colour, hinted, paper } from "./canvas.js";
@@ -55,7 +55,7 @@ export class Picture {
   y(ms) { return this.height - MARGIN.bottom - ((ms - this.low) / (this.high - this.low || 1)) * (this.height - MARGIN.top - MARGIN.bottom); }
 
   range() {
-    // Event times to show: the newest, the watermark, what can still be corrected, and most of what is late.
+    // Event times to show: the newest, the watermark, windows that can still be corrected, and most late rows.
     const tops = [], lows = [], marks = [];
     for (const record of this.columns) {
       const own = record.streams[this.stream];
@@ -68,7 +68,7 @@ export class Picture {
     if (!tops.length) { this.low = undefined; return; }
     let high = Math.max(...tops);
     const span = this.to - this.from;
-    // A replay is far behind the clock; then the diagonal would only squeeze the rest.
+    // A replay is far behind the clock; the diagonal would only squeeze everything else.
     this.follows = this.to - high < 2 * span + 60000;
     if (this.follows) high = Math.max(high, this.to);
     const floor = high - 3 * Math.max(span, 60000);
@@ -78,7 +78,7 @@ export class Picture {
   }
 
   line(value) {
-    // A line that moves when a batch ends: [x, y] from one corner to the next.
+    // A step line that moves when a batch ends: the [x, y] of its corners.
     const points = [];
     let last = null;
     for (const record of this.columns) {
@@ -125,7 +125,7 @@ export class Picture {
   }
 
   lit(batch, rows, left, right, top, bottom) {
-    // A sample of the rows that came after the watermark had passed them; where in their bin is not known.
+    // A sample of the rows behind the watermark; their positions within the bin are not known.
     const { ink } = this;
     const room = Math.max(1, Math.round((right - left) / 3));
     const dots = Math.min(rows, room, 2 + Math.round(Math.log2(rows + 1)));
@@ -289,7 +289,7 @@ function quantile(bins, part) {
 }
 
 function scatter(batch, dot, place) {
-  // The same place whenever the picture is drawn again.
+  // The same position every time the picture is drawn.
   const mixed = Math.sin(batch * 12.9898 + dot * 78.233 + Math.round(place) * 0.01) * 43758.5453;
   return mixed - Math.floor(mixed);
 }

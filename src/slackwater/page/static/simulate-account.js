@@ -1,4 +1,4 @@
-// What became of the events, and what the results were like; beside it, what it was before the last change.
+// What became of the events, and the figures of the results, next to those before the last change.
 
 import { bytes, count, duration, share } from "./format.js";
 

@@ -1,4 +1,4 @@
-// The controls: a slider for each number and duration, a list for each choice; all of them hold text.
+// The controls: a slider for each number and duration, a list for each choice; their values are text.
 
 const UNITS = { ms: 1, s: 1000, m: 60000, h: 3600000, d: 86400000 };
 
@@ -9,7 +9,7 @@ function size(text) {
 }
 
 export class Controls {
-  // `places` are elements by group; `changed` is called whenever a person changes a control.
+  // `places` are elements by group; `changed` is called when the user changes a control.
   constructor(places, changed) {
     Object.assign(this, { places, changed, all: [], values: {}, base: {} });
   }
@@ -43,7 +43,7 @@ export class Controls {
     Object.assign(this, { values: { ...values }, base });
     for (const each of this.all) {
       if (each.kind === "choice") continue;
-      // A value that is not a place of the slider gets one.
+      // A value that is not a position of the slider gets one.
       const wanted = [base[each.name], values[each.name]].filter((text) => /^(none|[0-9a-z]{1,20})$/.test(text));
       each.places = [...new Set([...each.steps, ...wanted])].sort((one, other) => size(one) - size(other));
       each.input.max = each.places.length - 1;

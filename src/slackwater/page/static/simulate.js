@@ -1,4 +1,4 @@
-// The simulator: controls, the address that keeps them, and the page's picture of what the engine made of them.
+// The simulator: controls, the address that stores them, and the page's picture of the result.
 
 import { bytes, count, duration } from "./format.js";
 import { Picture } from "./picture.js";
@@ -51,7 +51,7 @@ async function begin() {
   const asked = Object.fromEntries([...query].filter(([name]) => !["token", "preset"].includes(name)));
   const wanted = query.get("preset") ?? known.default;
   choose(wanted in state.presets ? wanted : known.default, asked);
-  // What the address asks for is the server's to judge, so that a wrong one is an error that says why.
+  // The server checks the settings in the address, so that a wrong one gives an error that says why.
   run({ ...(query.has("preset") ? { preset: wanted } : {}), ...asked });
 }
 
@@ -81,7 +81,7 @@ function remember() {
 let pause = 0;
 let running = null;
 function soon() {
-  // What is on its way would put the control back to where it was.
+  // A response in flight would reset the control to its previous value.
   running?.abort();
   clearTimeout(pause);
   pause = setTimeout(() => run(), PAUSE_MS);

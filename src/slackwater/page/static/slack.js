@@ -1,4 +1,4 @@
-// What another out-of-orderness would have cost, on the rows of this run.
+// What another out-of-orderness would have cost, for the rows of this run.
 
 import { duration, share } from "./format.js";
 import { colour, paper } from "./canvas.js";
@@ -17,7 +17,7 @@ export class Slack {
     this.redraw();
   }
 
-  // Small durations get more room, as a square root gives it.
+  // A square-root scale gives small durations more room.
   chosen() {
     const ms = ((Number(this.slider.value) / 1000) ** 2) * this.most;
     if (Math.abs(ms - this.slack) < this.most / 400) return this.slack;

@@ -3,11 +3,11 @@
 import { clock } from "./format.js";
 import { colour, hinted, paper, steps } from "./canvas.js";
 
-const LEFT = 46; // at least: longer labels get more
+const LEFT = 46; // the minimum: longer labels get more
 const BELOW = 16;
 
 export class Strip {
-  // `series` is a function from the shown records to [{name, values}], one value a record.
+  // `series` is a function from the shown records to [{name, values}], one value per record.
   constructor(canvas, { series, stacked = false, show }) {
     Object.assign(this, { canvas, series, stacked, show, records: [], lines: [] });
     hinted(canvas, (x) => this.said(x));
@@ -68,7 +68,7 @@ export class Strip {
     });
     ink.stroke();
     ink.fillStyle = style;
-    for (const [x, top] of alone) { // a line of one point cannot be seen
+    for (const [x, top] of alone) { // a line with one point would be invisible
       ink.beginPath();
       ink.arc(x, top, 2, 0, 7);
       ink.fill();

@@ -1,4 +1,4 @@
-// Light or dark: as the browser prefers, until the reader chooses.
+// Light or dark: the browser's preference, until the user chooses.
 
 const THEME = "slackwater-theme";
 

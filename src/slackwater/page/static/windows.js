@@ -8,7 +8,7 @@ const APART = 14;
 let hatch = null;
 
 function hatched(ink) {
-  // Drawn once for each colour.
+  // Drawn once per colour.
   const style = colour("gone", 0.4);
   if (hatch?.style !== style) {
     const tile = document.createElement("canvas");
@@ -73,7 +73,7 @@ export class Windows {
   }
 
   name({ start, end, opened }) {
-    // Where it opens or at the left edge, readable on whatever is there.
+    // At its opening or the left edge, readable on any background.
     const { ink, from, width } = this.picture;
     const [top, bottom] = [this.picture.y(end), this.picture.y(start)];
     const at = this.picture.x(Math.max(opened, from)) + 7;
@@ -89,7 +89,7 @@ export class Windows {
   }
 
   panes() {
-    // A dot for the on-time pane; a ring for a late one, where rows came for a window that was complete.
+    // A dot for the on-time pane; a ring for a late one, where rows arrived for a complete window.
     const { ink, columns, step, stream } = this.picture;
     for (const window of this.all) this.name(window);
     for (const { end, closed } of this.all) {
@@ -99,7 +99,7 @@ export class Windows {
       ink.arc(this.picture.x(closed), this.picture.y(end), 4.2, 0, 7);
       ink.fill();
     }
-    const last = new Map(); // rings stay apart, so that they can be told from each other
+    const last = new Map(); // keeps rings apart, so that they can be distinguished
     for (const record of columns) {
       if (!this.all.length || !record.steps?.[step.name]?.refired) continue;
       const times = record.streams[stream].ages.map(([low, high]) => record.now - (low + high) / 2);
