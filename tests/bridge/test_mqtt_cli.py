@@ -77,7 +77,7 @@ def test_payloads_that_had_to_be_wrapped_are_in_the_summary() -> None:
 def test_progress_is_said_now_and_then_and_notices_always() -> None:
     out = io.StringIO()
     lines = command.BridgeLines(out=out, every_s=0.0)
-    lines.told(Tally(received=1_500, written=1_000))
+    lines.update(Tally(received=1_500, written=1_000))
     lines.noticed("[MQTT_AWAY] gone")
     first, second = out.getvalue().splitlines()
     assert first.startswith("1,500 messages, ")
@@ -88,6 +88,6 @@ def test_progress_is_said_now_and_then_and_notices_always() -> None:
 def test_quiet_leaves_progress_out_and_no_notice() -> None:
     out = io.StringIO()
     lines = command.BridgeLines(is_quiet=True, out=out, every_s=0.0)
-    lines.told(Tally(received=1_500))
+    lines.update(Tally(received=1_500))
     lines.noticed("connected")
     assert out.getvalue() == "connected\n"

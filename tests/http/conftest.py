@@ -27,4 +27,4 @@ def receiver(needs: Needs) -> Iterator[Receiver]:
 def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(delivery, "FIRST_WAIT_S", 0.01)
     monkeypatch.setattr(http_sending, "FIRST_WAIT_S", 0.01)
-    monkeypatch.setattr(http_sending, "SAID_AFTER_S", 60.0)  # a busy machine is no trouble of the receiver's
+    monkeypatch.setattr(http_sending, "REPORTED_AFTER_S", 60.0)  # a busy machine is no trouble of the receiver's

@@ -44,7 +44,7 @@ def test_stop_ends_the_waiting_for_an_answer(receiver: Receiver, monkeypatch: py
 
 
 def test_requests_that_wait_are_spoken_of(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_sending, "SAID_AFTER_S", 0.0)
+    monkeypatch.setattr(http_sending, "REPORTED_AFTER_S", 0.0)
     receiver.faults.extend([Fault(status=503)] * 6)
     words = r"SINK_WAITING.*output `results` is unavailable: HTTP 503.*retrying for 20s"
     with pytest.warns(SinkWarning, match=words) as said, job(receiver) as run:

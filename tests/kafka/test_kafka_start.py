@@ -100,7 +100,7 @@ def test_cluster_that_goes_away_is_said_once_and_once_when_it_is_back(
         def playing() -> None:
             pace, way = Pace(rate=200), connection(own.servers)
             played.append(
-                play(tmp_path / "log", way, topic, pace=pace, told=told.append, is_stopping=lambda: bool(stops))
+                play(tmp_path / "log", way, topic, pace=pace, on_progress=told.append, is_stopping=lambda: bool(stops))
             )
 
         with warnings.catch_warnings(record=True) as said:

@@ -82,7 +82,8 @@ def facts_of_run(plan: Plan, checkpoint: Path | None = None, *, facts: Facts | N
         p99_ms = {**_lateness(records), **p99_ms}
         hot_keys = {**_hot_keys(records), **hot_keys}
         known = replace(known, keys={**_keys(records), **known.keys}, age_ms=_age_ms(checkpoint, records))
-    return replace(known, partitions={**partitions, **known.partitions}, starts=starts, p99_ms=p99_ms, hot_keys=hot_keys)
+    partitions |= known.partitions
+    return replace(known, partitions=partitions, starts=starts, p99_ms=p99_ms, hot_keys=hot_keys)
 
 
 def facts_of_topics(plan: Plan, *, facts: Facts) -> Facts:

@@ -81,7 +81,7 @@ def mqtt(
         raw=raw,
     )
     lines = BridgeLines(is_quiet=quiet)
-    running = RunningBridge(definition, on_progress=lines.told, on_notice=lines.noticed)
+    running = RunningBridge(definition, on_progress=lines.update, on_notice=lines.noticed)
     with stopped_by_signals(running.stop):
         tally = running.run()
     lines.end(f"{summary(tally)}, to {definition.to}")
@@ -104,17 +104,17 @@ class BridgeLines:
     is_quiet: bool = False
     out: TextIO = field(default_factory=lambda: sys.stderr)
     every_s: float = 2.0
-    _said: float = field(default_factory=time.monotonic)
-    _said_received: int = 0
+    _shown_at: float = field(default_factory=time.monotonic)
+    _shown_received: int = 0
     _width: int = 0
 
-    def told(self, tally: Tally) -> None:
+    def update(self, tally: Tally) -> None:
         """Update the counts."""
         now = time.monotonic()
-        if self.is_quiet or now - self._said < self.every_s:
+        if self.is_quiet or now - self._shown_at < self.every_s:
             return
-        rate = (tally.received - self._said_received) / (now - self._said)
-        self._said, self._said_received = now, tally.received
+        rate = (tally.received - self._shown_received) / (now - self._shown_at)
+        self._shown_at, self._shown_received = now, tally.received
         text = f"{counted(tally.received, 'message')}, {rate:,.0f} a second, {tally.held:,} waiting to be acknowledged"
         self.out.write(("\r" + text.ljust(self._width)) if self.out.isatty() else text + "\n")
         self._width = len(text)

@@ -160,22 +160,22 @@ def retry(
     place, filters = _asked(where, reason=reason, step=step, source=source, since=since)
     target = where_of(to, what="--to")
     path = ledger_path(place, ledger)
-    mend = None if repair is None else load_repair(repair)
+    repair_record = None if repair is None else load_repair(repair)
     if dry_run:
         sender = target_of(target)
         sender.check()
-        plan = plan_retry(place, sender, path, filters, mend)
+        plan = plan_retry(place, sender, path, filters, repair_record)
         _tell(plan)
         typer.echo(f"would send {counted(plan.letters.height, 'record')} to {target}; nothing was sent")
     else:
         with open_retry(place, target, path) as opened:
-            plan = opened.plan(filters, mend)
+            plan = opened.plan(filters, repair_record)
             _tell(plan)
             if plan.letters.height:
                 if not yes:
                     typer.confirm(f"send {counted(plan.letters.height, 'record')} to {target}?", abort=True)
                 counter = Counter("sent")
-                sent = opened.send(plan, told=counter.told)
+                sent = opened.send(plan, on_progress=counter.update)
                 counter.end(f"sent {counted(sent, 'record')} to {target}; recorded in {path}")
             else:
                 typer.echo("nothing to send")

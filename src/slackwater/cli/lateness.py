@@ -129,7 +129,7 @@ class ReadingProgress:
 
     def watched(self, reading: Reading) -> Iterator[Chunk]:
         """Yield the chunks, and print how many records have been read."""
-        began = said = clock.monotonic()
+        began = shown = clock.monotonic()
         records, files, before = 0, 0, ""
         for chunk in reading.chunks:
             yield chunk
@@ -137,8 +137,8 @@ class ReadingProgress:
             files += chunk.file != before
             before = chunk.file
             now = clock.monotonic()
-            if now - said >= (0.2 if self.out.isatty() else self.every_s):
-                said = now
+            if now - shown >= (0.2 if self.out.isatty() else self.every_s):
+                shown = now
                 of = f"  file {files:,} of {reading.files:,}" if reading.files else ""
                 self._say(
                     f"{reading.stream}: {counted(records, 'record')}{of}  {records / (now - began):,.0f} records/s"

@@ -56,7 +56,7 @@ def produce(
             topic,
             key=key,
             pace=Pace(rate=rate, speed_up=speed_up),
-            told=counter.told,
+            on_progress=counter.update,
             is_stopping=lambda: stops[-1],
         )
     unsure = f"; {played.unsure:,} more were in flight and may not have arrived" if played.unsure else ""
@@ -86,7 +86,7 @@ def export_topic(
       slackwater log export data/orders --topic orders
     """
     counter = Counter("written")
-    done = export(cluster_at(servers), topic, folder, append=append, told=counter.told)
+    done = export(cluster_at(servers), topic, folder, append=append, on_progress=counter.update)
     tombstones = f"; {done.empty:,} had no value and were skipped" if done.empty else ""
     skipped = (
         f"; {done.not_lines:,} did not fit on one line and were skipped: {done.named}"

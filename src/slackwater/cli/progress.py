@@ -82,8 +82,8 @@ class Progress:
             f"{counted(totals['panes'], 'pane')} shown, {_late(totals)}, "
             f"{counted(totals['dead'], 'dead letter')}{_others(totals)}"
         )
-        for said in places(outputs, self.delivered):
-            self._say(said, always=True)
+        for place in places(outputs, self.delivered):
+            self._say(place, always=True)
         if owed is not None:
             self._say(f"batch {owed} is not delivered yet: restart with the same checkpoint", always=True)
 
@@ -150,9 +150,9 @@ def _lookups(report: BatchReport) -> str:
     keys = sum(stats.misses for stats in asked.values())
     hits = sum(stats.hits for stats in asked.values())
     errors = sum(stats.errors for stats in asked.values())
-    said = f"  lookups {keys:,} asked, {hits:,} cached"
-    said += f", p50 {slowest.p50_ms:.0f} ms, p99 {slowest.p99_ms:.0f} ms" if slowest.latency else ""
-    return said + (f", {counted(errors, 'error')}" if errors else "")
+    summary = f"  lookups {keys:,} asked, {hits:,} cached"
+    summary += f", p50 {slowest.p50_ms:.0f} ms, p99 {slowest.p99_ms:.0f} ms" if slowest.latency else ""
+    return summary + (f", {counted(errors, 'error')}" if errors else "")
 
 
 def _held(report: BatchReport) -> str:
@@ -199,15 +199,15 @@ class Counter:
     out: TextIO = field(default_factory=lambda: sys.stderr)
     every_s: float = 1.0
     _began: float = field(default_factory=time.monotonic)
-    _said: float = field(default_factory=time.monotonic)
+    _shown_at: float = field(default_factory=time.monotonic)
     _width: int = 0
 
-    def told(self, number: int) -> None:
+    def update(self, number: int) -> None:
         """Update the count."""
         now = time.monotonic()
-        if now - self._said < self.every_s:
+        if now - self._shown_at < self.every_s:
             return
-        self._said = now
+        self._shown_at = now
         text = f"{self.verb} {counted(number, 'record')}, {number / (now - self._began):,.0f} a second"
         self.out.write(("\r" + text.ljust(self._width)) if self.out.isatty() else text + "\n")
         self._width = len(text)

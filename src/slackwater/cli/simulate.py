@@ -25,8 +25,8 @@ from slackwater.simulator.settings import Settings
 def _setting(name: str) -> Any:  # noqa: ANN401  as in Typer
     control = CONTROLS[name]
     metavar = {"duration": "DURATION", "whole": "NUMBER", "choice": "NAME"}[control.kind]
-    said = control.help + (f" One of {', '.join(control.steps)}." if control.kind == "choice" else "")
-    return typer.Option(metavar=metavar, help=said, rich_help_panel=_PANELS[control.group], show_default=False)
+    shown = control.help + (f" One of {', '.join(control.steps)}." if control.kind == "choice" else "")
+    return typer.Option(metavar=metavar, help=shown, rich_help_panel=_PANELS[control.group], show_default=False)
 
 
 _PANELS = {"pipeline": "The pipeline", "events": "The events", "trouble": "What goes wrong"}

@@ -82,8 +82,8 @@ def repair_letters(letters: pl.DataFrame, repair: Repair) -> Repaired:
         elif payload is not None:
             why = f"the repair returned {type(payload).__name__}; it must return bytes, or None to skip the letter"
             left.append(Left(id=letter["id"], why=why))
-    mended = letters[kept].with_columns(payload=pl.Series(payloads, dtype=pl.Binary))
-    return Repaired(letters=mended, declined=letters.height - len(kept) - len(left), left=tuple(left))
+    repaired = letters[kept].with_columns(payload=pl.Series(payloads, dtype=pl.Binary))
+    return Repaired(letters=repaired, declined=letters.height - len(kept) - len(left), left=tuple(left))
 
 
 def _words(error: Exception) -> str:

@@ -70,7 +70,7 @@ class Retry:
         """Choose and repair the letters: step 2."""
         return plan_retry(self.where, self.target, self.ledger.path, filters, repair)
 
-    def send(self, plan: RetryPlan, *, told: Callable[[int], None] = lambda _: None) -> int:
+    def send(self, plan: RetryPlan, *, on_progress: Callable[[int], None] = lambda _: None) -> int:
         """Send the planned letters and return their number: steps 3 to 5, batch by batch."""
         sent = 0
         for letters in self.target.batches(plan.letters):
@@ -82,7 +82,7 @@ class Retry:
             self.ledger.settle(intent, "sent", **place)  # 5
             self.target.tidy(intent)
             sent += letters.height
-            told(sent)
+            on_progress(sent)
         return sent
 
 
@@ -109,8 +109,8 @@ def plan_retry(
     fresh = meant.filter(~pl.col("id").is_in(gone.implode()))
     letters, declined, left = fresh, 0, tuple[Left, ...]()
     if repair is not None:
-        mended = repair_letters(fresh, repair)
-        letters, declined, left = mended.letters, mended.declined, mended.left
+        repaired = repair_letters(fresh, repair)
+        letters, declined, left = repaired.letters, repaired.declined, repaired.left
     unsendable = target.unsendable(letters)
     sendable = letters.filter(~pl.col("id").is_in([each.id for each in unsendable]))
     chosen = sendable.unique("record", keep="first", maintain_order=True)

@@ -154,11 +154,11 @@ class DeduplicateSpec(KeyedStep):
     def describe(self) -> list[tuple[str, str]]:
         """Return the lines of the step in `explain`."""
         remembered = "forever" if self.within_ms >= MAX_MS else f"until {render_ms(self.within_ms)} after its row"
-        said = [
+        text = [
             ("key", f"{', '.join(self.keys)}, remembered {remembered}"),
             ("keeps", _SAID[self.keep]),
         ]
-        return said if self.late == "output" else [*said, ("late rows", "are processed like others")]
+        return text if self.late == "output" else [*text, ("late rows", "are processed like others")]
 
 
 def _listed(schema: pl.Schema, columns: Sequence[str]) -> str:

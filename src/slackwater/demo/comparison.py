@@ -62,8 +62,8 @@ class PlaceAccount:
                 "wrong": self.wrong,
                 "for no window in the log": self.foreign,
             }
-            said = ", ".join(f"{number:,} {fault}" for fault, number in faults.items() if number)
-            return f"{self.title}: of {counted(self.rows, 'row')} for {counted(self.windows, 'window')}, {said}"
+            text = ", ".join(f"{number:,} {fault}" for fault, number in faults.items() if number)
+            return f"{self.title}: of {counted(self.rows, 'row')} for {counted(self.windows, 'window')}, {text}"
         if self.keeps_panes:
             panes = f"{counted(self.rows, 'pane')} of {counted(self.windows, 'window')}"
             return f"{self.title}: {panes}, the newest of each as recomputed"

@@ -157,7 +157,7 @@ class Screen:
 
     def _line(self) -> str:
         label, moment, lag = self._watermark()
-        said = [
+        lines = [
             f"{self.feed.elapsed_s:3.0f} s",
             counted(self.records, "record"),
             f"{counted(round(self.rate), 'row')}/s",
@@ -166,7 +166,7 @@ class Screen:
             f"late {self.purchases('late'):,}",
             f"dead letters {self.dead:,}",
         ]
-        return "  ".join(said)
+        return "  ".join(lines)
 
 
 def _clock(milliseconds: int) -> str:

@@ -95,12 +95,12 @@ def _paged(pipeline: Pipeline, port: int, console: Console) -> Iterator[LivePage
         page = None
         try:
             page = stack.enter_context(LivePage(pipeline.plan(), port=port))
-            said = f"page: {page.address}"
+            text = f"page: {page.address}"
         except RunError as error:
             if error.code != "PAGE_PACKAGES":
                 raise
-            said = f"no page: {error}"
-        console.print(said, soft_wrap=True, highlight=False, markup=False)
+            text = f"no page: {error}"
+        console.print(text, soft_wrap=True, highlight=False, markup=False)
         yield page
 
 

@@ -93,8 +93,8 @@ def counted(number: int, what: str) -> str:
 
 def cause_of(error: BaseException) -> str:
     """Return an error's type and the first line of its message."""
-    said = str(error).strip().partition("\n")[0].rstrip()
-    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+    shown = str(error).strip().partition("\n")[0].rstrip()
+    return f"{type(error).__name__}: {shown}" if shown else type(error).__name__
 
 
 def near_miss(name: str, known: Iterable[str]) -> str:

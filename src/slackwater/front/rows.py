@@ -170,7 +170,7 @@ class RowFunctions:
             broken = ~checked["__ok"].fill_null(value=False)
             frame = checked.drop("__ok")
             if broken.any():
-                words = pl.Series([f"rule `{rule.name}` does not hold: {rule.said}"])
+                words = pl.Series([f"rule `{rule.name}` does not hold: {rule.written}"])
                 bury(frame.filter(broken), node.step, pl.Series(["invalid"]), words, context)
                 frame = frame.filter(~broken)
         return frame

@@ -28,8 +28,8 @@ POINTS: Final = (
 
 def crash_point(name: str, batch: int) -> None:
     """Crash here if `SLACKWATER_CRASH` names this point and batch, and no process has crashed here yet."""
-    told = os.environ.get("SLACKWATER_CRASH")
-    if told is None or f"{name}@{batch}" not in told.split():
+    points = os.environ.get("SLACKWATER_CRASH")
+    if points is None or f"{name}@{batch}" not in points.split():
         return
     once = Path(os.environ["SLACKWATER_CRASH_ONCE"]) / f"{name}@{batch}"
     once.parent.mkdir(parents=True, exist_ok=True)

@@ -25,17 +25,17 @@ _AROUND: Final = 20
 
 def sql_cause(text: str, error: Exception) -> str:
     """Return why Polars rejected `text`, and near which part of it."""
-    said = str(error).partition("\n")[0]
-    if said.startswith(_UNPARSED):
+    message = str(error).partition("\n")[0]
+    if message.startswith(_UNPARSED):
         return _parsed(text)
-    if (clause := _CLAUSE.search(said)) is not None:
+    if (clause := _CLAUSE.search(message)) is not None:
         return f'`{clause["word"]}` is a keyword; a column of that name is written "{clause["word"]}"'
-    if (tree := _TREE.match(said)) is not None:
+    if (tree := _TREE.match(message)) is not None:
         name = _WORD.sub(" ", tree["name"]).upper()
-        place = _LOCATION.search(said)
+        place = _LOCATION.search(message)
         near = _near(text) if place is None else _near(text, int(place["line"]), int(place["column"]))
         return f"{name} is not supported, near {near}"
-    return said
+    return message
 
 
 def _parsed(text: str) -> str:
@@ -43,19 +43,19 @@ def _parsed(text: str) -> str:
     try:
         pl.SQLContext().execute(_QUERY + text)
     except PolarsError as error:
-        said = str(error).partition("\n")[0].removeprefix("sql parser error: ")
+        message = str(error).partition("\n")[0].removeprefix("sql parser error: ")
     else:
         return "it is not one value"
-    place = _PLACE.search(said)
+    place = _PLACE.search(message)
     near = f", at the end of {_near(text)}"
     if place is not None:
-        said = said[: place.start()]
+        message = message[: place.start()]
         # The query has one line before the text.
         near = f", near {_near(text, int(place['line']) - 1, int(place['column']))}"
-    if (wrong := _EXPECTED.fullmatch(said)) is not None:
+    if (wrong := _EXPECTED.fullmatch(message)) is not None:
         found = "" if wrong["found"] == "EOF" else f" instead of `{wrong['found']}`"
-        said = f"expected {_quoted(wrong['expected'])}{found}"
-    return said[:1].lower() + said[1:] + near
+        message = f"expected {_quoted(wrong['expected'])}{found}"
+    return message[:1].lower() + message[1:] + near
 
 
 def _quoted(expected: str) -> str:

@@ -31,7 +31,7 @@ class AsOfJoin(JoinStep):
 
     ttl_ms: int
     deleted: pl.Expr | None = None
-    said: str = ""
+    condition_text: str = ""
     """The condition that ends a version, as the user wrote it."""
 
     @property
@@ -92,7 +92,7 @@ class AsOfJoin(JoinStep):
             ("join", f"as of, {self.how}, {', '.join(keys)}"),
             ("version", f"the newest up to the row's time{lasts}"),
         ]
-        lines += [("deleted", self.said)] if self.deleted is not None else []
+        lines += [("deleted", self.condition_text)] if self.deleted is not None else []
         lines += [("keeps", "left rows until the watermark is past their time, when they come out")]
         older = "all others" if self.late == "process" else "later ones"
         lines += [("keeps", f"of each key the version valid at the watermark, and {older}{lasts}")]
@@ -107,7 +107,7 @@ class AsOfDefinition(StepDefinition):
     how: How
     ttl_ms: int
     deleted: pl.Expr | None
-    said: str
+    condition_text: str
     operation: str
     """The column of the versions with the kind of change, which results do not have; empty if there is none."""
     suffixes: tuple[str, str]
@@ -136,7 +136,7 @@ class AsOfDefinition(StepDefinition):
             late=self.late,
             ttl_ms=self.ttl_ms,
             deleted=deleted,
-            said=self.said,
+            condition_text=self.condition_text,
         )
 
 
@@ -152,13 +152,13 @@ def as_of_join(
     """Return the definition of an as-of join, or reject its options."""
     if versions_ttl is None:
         raise refuse("JOIN_VERSIONS_TTL")
-    said = [f"{operation} = 'delete'"] if operation else []
-    said += [] if deleted is None else [as_written(deleted)]
+    condition_text = [f"{operation} = 'delete'"] if operation else []
+    condition_text += [] if deleted is None else [as_written(deleted)]
     return AsOfDefinition(
         how=checked_how(how, ("inner", "left")),
         ttl_ms=_ttl_ms(versions_ttl),
         deleted=None if deleted is None else as_expr(deleted),
-        said=" or ".join(said),
+        condition_text=" or ".join(condition_text),
         operation=operation,
         suffixes=checked_suffixes(suffixes),
         late=checked_late(late),

@@ -37,7 +37,7 @@ class IntervalJoin(JoinStep):
     lower_ms: int
     upper_ms: int
     on_match: pl.Expr | None = None
-    said: str = ""
+    condition_text: str = ""
     """The condition as the user wrote it."""
 
     def reach_ms(self, side: SideName) -> int:
@@ -106,7 +106,7 @@ class IntervalJoin(JoinStep):
             ("join", f"{self.how}, {', '.join(keys)}"),
             ("between", f"right time - left time from {render_ms(self.lower_ms)} to {render_ms(self.upper_ms)}"),
         ]
-        lines += [("if", self.said)] if self.on_match is not None else []
+        lines += [("if", self.condition_text)] if self.on_match is not None else []
         for side in SIDES:
             lines += [("keeps", f"{side} rows {_until(self.reach_ms(side))}")]
         lines += [
@@ -144,7 +144,7 @@ class IntervalDefinition(StepDefinition):
     upper_ms: int
     how: How
     on_match: pl.Expr | None
-    said: str
+    condition_text: str
     suffixes: tuple[str, str]
     late: Late
 
@@ -154,7 +154,7 @@ class IntervalDefinition(StepDefinition):
         check_late(name, self.late, left, right)
         columns = join_columns(name, left, right, self.suffixes)
         if self.on_match is not None:
-            _check_condition(name, self.on_match, self.said, left, right)
+            _check_condition(name, self.on_match, self.condition_text, left, right)
         return IntervalJoin(
             name=name,
             left=left,
@@ -165,7 +165,7 @@ class IntervalDefinition(StepDefinition):
             lower_ms=self.lower_ms,
             upper_ms=self.upper_ms,
             on_match=self.on_match,
-            said=self.said,
+            condition_text=self.condition_text,
         )
 
 
@@ -184,7 +184,7 @@ def interval_join(
         upper_ms=upper_ms,
         how=checked_how(how),
         on_match=None if on_match is None else as_expr(on_match),
-        said="" if on_match is None else as_written(on_match),
+        condition_text="" if on_match is None else as_written(on_match),
         suffixes=checked_suffixes(suffixes),
         late=checked_late(late),
     )
@@ -200,7 +200,7 @@ def _bounds(between: Any) -> tuple[int, int]:  # noqa: ANN401  any user input
     return lower_ms, upper_ms
 
 
-def _check_condition(step: str, condition: pl.Expr, said: str, left: Port, right: Port) -> None:
+def _check_condition(step: str, condition: pl.Expr, condition_text: str, left: Port, right: Port) -> None:
     """Reject a condition that is not one Boolean per pair."""
     schema = pl.Schema({"left": pl.Struct(left.schema), "right": pl.Struct(right.schema)})
     try:
@@ -208,7 +208,7 @@ def _check_condition(step: str, condition: pl.Expr, said: str, left: Port, right
     except DefinitionError as error:
         if (cause := _cause(error, condition, schema, step)) is None:
             raise
-        raise refuse("JOIN_ON_MATCH", step=step, got=said, cause=cause) from error
+        raise refuse("JOIN_ON_MATCH", step=step, got=condition_text, cause=cause) from error
 
 
 def _cause(error: DefinitionError, condition: pl.Expr, schema: pl.Schema, step: str) -> str | None:

@@ -64,12 +64,12 @@ def write_picture(report: LatenessReport, path: Path) -> None:
 def draw(report: LatenessReport) -> str:
     """Return the report as an SVG document, with one panel per stream."""
     height = _HEIGHT * len(report.streams)
-    said = "; ".join(_summary(stream) for stream in report.streams)
+    shown = "; ".join(_summary(stream) for stream in report.streams)
     size = f'viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" height="{height}"'
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-labelledby="title desc">',
         '<title id="title">Events behind the watermark, by out-of-orderness</title>',
-        f'<desc id="desc">{_escaped(said)}</desc>',
+        f'<desc id="desc">{_escaped(shown)}</desc>',
         f"<style>{_STYLE}</style>",
         f'<rect class="paper" width="{_WIDTH}" height="{height}" rx="8"/>',
     ]
@@ -110,8 +110,8 @@ def _panel(stream: StreamReport) -> Iterator[str]:
     scale = _scale(stream)
     yield _text(_LEFT, 34, f"{stream.name}: events behind the watermark", "ink", size=18, weight=600)
     number = len(stream.partitions)
-    said = f"{counted(stream.events, 'event')} in {counted(number, 'partition')}"
-    yield _text(_LEFT, 56, said + ("" if stream.max_ms else ", all of them in order"), "soft", size=13)
+    shown = f"{counted(stream.events, 'event')} in {counted(number, 'partition')}"
+    yield _text(_LEFT, 56, shown + ("" if stream.max_ms else ", all of them in order"), "soft", size=13)
     yield from _axes(scale)
     yield from _curves(stream, scale)
     yield from _marks(stream, scale)

@@ -272,8 +272,8 @@ def _nothing(stream: MeasuredStream) -> str:
     lost = [f"{number:,} {reason}" for reason, number in stream.left_out.most_common()]
     if stream.filtered:
         lost.append(f"{stream.filtered:,} filtered")
-    said = f"has no event in {counted(stream.records, 'record')} ({', '.join(lost)})"
-    return f"{said}, for example: {next(iter(stream.examples.values()))}" if stream.examples else said
+    text = f"has no event in {counted(stream.records, 'record')} ({', '.join(lost)})"
+    return f"{text}, for example: {next(iter(stream.examples.values()))}" if stream.examples else text
 
 
 def _plain(value: object) -> object:

@@ -106,9 +106,9 @@ def _candidates(stream: StreamReport) -> Table:
     table.add_column("")
     for row in stream.candidates:
         style = "bold green" if row is stream.recommended else "default"
-        said = Text(", ".join(row.labels), style=style if row is stream.recommended else "dim")
+        shown = Text(", ".join(row.labels), style=style if row is stream.recommended else "dim")
         delay = Text(render_ms(row.out_of_orderness_ms), style=style)
-        table.add_row(delay, percent(row.share_behind), f"{row.rows_behind:,}", said)
+        table.add_row(delay, percent(row.share_behind), f"{row.rows_behind:,}", shown)
     return table
 
 

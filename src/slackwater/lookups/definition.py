@@ -64,7 +64,7 @@ class LookUp:
         return stable_text(parts)
 
     @property
-    def said(self) -> str:
+    def written(self) -> str:
         """The lookup as shown by `explain`."""
         cache = "no cache" if self.cache_ms is None else f"cache {render_ms(self.cache_ms)}"
         at_once = min(self.concurrency, self.lookup.most_at_once)

@@ -120,16 +120,16 @@ class _HttpClient(ThreadedClient):
     def _judge(self, status: int, content: bytes, location: str) -> None:
         if status in _OK or status in _NOTHING:
             return
-        said = f"HTTP {status} {self._shown(content)}".rstrip()
+        response = f"HTTP {status} {self._shown(content)}".rstrip()
         facts = {"lookup": self._lookup, "step": self._question.step}
         if 300 <= status < 400:  # noqa: PLR2004  HTTP status classes are hundreds
-            why = f"{said}, with the address {shown_url(self._hide(location)) or 'none'}"
+            why = f"{response}, with the address {shown_url(self._hide(location)) or 'none'}"
             raise fault("LOOKUP_REFUSED", why=why, remedy="give the lookup the final address", **facts)
         if status in _DENIED:
-            raise fault("LOOKUP_REFUSED", why=said, remedy="correct the credentials in `headers`", **facts)
+            raise fault("LOOKUP_REFUSED", why=response, remedy="correct the credentials in `headers`", **facts)
         if status in _PASSING or not 200 <= status < 500:  # noqa: PLR2004  as above
-            raise Unavailable(said)
-        raise RefusedKeysError(said)
+            raise Unavailable(response)
+        raise RefusedKeysError(response)
 
     def _shown(self, content: bytes) -> str:
         return self._hide(content[: 4 * _SHOWN].decode(errors="replace"))[:_SHOWN]

@@ -19,7 +19,7 @@ class Shown:
     """A family with its samples at one point in time; their first label is the pipeline."""
 
     name: str
-    said: str
+    help: str
     labels: tuple[str, ...]
     is_counter: bool
     samples: Sequence[tuple[tuple[str, ...], float]]
@@ -28,8 +28,8 @@ class Shown:
 def shown(live: Live) -> Iterator[Shown]:
     """Yield all metrics that have samples; before the first batch only counters do."""
     info = [((live.pipeline, VERSION), 1.0)]
-    said = "The pipeline and the version it runs on."
-    yield Shown(name=INFO, said=said, labels=("pipeline", "version"), is_counter=False, samples=info)
+    text = "The pipeline and the version it runs on."
+    yield Shown(name=INFO, help=text, labels=("pipeline", "version"), is_counter=False, samples=info)
     for family in FAMILIES:
         if not family.is_counter and not live.has_batch:
             continue
@@ -37,7 +37,7 @@ def shown(live: Live) -> Iterator[Shown]:
         if found:
             yield Shown(
                 name=family.name,
-                said=family.said,
+                help=family.help,
                 labels=("pipeline", *family.labels),
                 is_counter=family.is_counter,
                 samples=found,

@@ -165,7 +165,7 @@ def _metric(sdk: Any, family: Shown, *, since_ns: int, now_ns: int) -> Any:  # n
         cumulative = sdk.AggregationTemporality.CUMULATIVE
         data = sdk.Sum(data_points=points, aggregation_temporality=cumulative, is_monotonic=True)
     unit = _UNITS.get(family.name.rpartition("_")[2], "")
-    return sdk.Metric(name=family.name, description=family.said, unit=unit, data=data)
+    return sdk.Metric(name=family.name, description=family.help, unit=unit, data=data)
 
 
 def _client(name: str) -> Any:  # noqa: ANN401  a module

@@ -43,7 +43,7 @@ class Collector:
             return
         for family in shown(live):
             kind = CounterMetricFamily if family.is_counter else GaugeMetricFamily
-            metric = kind(family.name, family.said, labels=family.labels)
+            metric = kind(family.name, family.help, labels=family.labels)
             for labels, value in family.samples:
                 metric.add_metric(labels, value)
             yield metric

@@ -55,9 +55,9 @@ def _head(status: JobStatus) -> Text:
     since = "" if status.since_ms is None else f" since {render_time(status.since_ms)[:19]} UTC"
     starts = f", {counted(status.starts, 'start')}" if status.starts else ""
     owner = f", {status.owner}" if status.state in {"running", "dead"} and status.owner else ""
-    said = Text(f"{status.pipeline}  ", style="bold")
-    said.append(status.state, style=_COLOURS[status.state])
-    return said.append(f"{since}{starts}{owner}  ({status.checkpoint})", style="not bold")
+    shown = Text(f"{status.pipeline}  ", style="bold")
+    shown.append(status.state, style=_COLOURS[status.state])
+    return shown.append(f"{since}{starts}{owner}  ({status.checkpoint})", style="not bold")
 
 
 def _run(status: JobStatus) -> list[str]:
@@ -116,19 +116,19 @@ def _waiting(stream: StreamStatus) -> str:
 
 def _remarks(status: JobStatus) -> list[Text]:
     """Return a line for everything unusual about the streams."""
-    said = []
+    shown = []
     for name, each in status.streams.items():
         if each.held_back_ms >= _WORTH_SAYING_MS and each.held_since_ms is not None:
             since = render_time(each.held_since_ms)[:19]
-            said.append(f"{name}: held back by {each.held_by}, {rough(each.held_back_ms)} behind, since {since}")
+            shown.append(f"{name}: held back by {each.held_by}, {rough(each.held_back_ms)} behind, since {since}")
         if each.waits_for:
-            said.append(f"{name}: waiting, {rough(each.waits_ms)} ahead of {each.waits_for}")
+            shown.append(f"{name}: waiting, {rough(each.waits_ms)} ahead of {each.waits_for}")
         if each.idle:
             more = ", …" if len(each.idle) > _SHOWN else ""
-            said.append(f"{name}: {len(each.idle):,} idle: {', '.join(each.idle[:_SHOWN])}{more}")
+            shown.append(f"{name}: {len(each.idle):,} idle: {', '.join(each.idle[:_SHOWN])}{more}")
         if each.ahead_of_clock:
-            said.append(f"{name}: {counted(each.ahead_of_clock, 'row')} ahead of the clock")
-    return [Text(f"  {line}") for line in said]
+            shown.append(f"{name}: {counted(each.ahead_of_clock, 'row')} ahead of the clock")
+    return [Text(f"  {line}") for line in shown]
 
 
 def _steps(status: JobStatus) -> Table:

@@ -91,7 +91,7 @@ def _panel(panel: Panel, number: int, place: dict[str, int]) -> dict[str, Any]:
         "id": number,
         "type": panel.kind,
         "title": panel.title,
-        "description": panel.said,
+        "description": panel.help,
         "datasource": _SOURCE,
         "gridPos": place,
         "fieldConfig": {"defaults": defaults, "overrides": []},

@@ -16,7 +16,7 @@ class Panel:
     """One panel: its question, and what it plots."""
 
     title: str
-    said: str
+    help: str
     """What the figure means, and what to do when it moves."""
     lines: tuple[tuple[str, str], ...]
     """The expressions with their legends."""
@@ -40,39 +40,39 @@ ROWS: Final[dict[str, tuple[Panel, ...]]] = {
     "Is it running?": (
         Panel(
             title="Version",
-            said="One series for each job that serves metrics.",
+            help="One series for each job that serves metrics.",
             lines=((_M(INFO), "{{pipeline}} {{version}}"),),
             kind="stat",
         ),
         Panel(
             title="Since the last batch",
-            said="More than a few trigger intervals: the job hangs, or waits for a sink.",
+            help="More than a few trigger intervals: the job hangs, or waits for a sink.",
             lines=((f"time() - {_M('slackwater_last_batch_timestamp_seconds')}", "{{pipeline}}"),),
             unit="s",
             kind="stat",
         ),
         Panel(
             title="Starts in the last hour",
-            said="More than one: something restarts the job; read its log.",
+            help="More than one: something restarts the job; read its log.",
             lines=((f"max by (pipeline) ({_STARTS}) - min by (pipeline) ({_STARTS_BEFORE})", "{{pipeline}}"),),
             kind="stat",
         ),
         Panel(
             title="Batch time, by phase",
-            said="Above the trigger, the job falls behind. front: add cores; keyed: see state; sinks: check the store.",
+            help="Above the trigger, the job falls behind. front: add cores; keyed: see state; sinks: check the store.",
             lines=((_M("slackwater_batch_seconds"), "{{pipeline}} {{phase}}"),),
             unit="s",
             least=0,
         ),
         Panel(
             title="Batches per minute",
-            said="",
+            help="",
             lines=((f"60 * {_rate('slackwater_batches_total')}", "{{pipeline}}"),),
             least=0,
         ),
         Panel(
             title="Spark's share of a batch",
-            said="walCommit and commitOffsets are the checkpoint's disk; latestOffset is the source.",
+            help="walCommit and commitOffsets are the checkpoint's disk; latestOffset is the source.",
             lines=((_M("slackwater_spark_seconds"), "{{pipeline}} {{part}}"),),
             unit="s",
             least=0,
@@ -81,7 +81,7 @@ ROWS: Final[dict[str, tuple[Panel, ...]]] = {
     "Is it on time?": (
         Panel(
             title="Latency, event to delivery (p99)",
-            said="If only event grows, events arrive late. If both grow, the job is behind.",
+            help="If only event grows, events arrive late. If both grow, the job is behind.",
             lines=(
                 (_M("slackwater_latency_seconds", 'quantile="0.99"', 'since="event"'), "{{output}} event"),
                 (_M("slackwater_latency_seconds", 'quantile="0.99"', 'since="ingestion"'), "{{output}} ingestion"),
@@ -90,26 +90,26 @@ ROWS: Final[dict[str, tuple[Panel, ...]]] = {
         ),
         Panel(
             title="Watermark behind the clock",
-            said="A steady value is the out-of-orderness plus the delay of events. If it grows, see who holds it.",
+            help="A steady value is the out-of-orderness plus the delay of events. If it grows, see who holds it.",
             lines=((_M("slackwater_watermark_lag_seconds"), "{{stream}}"),),
             unit="s",
         ),
         Panel(
             title="Who holds the watermark",
-            said="The slowest partition. If the same one holds for long, its producer is slow or gone: set idle_after.",
+            help="The slowest partition. If the same one holds for long, its producer is slow or gone: set idle_after.",
             lines=((f"{_M('slackwater_partition_watermark_lag_seconds')} and {_HOLDS}", "{{stream}} {{partition}}"),),
             unit="s",
         ),
         Panel(
             title="How long the same partition has held it",
-            said="If this is long and the lag grows too, that partition is stuck.",
+            help="If this is long and the lag grows too, that partition is stuck.",
             lines=((f"time() - {_M('slackwater_watermark_held_since_timestamp_seconds')}", "{{stream}}"),),
             unit="s",
             least=0,
         ),
         Panel(
             title="Idle partitions, waiting streams",
-            said="Idle when it should send: check the producer. Waiting for long: the other stream is stuck.",
+            help="Idle when it should send: check the producer. Waiting for long: the other stream is stuck.",
             lines=(
                 (f"sum by (pipeline, stream) ({_M('slackwater_partition_idle')})", "{{stream}} idle"),
                 (_M("slackwater_stream_waits"), "{{stream}} waits"),
@@ -118,20 +118,20 @@ ROWS: Final[dict[str, tuple[Panel, ...]]] = {
         ),
         Panel(
             title="Records waiting in Kafka",
-            said="The largest partition, not the sum: a sum hides one that is stuck.",
+            help="The largest partition, not the sum: a sum hides one that is stuck.",
             lines=((f"max by (pipeline, stream) ({_M('slackwater_consumer_lag_records')})", "{{stream}}"),),
             least=0,
         ),
         Panel(
             title="Growth of waiting records, per second",
-            said="Above 0 for long: the job is too slow.",
+            help="Above 0 for long: the job is too slow.",
             lines=((f"max by (pipeline, stream) ({_M('slackwater_consumer_lag_growth')})", "{{stream}}"),),
         ),
     ),
     "Are the rows good?": (
         Panel(
             title="Rows per second",
-            said="",
+            help="",
             lines=(
                 (_rate("slackwater_rows_total"), "{{stream}} in"),
                 (_rate("slackwater_rows_out_total"), "{{output}} out"),
@@ -141,13 +141,13 @@ ROWS: Final[dict[str, tuple[Panel, ...]]] = {
         ),
         Panel(
             title="Dead letters per second, by reason",
-            said="`slackwater dead-letters` shows, repairs and retries them.",
+            help="`slackwater dead-letters` shows, repairs and retries them.",
             lines=((_rate("slackwater_dead_letters_total"), "{{stream}} {{reason}}"),),
             least=0,
         ),
         Panel(
             title="Late and correcting rows per second",
-            said="Late rows went to the late output; correcting rows made a complete window fire again.",
+            help="Late rows went to the late output; correcting rows made a complete window fire again.",
             lines=(
                 (_rate("slackwater_late_rows_total"), "{{step}} late"),
                 (_rate("slackwater_refired_rows_total"), "{{step}} correcting"),
@@ -157,7 +157,7 @@ ROWS: Final[dict[str, tuple[Panel, ...]]] = {
         ),
         Panel(
             title="Lateness (p99) and allowance",
-            said="Above the allowance, `slackwater lateness` shows what each setting costs.",
+            help="Above the allowance, `slackwater lateness` shows what each setting costs.",
             lines=(
                 (_M("slackwater_lateness_seconds", 'quantile="0.99"'), "{{stream}} p99"),
                 (_M("slackwater_out_of_orderness_seconds"), "{{stream}} allowed"),
@@ -167,13 +167,13 @@ ROWS: Final[dict[str, tuple[Panel, ...]]] = {
         ),
         Panel(
             title="Rows ahead of the clock, per second",
-            said="A producer's clock is fast; max_ahead keeps it from making others late.",
+            help="A producer's clock is fast; max_ahead keeps it from making others late.",
             lines=((_rate("slackwater_rows_ahead_of_clock_total"), "{{stream}}"),),
             least=0,
         ),
         Panel(
             title="Lookups per second",
-            said="Few hits: cache for longer. Errors: check the store.",
+            help="Few hits: cache for longer. Errors: check the store.",
             lines=(
                 (_rate("slackwater_lookup_keys_total"), "{{step}} {{result}}"),
                 (_rate("slackwater_lookup_requests_total"), "{{step}} requests"),
@@ -185,14 +185,14 @@ ROWS: Final[dict[str, tuple[Panel, ...]]] = {
     "Does it fit?": (
         Panel(
             title="State",
-            said="Steady growth: keys that never expire, or too long a lateness. `slackwater state` names the keys.",
+            help="Steady growth: keys that never expire, or too long a lateness. `slackwater state` names the keys.",
             lines=((_M("slackwater_state_bytes"), "{{step}}"),),
             unit="bytes",
             least=0,
         ),
         Panel(
             title="State rows",
-            said="Open rows belong to windows that are not complete, or wait for their time.",
+            help="Open rows belong to windows that are not complete, or wait for their time.",
             lines=(
                 (_M("slackwater_state_rows"), "{{step}}"),
                 (_M("slackwater_state_open_rows"), "{{step}} open"),
@@ -201,27 +201,27 @@ ROWS: Final[dict[str, tuple[Panel, ...]]] = {
         ),
         Panel(
             title="Keys in state (estimate)",
-            said="If it only grows, keys never expire. If rows grow and keys do not, each key holds more.",
+            help="If it only grows, keys never expire. If rows grow and keys do not, each key holds more.",
             lines=((_M("slackwater_state_keys_estimate"), "{{step}}"),),
             least=0,
         ),
         Panel(
             title="Share of the largest key",
-            said="Above a fifth, one task does most of the work: key by more columns.",
+            help="Above a fifth, one task does most of the work: key by more columns.",
             lines=((_M("slackwater_largest_key_share"), "{{step}}"),),
             unit="percentunit",
             least=0,
         ),
         Panel(
             title="Time per sink",
-            said="Includes waits. If slow, check the store.",
+            help="Includes waits. If slow, check the store.",
             lines=((_M("slackwater_sink_seconds"), "{{sink}}"),),
             unit="s",
             least=0,
         ),
         Panel(
             title="Sink retries and seconds waited, per minute",
-            said="The store is unavailable or overloaded. The batch waits; nothing is lost.",
+            help="The store is unavailable or overloaded. The batch waits; nothing is lost.",
             lines=(
                 (f"60 * {_rate('slackwater_sink_retries_total')}", "{{sink}} retries"),
                 (f"60 * {_rate('slackwater_sink_wait_seconds_total')}", "{{sink}} waited"),
@@ -230,14 +230,14 @@ ROWS: Final[dict[str, tuple[Panel, ...]]] = {
         ),
         Panel(
             title="Lookup time (p99)",
-            said="If slow, check the store, or cache for longer.",
+            help="If slow, check the store, or cache for longer.",
             lines=((_M("slackwater_lookup_seconds", 'quantile="0.99"'), "{{step}}"),),
             unit="s",
             least=0,
         ),
         Panel(
             title="Failed OTLP exports per minute",
-            said="Only with --otlp. The job does not wait for them.",
+            help="Only with --otlp. The job does not wait for them.",
             lines=((f"60 * {_rate('slackwater_export_failures_total')}", "{{pipeline}}"),),
             least=0,
         ),

@@ -29,8 +29,8 @@ class EventStreams:
     def answer(self, feed: Feed, request: Request) -> Response:
         """Return a stream of a feed's events, or an error response if too many streams are open."""
         if self.open >= MOST_STREAMS:
-            said = f"this page has {MOST_STREAMS} listeners, the most it takes; close one, or reload later"
-            raise HTTPException(503, said, headers={"Retry-After": str(round(_BEAT_S))})
+            message = f"this page has {MOST_STREAMS} listeners, the most it takes; close one, or reload later"
+            raise HTTPException(503, message, headers={"Retry-After": str(round(_BEAT_S))})
         return _EventStream(self, feed, request)
 
 

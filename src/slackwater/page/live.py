@@ -63,8 +63,8 @@ class LivePage:
         try:
             shown, lateness = shown_record(live.last), lateness_facts(live.lateness)
         except Exception as error:  # noqa: BLE001  whatever it is, it must not affect the job
-            said = render("PAGE_RECORD", batch=live.last.batch, cause=cause_of(error))
-            warnings.warn(f"[PAGE_RECORD] {said}", PageWarning, stacklevel=2)
+            text = render("PAGE_RECORD", batch=live.last.batch, cause=cause_of(error))
+            warnings.warn(f"[PAGE_RECORD] {text}", PageWarning, stacklevel=2)
             return
         if self._feed.job["state"] != "running":
             self._feed.change("running", starts=live.run.starts, started=live.run.since_ms)

@@ -53,7 +53,7 @@ def _condition(steps: Sequence[PatternStep], number: int, schema: pl.Schema, ste
     parts = list(_conjuncts(this.condition.meta.undo_aliases()))
     for part in parts:
         if not part.meta.root_names() and pl.select(part).item() is not True:
-            raise refuse("PATTERN_NEVER", step=place, got=this.said)
+            raise refuse("PATTERN_NEVER", step=place, got=this.written)
     tied = [part for part in parts if known.keys() & {*part.meta.root_names()}]
     own = [part for part in parts if not known.keys() & {*part.meta.root_names()}]
     roots = {root for part in tied for root in part.meta.root_names()}

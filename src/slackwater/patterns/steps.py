@@ -28,7 +28,7 @@ class RowsOfStep:
     """The condition of a step, and how many rows it takes; the pattern gives it its name."""
 
     condition: pl.Expr
-    said: str
+    written: str
     at_least: int | None = None
     at_most: int | None = None
     optional: bool = False
@@ -45,7 +45,7 @@ class PatternStep:
 
     name: str
     condition: pl.Expr
-    said: str
+    written: str
     least: int = 1
     most: int | None = 1
     """The largest number of rows; None for any number."""
@@ -62,7 +62,7 @@ class PatternStep:
         return self.most == self.least and not self.is_optional
 
     def __str__(self) -> str:
-        return f"{self.name}{self._how_many()}: {self.said}"
+        return f"{self.name}{self._how_many()}: {self.written}"
 
     def _how_many(self) -> str:
         least = 0 if self.is_optional and self.least == 1 else self.least
@@ -84,7 +84,7 @@ def step(
     """
     return RowsOfStep(
         condition=as_expr(condition),
-        said=as_written(condition),
+        written=as_written(condition),
         at_least=at_least,
         at_most=at_most,
         optional=optional,
@@ -107,7 +107,7 @@ def named_step(written: str, value: Expression | RowsOfStep) -> PatternStep:
     return PatternStep(
         name=name,
         condition=rows.condition,
-        said=rows.said,
+        written=rows.written,
         least=max(least, 1),
         most=most,
         is_optional=rows.optional or least == 0,

@@ -32,8 +32,8 @@ class Box:
     def spoken(self) -> str:
         """The full text of the box, for screen readers and tooltips."""
         head = self.title if self.kind == "functions" else f"{self.kind} {self.title}"
-        told = [f"{line.label}: {line.text}" if line.label else line.text for line in (*self.lines, *self.ends)]
-        return "\n".join([head, *told])
+        texts = [f"{line.label}: {line.text}" if line.label else line.text for line in (*self.lines, *self.ends)]
+        return "\n".join([head, *texts])
 
 
 class Arrow(NamedTuple):

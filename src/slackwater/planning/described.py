@@ -215,9 +215,9 @@ def _watermark(source: SourcePlan) -> tuple[str, ...]:
     if time.clock == "processing":
         return ("watermark: processing time",)
     slack = render_ms(time.out_of_orderness_ms)
-    said = f"watermark: largest {time.clock} time - {slack}, per partition, the slowest live one decides"
+    rule = f"watermark: largest {time.clock} time - {slack}, per partition, the slowest live one decides"
     idle = render_ms(time.idle_after_ms) if time.idle_after_ms is not None else "never"
-    lines = [said, f"a partition is idle after: {idle}"]
+    lines = [rule, f"a partition is idle after: {idle}"]
     if time.max_ahead_ms is not None:
         lines.append(f"more than {render_ms(time.max_ahead_ms)} ahead of the clock: dead letter")
     if time.max_drift_ms is not None:
@@ -230,8 +230,8 @@ def _op(op: RowOp) -> str:
         case Decode(format=form):
             return f"{form}: {shown(form.schema)}"
         case TakeTime():
-            return op.said or op.clock
+            return op.written or op.clock
         case Map(function=function):
             return getattr(function, "__name__", "function")
         case Where() | WithColumns() | Select() | Validate() | LookUp() | JoinTable():
-            return op.said
+            return op.written

@@ -174,18 +174,18 @@ class Plan:
     @cached_property
     def fingerprint(self) -> str:
         """A hash of everything that determines the results of a batch."""
-        said: list[str] = [self.name, str(self.key_groups), str(sorted(self.layout.items()))]
-        said += [step.spec.rules for step in self.steps]
+        lines: list[str] = [self.name, str(self.key_groups), str(sorted(self.layout.items()))]
+        lines += [step.spec.rules for step in self.steps]
         roots = [source.rows for source in self.sources] + [root for step in self.steps for root in step.roots]
         for root in roots:
-            said += _described(root)
-        said += [f"{output} {trial.rule}" for output, trials in self.trials.items() for trial in trials]
-        return hashlib.sha256("\n".join(said).encode()).hexdigest()[:16]
+            lines += _described(root)
+        lines += [f"{output} {trial.rule}" for output, trials in self.trials.items() for trial in trials]
+        return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 
 def _described(node: RowNode) -> list[str]:
-    said = [f"{node.step} {_op_text(node.op)} {dict(node.schema)} {node.outputs} {node.feeds}"]
-    return said + [line for child in node.children for line in _described(child)]
+    lines = [f"{node.step} {_op_text(node.op)} {dict(node.schema)} {node.outputs} {node.feeds}"]
+    return lines + [line for child in node.children for line in _described(child)]
 
 
 def _op_text(op: RowOp | None) -> str:

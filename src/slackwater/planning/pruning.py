@@ -29,11 +29,11 @@ def _narrowed(node: RowNode, specs: Mapping[str, KeyedStep]) -> RowNode:
         return node
     form, read = node.op.format, _read_below(node, specs)
     names = tuple(name for name in form.schema if name in form.optional and name not in read)
-    return _told(node, Undecoded(format=form, names=names)) if names else node
+    return _with_undecoded(node, Undecoded(format=form, names=names)) if names else node
 
 
-def _told(node: RowNode, undecoded: Undecoded) -> RowNode:
-    children = tuple(_told(child, undecoded) for child in node.children)
+def _with_undecoded(node: RowNode, undecoded: Undecoded) -> RowNode:
+    children = tuple(_with_undecoded(child, undecoded) for child in node.children)
     return replace(node, children=children, undecoded=undecoded)
 
 

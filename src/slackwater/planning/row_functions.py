@@ -30,7 +30,7 @@ class TakeTime:
 
     clock: Literal["event", "ingestion", "processing"]
     expression: pl.Expr | None = None
-    said: str = ""
+    written: str = ""
     """Here and below: the expression as the user wrote it, for `explain` and messages."""
     out_of_orderness_ms: int = 0
     idle_after_ms: int | None = None
@@ -49,7 +49,7 @@ class Where:
     """Keep the rows for which the predicate is true; the others are counted as filtered."""
 
     predicate: pl.Expr
-    said: str
+    written: str
     label = "where"
 
 
@@ -58,7 +58,7 @@ class WithColumns:
     """Add or replace columns."""
 
     expressions: tuple[pl.Expr, ...]
-    said: str
+    written: str
     label = "with_columns"
 
 
@@ -67,7 +67,7 @@ class Select:
     """Keep only these columns."""
 
     expressions: tuple[pl.Expr, ...]
-    said: str
+    written: str
     label = "select"
 
 
@@ -109,7 +109,7 @@ class Rule:
 
     name: str
     predicate: pl.Expr
-    said: str
+    written: str
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -120,9 +120,9 @@ class Validate:
     label = "validate"
 
     @property
-    def said(self) -> str:
+    def written(self) -> str:
         """The rules as the user wrote them."""
-        return ", ".join(f"{rule.name}: {rule.said}" for rule in self.rules)
+        return ", ".join(f"{rule.name}: {rule.written}" for rule in self.rules)
 
 
 RowOp = Decode | TakeTime | Where | WithColumns | Select | Map | Validate | LookUp | JoinTable

@@ -17,7 +17,7 @@ class MisfitError(TypeError):
     """The user's code returned something of the wrong type; the message describes it."""
 
 
-def told(error: BaseException) -> str:
+def described(error: BaseException) -> str:
     """Return the cause of an error, and the last lines of the user's code in its traceback, if there are any."""
     frames = traceback.extract_tb(error.__traceback__)
     theirs = [frame for frame in frames if not frame.filename.startswith(_PACKAGE)]

@@ -16,7 +16,7 @@ import polars as pl
 from slackwater.ground.expressions import FAILURES
 from slackwater.ground.times import MAX_MS, MIN_MS, TIMESTAMP, to_timestamp
 from slackwater.process.base import FrameContext
-from slackwater.process.failures import MOST_LETTERS, MisfitError, told
+from slackwater.process.failures import MOST_LETTERS, MisfitError, described
 from slackwater.process.fitting import check_distinct_keys, check_keys, fitted
 from slackwater.process.operator import Worker
 from slackwater.process.state import NEVER_MS
@@ -82,7 +82,7 @@ class FrameWorker(Worker):
             if isinstance(error, MemoryError):
                 raise
             if keys.height == 1:
-                self._bury(rows, str(error)[:MOST_LETTERS] if isinstance(error, MisfitError) else told(error))
+                self._bury(rows, str(error)[:MOST_LETTERS] if isinstance(error, MisfitError) else described(error))
                 failed.append(keys)
                 return []
         else:

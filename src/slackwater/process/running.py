@@ -20,7 +20,7 @@ from slackwater.ground.expressions import FAILURES
 from slackwater.ground.times import MAX_MS, MIN_MS, render_time
 from slackwater.process.base import Context, Process
 from slackwater.process.emitting import Outlet
-from slackwater.process.failures import MOST_LETTERS, MisfitError, told
+from slackwater.process.failures import MOST_LETTERS, MisfitError, described
 from slackwater.process.state import NEVER_MS, Clock, Journal, Moment, State
 from slackwater.process.timers import Timer, Timers, milliseconds, moment
 
@@ -223,7 +223,7 @@ class Running(Context):
         except FAILURES as error:
             if isinstance(error, MemoryError):
                 raise
-            trouble = self._assigned() or told(error)
+            trouble = self._assigned() or described(error)
             for changed, *noted in reversed(self._journal):
                 changed.undo(*noted)
             self._journal.clear()

@@ -61,9 +61,9 @@ def draw_sweep(sweep: Sweep, points: Sequence[Swept]) -> str:
 
 
 def _legend() -> Iterator[str]:
-    for x, name, said in ((_LEFT, "late", "late"), (_LEFT + 80, "corrected", "correct a result")):
+    for x, name, shown in ((_LEFT, "late", "late"), (_LEFT + 80, "corrected", "correct a result")):
         yield f'<rect class="{name} area" x="{x}" y="50" width="14" height="12"/>'
-        yield _text(x + 20, 61, said, "soft")
+        yield _text(x + 20, 61, shown, "soft")
     yield f'<line class="delay" x1="{_LEFT + 230}" y1="56" x2="{_LEFT + 252}" y2="56" stroke-width="2.5"/>'
     yield _text(_LEFT + 260, 61, "delay of results, p50 (right)", "soft")
 
@@ -111,5 +111,5 @@ def _points(places: Sequence[tuple[float, float]]) -> str:
     return " ".join(f"{across},{up}" for across, up in places)
 
 
-def _text(x: float, y: float, said: str, ink: str, *, size: int = 12, anchor: str = "start") -> str:
-    return f'<text class="{ink}" x="{x:g}" y="{y:g}" font-size="{size}" text-anchor="{anchor}">{escape(said)}</text>'
+def _text(x: float, y: float, shown: str, ink: str, *, size: int = 12, anchor: str = "start") -> str:
+    return f'<text class="{ink}" x="{x:g}" y="{y:g}" font-size="{size}" text-anchor="{anchor}">{escape(shown)}</text>'

@@ -34,7 +34,7 @@ from slackwater.sinks.base import DamagedMarkError, Mark, Sink, SinkBatch, SinkW
 
 FIRST_WAIT_S: Final = 0.2
 LONGEST_WAIT_S: Final = 15.0
-SAID_EVERY_MS: Final = 60_000
+REPORTED_EVERY_MS: Final = 60_000
 """How often a warning about a waiting batch is repeated."""
 
 
@@ -176,7 +176,7 @@ class Outlet:
 
     def _patiently(self, batch: int, act: Callable[[], None]) -> None:
         """Run `act`; while the sink is unavailable, wait and run it again, reopening the slot."""
-        began, wait_s, said_ms = time.monotonic(), FIRST_WAIT_S, 0
+        began, wait_s, reported_ms = time.monotonic(), FIRST_WAIT_S, 0
         while True:
             try:
                 act()
@@ -186,16 +186,16 @@ class Outlet:
                 waited_ms = round((time.monotonic() - began) * 1_000)
                 if waited_ms >= self.sink.retry_for_ms:
                     raise fault("SINK_GAVE_UP", batch=batch, waited=render_ms(waited_ms), **facts) from trouble
-                if waited_ms >= said_ms:
+                if waited_ms >= reported_ms:
                     patience = render_ms(self.sink.retry_for_ms - waited_ms)
                     _warn(notice("SINK_WAITING", patience=patience, **facts))
-                    said_ms = waited_ms + SAID_EVERY_MS
+                    reported_ms = waited_ms + REPORTED_EVERY_MS
                 left_s = (self.sink.retry_for_ms - waited_ms) / 1_000
                 self._wait(min(left_s, wait_s * self._dice.uniform(0.5, 1.0)))
                 wait_s = min(2 * wait_s, LONGEST_WAIT_S)
                 self.retries += 1
             else:
-                if said_ms:
+                if reported_ms:
                     waited = render_ms(round((time.monotonic() - began) * 1_000))
                     facts = {"sink": self.sink, "output": self.slot.output, "batch": batch, "waited": waited}
                     _warn(notice("SINK_BACK", **facts))

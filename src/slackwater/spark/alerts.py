@@ -40,10 +40,10 @@ class HotKeyWarning(SlackwaterWarning):
 def report_schemas(stats: BatchStats, reported: set[str]) -> None:
     """Warn, once per stream and incompatible schema, that its records are dead letters."""
     for name, stream in stats.streams.items():
-        for words in stream.reasons.get("incompatible_schema", ()):
-            if f"{name} {words}" not in reported:
-                reported.add(f"{name} {words}")
-                warnings.warn(notice("SCHEMA_INCOMPATIBLE", stream=name, words=words), SchemaWarning, stacklevel=2)
+        for cause in stream.reasons.get("incompatible_schema", ()):
+            if f"{name} {cause}" not in reported:
+                reported.add(f"{name} {cause}")
+                warnings.warn(notice("SCHEMA_INCOMPATIBLE", stream=name, cause=cause), SchemaWarning, stacklevel=2)
 
 
 def report_barren(plan: Plan, clock: Clock, reported: set[str]) -> None:

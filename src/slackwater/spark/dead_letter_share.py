@@ -25,7 +25,7 @@ class DeadLetterShare:
     """The records and dead letters of each stream since the start of the run."""
 
     streams: dict[str, StreamStats] = field(default_factory=dict)
-    _told: set[tuple[str, str]] = field(default_factory=set)
+    _reported: set[tuple[str, str]] = field(default_factory=set)
 
     def note(self, stats: BatchStats) -> None:
         """Add a batch; warn, once per stream and reason, if too many of its or the run's records are dead letters."""
@@ -47,8 +47,8 @@ class DeadLetterShare:
 
     def _tell(self, stream: str, records: StreamStats) -> None:
         facts = _facts(records)
-        if (stream, facts["reason"]) not in self._told:
-            self._told.add((stream, facts["reason"]))
+        if (stream, facts["reason"]) not in self._reported:
+            self._reported.add((stream, facts["reason"]))
             warnings.warn(notice("DEAD_LETTERS_MANY", stream=stream, **facts), DeadLetterWarning, stacklevel=3)
 
 

@@ -14,7 +14,7 @@ from slackwater.clock.table_versions import TableUnavailable, due_tables, with_t
 from slackwater.errors import RunError, SlackwaterWarning, notice
 from slackwater.ground.durations import render_ms
 from slackwater.outputs.evaluated import EvaluatedBatch
-from slackwater.sinks.delivery import FIRST_WAIT_S, LONGEST_WAIT_S, SAID_EVERY_MS, StoppedWaitingError
+from slackwater.sinks.delivery import FIRST_WAIT_S, LONGEST_WAIT_S, REPORTED_EVERY_MS, StoppedWaitingError
 from slackwater.spark.failures import unwrapped
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class Outside:
         words: Callable[[Exception], str],
     ) -> T:
         """Call `act`; after a failure that may be temporary, warn, wait and retry."""
-        began, wait_s, said_ms = time.monotonic(), FIRST_WAIT_S, 0
+        began, wait_s, reported_ms = time.monotonic(), FIRST_WAIT_S, 0
         while True:
             try:
                 done = act()
@@ -99,13 +99,13 @@ class Outside:
                 if not may_pass(error):
                     raise
                 waited_ms = round((time.monotonic() - began) * 1_000)
-                if waited_ms >= said_ms:
+                if waited_ms >= reported_ms:
                     warnings.warn(words(error), OutsideWarning, stacklevel=2)
-                    said_ms = waited_ms + SAID_EVERY_MS
+                    reported_ms = waited_ms + REPORTED_EVERY_MS
                 self._wait(wait_s)
                 wait_s = min(2 * wait_s, LONGEST_WAIT_S)
             else:
-                if said_ms:
+                if reported_ms:
                     waited = render_ms(round((time.monotonic() - began) * 1_000))
                     warnings.warn(notice("STORE_BACK", batch=batch, waited=waited), OutsideWarning, stacklevel=2)
                 return done

@@ -132,7 +132,7 @@ class Stream(Hinting, Enriching, kind="a stream"):
             TakeTime(
                 clock="event",
                 expression=as_expr(column_or_expr),
-                said=as_written(column_or_expr),
+                written=as_written(column_or_expr),
                 out_of_orderness_ms=duration_ms(out_of_orderness, what="`out_of_orderness`", least_ms=0),
                 idle_after_ms=None if idle_after is None else duration_ms(idle_after, what="`idle_after`"),
                 goes_on_when_idle=when_all_idle == "advance",
@@ -157,19 +157,20 @@ class Stream(Hinting, Enriching, kind="a stream"):
 
     def where(self, predicate: Expression) -> Stream:
         """Keep the rows for which `predicate` is true: `where("status <> 'cancelled'")`."""
-        return self._then(Where(predicate=as_expr(predicate), said=as_written(predicate)))
+        return self._then(Where(predicate=as_expr(predicate), written=as_written(predicate)))
 
     def with_columns(self, *expressions: pl.Expr, **named: Expression) -> Stream:
         """Add or replace columns: `with_columns(total="price * quantity")`."""
         if not expressions and not named:
             raise refuse("STEP_WITHOUT_COLUMNS", step=f"{self.name}.with_columns")
-        return self._then(WithColumns(expressions=_expressions(expressions, named), said=_written(expressions, named)))
+        written = _written(expressions, named)
+        return self._then(WithColumns(expressions=_expressions(expressions, named), written=written))
 
     def select(self, *expressions: Expression, **named: Expression) -> Stream:
         """Keep only these columns: `select("user_id", cents="amount * 100")`."""
         if not expressions and not named:
             raise refuse("STEP_WITHOUT_COLUMNS", step=f"{self.name}.select")
-        return self._then(Select(expressions=_expressions(expressions, named), said=_written(expressions, named)))
+        return self._then(Select(expressions=_expressions(expressions, named), written=_written(expressions, named)))
 
     def map(self, function: FrameFunction, *, output: SchemaSpec | None = None) -> Stream:
         """Apply `function` to Polars frames; rows on which it fails become dead letters.
@@ -186,7 +187,7 @@ class Stream(Hinting, Enriching, kind="a stream"):
         """Send rows that break a rule to the dead letters: `validate(positive="amount > 0")`."""
         if not rules:
             raise refuse("VALIDATE_EMPTY", step=f"{self.name}.validate")
-        given = (Rule(name=name, predicate=as_expr(rule), said=as_written(rule)) for name, rule in rules.items())
+        given = (Rule(name=name, predicate=as_expr(rule), written=as_written(rule)) for name, rule in rules.items())
         return self._then(Validate(rules=tuple(given)))
 
     def union(self, *others: Stream, name: str | None = None) -> Stream:

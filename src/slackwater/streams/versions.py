@@ -15,13 +15,13 @@ from slackwater.streams.keyed import KeyedStream
 from slackwater.streams.stream import Stream, Union
 
 _NO_TRUNCATE: Final = Validate(
-    rules=(Rule(name="no_truncate", predicate=pl.col("op") != "truncate", said="op <> 'truncate'"),)
+    rules=(Rule(name="no_truncate", predicate=pl.col("op") != "truncate", written="op <> 'truncate'"),)
 )
 _OF_ROWS: Final = Where(
     predicate=pl.col("op").is_in(["insert", "update", "delete", "snapshot"]),
-    said="op IN ('insert', 'update', 'delete', 'snapshot')",
+    written="op IN ('insert', 'update', 'delete', 'snapshot')",
 )
-_SOURCE_TIME: Final = TakeTime(clock="event", expression=pl.col("source_time"), said="source_time")
+_SOURCE_TIME: Final = TakeTime(clock="event", expression=pl.col("source_time"), written="source_time")
 
 
 def versions_of(stream: Stream) -> KeyedStream:
@@ -42,7 +42,7 @@ def versions_of(stream: Stream) -> KeyedStream:
     if not any(isinstance(op, TakeTime) for op in rest):
         changes.append(_SOURCE_TIME)
     operation = _free_name("op", form.rows)
-    image = remember(Select(expressions=_image(form, operation), said=", ".join([*form.rows, operation])))
+    image = remember(Select(expressions=_image(form, operation), written=", ".join([*form.rows, operation])))
     ops = (*stream.ops[: place + 1], *changes, *rest, image)
     return remember(KeyedStream(stream=replace(stream, ops=ops), keys=form.key, operation=operation))
 

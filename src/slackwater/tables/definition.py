@@ -196,7 +196,7 @@ class JoinTable:
         return f"{stable_text(own)} {self.table} {dict(self.table.schema)}"
 
     @property
-    def said(self) -> str:
+    def written(self) -> str:
         """The join as shown by `explain`."""
         on = ", ".join(a if a == b else f"{a} = {b}" for a, b in zip(self.left, self.right, strict=True))
         again = self.table.refresh_ms

@@ -161,7 +161,7 @@ def _format(java: list[str], settings: Path, log: Path) -> None:
     with log.open("wb") as out:
         done = subprocess.run(command, stdout=out, stderr=out, check=False)  # noqa: S603  our own arguments
     if done.returncode:
-        raise fault("BROKER_FAILED", log=log, words=_tail(log))
+        raise fault("BROKER_FAILED", log=log, ending=_tail(log))
 
 
 def _await_ready(process: subprocess.Popen[bytes], log: Path) -> None:
@@ -169,7 +169,7 @@ def _await_ready(process: subprocess.Popen[bytes], log: Path) -> None:
     while _READY not in log.read_text(errors="replace"):
         if process.poll() is not None or time.monotonic() > patience:
             process.kill()
-            raise fault("BROKER_FAILED", log=log, words=_tail(log))
+            raise fault("BROKER_FAILED", log=log, ending=_tail(log))
         time.sleep(_LOOK_EVERY_S)
 
 

@@ -13,7 +13,7 @@ from slackwater.kafka.connection import Connection
 from slackwater.kafka.reading import topic_messages
 from slackwater.sources.log.listing import list_log
 from slackwater.sources.log.writing import LogWriter
-from slackwater.topics.playing import Told
+from slackwater.topics.playing import OnProgress
 
 _NAMED: Final = 5
 
@@ -32,7 +32,7 @@ class Exported:
 
 
 def export(
-    connection: Connection, topic: str, folder: Path, *, append: bool = False, told: Told = lambda _: None
+    connection: Connection, topic: str, folder: Path, *, append: bool = False, on_progress: OnProgress = lambda _: None
 ) -> Exported:
     """Write the current content of `topic` to a log of JSON lines, which must be new unless `append`.
 
@@ -53,7 +53,7 @@ def export(
                 else:
                     log.append(line, str(message.partition()))
                     done.written += 1
-            told(done.written)
+            on_progress(done.written)
     return done
 
 

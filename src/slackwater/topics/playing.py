@@ -28,7 +28,7 @@ _SHOWN: Final = 20
 _BY_KEY: Final = -1
 """Lets the client choose the partition by key."""
 
-Told = Callable[[int], None]
+OnProgress = Callable[[int], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,16 +67,16 @@ def play(
     *,
     pace: Pace,
     key: str | None = None,
-    told: Told = lambda _: None,
+    on_progress: OnProgress = lambda _: None,
     is_stopping: Callable[[], bool] = lambda: False,
 ) -> Played:
     """Send every record of a log of JSON lines to `topic`, in the order of its files' times.
 
     Each partition of the log goes to one partition of the topic, which preserves its order. With `key`, a field of the
     records, the field's text is the record's key and determines its partition, as with Java's producers; records
-    without the field have no key, but at least one of the first records must have it. `told` is called regularly with
-    the number of records that the cluster has acknowledged. Once `is_stopping` returns True, nothing more is sent, and
-    records in flight get a few seconds.
+    without the field have no key, but at least one of the first records must have it. `on_progress` is called regularly
+    with the number of records that the cluster has acknowledged. Once `is_stopping` returns True, nothing more is sent,
+    and records in flight get a few seconds.
     """
     files = sorted(list_log(folder), key=lambda file: (file.modified_ms, file.partition, file.path))
     if not files:
@@ -85,7 +85,7 @@ def play(
         _check_key(folder, files, key)
     count = len(existing_partitions(connection, [topic]))
     numbers = {name: at % count for at, name in enumerate(sorted({file.partition for file in files}))}
-    sending = _Sending(connection=connection, topic=topic, told=told, is_stopping=is_stopping)
+    sending = _Sending(connection=connection, topic=topic, on_progress=on_progress, is_stopping=is_stopping)
     began = time.monotonic()
     for file, lines, keys in _slices(files, pace.at_once, key):
         sending.wait_until(began + pace.due_s(sending.sent, file.modified_ms - files[0].modified_ms))
@@ -113,7 +113,7 @@ class _Sending:
 
     connection: Connection
     topic: str
-    told: Told
+    on_progress: OnProgress
     is_stopping: Callable[[], bool]
     sent: int = 0
     delivered: int = 0
@@ -158,7 +158,7 @@ class _Sending:
         heard, before = time.monotonic(), self.delivered
         stop_by = float("inf")
         while left := int(self._producer.flush(_POLL_S)):
-            self.told(self.delivered)
+            self.on_progress(self.delivered)
             now = time.monotonic()
             if self.delivered > before:
                 heard, before = now, self.delivered
@@ -170,7 +170,7 @@ class _Sending:
 
     def _hear(self, for_s: float) -> None:
         self._producer.poll(for_s)
-        self.told(self.delivered)
+        self.on_progress(self.delivered)
 
     def _on_delivery(self, error: Any, _message: Any) -> None:  # noqa: ANN401  the client's own types
         if error is None:

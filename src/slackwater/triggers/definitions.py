@@ -142,14 +142,14 @@ class Schedule:
             f"every {render_ms(self.early_every_ms)} of processing time" if self.early_every_ms else "",
             f"every {render_ms(self.early_event_time_ms)} of event time" if self.early_event_time_ms else "",
         ]
-        said = [f"early panes {part}" for part in early if part]
+        text = [f"early panes {part}" for part in early if part]
         if self.on_time:
-            said.append("a pane at the window's end")
+            text.append("a pane at the window's end")
         if self.late_count and self.on_time:
-            said.append("late panes " + ("at once" if self.late_count == 1 else _every(self.late_count)))
+            text.append("late panes " + ("at once" if self.late_count == 1 else _every(self.late_count)))
         if self.finish_on_time or self.once:
-            said.append("then finished")
-        return ", ".join(said) or "no panes before the window closes"
+            text.append("then finished")
+        return ", ".join(text) or "no panes before the window closes"
 
 
 def written(parts: Schedule) -> str:

@@ -103,7 +103,7 @@ def test_trouble_is_said_when_it_begins_now_and_then_and_when_it_is_over(monkeyp
     assert len(said) == 2
     assert "[SINK_BACK] store of output" in str(said[1].message)
     assert str(said[1].message).endswith("batch 0 delivered")
-    monkeypatch.setattr(delivery, "SAID_EVERY_MS", 0)
+    monkeypatch.setattr(delivery, "REPORTED_EVERY_MS", 0)
     store(run).trouble = ["before", "before"]
     with pytest.warns(SinkWarning) as said:
         run.deliver(TWO)

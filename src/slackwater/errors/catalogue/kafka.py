@@ -6,7 +6,7 @@ from typing import Final
 
 MESSAGES: Final[dict[str, str]] = {
     "BROKER_FAILED": (
-        "this command needs a local Kafka broker; the broker failed to start, and its log {log} ends with: {words}; "
+        "this command needs a local Kafka broker; the broker failed to start, and its log {log} ends with: {ending}; "
         "fix the cause, or delete the folder to start with an empty broker"
     ),
     "BROKER_PORT": (

@@ -99,8 +99,8 @@ MESSAGES: Final[dict[str, str]] = {
         "name other columns"
     ),
     "HTTP_DENIED": (
-        "the HTTP sink must be authorized; {sink} responded with status {status}: {said}; correct the credentials in "
-        "`headers` and restart: the batch will then be delivered"
+        "the HTTP sink must be authorized; {sink} responded with status {status}: {response}; correct the "
+        "credentials in `headers` and restart: the batch will then be delivered"
     ),
     "HTTP_HEADER_VALUE": (
         "a header value must be one line of Latin-1 text; got other characters for `{name}` in {secret}, which is "

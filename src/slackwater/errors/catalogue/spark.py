@@ -81,7 +81,7 @@ MESSAGES: Final[dict[str, str]] = {
         "give this one another name and another checkpoint"
     ),
     "SCHEMA_INCOMPATIBLE": (
-        "stream `{stream}` cannot read records with an incompatible schema: {words}; they are in the dead letters; "
+        "stream `{stream}` cannot read records with an incompatible schema: {cause}; they are in the dead letters; "
         "fix the producer or the reader schema, and send them again with `slackwater dead-letters retry`"
     ),
     "SOURCE_COLUMN_TYPE": (

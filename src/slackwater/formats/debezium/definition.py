@@ -185,11 +185,11 @@ class JsonEnvelopeDecoder(Decoder):
         pieces.add_tombstones(tombstones.arg_true().to_numpy())
         readable = (payloads.is_not_null() & ~tombstones).to_numpy()
         doubtful: dict[int, tuple[Flaw, str, Reading]] = {}
-        for number, said in enumerate(unwrapped.readings):
+        for number, known in enumerate(unwrapped.readings):
             places = np.flatnonzero(readable & (unwrapped.reading_of == number))
             if len(places):
                 some = payloads.gather(places)
-                reading = said or self._guess(some)
+                reading = known or self._guess(some)
                 read = self._reader(reading).read(some)
                 pieces.add(places, read.frame)
                 for at, flaw in flaws_of(read).items():
@@ -220,8 +220,8 @@ class JsonEnvelopeDecoder(Decoder):
                 continue
             flaws[at] = flaw
             text = parts.payload if isinstance(parts, Parts) else lines[at]
-            said = parts.reading if isinstance(parts, Parts) else None
-            own = said or self._encodings.by_values(self._unwrapper.parsed(text))
+            known = parts.reading if isinstance(parts, Parts) else None
+            own = known or self._encodings.by_values(self._unwrapper.parsed(text))
             if isinstance(parts, Parts) and text == _NOTHING:
                 empty.append(at)
             elif (text, own) != (payload, reading):

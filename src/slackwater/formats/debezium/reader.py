@@ -97,11 +97,11 @@ def flaws_of(decoded: Decoded) -> dict[int, Flaw]:
 
 def _declared(rows: pl.Schema, reading: Reading) -> list[tuple[str, str]]:
     """Return, for columns encoded as another type, how the JSON decoder's messages name them and how ours do."""
-    said = []
+    text = []
     for name, wire, encoding in reading.written(rows):
         if encoding.kind != "as_json":
             for side in _SIDES:
                 field = f"field `{side}.{name}` is declared"
                 words = f"{field} {spark_type(rows[name])} and written as {WRITTEN_AS[encoding.kind]}"
-                said.append((f"{field} {spark_type(wire)}", words))
-    return said
+                text.append((f"{field} {spark_type(wire)}", words))
+    return text

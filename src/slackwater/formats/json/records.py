@@ -125,8 +125,8 @@ def _malformed(error: ValueError, text: str) -> str:
     begin = max(error.pos - 10, 0)
     quote = text.rfind('"', max(begin - 30, 0), error.pos)
     near = text[quote if 0 <= quote < begin else begin : error.pos + 40]
-    said = error.msg.removesuffix(" at")  # some messages end in "at", expecting a position
-    return f"{said} at character {error.pos}, near {excerpt(near)}"
+    shown = error.msg.removesuffix(" at")  # some messages end in "at", expecting a position
+    return f"{shown} at character {error.pos}, near {excerpt(near)}"
 
 
 def _no_constant(word: str) -> None:

@@ -21,11 +21,11 @@ const hint = () => document.getElementById("hint");
 
 export function hinted(canvas, text) {
   const show = (x, y, clientX, clientY) => {
-    const said = text(x, y);
+    const shown = text(x, y);
     const box = hint();
-    box.hidden = !said;
-    if (!said) return;
-    box.textContent = said;
+    box.hidden = !shown;
+    if (!shown) return;
+    box.textContent = shown;
     const { width, height } = box.getBoundingClientRect();
     box.style.left = `${Math.min(clientX + 14, window.innerWidth - width - 6)}px`;
     box.style.top = `${Math.min(clientY + 14, window.innerHeight - height - 6)}px`;

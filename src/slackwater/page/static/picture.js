@@ -235,23 +235,23 @@ export class Picture {
     const at = this.nearest(x);
     if (at === null || this.low === undefined) return "";
     if (at !== this.cursor) { this.cursor = at; this.redraw(); }
-    return this.words(at);
+    return this.summary(at);
   }
 
-  words(at) {
+  summary(at) {
     const record = this.records[at];
     const own = record.streams[this.stream];
-    const said = [`batch ${record.batch}, ${clock(record.at)} UTC: ${count(own.rows)} rows`];
-    said.push(own.watermark === null ? "no watermark yet" : `watermark ${moment(own.watermark)}, ${duration(record.at - own.watermark)} behind the clock`);
-    if (own.held_by) said.push(`held back by partition ${own.held_by}`);
-    if (own.waits) said.push(`waiting: ${duration(own.waits.by_ms)} ahead of ${own.waits.of}`);
+    const lines = [`batch ${record.batch}, ${clock(record.at)} UTC: ${count(own.rows)} rows`];
+    lines.push(own.watermark === null ? "no watermark yet" : `watermark ${moment(own.watermark)}, ${duration(record.at - own.watermark)} behind the clock`);
+    if (own.held_by) lines.push(`held back by partition ${own.held_by}`);
+    if (own.waits) lines.push(`waiting: ${duration(own.waits.by_ms)} ahead of ${own.waits.of}`);
     const parts = Object.entries(own.partitions).slice(0, 6);
-    for (const [name, part] of parts) said.push(`${name}: ${part.idle ? "idle, " : ""}newest event ${part.max_ts === null ? "none" : clock(part.max_ts)}`);
-    for (const [reason, rows] of Object.entries(own.dead)) said.push(`${count(rows)} dead: ${reason}`);
+    for (const [name, part] of parts) lines.push(`${name}: ${part.idle ? "idle, " : ""}newest event ${part.max_ts === null ? "none" : clock(part.max_ts)}`);
+    for (const [reason, rows] of Object.entries(own.dead)) lines.push(`${count(rows)} dead: ${reason}`);
     const step = this.step && record.steps?.[this.step.name];
-    if (step?.refired) said.push(`${count(step.refired)} rows corrected windows of ${this.step.name}`);
-    if (step?.late) said.push(`${count(step.late)} rows too late for ${this.step.name}`);
-    return said.join("\n");
+    if (step?.refired) lines.push(`${count(step.refired)} rows corrected windows of ${this.step.name}`);
+    if (step?.late) lines.push(`${count(step.late)} rows too late for ${this.step.name}`);
+    return lines.join("\n");
   }
 
   pressed(event) {
@@ -262,7 +262,7 @@ export class Picture {
     this.cursor = Math.max(0, Math.min(this.records.length - 1, from + move));
     if (!this.records[this.cursor].streams[this.stream]) return;
     this.redraw();
-    this.caption.textContent = this.words(this.cursor).replaceAll("\n", "; ");
+    this.caption.textContent = this.summary(this.cursor).replaceAll("\n", "; ");
   }
 
   say() {

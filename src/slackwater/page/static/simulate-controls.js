@@ -54,12 +54,12 @@ export class Controls {
   show() {
     for (const each of this.all) {
       const text = this.values[each.name];
-      const said = `${text}${each.unit ? ` ${each.unit}` : ""}`;
+      const shown = `${text}${each.unit ? ` ${each.unit}` : ""}`;
       if (each.kind === "choice") each.input.value = text;
       else {
         each.input.value = each.places.indexOf(text);
-        each.input.setAttribute("aria-valuetext", said);
-        each.value.textContent = said;
+        each.input.setAttribute("aria-valuetext", shown);
+        each.value.textContent = shown;
       }
       each.box.hidden = Boolean(each.only) && !each.only[1].includes(this.values[each.only[0]]);
       each.box.classList.toggle("changed", text !== this.base[each.name]);

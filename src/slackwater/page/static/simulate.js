@@ -72,8 +72,8 @@ function remember() {
   const preset = state.presets[state.preset];
   const asked = { preset: state.preset, ...controls.changes() };
   history.replaceState(null, "", address("", asked));
-  const said = Object.entries(preset.remedy).map(([name, text]) => `${name} = ${text}`).join(", ");
-  byId("remedy").textContent = remedied() ? `undo ${said}` : said;
+  const line = Object.entries(preset.remedy).map(([name, text]) => `${name} = ${text}`).join(", ");
+  byId("remedy").textContent = remedied() ? `undo ${line}` : line;
   byId("remedy").setAttribute("aria-pressed", String(remedied()));
   return asked;
 }

@@ -10,7 +10,7 @@ export class Strip {
   // `series` is a function from the shown records to [{name, values}], one value per record.
   constructor(canvas, { series, stacked = false, show }) {
     Object.assign(this, { canvas, series, stacked, show, records: [], lines: [] });
-    hinted(canvas, (x) => this.said(x));
+    hinted(canvas, (x) => this.text(x));
   }
 
   draw(records, from, to) {
@@ -31,7 +31,7 @@ export class Strip {
     this.axes(ink, width, height, largest, y);
     if (this.stacked) this.bars(ink, y);
     else this.lines.forEach((line, number) => this.line(ink, line.values, colour(`s${number % 6}`), y));
-    this.canvas.setAttribute("aria-description", this.said(width - 1) || "no data yet");
+    this.canvas.setAttribute("aria-description", this.text(width - 1) || "no data yet");
   }
 
   x(ms) { return this.left + ((ms - this.from) / (this.to - this.from || 1)) * (this.width - this.left - 4); }
@@ -91,7 +91,7 @@ export class Strip {
     });
   }
 
-  said(x) {
+  text(x) {
     if (!this.records.length) return "";
     let best = 0;
     this.records.forEach((record, at) => {

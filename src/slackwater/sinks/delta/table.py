@@ -43,14 +43,14 @@ class Turn:
         if note is None or f'"{_OURS}"' not in note:
             return None
         try:
-            said = json.loads(note)[_OURS]
+            shown = json.loads(note)[_OURS]
         except (ValueError, KeyError, TypeError):
             # Anyone may write anything into a commit's metadata.
             return None
-        if not isinstance(said, dict) or said.get("app") != app:
+        if not isinstance(shown, dict) or shown.get("app") != app:
             return None
-        mark = None if said["mark"] is None else Mark.from_dict(said["mark"])
-        return cls(number=said["turn"], writer=said["writer"], mark=mark)
+        mark = None if shown["mark"] is None else Mark.from_dict(shown["mark"])
+        return cls(number=shown["turn"], writer=shown["writer"], mark=mark)
 
 
 @dataclass(frozen=True, kw_only=True)

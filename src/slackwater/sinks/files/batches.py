@@ -105,7 +105,7 @@ class Batches:
         """The sink's folder."""
         return self.turn.home
 
-    def mend(self) -> None:
+    def repair(self) -> None:
         """Repair what a crash left behind."""
         manifest = Manifest.read(self.home)
         self.newest = last_batch(manifest.folders)

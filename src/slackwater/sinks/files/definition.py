@@ -86,7 +86,7 @@ class FilesSink(Sink):
         turn = Turn.taken(Path(self.path), slot, self)
         batches = Batches(turn=turn, merge_after=self.merge_after)
         with turn.checked():
-            batches.mend()
+            batches.repair()
         return _FilesWriter(batches=batches, format=self.format)
 
     def __str__(self) -> str:

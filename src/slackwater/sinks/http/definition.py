@@ -164,7 +164,7 @@ class _HttpWriter(SinkWriter):
     """Stands in for the incarnation if there is no mark: then only retries by this writer have the same keys."""
     last_rejected: int | None = None
     """The last batch of this run with rejected rows, as far as known."""
-    has_said_rejected: bool = False
+    has_reported_rejected: bool = False
 
     def behind(self) -> int | None:
         """Return the last batch with rejected rows."""
@@ -205,9 +205,9 @@ class _HttpWriter(SinkWriter):
 
     def _say_rejected(self, rejections: list[Rejection], batch: SinkBatch) -> None:
         count = sum(len(rejection.request.bodies) for rejection in rejections)
-        if self.has_said_rejected and count < batch.rows:
+        if self.has_reported_rejected and count < batch.rows:
             return  # only some rejected, as before; a wholly rejected batch is always reported
-        self.has_said_rejected = True
+        self.has_reported_rejected = True
         facts = {"sink": self.sink, "count": count, "rows": batch.rows, "batch": batch.batch}
         warnings.warn(notice("HTTP_REJECTED", why=rejections[0].message, **facts), SinkWarning, stacklevel=2)
 

@@ -22,7 +22,7 @@ from slackwater.sinks.http.requests import Request
 
 FIRST_WAIT_S: Final = 0.1
 LONGEST_WAIT_S: Final = 15.0
-SAID_AFTER_S: Final = 2.0
+REPORTED_AFTER_S: Final = 2.0
 """A warning is issued when requests wait longer than this."""
 IN_WORK_S: Final = 30.0
 """How long a 409 counts as "this key is being processed", after an attempt without an answer."""
@@ -82,7 +82,7 @@ class Sender:
     _pool: Any = None
     _threads: ThreadPoolExecutor | None = None
     _over: threading.Event = field(default_factory=threading.Event)
-    _has_said: threading.Event = field(default_factory=threading.Event)
+    _has_reported: threading.Event = field(default_factory=threading.Event)
 
     def open(self) -> None:
         """Create the threads and the connection pool, which connects when first used."""
@@ -104,7 +104,7 @@ class Sender:
         """
         assert self._threads is not None, "the sender is open"
         self._over.clear()
-        self._has_said.clear()
+        self._has_reported.clear()
         running = [self._threads.submit(self._lane, lane, outcome) for lane in lanes if lane]
         try:
             errors = [future.exception() for future in running]
@@ -154,8 +154,8 @@ class Sender:
             left_s = self.patience_ms / 1_000 - waited_s
             if left_s <= 0:
                 raise Unavailable(why)
-            if waited_s > SAID_AFTER_S and not self._has_said.is_set():
-                self._has_said.set()
+            if waited_s > REPORTED_AFTER_S and not self._has_reported.is_set():
+                self._has_reported.set()
                 warnings.warn(self.say_waiting(why), SinkWarning, stacklevel=2)
             dice = random.uniform(0.5, 1.0)  # noqa: S311  not used for secrets
             self._wait(min(left_s, max(wait_s, backoff_s * dice)))
@@ -196,7 +196,7 @@ class Sender:
         if status < 400:  # noqa: PLR2004  as above
             raise fault("HTTP_REDIRECT", sink=self.name, status=status, location=answer.location)
         if status in _DENIED:
-            raise fault("HTTP_DENIED", sink=self.name, status=status, said=answer.text or "no details")
+            raise fault("HTTP_DENIED", sink=self.name, status=status, response=answer.text or "no details")
         outcome.rejections.append(Rejection(request=request, message=f"HTTP {status} {answer.text}".rstrip()))
 
     def _shown(self, text: str) -> str:
@@ -209,12 +209,12 @@ def _is_passing(status: int) -> bool:
     return status in _PASSING or not 200 <= status < 500  # noqa: PLR2004  HTTP status classes are hundreds
 
 
-def _retry_after(said: str) -> float:
+def _retry_after(value: str) -> float:
     """Return the seconds to wait according to `Retry-After`, a number or a date; 0 if it cannot be parsed."""
-    if said.isascii() and said.isdigit():
-        return float(said)
+    if value.isascii() and value.isdigit():
+        return float(value)
     try:
-        until = parsedate_to_datetime(said)
+        until = parsedate_to_datetime(value)
     except ValueError:
         return 0.0
     return max(0.0, (until.replace(tzinfo=until.tzinfo or UTC) - datetime.now(UTC)).total_seconds())

@@ -129,11 +129,11 @@ class Topics:
 
     def _no_answer(self, error: KafkaError) -> RunError:
         """Return the fault for a server that connects but does not answer; the first error is the best clue."""
-        said = [heard.str() for heard in self._heard if heard.name() != "_ALL_BROKERS_DOWN"]
+        causes = [heard.str() for heard in self._heard if heard.name() != "_ALL_BROKERS_DOWN"]
         way = self._target.connection
         security = f"{'TLS' if way.tls else 'no TLS'}, {'SASL' if way.sasl else 'no SASL'}"
         facts = {"servers": way, "output": self._target.output, "security": security}
-        return fault("KAFKA_SINK_NO_ANSWER", cause=said[0] if said else error.str(), **facts)
+        return fault("KAFKA_SINK_NO_ANSWER", cause=causes[0] if causes else error.str(), **facts)
 
     def find(self, name: str) -> Any | None:  # noqa: ANN401  the client's own type
         """Return the description of a topic; None if it does not exist."""

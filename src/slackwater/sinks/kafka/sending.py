@@ -157,7 +157,7 @@ class Sender:
     def _stalled(self) -> Unavailable:
         """Return the error for a stalled queue; raises instead if the topic no longer exists."""
         self._check_topic(timeout_s=_ABORT_S)
-        return Unavailable(f"accepted no record for {CALL_S:.0f} s{self._said}")
+        return Unavailable(f"accepted no record for {CALL_S:.0f} s{self._last_error}")
 
     def _check_topic(self, *, timeout_s: float = CALL_S) -> None:
         topic = self.target.topic
@@ -183,7 +183,7 @@ class Sender:
             call(CALL_S)
         except confluent().KafkaException as error:
             if error.args[0].name() in ("_TIMED_OUT", "_TRANSPORT", "_ALL_BROKERS_DOWN"):
-                raise Unavailable(f"did not respond within {CALL_S:.0f} s{self._said}") from error
+                raise Unavailable(f"did not respond within {CALL_S:.0f} s{self._last_error}") from error
             raise
 
     def _check(self) -> None:
@@ -217,5 +217,5 @@ class Sender:
         return self.target.meaning(error)
 
     @property
-    def _said(self) -> str:
+    def _last_error(self) -> str:
         return f": {self._heard[-1].str()}" if self._heard else ""

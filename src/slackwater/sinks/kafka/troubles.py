@@ -57,20 +57,20 @@ class Target:
 
     def _fault(self, name: str, words: str) -> Exception | None:
         facts = {"topic": self.topic, "servers": self.connection, "output": self.output}
-        said: Exception | None = None
+        found: Exception | None = None
         if name in _FENCED:
-            said = fault("SINK_FENCED", sink=f"Kafka {self.topic}", output=self.output, slot=self.slot)
+            found = fault("SINK_FENCED", sink=f"Kafka {self.topic}", output=self.output, slot=self.slot)
         elif name in _DENIED:
-            said = fault("KAFKA_SINK_DENIED", what=f"replied: {words}", **facts)
+            found = fault("KAFKA_SINK_DENIED", what=f"replied: {words}", **facts)
         elif name == "INVALID_TRANSACTION_TIMEOUT":
-            said = fault("KAFKA_SINK_TIMEOUT", got=self.timeout_ms, limit="less", servers=self.connection)
+            found = fault("KAFKA_SINK_TIMEOUT", got=self.timeout_ms, limit="less", servers=self.connection)
         elif name == "MSG_SIZE_TOO_LARGE":
-            said = self.too_large("the topic allows", f"the topic's max.message.bytes (the broker replied: {words})")
+            found = self.too_large("the topic allows", f"the topic's max.message.bytes (the broker replied: {words})")
         elif name == "INVALID_RECORD":
-            said = fault("KAFKA_SINK_RECORD", cause=words, **facts)
+            found = fault("KAFKA_SINK_RECORD", cause=words, **facts)
         elif name in _FINAL:
-            said = fault("KAFKA_REFUSED", servers=self.connection, cause=words)
-        return said
+            found = fault("KAFKA_REFUSED", servers=self.connection, cause=words)
+        return found
 
     def too_large(self, limit: str, remedy: str) -> Exception:
         """Return the fault for a record that is too large."""

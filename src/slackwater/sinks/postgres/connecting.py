@@ -177,5 +177,5 @@ def server_words(error: psycopg.Error) -> str:
 
 
 def _words(error: psycopg.Error) -> str:
-    said = error.diag.message_primary or " ".join(str(error).partition("\n\t")[0].split())  # guesses follow the tab
-    return f"{said:.{_SHOWN}}"
+    text = error.diag.message_primary or " ".join(str(error).partition("\n\t")[0].split())  # guesses follow the tab
+    return f"{text:.{_SHOWN}}"

@@ -26,6 +26,6 @@ _REMEDIES: Final = (
 )
 
 
-def login_remedy(said: str) -> str | None:
+def login_remedy(text: str) -> str | None:
     """Return the remedy for the message of a rejected login; None if the message is about something else."""
-    return next((remedy for words, remedy in _REMEDIES if re.search(words, said)), None)
+    return next((remedy for words, remedy in _REMEDIES if re.search(words, text)), None)

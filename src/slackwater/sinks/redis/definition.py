@@ -70,9 +70,9 @@ local ttl, fields, rows = tonumber(ARGV[2]), cjson.decode(ARGV[3]), cjson.decode
 local order = tonumber(ARGV[6])
 local failed
 local function ask(...)
-    local said = redis.pcall(...)
-    if type(said) == 'table' and said.err then failed = said.err end
-    return said
+    local reply = redis.pcall(...)
+    if type(reply) == 'table' and reply.err then failed = reply.err end
+    return reply
 end
 local function run(...)
     ask(...)
@@ -240,16 +240,16 @@ class _RedisWriter(SinkWriter):
         order = self.sink.hashes.order(self.slot)
         script = self.client.register_script(_WRITE)
         with _troubles(self.sink):
-            said = script(
+            result = script(
                 keys=[self.epoch_key, self.mark_key],
                 args=[self.epoch, self.sink.ttl_ms or 0, fields, rows, stored, order],
             )
-        if said == "fenced":
+        if result == "fenced":
             raise fault("REDIS_FENCED", sink=self.sink, output=self.slot.output, slot=self.slot.number)
-        if said == "lost":
+        if result == "lost":
             raise Unavailable("it has lost the data of this slot: it was flushed, or restarted without its data")
-        if said != "written":
-            key, cause = said
+        if result != "written":
+            key, cause = result
             raise _refusal(self.sink, cause, key)
 
 

@@ -94,15 +94,15 @@ def delta(
         raise refuse("DELTA_SOURCE_CHANGES")
     if isinstance(max_files_per_batch, bool) or not isinstance(max_files_per_batch, int) or max_files_per_batch < 1:
         raise refuse("DELTA_SOURCE_FILES", got=repr(max_files_per_batch))
-    told = {"maxFilesPerTrigger": str(max_files_per_batch), **_starting(start)}
+    given = {"maxFilesPerTrigger": str(max_files_per_batch), **_starting(start)}
     if read_changes:
-        told["readChangeFeed"] = "true"
+        given["readChangeFeed"] = "true"
     if ignore_changes:
-        told["skipChangeCommits"] = "true"
+        given["skipChangeCommits"] = "true"
     columns = _declared(place, schema)
     if read_changes:
         columns = pl.Schema({**columns, **_CHANGE})
-    return DeltaSource(path=place, typed=columns, options=tuple(told.items()), start=str(start))
+    return DeltaSource(path=place, typed=columns, options=tuple(given.items()), start=str(start))
 
 
 def _declared(path: str, schema: SchemaSpec | None) -> pl.Schema:

@@ -35,8 +35,8 @@ def delta_stream(spark: SparkSession, source: DeltaSource) -> DataFrame:
 
 def changed_source(table: DeltaSource, error: Exception) -> RunError | None:
     """Return the error for a commit that changed rows of a table, if that stopped the query."""
-    said = str(error)
-    if table.path not in said or not any(code in said for code in _CHANGED):
+    text = str(error)
+    if table.path not in text or not any(code in text for code in _CHANGED):
         return None
-    why = next(line for line in said.splitlines() if any(code in line for code in _CHANGED))
+    why = next(line for line in text.splitlines() if any(code in line for code in _CHANGED))
     return fault("DELTA_SOURCE_CHANGED", path=table.path, why=why.strip()[:300])

@@ -63,7 +63,7 @@ class KafkaSource(Source):
     """The connector's options for where a new checkpoint starts, unless `offsets` does."""
     offsets: Offsets | None
     """Where a new checkpoint starts; omitted partitions start at their earliest record."""
-    start_said: str
+    start_shown: str
     max_records_per_batch: int
     group: str | None
     on_data_loss: OnLoss
@@ -108,7 +108,7 @@ class KafkaSource(Source):
     def __str__(self) -> str:
         topics = f"topics like {self.pattern}" if self.pattern else ", ".join(self.topics)
         most = f"{self.max_records_per_batch:,}"
-        return f"Kafka {topics} at {self.connection}, from {self.start_said}, {most} records a batch at most"
+        return f"Kafka {topics} at {self.connection}, from {self.start_shown}, {most} records a batch at most"
 
 
 def kafka(
@@ -154,14 +154,14 @@ def kafka(
         if name not in METADATA:
             raise refuse("KAFKA_METADATA", got=repr(name), known=", ".join(METADATA))
     offsets = check_offsets(start, chosen, pattern) if isinstance(start, Mapping) else None
-    starting, said = _starting(start)
+    starting, text = _starting(start)
     return KafkaSource(
         connection=connection(servers, tls=tls, sasl=sasl),
         topics=chosen,
         pattern=pattern,
         starting=starting,
         offsets=offsets,
-        start_said=said,
+        start_shown=text,
         max_records_per_batch=max_records_per_batch,
         group=group,
         on_data_loss=on_data_loss,

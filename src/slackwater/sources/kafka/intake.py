@@ -43,7 +43,7 @@ class KafkaIntake(Intake):
         self._places: set[Place] = set()
         self._last: dict[str, Lag] = {}
         self._looked = 0.0
-        self._said_lost: dict[Place, int] = {}
+        self._reported_lost: dict[Place, int] = {}
         self._is_away = False
 
     def check(self) -> None:
@@ -162,7 +162,7 @@ class KafkaIntake(Intake):
         """Report records that were lost before a batch read them; by default, raise."""
         begins = self.cluster.begins(self._places & set(processed))
         gone = {place: (processed[place], begin) for place, begin in begins.items() if begin > processed[place]}
-        for place in [place for place, (_, begin) in gone.items() if self._said_lost.get(place) == begin]:
+        for place in [place for place, (_, begin) in gone.items() if self._reported_lost.get(place) == begin]:
             del gone[place]
         if not gone:
             return
@@ -170,7 +170,7 @@ class KafkaIntake(Intake):
         facts = ", ".join(f"{partition_name(p)} offsets {a:,} to {b - 1:,}" for p, (a, b) in sorted(gone.items()))
         if self.source.on_data_loss == "stop":
             raise fault("KAFKA_DATA_LOSS", stream=self.stream, count=counted(total, "record"), facts=facts)
-        self._said_lost |= {place: begin for place, (_, begin) in gone.items()}
+        self._reported_lost |= {place: begin for place, (_, begin) in gone.items()}
         warn_of(notice("KAFKA_LOST", stream=self.stream, count=counted(total, "record"), facts=facts))
 
     def _check_topics(self) -> None:
