@@ -12,6 +12,9 @@ BATCHES ?= 2000
 ARGS ?=
 UPGRADE ?=
 
+# Spark starts many Python processes. Without bytecode on disk, each of them would compile the package again.
+export PYTHONDONTWRITEBYTECODE :=
+
 CHECKED := $(wildcard src tests benchmarks examples)
 
 .DEFAULT_GOAL := help

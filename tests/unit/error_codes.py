@@ -6,6 +6,7 @@ import ast
 import string
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[2] / "src" / "slackwater"
@@ -32,11 +33,13 @@ class Use:
         return self.function in REFUSALS
 
 
-def uses() -> list[Use]:
+@cache
+def uses() -> tuple[Use, ...]:
     """Return every call of `refuse` or `fault` whose code is written out, in the order of the files."""
-    return [use for path in sorted(PACKAGE.rglob("*.py")) for use in _uses(path)]
+    return tuple(use for path in sorted(PACKAGE.rglob("*.py")) for use in _uses(path))
 
 
+@cache
 def notices() -> frozenset[str]:
     """Return the codes that are only ever rendered: warnings of a job that continues."""
     found = uses()

@@ -10,9 +10,6 @@ from slackwater.errors import DefinitionError, RunError, cause_of, counted, faul
 from slackwater.errors.catalogue import CATALOGUE
 from tests.unit.error_codes import notices, placeholders, uses
 
-USES = uses()
-NOTICES = notices()
-
 
 def test_catalogue_is_sorted() -> None:
     assert list(CATALOGUE) == sorted(CATALOGUE)
@@ -36,7 +33,7 @@ NAMES = {"Avro", "CSV", "Debezium", "JSON", "Kafka", "Maven", "Postgres", "Spark
 def misshapen(code: str) -> Iterator[str]:
     """Yield what is wrong with the shape of a message."""
     first, *_, last = parts = CATALOGUE[code].split("; ")
-    if len(parts) < 3 and code not in NOTICES:
+    if len(parts) < 3 and code not in notices():
         yield f"{code}: an error has three parts, with semicolons between them"
     if not all(part.strip() == part and part for part in parts):
         yield f"{code}: a part is empty, or has blanks around it"
@@ -51,28 +48,28 @@ def test_message_of_an_error_has_the_rule_then_what_was_got_then_what_to_do() ->
 
 
 def test_notices_are_the_messages_of_warnings() -> None:
-    assert {"KAFKA_WAITING", "SINK_BACK"} <= NOTICES
-    assert "SINK_GAVE_UP" not in NOTICES
+    assert {"KAFKA_WAITING", "SINK_BACK"} <= notices()
+    assert "SINK_GAVE_UP" not in notices()
 
 
 def test_every_code_that_is_raised_is_in_the_catalogue() -> None:
-    assert [f"{use.place} {use.code}" for use in USES if use.code not in CATALOGUE] == []
+    assert [f"{use.place} {use.code}" for use in uses() if use.code not in CATALOGUE] == []
 
 
 def test_every_code_that_is_raised_gets_its_facts() -> None:
-    known = [use for use in USES if use.code in CATALOGUE and use.facts is not None]
+    known = [use for use in uses() if use.code in CATALOGUE and use.facts is not None]
     missing = {f"{use.place} {use.code}": placeholders(CATALOGUE[use.code]) - (use.facts or set()) for use in known}
     assert {place: facts for place, facts in missing.items() if facts} == {}
     assert len(known) > 500, "most places name their facts"
 
 
 def test_every_code_of_the_catalogue_is_raised_somewhere() -> None:
-    assert sorted(set(CATALOGUE) - {use.code for use in USES}) == []
+    assert sorted(set(CATALOGUE) - {use.code for use in uses()}) == []
 
 
 def test_a_code_is_either_refused_or_a_fault_never_both() -> None:
-    refused = {use.code for use in USES if use.is_refusal}
-    faults = {use.code for use in USES if not use.is_refusal}
+    refused = {use.code for use in uses() if use.is_refusal}
+    faults = {use.code for use in uses() if not use.is_refusal}
     assert sorted(refused & faults) == []
 
 
