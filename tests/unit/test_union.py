@@ -206,13 +206,13 @@ def test_explain_says_which_side_of_a_join_is_a_union() -> None:
     assert "reads     right rows are a union of a, b" in text
 
 
-def test_events_with_equal_times_come_by_partition_then_offset_then_stream() -> None:
+def test_events_with_equal_times_come_by_partition_then_stream_then_offset() -> None:
     a, b = source("a"), source("b")
     shown = b.union(a).key_by("k").process(Passing(), output="ts long, v long", order="event_time")
     letters = [each.dead_letters.drop() for each in (a, b)]
     harness = sw.testing.Harness(sw.Pipeline("p", shown.to(sw.sinks.memory()), shown.late.drop(), *letters))
-    harness.send("b", [row("x", 5, 2), row("x", 5, 4)]).send("b", [row("x", 5, 5)], partition="1")
-    harness.send("a", [row("x", 5, 1), row("x", 5, 3)]).send("a", [row("x", 5, 0)], partition="!")
+    harness.send("b", [row("x", 5, 3), row("x", 5, 4)]).send("b", [row("x", 5, 5)], partition="1")
+    harness.send("a", [row("x", 5, 1), row("x", 5, 2)]).send("a", [row("x", 5, 0)], partition="!")
     harness.run_batch()
     harness.finish()
     assert harness.output(shown)["v"].to_list() == [0, 1, 2, 3, 4, 5]

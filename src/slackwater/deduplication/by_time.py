@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
@@ -13,9 +13,13 @@ from slackwater.state.buckets import Buckets
 from slackwater.state.pieces import StepState
 from slackwater.state.step import ROWS, Emitted, Operator, StepRows
 from slackwater.state.step_time import StepTime
+from slackwater.state.whole_rows import IN_ORDER
 
 if TYPE_CHECKING:
     from slackwater.deduplication.spec import DeduplicateSpec
+
+
+_ORDER: Final = (*IN_ORDER, "__place")
 
 
 class ByTime(Operator):
@@ -75,7 +79,7 @@ class ByTime(Operator):
 
 
 class FirstByTime(ByTime):
-    """Emits the row with the smallest event time when the watermark passes it; among equals, the first to arrive."""
+    """Emits the row with the smallest event time when the watermark passes it; ties are broken by place."""
 
     def _due(self, rows: pl.DataFrame, watermark_ms: int, out: Emitted) -> pl.DataFrame:
         is_due = ~pl.col("__is_shown") & (pl.col("__ts") < watermark_ms)
@@ -83,31 +87,31 @@ class FirstByTime(ByTime):
         if due.height:
             out.results.append(shown(due, self.spec))
         # Only the key of an emitted row is still needed.
-        others = [name for name in self.spec.row_schema if name not in self.spec.keys]
+        others = [name for name in (*self.spec.row_schema, "__part", "__off") if name not in self.spec.keys]
         is_over = pl.col("__is_shown") | is_due
         return rows.with_columns(
             is_over.alias("__is_shown"), *(pl.when(~is_over).then(pl.col(name)).alias(name) for name in others)
         )
 
     def _chosen(self, rows: pl.DataFrame, out: Emitted) -> pl.DataFrame:
-        order = ["__is_shown", "__ts", "__place"]
-        first = rows.sort(order, descending=[True, False, False]).unique(self.spec.keys, keep="first")
+        first = rows.sort(~pl.col("__is_shown"), *_ORDER).unique(self.spec.keys, keep="first")
         is_kept = pl.col("__place").is_in(first["__place"].implode())
         set_aside(rows.filter(~is_kept), self.spec, out)
         return rows.filter(is_kept)
 
 
 class LastByTime(ByTime):
-    """Emits each row that is not older than the last one of its key, at once, and retracts that one."""
+    """Emits each row that is newer than the last one of its key, at once, and retracts that one; ties by place."""
 
     def _due(self, rows: pl.DataFrame, watermark_ms: int, out: Emitted) -> pl.DataFrame:  # noqa: ARG002  all rows are emitted at once
         return rows
 
     def _chosen(self, rows: pl.DataFrame, out: Emitted) -> pl.DataFrame:
         keys = list(self.spec.keys)
-        newest_before = pl.col("__ts").cum_max().shift(1).over(keys)
-        is_newest = newest_before.is_null() | (pl.col("__ts") >= newest_before)
-        judged = rows.with_columns(is_newest.alias("__is_newest"))
+        newest_before = pl.col("__rank").cum_max().shift(1).over(keys)
+        is_newest = newest_before.is_null() | (pl.col("__rank") > newest_before)
+        ranked = rows.sort(*_ORDER).with_row_index("__rank").sort("__place")
+        judged = ranked.with_columns(is_newest.alias("__is_newest"))
         set_aside(judged.filter(~pl.col("__is_newest")), self.spec, out)
         next_place = pl.col("__place").shift(-1).over(keys)
         newest = judged.filter("__is_newest").with_columns(next_place.alias("__next"))

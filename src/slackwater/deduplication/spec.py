@@ -25,7 +25,9 @@ from slackwater.state.whole_rows import WholeRows
 Keep = Literal["first", "first_by_time", "last_by_time"]
 DUPLICATES: Final = "duplicates"
 """The name of the side output for rows that are not kept."""
-_SAID: Final[dict[Keep, str]] = {
+_PLACE: Final = {"__part": pl.String(), "__off": pl.Int64()}
+"""The place of a row, which breaks ties in time."""
+_KEPT_ROW: Final[dict[Keep, str]] = {
     "first": "the first row to arrive, at once",
     "first_by_time": "the row with the smallest event time, when the watermark passes it",
     "last_by_time": "the row with the largest event time so far, at once, retracting the one before",
@@ -64,11 +66,12 @@ class DeduplicateSpec(KeyedStep):
     def state_types(self) -> pl.Schema:
         """The columns of a state row, if whole rows are stored."""
         hidden = {"__ts": pl.Int64(), "__until": pl.Int64(), "__is_shown": pl.Boolean(), "__end": pl.Int64()}
-        return pl.Schema({**self.row_schema, **hidden})
+        return pl.Schema({**self.row_schema, **hidden, **_PLACE})
 
     def conform(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Return `rows` unchanged, because the columns of the state cannot change."""
-        return rows
+        """Return `rows` with the columns of the state; rows that were stored without their place come first."""
+        missing = [pl.lit(None, dtype=dtype).alias(name) for name, dtype in _PLACE.items() if name not in rows.columns]
+        return rows.with_columns(missing).select(self.state_types.names())
 
     @property
     def sides(self) -> Mapping[str, pl.Schema]:
@@ -156,7 +159,7 @@ class DeduplicateSpec(KeyedStep):
         remembered = "forever" if self.within_ms >= MAX_MS else f"until {render_ms(self.within_ms)} after its row"
         text = [
             ("key", f"{', '.join(self.keys)}, remembered {remembered}"),
-            ("keeps", _SAID[self.keep]),
+            ("keeps", _KEPT_ROW[self.keep]),
         ]
         return text if self.late == "output" else [*text, ("late rows", "are processed like others")]
 

@@ -39,7 +39,7 @@ from slackwater.state.packets import Packet, output, stats
 from slackwater.state.packing import pack
 from slackwater.state.skew import Skew
 from slackwater.state.step import PortFront, StepRows
-from slackwater.state.whole_rows import STREAM
+from slackwater.state.whole_rows import STREAM, with_stream
 
 
 @contextmanager
@@ -91,8 +91,9 @@ class Arrivals:
                 self.fronts[way] = step.spec.front(feed.port, node.undecoded)
             guard = partial(guarded, step=step.name, context=context)
             rows = frame
-            if step.spec.buries and len(step.spec.ports[feed.port].streams) > 1:
-                rows = frame.with_columns(pl.lit(context.stream).alias(STREAM))
+            if feed.port in step.unions:
+                rows = frame.with_columns(with_stream("__part", context.stream))
+                rows = rows.with_columns(pl.lit(context.stream).alias(STREAM)) if step.spec.buries else rows
             with placed_errors(step):
                 taken = self.fronts[way].take(rows, step_time(step, self.clock), guard)
             for what, number in taken.counts.items():

@@ -35,6 +35,7 @@ from slackwater.planning.row_functions import (
     WithColumns,
 )
 from slackwater.sources.base import Source
+from slackwater.state.whole_rows import without_stream
 from slackwater.tables.definition import JoinTable
 
 Arrive = Callable[[RowNode, pl.DataFrame, "RowContext"], None]
@@ -210,7 +211,7 @@ def bury(rows: pl.DataFrame, step: str, reason: pl.Series, message: pl.Series, c
     context.dead.append(
         dead_letters(
             payload=payload,
-            partition=rows["__part"],
+            partition=rows.select(without_stream("__part")).to_series(),
             offset=rows["__off"] + context.shown_offset,
             reason=reason,
             message=message,

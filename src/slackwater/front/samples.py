@@ -12,6 +12,7 @@ from typing import Any, Final
 import polars as pl
 
 from slackwater.formats.row_payloads import row_payloads
+from slackwater.state.whole_rows import without_stream
 
 MOST_SAMPLES: Final = 20
 """The most samples that a task reports, and that a batch shows."""
@@ -40,7 +41,7 @@ class Sampler:
         if rows.is_empty():
             return
         nothing = [None] * rows.height
-        partitions = rows["__part"].to_list() if "__part" in rows.columns else nothing
+        partitions = rows.select(without_stream("__part")).to_series() if "__part" in rows.columns else nothing
         offsets = (rows["__off"] + shown_offset).to_list() if "__off" in rows.columns else nothing
         data = row_payloads(rows.select(pl.exclude(r"^__.*$"))) if self.shows_data else nothing
         for partition, offset, late_by_ms, shown in zip(partitions, offsets, rows["late_by_ms"], data, strict=True):

@@ -62,13 +62,14 @@ class AsOfJoin(JoinStep):
         """Return how a side is stored: rows until the watermark has passed them, versions until they are replaced."""
         if side == LEFT:
             return Kept(part=0, types=self.kept_types(LEFT), keys=self.left.keys, reach_ms=0, is_awaited=True)
-        more = {} if self.deleted is None else {GONE: pl.Boolean()}
+        more: dict[str, pl.DataType] = {"__part": pl.String(), "__off": pl.Int64()}
+        more |= {} if self.deleted is None else {GONE: pl.Boolean()}
         return Kept(
             part=1,
             types=self.kept_types(RIGHT, **more),
             keys=self.right.keys,
             reach_ms=self.ttl_ms,
-            is_numbered=True,
+            is_ranked=True,
             is_cleaned=True,
         )
 
@@ -77,7 +78,8 @@ class AsOfJoin(JoinStep):
         if port == LEFT:
             judges, keeps = self.late == "output", self.how == "left"
             return JoinFront(step=self, side=LEFT, judges=judges, keeps_null_keys=keeps)
-        extra = () if self.deleted is None else (self.deleted.fill_null(value=False).alias(GONE),)
+        extra: tuple[pl.Expr, ...] = (pl.col("__part"), pl.col("__off"))
+        extra += () if self.deleted is None else (self.deleted.fill_null(value=False).alias(GONE),)
         return JoinFront(step=self, side=RIGHT, judges=False, keeps_null_keys=False, behind="on_time", extra=extra)
 
     def operator(self) -> Operator:

@@ -15,7 +15,7 @@ import polars as pl
 
 from slackwater.ground.times import to_timestamp
 from slackwater.joins.columns import LEFT, OWN_TIME, RIGHT
-from slackwater.joins.kept_rows import KeptRows
+from slackwater.joins.kept_rows import KeptRows, ranked
 from slackwater.joins.matching import Matchable
 from slackwater.joins.operator import JoinOperator, Sides
 from slackwater.joins.versions import replaced, superseded, valid_versions
@@ -80,9 +80,9 @@ class AsOfOperator(JoinOperator):
         if not len(behind):
             return pl.repeat(value=False, n=new.height, eager=True, dtype=pl.Boolean)
         near = versions.near(behind.hashes, int(behind.times_ms.min()), watermark_ms)
-        old = versions.read(near).select(*keys, "__end", "__arrived")
-        numbered = new.select(*keys, "__end", pl.int_range(pl.len(), dtype=pl.Int64).alias("__arrived") + (1 << 62))
-        return superseded(pl.concat([old, numbered]), keys, watermark_ms).tail(new.height)
+        columns = (*keys, "__end", "__part", "__off")
+        both = pl.concat([versions.read(near).select(columns), new.select(columns)])
+        return superseded(ranked(both), keys, watermark_ms).tail(new.height)
 
     def _join(self, rows: pl.DataFrame, versions: KeptRows, watermark_ms: int, out: Emitted) -> None:
         """Emit rows with the versions valid at their times, ignoring versions that had expired at `watermark_ms`."""

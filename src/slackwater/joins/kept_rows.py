@@ -40,6 +40,7 @@ _WHEEL: Final = 8
 """The base of the timing wheel: rows that expire within this many advances of the watermark have a piece per advance.
 Later ones have pieces that cover this many advances each, then its square, and so on; a row moves down level by
 level."""
+RANK: Final = "__rank"
 _MARKS: Final = 8
 """The offset from the part of a side to the part that has its match flags."""
 
@@ -58,8 +59,8 @@ class Kept:
     """Whether rows are removed individually as soon as they expire, or only dropped some time later."""
     is_marked: bool = False
     """Whether `__met` records which rows have matched another."""
-    is_numbered: bool = False
-    """Whether `__arrived` numbers rows in order of arrival."""
+    is_ranked: bool = False
+    """Whether `__rank`, which is not stored, orders rows of the same time by their places."""
     is_cleaned: bool = False
     """Whether merging removes rows that newer ones replace; it is then done sooner, and with pieces of any size."""
 
@@ -71,7 +72,7 @@ class KeptRows:
         self.state = state
         self.kept = kept
         added: dict[str, pl.DataType] = {"__met": pl.Boolean()} if kept.is_marked else {}
-        added |= {"__arrived": pl.Int64()} if kept.is_numbered else {}
+        added |= {RANK: pl.Int64()} if kept.is_ranked else {}
         self._types = pl.Schema(dict(kept.types) | added)
 
     @property
@@ -103,10 +104,11 @@ class KeptRows:
                 frame.with_columns(self._met(frame, marks.get(piece.seq)))
                 for piece, frame in zip(ordered, frames, strict=True)
             ]
-        if self.kept.is_numbered:
-            frames = [_numbered(frame, piece.seq) for piece, frame in zip(ordered, frames, strict=True)]
-        columns = self._types.names()
-        return pl.concat([frame.select(columns) for frame in frames]) if frames else pl.DataFrame(schema=self._types)
+        if self.kept.is_ranked:
+            frames = [_placed(frame, piece.seq) for piece, frame in zip(ordered, frames, strict=True)]
+        columns = [name for name in self._types if name != RANK]
+        rows = pl.concat([frame.select(columns) for frame in frames]) if frames else pl.DataFrame(schema=self._types)
+        return ranked(rows) if self.kept.is_ranked else rows
 
     def add(self, packets: Sequence[Packet], rows: pl.DataFrame) -> None:
         """Add a batch's rows, with `__met` if marked; `packets` contain the same rows, or more if some were removed."""
@@ -207,7 +209,7 @@ class KeptRows:
 
     def _append(self, rows: pl.DataFrame, node: int, tier: int) -> None:
         if rows.height:
-            names = [name for name in self._types if name in rows.columns]
+            names = [name for name in self._types if name in rows.columns and name != RANK]
             self.state.append_whole(rows.select(names), lambda part: self._described(part, node), tier)
 
     def _described(self, rows: pl.DataFrame, node: int) -> dict[str, Any]:
@@ -247,11 +249,27 @@ class KeptRows:
         return frame.get_column("__met", default=pl.repeat(value=False, n=frame.height, eager=True).alias("__met"))
 
 
-def _numbered(frame: pl.DataFrame, piece: int) -> pl.DataFrame:
-    """Return rows with their arrival numbers: merged rows keep theirs, others are numbered by their piece."""
-    if "__arrived" in frame.columns:
+def ranked(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return rows with their ranks by place: by partition, then by offset."""
+    names = rows["__part"].fill_null("")
+    parts = names.unique().sort()
+    if len(parts) <= 1:
+        return rows.with_columns(pl.col("__off").alias(RANK))
+    # The number of a partition sorts faster than its name.
+    numbers = names.replace_strict(parts, pl.int_range(len(parts), dtype=pl.Int64, eager=True))
+    order = rows.select(pl.arg_sort_by(numbers, "__off")).to_series().to_numpy()
+    ranks = np.empty(len(order), np.int64)
+    ranks[order] = np.arange(len(order))
+    return rows.with_columns(pl.Series(RANK, ranks))
+
+
+def _placed(frame: pl.DataFrame, piece: int) -> pl.DataFrame:
+    """Return rows with their places; those stored without one come first, in order of arrival."""
+    if "__part" in frame.columns:
         return frame
-    return frame.with_columns(((piece << 32) + pl.int_range(pl.len(), dtype=pl.Int64)).alias("__arrived"))
+    arrived = (piece << 32) + pl.int_range(pl.len(), dtype=pl.Int64)
+    arrived = pl.col("__arrived") if "__arrived" in frame.columns else arrived
+    return frame.with_columns(pl.lit(None, dtype=pl.String).alias("__part"), arrived.alias("__off"))
 
 
 def _depth(node: int) -> int:

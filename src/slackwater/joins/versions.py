@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from slackwater.joins.kept_rows import RANK
 from slackwater.joins.matching import Pairs
 
 GONE = "__gone"
@@ -16,7 +17,7 @@ def valid_versions(
     """Return the pairs of rows and their versions, by their numbers, for the rows that have one.
 
     A version is valid from its time until the next one of its key, but no longer than `ttl_ms`. If versions have the
-    same time, the last to arrive is valid. Rows and versions have keys, and their times in `__end`.
+    same time, the last by its place is valid. Rows and versions have keys, and their times in `__end`.
     """
     both = pl.concat(
         [
@@ -24,14 +25,14 @@ def valid_versions(
                 *(pl.col(their).alias(key) for key, their in zip(keys, their_keys, strict=True)),
                 "__end",
                 pl.lit(value=False).alias("__asks"),
-                "__arrived",
+                RANK,
                 pl.int_range(pl.len(), dtype=pl.Int64).alias("__number"),
             ),
             rows.select(
                 *keys,
                 "__end",
                 pl.lit(value=True).alias("__asks"),
-                pl.lit(0, dtype=pl.Int64).alias("__arrived"),
+                pl.lit(0, dtype=pl.Int64).alias(RANK),
                 pl.int_range(pl.len(), dtype=pl.Int64).alias("__number"),
             ),
         ]
@@ -44,8 +45,8 @@ def valid_versions(
     ]
     found = (
         both.with_row_index("__row")
-        .select(same_key, "__end", "__asks", "__arrived", "__number")
-        .sort("__key", "__end", "__asks", "__arrived")
+        .select(same_key, "__end", "__asks", RANK, "__number")
+        .sort("__key", "__end", "__asks", RANK)
         .with_columns(newest)
         .filter(
             "__asks",
@@ -69,4 +70,4 @@ def superseded(versions: pl.DataFrame, keys: tuple[str, ...], watermark_ms: int)
 
 def replaced(keys: tuple[str, ...]) -> pl.Expr:
     """Return which versions have been replaced by another one of the same time."""
-    return pl.col("__arrived") < pl.col("__arrived").max().over(*keys, "__end")
+    return pl.col(RANK) < pl.col(RANK).max().over(*keys, "__end")

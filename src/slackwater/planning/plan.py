@@ -85,6 +85,8 @@ class StepPlan:
     """The output of results that could not be processed further, and of timers that failed."""
     buried: Mapping[str, str] = field(default_factory=dict)
     """For each stream and step that feeds this one, the output of its rows on which this step fails."""
+    unions: frozenset[str] = frozenset()
+    """The ports that several streams feed."""
     spread: int = 1
     """How many key groups of the previous stage condense the rows of one key; 1 if there is no such stage."""
 

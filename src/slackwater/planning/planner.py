@@ -274,6 +274,7 @@ class _Planner:
         plan = StepPlan(
             spec=spec,
             stage=stage,
+            unions=frozenset(name for name, port in ports.items() if len(port.streams) > 1),
             spread=spread,
             behind_ms=behind_ms,
             results=root,

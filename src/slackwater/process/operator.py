@@ -13,7 +13,7 @@ from slackwater.state.buckets import Buckets
 from slackwater.state.pieces import StepState
 from slackwater.state.step import ROWS, Emitted, Operator, StepRows
 from slackwater.state.step_time import StepTime
-from slackwater.state.whole_rows import IN_ORDER, STREAM
+from slackwater.state.whole_rows import IN_ORDER
 
 if TYPE_CHECKING:
     from slackwater.process.step import ProcessStep
@@ -47,8 +47,6 @@ class ProcessOperator(Operator):
         self.spec = spec
         self._keys = list(spec.keys)
         self._waits = spec.order == "event_time"
-        # Rows of two streams of a union may have the same place.
-        self._order = [*IN_ORDER, *(name for name in spec.place if name == STREAM)]
 
     def run(self, rows: StepRows, time: StepTime, state: StepState, *, stagger: int) -> Emitted:  # noqa: ARG002  nothing to compact
         """Run one batch: advance the clocks and process the events, in the order given by `time.fire_first`."""
@@ -99,7 +97,7 @@ class ProcessOperator(Operator):
         is_event = pl.col("__ts").is_not_null()
         known, events = rows.filter(~is_event), rows.filter(is_event)
         is_over = pl.col("__ts") < time.watermark_ms
-        ready = events.filter(is_over).sort(self._order)
+        ready = events.filter(is_over).sort(IN_ORDER)
         keys = pl.concat([ready.select(self._keys), known.filter(is_due).select(self._keys)])
         keys = keys.unique(maintain_order=True)
         untouched = known.join(keys, on=self._keys, how="anti", nulls_equal=True, maintain_order="left")

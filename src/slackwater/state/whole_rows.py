@@ -15,7 +15,18 @@ PLACE: Final = pl.Schema({"__ts": pl.Int64(), "__part": pl.String(), "__off": pl
 STREAM: Final = "__stream"
 """The hidden column with the name of a row's stream, for unions."""
 IN_ORDER: Final = ("__ts", "__part", "__off")
-"""The columns that sort rows by event time; no two rows of a stream are equal in all three."""
+"""The columns that sort rows by event time; no two rows of a step are equal in all three."""
+_OF_STREAM: Final = "\x00"
+
+
+def with_stream(part: str, stream: str) -> pl.Expr:
+    """Return the partition of rows of a union: those of two streams may have the same place but for this name."""
+    return pl.col(part) + f"{_OF_STREAM}{stream}"
+
+
+def without_stream(part: str) -> pl.Expr:
+    """Return the partition as the source names it."""
+    return pl.col(part).str.replace(f"{_OF_STREAM}.*$", "")
 
 
 class WholeRows(PortFront):

@@ -195,7 +195,7 @@ class Stream(Hinting, Enriching, kind="a stream"):
 
         Each stream keeps its own event time, and its partitions their own clocks; a keyed step uses the smallest
         watermark. Rows that fail after the union are dead letters of the stream they came from. Where rows are sorted
-        by event time, ties are broken by partition name, then by offset; in a process, then by stream name.
+        by event time, ties are broken by the name of the partition, then of the stream, then by offset.
         """
         if not others or not all(isinstance(other, Stream) for other in others):
             raise refuse("UNION_STREAMS", stream=self.name, got=[called(other) for other in others])

@@ -1,0 +1,74 @@
+"""Rows with equal event times: what a step makes of them does not depend on the batches they come in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+import pytest
+
+import slackwater as sw
+from slackwater.streams import Ended, Results, Stream
+from slackwater.testing import Harness
+
+CUTS = [["01"], ["10"], ["0", "1"], ["1", "0"]]
+"""The batches that a row `0` and a row `1` of one time come in."""
+
+
+def source(name: str) -> Stream:
+    return sw.stream(name, sw.testing.rows_source("k string, id string, ts long")).event_time("ts")
+
+
+def row(id_: str) -> dict[str, object]:
+    return {"k": "x", "id": id_, "ts": 5}
+
+
+def started(results: Results, streams: Sequence[Stream], *more: Ended) -> Harness:
+    letters = [stream.dead_letters.drop() for stream in streams]
+    return Harness(sw.Pipeline("p", results.to(sw.sinks.memory()), results.late.drop(), *more, *letters))
+
+
+def ended(harness: Harness, cut: Sequence[str], results: Results, *, streams: bool = False) -> pl.DataFrame:
+    """Send the two rows to two partitions of one stream, or to two streams, and return the results."""
+    for batch in cut:
+        for name in batch:
+            if streams:
+                harness.send(name, [row(name)])
+            else:
+                harness.send("rows", [row(name)], partition=name)
+        harness.run_batch()
+    harness.finish()
+    return harness.output(results)
+
+
+@pytest.mark.parametrize("cut", CUTS)
+@pytest.mark.parametrize("keep, last", [("first_by_time", "0"), ("last_by_time", "1")])
+def test_deduplication_by_time_keeps_the_same_of_two_partitions(cut: list[str], keep: str, last: str) -> None:
+    rows = source("rows")
+    results = rows.key_by("k").deduplicate(within="1h", keep=keep)  # type: ignore[arg-type]  # a literal
+    harness = started(results, [rows], results.duplicates.drop())
+    assert ended(harness, cut, results)["id"].to_list()[-1] == last
+
+
+@pytest.mark.parametrize("cut", CUTS)
+def test_the_version_that_is_valid_is_that_of_the_last_partition(cut: list[str]) -> None:
+    rows, asking = source("rows"), source("asking")
+    results = asking.key_by("k").join_as_of(rows.key_by("k"), versions_ttl=sw.FOREVER)
+    harness = started(results, [rows, asking]).send("asking", [row("asks")])
+    assert ended(harness, cut, results)["id_right"].to_list() == ["1"]
+
+
+@pytest.mark.parametrize("cut", CUTS)
+def test_a_pattern_sees_the_rows_of_a_union_by_stream(cut: list[str]) -> None:
+    streams = [source("0"), source("1")]
+    results = streams[1].union(streams[0]).key_by("k").match(sw.sequence(a="id = '0'", b="id = '1'", within="1m"))
+    assert ended(started(results, streams), cut, results, streams=True).height == 1
+
+
+@pytest.mark.parametrize("cut", CUTS)
+def test_first_and_last_of_a_union_are_by_stream(cut: list[str]) -> None:
+    streams = [source("0"), source("1")]
+    windowed = streams[1].union(streams[0]).key_by("k").window(sw.tumbling("1m"))
+    results = windowed.aggregate(first=sw.first("id"), last=sw.last("id"))
+    frame = ended(started(results, streams), cut, results, streams=True)
+    assert frame.select("first", "last").rows() == [("0", "1")]
