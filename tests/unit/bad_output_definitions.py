@@ -131,7 +131,7 @@ OUTPUTS = [
     Bad("results left unhandled beside a stream that is not", "RESULTS_UNHANDLED", "step `purchases.window`", beside_a_stream),
     Bad("rows left unhandled", "RESULTS_UNHANDLED", "got none for stream `purchases`", lambda: sw.Pipeline("p", purchases().dead_letters.to(sw.sinks.memory()))),
     Bad("late rows left unhandled", "LATE_UNHANDLED", "got none for step `purchases.window`; add results.late.to(sink)", without_late),
-    Bad("dead letters left unhandled", "DEAD_LETTERS_UNHANDLED", "add purchases.dead_letters.to(sink)", lambda: sw.Pipeline("p", purchases().to(sw.sinks.memory()))),
+    Bad("dead letters left unhandled", "DEAD_LETTERS_UNHANDLED", "add its .dead_letters.to(sink)", lambda: sw.Pipeline("p", purchases().to(sw.sinks.memory()))),
     Bad("dead letters of results left unhandled", "DEAD_LETTERS_UNHANDLED", "got none for `purchases.window`", lambda: built(windowed().aggregate(n=sw.count()).where("n > 1"))),
     Bad("one output by two sinks into one topic", "SINK_TWICE", "`purchases.rows` has two sinks that are Kafka rows", one_topic),
     Bad("key of records that is no column", "KAFKA_SINK_COLUMN", "did you mean `user_id`", no_such_key),

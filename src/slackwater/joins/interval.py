@@ -209,6 +209,8 @@ def _check_condition(step: str, condition: pl.Expr, condition_text: str, left: P
         if (cause := _cause(error, condition, schema, step)) is None:
             raise
         raise refuse("JOIN_ON_MATCH", step=step, got=condition_text, cause=cause) from error
+    if not condition.meta.root_names() and pl.select(condition).item() is not True:
+        raise refuse("JOIN_ON_MATCH", step=step, got=condition_text, cause="no pair meets it")
 
 
 def _cause(error: DefinitionError, condition: pl.Expr, schema: pl.Schema, step: str) -> str | None:

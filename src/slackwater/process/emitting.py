@@ -30,6 +30,7 @@ class Outlet:
         self._types = emitted_types(declared, keys)
         self._checks = {name: checker(dtype, f"column `{name}` of {what}") for name, dtype in declared.items()}
         self._key_places = [(name, place) for place, name in enumerate(keys) if name in declared]
+        self._other_keys = {name: place for place, name in enumerate(keys) if name not in declared}
         self._columns = list(declared)
         self.rows: list[list[Any]] = []
         self.keys: list[int] = []
@@ -42,12 +43,16 @@ class Outlet:
             raise MisfitError(f"{self._what} takes dictionaries; got {row!r:.80}")
         if row.keys() == self._checks.keys():
             return [check(row[name]) for name, check in self._checks.items()]
-        if strange := _listed(name for name in row if name not in self._checks):
+        if strange := _listed(name for name in row if name not in self._checks and not self._is_key(name, row, key)):
             raise MisfitError(f"{self._what} has no column {strange}; it has {', '.join(self._checks)}")
         of_key = {name: key[place] for name, place in self._key_places}
         if missing := _listed(name for name in self._columns if name not in row and name not in of_key):
             raise MisfitError(f"{self._what} needs every column; got a row without {missing}; write None for null")
         return [check(row[name]) if name in row else of_key[name] for name, check in self._checks.items()]
+
+    def _is_key(self, name: str, row: Mapping[str, Any], key: Sequence[Any]) -> bool:
+        """Return whether a column is one of the key, which results have anyway, with the key's value."""
+        return name in self._other_keys and bool(row[name] == key[self._other_keys[name]])
 
     def add(self, row: list[Any], key: int, at_ms: int) -> None:
         """Add a row that was checked."""

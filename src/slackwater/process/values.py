@@ -5,6 +5,7 @@ A value is converted to the form that its column stores, so that a batch that re
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
@@ -122,13 +123,14 @@ def _day(value: Any) -> date | None:  # noqa: ANN401  the user's own
 
 
 def _moment(value: Any) -> datetime | None:  # noqa: ANN401  the user's own
-    if not isinstance(value, datetime):
-        return None
-    return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    return value.astimezone(UTC) if isinstance(value, datetime) and value.tzinfo is not None else None
 
 
-def _narrow(value: Any) -> float:  # noqa: ANN401  the user's own
-    return float(np.float32(_number(pl.Float32(), "", value)))
+def _narrow(value: Any) -> float | None:  # noqa: ANN401  the user's own
+    number = _number(pl.Float32(), "", value)
+    with np.errstate(over="ignore"):
+        narrow = float(np.float32(number))
+    return narrow if math.isfinite(narrow) or not math.isfinite(number) else None
 
 
 def _other(dtype: pl.DataType, what: str) -> Check:
@@ -147,13 +149,31 @@ def _other(dtype: pl.DataType, what: str) -> Check:
             made = taken(value)
             if made.dtype != dtype:  # a dataclass or a named tuple, whose own field names Polars uses
                 made = taken(made.to_list()[0])
-            return made.to_list()[0]
+            stored = made.to_list()[0]
         except MisfitError:
             raise
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException, TypeError, ValueError, OverflowError) as error:
             raise _wrong(what, dtype, value) from error
+        if _is_rounded(dtype, value, stored):
+            raise _wrong(what, dtype, value)
+        return stored
 
     return check
+
+
+def _is_rounded(dtype: pl.DataType, value: Any, stored: Any) -> bool:  # noqa: ANN401  the user's own
+    """Return whether a decimal in `value` had more digits than its column stores; Polars would round it."""
+    if value is None or stored is None:
+        return False
+    if isinstance(dtype, pl.Decimal):
+        return bool(value != stored)
+    if isinstance(dtype, pl.List):
+        inner = whole_type(dtype.inner)
+        return any(_is_rounded(inner, *pair) for pair in zip(value, stored, strict=True))
+    if isinstance(dtype, pl.Struct) and isinstance(value, Mapping):
+        fields = ((whole_type(field.dtype), field.name) for field in dtype.fields)
+        return any(_is_rounded(kind, value.get(name), stored[name]) for kind, name in fields)
+    return False
 
 
 def _names(dtype: pl.DataType, what: str, path: str = "") -> Callable[[Any], None] | None:

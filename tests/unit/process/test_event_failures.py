@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -113,6 +114,51 @@ def test_a_field_that_a_struct_does_not_have_is_told(words: str, call: Callable[
     assert test.output(results)["x"].to_list() == [{"cents": -1}, {"cents": 1}]
     (message,) = test.output("events.dead_letters")["message"]
     assert message.startswith(words)
+
+
+class Exact(sw.Process):
+    """Yields one value, and does not declare its key."""
+
+    kept = sw.value_state("decimal(5,2)", ttl="1h")
+
+    def __init__(self, name: str, value: object, *, state: bool = False, key: str = "a") -> None:
+        self.name, self.value, self.state, self.key = name, value, state, key
+
+    def on_event(self, event: dict[str, Any], ctx: sw.Context) -> Any:  # noqa: ANN401  as the test has it
+        if self.state:
+            self.kept.set(self.value)
+        row = {"d": None, "f": None, "ts": None, "ds": None, "key": self.key}
+        return [row if self.state else {**row, self.name: self.value}]
+
+
+ROUNDED = Decimal("1.239")
+
+
+@pytest.mark.parametrize(
+    "process, message",
+    [
+        (Exact("d", ROUNDED), "column `d` of `output` takes decimal(5,2); got Decimal('1.239')"),
+        (Exact("d", 1.005), "column `d` of `output` takes decimal(5,2); got 1.005"),
+        (Exact("ds", [ROUNDED]), "column `ds` of `output` takes array<decimal(5,2)>; got [Decimal('1.239')]"),
+        (Exact("d", ROUNDED, state=True), "state `kept` takes decimal(5,2); got Decimal('1.239')"),
+        (Exact("f", 1e300), "column `f` of `output` takes float; got 1e+300"),
+        (Exact("ts", datetime(2026, 1, 1)), "column `ts` of `output` takes timestamp; got datetime.datetime(2026, 1"),  # noqa: DTZ001  on purpose
+        (Exact("d", None, key="b"), "`output` has no column `key`; it has d, f, ts, ds"),
+        (Exact("d", Decimal("1.20")), None),
+        (Exact("d", 1.5), None),
+        (Exact("f", float("inf")), None),
+    ],
+)
+def test_a_value_is_stored_as_it_is_or_its_event_is_a_dead_letter(process: Exact, message: str | None) -> None:
+    events = sw.stream("events", sw.testing.rows_source("key string, ts long")).event_time("ts")
+    output = "d decimal(5,2), f float, ts timestamp, ds array<decimal(5,2)>"
+    results = events.key_by("key").process(process, output=output)
+    ends = [results.to(sw.sinks.memory()), events.dead_letters.to(sw.sinks.memory())]
+    test = Harness(sw.Pipeline("p", *ends, key_groups=1))
+    test.send("events", [{"key": "a", "ts": 1}]).run_batch()
+    letters = test.output("events.dead_letters")["message"].to_list()
+    assert [letter.startswith(message) for letter in letters] == ([] if message is None else [True])
+    assert test.output(results).height == 1 - len(letters)
 
 
 def test_a_row_that_is_emitted_has_every_column_and_the_line_is_shown() -> None:

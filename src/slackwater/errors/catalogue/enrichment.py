@@ -48,7 +48,7 @@ MESSAGES: Final[dict[str, str]] = {
     ),
     "LOOKUP_UNAVAILABLE": (
         "a batch waits until every lookup is answered; {lookup} of `{step}` did not answer for {count}, last error: "
-        '{why}; restart the store, or use on_error="dead_letter" or on_error="null"'
+        '{why}; fix the store or the function, or use on_error="dead_letter" or on_error="null"'
     ),
     "LOOKUP_WAITING": "batch {batch} is waiting for a lookup: {why}; retrying (Ctrl-C stops)",
     "LOOKUP_WITHOUT_PLACES": (

@@ -43,7 +43,7 @@ MESSAGES: Final[dict[str, str]] = {
     ),
     "DEAD_LETTERS_UNHANDLED": (
         "a stream's dead letters must have a destination; got none for `{stream}`; add "
-        "{stream}.dead_letters.to(sink), or discard them with .dead_letters.drop(): they are still counted"
+        "its .dead_letters.to(sink), or discard them with .dead_letters.drop(): they are still counted"
     ),
     "DECODE_MISSING": (
         "a source of bytes must be decoded before its rows are used; got stream `{stream}` without decode; add "
@@ -183,7 +183,7 @@ MESSAGES: Final[dict[str, str]] = {
     ),
     "SINK_CANNOT_TAKE": (
         "a sink must support the changes that its output emits; `{output}` emits {need}, but {sink} accepts {takes}; "
-        "use another accumulation, or a sink that supports them{how}"
+        "use a sink that supports them{how}, or another `accumulation` of windows or `keep` of a deduplication"
     ),
     "SINK_KEEPS_LAST_PANE": (
         "a table with one row per key must not lose panes that add up; `{output}` emits discarding panes, and {sink} "
