@@ -100,13 +100,18 @@ def _values(value: Any) -> Any:  # noqa: ANN401  whatever a row holds
     return [_values(item) for item in value] if isinstance(value, list) else value
 
 
+ONE_OF_A_KIND = [
+    window for window in WINDOWS if str(window).startswith(("hopping", "sliding", "session gap 1s", "global"))
+]
 ACCUMULATIONS: list[Accumulation] = ["discarding", "accumulating", "retracting"]
 CASES = [
     pytest.param(
         window,
         accumulation,
-        # Retractions have the most columns; the others are tried with one window.
-        marks=[] if accumulation == "retracting" or window == WINDOWS[0] else [pytest.mark.long],
+        # Retractions have the most columns; the others are tried with one window, windows with one of their kind.
+        marks=[]
+        if window == WINDOWS[0] or (accumulation == "retracting" and window in ONE_OF_A_KIND)
+        else [pytest.mark.long],
     )
     for window, accumulation in product(WINDOWS, ACCUMULATIONS)
     if not (accumulation == "discarding" and str(window).startswith("sliding"))

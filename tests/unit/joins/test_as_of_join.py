@@ -140,7 +140,7 @@ def test_versions_that_come_too_late_to_live_are_counted_and_not_kept() -> None:
 
 def test_replaced_versions_leave_the_state() -> None:
     test, _ = harness()
-    for number in range(200):
+    for number in range(80):
         test.send("rates", [rate(number, number, currency) for currency in ("EUR", "USD")]).run_batch()
         test.advance_watermark(number)
     held = sum(state["rows"] for state in test.last.state.values())

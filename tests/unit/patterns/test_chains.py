@@ -30,7 +30,7 @@ def harness(stream: Stream, *steps: Results) -> Harness:
     return Harness(sw.Pipeline("p", *(out.to(sw.sinks.memory()) for out in (*ended, stream.dead_letters))))
 
 
-def feed(run: Harness, count: int = 60) -> None:
+def feed(run: Harness, count: int = 30) -> None:
     """Send rows one by one, each in a batch of its own."""
     for at in range(count):
         row: dict[str, Any] = {"key": "k", "ts": 3 * at, "kind": "abbac"[at % 5], "v": (7 * at) % 11}
