@@ -172,7 +172,7 @@ def test_a_connection_that_takes_longer_than_a_request_may_is_made_all_the_same(
     store.put({"far": row(1)})
     store.gate.connect_delay_s = 0.5
     try:
-        step = at_work(store.lookup(), timeout="150ms", retries=20)
+        step = at_work(store.lookup(), timeout="150ms", retries=100)
         assert one(ask(step, "far").answers, "far")[STATUS] == FOUND
     finally:
         store.gate.connect_delay_s = 0.0
