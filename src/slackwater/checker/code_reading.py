@@ -183,7 +183,8 @@ def _chains(code: CodeType) -> Iterator[_Chain]:
     for place, each in enumerate(every):
         if each.opname in (*_GLOBALS, *_CLOSED) or each.opname.endswith(_LOCALS):
             line = _line(each, line)
-            parts, at = [], place + 1
+            parts: list[tuple[list[str], _Call]] = []
+            at = place + 1
             while at:
                 names, after = _attributes(every, at)
                 call, at = _called(every, after, code.co_consts)
