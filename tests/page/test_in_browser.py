@@ -77,7 +77,7 @@ DOTS = """import("./static/windows.js").then(({ Windows }) => {
     streams: { s: { watermark, ages, partitions: { 0: { max_ts: newest } } } },
   });
   const known = [
-    record(0, 0, 9, [[1, 5, 1]]), record(1, 45, 55, [[0, 4, 1]]), record(2, 62, 72, []),
+    record(0, 0, 9, [[1, 5, 1]]), record(1, 45, 55, [[2, 4, 1]]), record(2, 62, 72, []),
     record(3, 62, 72, [[12, 20, 1]]),
   ];
   const ink = { arc: (x, y) => dots.push(y), beginPath: nothing, fill: nothing };
@@ -88,7 +88,7 @@ DOTS = """import("./static/windows.js").then(({ Windows }) => {
 })"""
 """Windows of ten with when they open, and the ends of those with a dot.
 
-Events are at 7 and 9; at 18, and 55, ahead of the clock; at 72; and at 24, which is late.
+Events are up to 9; up to 18, and at 55, ahead of the clock; at 72; and up to 28, which are late.
 """
 
 

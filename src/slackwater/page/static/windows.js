@@ -142,9 +142,8 @@ function openings(known, stream, { size, lateness, bottom, high }) {
     const newest = Object.values(partitions).map((part) => part.max_ts).filter((ms) => ms !== null);
     for (const ms of newest) open(ms, ms, at);
     for (const [from, to] of ages) {
-      // A bar is where its middle is; one longer than a window may be in several.
-      const [middle, more] = [now - (from + to) / 2, Math.max(0, to - from - size) / 2];
-      open(middle - more, middle + more, at);
+      // Where a bar's rows are is not known; one longer than a window is taken to be in several.
+      open(now - from - Math.max(0, to - from - size), now - from, at);
     }
     // What the batches before the first one brought is not known.
     if (place === 0 && batch > 0 && watermark !== null) open(watermark - lateness, Math.max(...newest), at);
