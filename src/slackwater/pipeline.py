@@ -72,7 +72,7 @@ class Pipeline:
         return plan_pipeline(self.name, self.outputs, key_groups=self.key_groups)
 
     def check(self, *, checkpoint: str | Path | None = None, facts: Facts | None = None) -> Findings:
-        """Return the findings of `slackwater check` for the definition; see the checker's page for the rules.
+        """Return the `Findings` of `slackwater check` for the definition; see the checker's page for the rules.
 
         `checkpoint` is the pipeline's checkpoint, by default `.slackwater/<name>`: some rules use the last run.
         `facts` are further facts, such as a measured lateness; by default, the cores of this machine. Kafka is asked

@@ -61,6 +61,8 @@ def test_reason_is_shown_and_the_finding_no_longer_counts() -> None:
         "  accepted a trial"
     )
     assert not found.fails(strict=True)
+    assert list(found) == []
+    assert [finding.code for finding in dropping("late").check(facts=Facts())] == ["SW402"]
 
 
 def test_error_fails_and_a_warning_does_only_when_strict() -> None:
