@@ -106,6 +106,6 @@ def check_limits(settings: Settings, limits: Limits) -> None:
         length, every = render_ms(settings.duration_ms), render_ms(settings.batch_every_ms)
         raise fault("SIMULATE_TOO_SHORT", got=length, every=every)
     if settings.delay == "lognormal" and settings.delay_p99_ms < settings.delay_p50_ms:
-        least, got = render_ms(settings.delay_p50_ms), render_ms(settings.delay_p99_ms)
-        rule, example = f"a duration of at least `delay_p50`, {least}", render_ms(2 * settings.delay_p50_ms)
-        raise fault("SIMULATE_SETTING", name="delay_p99", rule=rule, got=got, example=example)
+        rule = f"a duration of at least `delay_p50`, {render_ms(settings.delay_p50_ms)}"
+        given, example = render_ms(settings.delay_p99_ms), render_ms(2 * settings.delay_p50_ms)
+        raise fault("SIMULATE_SETTING", name="delay_p99", rule=rule, got=given, example=example)
