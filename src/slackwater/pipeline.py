@@ -72,7 +72,7 @@ class Pipeline:
         return plan_pipeline(self.name, self.outputs, key_groups=self.key_groups)
 
     def check(self, *, checkpoint: str | Path | None = None, facts: Facts | None = None) -> Findings:
-        """Return the findings of `slackwater check` for the definition; see the checker's page for the rules.
+        """Return the `Findings` of `slackwater check` for the definition; see the checker's page for the rules.
 
         `checkpoint` is the pipeline's checkpoint, by default `.slackwater/<name>`: some rules use the last run.
         `facts` are further facts, such as a measured lateness; by default, the cores of this machine. Kafka is asked
@@ -117,6 +117,9 @@ class Pipeline:
         take_over: bool = False,
         page: bool | int = False,
         show_data: bool = False,
+        metrics_port: int | None = None,
+        metrics_file: str | Path | None = None,
+        otlp: str | None = None,
         on_batch: Callable[[BatchReport], None] | None = None,
     ) -> Job:
         """Run on Spark until Ctrl-C or SIGTERM or, with `bounded=True`, to the end of the input; return the job.
@@ -126,15 +129,17 @@ class Pipeline:
         interval between batches, and `partitions` the number of tasks that keep state. `accept_changes` finishes a
         started batch with changed code or files; `take_over` writes to sinks that hold rows of another run.
         `page` shows the job live in a browser, at an address that is printed; a number is its port. `show_data` also
-        shows the data of late rows and dead letters. `on_batch` is called with the report of each batch.
+        shows the data of late rows and dead letters. `metrics_port` serves metrics for Prometheus on this machine,
+        `metrics_file` gets the figures of each batch as JSON, and `otlp` is an endpoint that metrics are exported to.
+        `on_batch` is called with the report of each batch.
         """
-        from slackwater.page.live import optional_page  # noqa: PLC0415  definitions load without Spark
+        from slackwater.page.recording import recording_of  # noqa: PLC0415  definitions load without Spark
         from slackwater.spark.start import run_pipeline  # noqa: PLC0415  as above
 
         plan = self.plan()
-        with optional_page(plan, page) as shown:
-            if shown is not None:
-                print(f"page: {shown.address}", flush=True)  # noqa: T201  where to look
+        with recording_of(
+            plan, page=page, metrics_port=metrics_port, metrics_file=metrics_file, otlp=otlp, say=_say
+        ) as takers:
             job = run_pipeline(
                 plan,
                 spark=spark,
@@ -147,11 +152,10 @@ class Pipeline:
                 take_over=take_over,
                 show_data=show_data,
                 on_batch=on_batch,
-                on_record=None if shown is None else shown.note,
-                on_run=None if shown is None else shown.begin,
+                on_record=takers.on_record,
+                on_run=takers.on_run,
             )
-            if shown is not None:
-                shown.end(is_finished=job.is_finished)
+            takers.end(is_finished=job.is_finished)
             return job
 
     def start(
@@ -167,6 +171,9 @@ class Pipeline:
         take_over: bool = False,
         page: bool | int = False,
         show_data: bool = False,
+        metrics_port: int | None = None,
+        metrics_file: str | Path | None = None,
+        otlp: str | None = None,
         on_batch: Callable[[BatchReport], None] | None = None,
     ) -> RunningJob:
         """Start on Spark in the background; return a handle to watch and stop the job.
@@ -179,6 +186,9 @@ class Pipeline:
         return start_job(
             self.plan(),
             page=page,
+            metrics_port=metrics_port,
+            metrics_file=metrics_file,
+            otlp=otlp,
             spark=spark,
             checkpoint=checkpoint,
             bounded=bounded,
@@ -190,6 +200,10 @@ class Pipeline:
             show_data=show_data,
             on_batch=on_batch,
         )
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)  # noqa: T201  where to look
 
 
 def _checked(accept: Mapping[str, str], pipeline: str) -> dict[str, str]:

@@ -28,11 +28,11 @@ longer affects the exit code:
 
     sw.Pipeline("clicks", ..., accept={"SW402": "late clicks do not matter for the dashboard"})
 
-Some rules need more than the definition: the number of cores, the folders of a log, a measured lateness, how long a
-Kafka topic keeps its records (asked of the broker, if it answers within two seconds), or what the last run left in its
-checkpoint (`--checkpoint`): partitions, lateness, keys, how long it has run. While such a fact is unknown, its rule
-finds nothing. Your own code is read, not run: calls through variables that only exist at run time, and calls inside
-installed packages, are not seen.
+Some rules need more than the definition: the number of cores, the folders of a log, the measured lateness of at least
+1,000 events, how long a Kafka topic keeps its records (asked of the broker, if it answers within two seconds), or what
+the last run left in its checkpoint (`--checkpoint`): partitions, lateness, keys, how long it has run. While such a fact
+is unknown, its rule finds nothing. Your own code is read, not run: calls through variables that only exist at run time,
+and calls inside installed packages, are not seen.
 """
 _PARTS = {"Time": time, "State": state, "Your code": code, "Outputs": outputs, "Running": running}
 

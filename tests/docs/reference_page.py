@@ -12,6 +12,7 @@ from typing import Any
 
 import slackwater as sw
 from slackwater import streams
+from slackwater.checker import Finding, Findings
 from slackwater.spark.handle import RunningJob
 from tests.docs.pages import ROOT, WIDTH
 
@@ -109,6 +110,8 @@ def page() -> str:
         _entry("pipeline.explain", sw.Pipeline.explain),
         _entry("pipeline.svg", sw.Pipeline.svg),
         _entry("pipeline.check", sw.Pipeline.check),
+        *_class("Findings", Findings, "findings"),
+        *_class("Finding", Finding, "finding"),
         _entry("pipeline.run", sw.Pipeline.run),
         _entry("pipeline.start", sw.Pipeline.start),
         *_members("job", RunningJob),

@@ -70,6 +70,37 @@ def test_late_rows_light_up(tab: Tab) -> None:
         tab.until(f"{ORANGE} > 20")
 
 
+DOTS = """import("./static/windows.js").then(({ Windows }) => {
+  const dots = [], nothing = () => {};
+  const record = (batch, watermark, newest, ages) => ({
+    batch, at: 10 + 10 * batch, now: 10 + 10 * batch,
+    streams: { s: { watermark, ages, partitions: { 0: { max_ts: newest } } } },
+  });
+  const known = [
+    record(0, 0, 9, [[1, 5, 1]]), record(1, 45, 55, [[2, 4, 1]]), record(2, 62, 72, []),
+    record(3, 62, 72, [[12, 20, 1]]),
+  ];
+  const ink = { arc: (x, y) => dots.push(y), beginPath: nothing, fill: nothing };
+  const shown = { low: -25, high: 99, stream: "s", step: { name: "w", size_ms: 10 }, columns: known, known, ink };
+  const windows = new Windows({ ...shown, x: (ms) => ms, y: (ms) => ms, width: 0 });
+  windows.panes();
+  return [windows.all.map((window) => [window.start, window.opened]), dots];
+})"""
+"""Windows of ten with when they open, and the ends of those with a dot.
+
+Events are up to 9; up to 18, and at 55, ahead of the clock; at 72; and up to 28, which are late.
+"""
+
+
+def test_only_windows_with_rows_are_drawn(tab: Tab) -> None:
+    feed, _ = made_up_feed(now_ms(), 1)
+    with PageServer([feed]) as server:
+        shown(tab, server)
+        windows, dots = tab.value(DOTS)
+    assert windows == [[0, 10], [10, 20], [20, 40], [50, 20], [70, 30]]
+    assert dots == [10, 20, 60]
+
+
 def in_time(made: MadeUp) -> dict[str, Any]:
     """Return a batch of which every row is in time."""
     record = made.record()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +14,7 @@ import slackwater as sw
 from slackwater.cli.main import app
 from slackwater.page.feed import Feed
 from slackwater.page.live import LivePage
+from slackwater.page.recording import Takers
 from slackwater.spark import start
 from slackwater.spark.handle import RunningJob
 
@@ -69,8 +71,9 @@ def test_run_of_the_command_line_ends_as_its_job(
 
 @ENDS
 def test_job_beside_other_code_ends_its_page_as_itself(states: list[str], *, is_finished: bool, state: str) -> None:
-    job = ran(is_finished=is_finished)
-    RunningJob(job, page=LivePage(job.plan)).wait()
+    job, opened = ran(is_finished=is_finished), ExitStack()
+    takers = Takers(page=opened.enter_context(LivePage(job.plan)))
+    RunningJob(job, takers=takers, opened=opened).wait()
     assert states == [state]
 
 

@@ -99,6 +99,14 @@ def test_sinks_samples_lookups_and_joins_are_shown(tab: Tab) -> None:
         tab.until("document.querySelector('#starts').innerText.includes('3 starts, the last at')")
 
 
+def test_labels_of_an_axis_differ(tab: Tab) -> None:
+    feed, _ = made_up_feed(now_ms(), 1)
+    with PageServer([feed]) as server:
+        tab.open(server.address)
+        ticks = "({ ticks }) => [1.08, 2.2, 60].map((most) => ticks(most, 3, Math.round))"
+        assert tab.value(f"import('./static/canvas.js').then({ticks})") == [[0, 1], [0, 1, 2], [0, 20, 40, 60]]
+
+
 def test_jobs_are_chosen_between_and_those_that_run_come_first(tab: Tab) -> None:
     feed, _ = made_up_feed(now_ms() - 60_000, 5)
     dead = Feed(job(pipeline="alerts", state="dead"), [MadeUp(now_ms() - 900_000).record()])

@@ -1,7 +1,8 @@
 """What a user's function uses, found by reading its bytecode without running it.
 
-1. The instructions of a function are walked. A global, a closed-over variable, a module imported inside, or `self`
-   begins a chain; attributes extend it: `datetime` `.now` is `datetime.datetime.now`.
+1. The instructions of a function are walked. A global, a closed-over variable, a module imported inside, `self`, or an
+   argument with a default or from a `partial` begins a chain; attributes extend it: `datetime` `.now` is
+   `datetime.datetime.now`. So do calls and subscripts, as long as the arguments have no jumps: `Event().wait`.
 2. The user's functions and classes that a chain leads to are walked in turn. Code of the standard library and of
    installed packages is not: the rules know its names.
 3. Whether an instruction is inside a loop follows from the jumps around it.
@@ -17,15 +18,16 @@ import os
 import site
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 _MOST_FUNCTIONS: Final = 200
 _NOTHING: Final = object()
+_NONE: Final[Mapping[str, Any]] = {}
 _ATTRIBUTES: Final = ("LOAD_ATTR", "LOAD_METHOD")
 _GLOBALS: Final = ("LOAD_GLOBAL", "LOAD_NAME")
 _CLOSED: Final = ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
@@ -33,7 +35,10 @@ _LOCALS: Final = ("LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_FAST_BORROW")
 """Loads of local variables. From Python 3.13 on, also suffixes of instructions that store or load another one first."""
 _BY_PYTHON: Final = ("__hash__", "__eq__", "__repr__")
 """Methods that classes have but events do not call; a dataclass uses `hash` in the first."""
-_BETWEEN: Final = ("PUSH_NULL", "CACHE", "NOP", "PRECALL", "COPY_FREE_VARS")
+_BETWEEN: Final = ("PUSH_NULL", "CACHE", "NOP", "COPY_FREE_VARS")
+_CALLS: Final = ("PRECALL",) if sys.version_info < (3, 12) else ("CALL", "CALL_KW")
+_KEYWORDS: Final = ("KW_NAMES", "CALL_KW")
+_ERRORS: Final = ("Error", "Exception", "Warning")
 
 
 @dataclass(frozen=True, order=True)
@@ -41,17 +46,25 @@ class Use:
     """A name that a function uses."""
 
     name: str
-    """The full name, such as "time.sleep"."""
+    """The full name, such as "time.sleep", or "threading.Event().wait" for what is done with the result of a call."""
     function: str
     line: int
     is_in_loop: bool = False
+    args: int | None = None
+    """The number of arguments that it is called with; None if that is not known."""
+    keywords: tuple[str, ...] = ()
+    first: str = ""
+    """The first argument, if it is a string in the code."""
 
 
-def uses_of(function: object, owner: object = None) -> list[Use]:
-    """Return what a function, and the user's functions that it calls, use; `owner` is the `self` of a method."""
+def uses_of(function: object, owner: object = None, *, takes_frame: bool = False) -> list[Use]:
+    """Return what a function, and the user's functions that it calls, use.
+
+    `owner` is the `self` of a method. With `takes_frame`, the first argument is a DataFrame.
+    """
     walk = _Walk()
-    walk.value(function, owner)
-    return sorted(walk.found)
+    walk.value(function, owner, (_Named("polars.DataFrame"),) if takes_frame else ())
+    return sorted(walk.found, key=lambda use: (use.name, use.function, use.line, use.is_in_loop))
 
 
 @dataclass
@@ -59,22 +72,23 @@ class _Walk:
     found: set[Use] = field(default_factory=set)
     seen: set[int] = field(default_factory=set)
 
-    def value(self, value: Any, owner: object = None) -> None:  # noqa: ANN401  any value
-        """Walk anything that may contain the user's code."""
+    def value(self, value: Any, owner: object = None, args: tuple[Any, ...] = ()) -> None:  # noqa: ANN401  any value
+        """Walk anything that may contain the user's code; `args` are the first arguments that it is called with."""
+        keywords: dict[str, Any] = {}
+        if isinstance(value, partial):
+            value, args, keywords = value.func, (*value.args, *args), value.keywords
         if isinstance(value, MethodType):
             value, owner = value.__func__, value.__self__
-        if isinstance(value, partial):
-            value = value.func
         if isinstance(value, staticmethod | classmethod):
             value = value.__func__
         if isinstance(value, property):
             value = value.fget
         if isinstance(value, FunctionType):
-            self._function(value, owner)
+            self._function(value, owner, args, keywords)
         elif isinstance(value, type):
             self._class(value)
         elif callable(value) and not isinstance(value, BuiltinFunctionType):
-            self._object(value)
+            self._object(value, args)
 
     def _class(self, cls: type) -> None:
         if id(cls) not in self.seen and not _is_installed(getattr(sys.modules.get(cls.__module__), "__file__", None)):
@@ -83,19 +97,21 @@ class _Walk:
                 if isinstance(member, FunctionType | staticmethod | classmethod | property) and name not in _BY_PYTHON:
                     self.value(member)
 
-    def _object(self, value: Any) -> None:  # noqa: ANN401  the user's own
+    def _object(self, value: Any, args: tuple[Any, ...] = ()) -> None:  # noqa: ANN401  the user's own
         """Walk a callable object, and the functions inside an object of Polars."""
         if id(value) in self.seen:
             return
         self.seen.add(id(value))
         call = getattr(type(value), "__call__", None)  # noqa: B004  its code, not whether it exists
         if isinstance(call, FunctionType):
-            self._function(call, value)
+            self._function(call, value, args)
         for held in list(getattr(value, "__dict__", {}).values()):
             if isinstance(held, FunctionType):
                 self._function(held, None)
 
-    def _function(self, function: FunctionType, owner: object) -> None:
+    def _function(
+        self, function: FunctionType, owner: object, args: tuple[Any, ...] = (), keywords: Mapping[str, Any] = _NONE
+    ) -> None:
         if id(function) in self.seen or len(self.seen) > _MOST_FUNCTIONS:
             return
         self.seen.add(id(function))
@@ -105,42 +121,113 @@ class _Walk:
                 if isinstance(held, FunctionType):
                     self._function(held, None)
             return
-        self._code(function.__code__, function.__qualname__, {"globals": function.__globals__, **closure}, owner)
+        scope = {"globals": function.__globals__, **closure}
+        self._code(function.__code__, function.__qualname__, scope, owner, _given(function, owner, args, keywords))
 
-    def _code(self, code: CodeType, name: str, scope: dict[str, Any], owner: object) -> None:
+    def _code(
+        self, code: CodeType, name: str, scope: dict[str, Any], owner: object, given: Mapping[str, Any] = _NONE
+    ) -> None:
         loops = _loops(code)
-        known = _imported(code)
+        known = {**given, **_imported(code)}
         if owner is not None and code.co_argcount:
             known.setdefault(code.co_varnames[0], owner)
-        for start, names, line in _chains(code):
-            value = _begin(start, scope, known)
-            for use, reached in _followed(value, names):
-                is_in_loop = any(first <= start.offset <= last for first, last in loops)
-                if use:
-                    self.found.add(Use(use, name, line, is_in_loop))
+        for chain in _chains(code):
+            value = _begin(chain.start, scope, known)
+            is_in_loop = any(first <= chain.start.offset <= last for first, last in loops)
+            full, reached = "", None
+            for full, reached in _followed(value, chain.names):
+                if full:
+                    self.found.add(Use(full, name, chain.line, is_in_loop, *chain.call))
                 if reached is not owner:
                     self.value(reached)
+            for names, call in chain.later if full else ():
+                full = ".".join([f"{full}()", *names])
+                self.found.add(Use(full, name, chain.line, is_in_loop, *call))
         for const in code.co_consts:
             if isinstance(const, CodeType):
                 self._code(const, f"{name}.{const.co_name}" if const.co_name[0] != "<" else name, scope, owner)
 
 
-def _chains(code: CodeType) -> Iterator[tuple[dis.Instruction, list[str], int]]:
-    """Yield the first instruction of each chain, the attributes that follow, and its line."""
+def _given(function: FunctionType, owner: object, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of arguments that are known without a call: defaults, and those of a `partial`."""
+    names = function.__code__.co_varnames[: function.__code__.co_argcount]
+    defaults = function.__defaults__ or ()
+    by_place = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
+    by_place |= zip(names[owner is not None :], args, strict=False)
+    return {**by_place, **(function.__kwdefaults__ or {}), **keywords}
+
+
+class _Call(NamedTuple):
+    """How a chain is called: the arguments of a `Use`."""
+
+    args: int | None = None
+    keywords: tuple[str, ...] = ()
+    first: str = ""
+
+
+@dataclass(frozen=True)
+class _Chain:
+    """A name, its attributes, and the attributes of what its calls return."""
+
+    start: dis.Instruction
+    line: int
+    names: list[str]
+    call: _Call
+    later: list[tuple[list[str], _Call]]
+    """The attributes after each call or subscript, with how these are called."""
+
+
+def _chains(code: CodeType) -> Iterator[_Chain]:
+    every = list(dis.get_instructions(code))
     line = code.co_firstlineno
-    start: dis.Instruction | None = None
-    names: list[str] = []
-    for each in dis.get_instructions(code):
-        if start is not None and each.opname in _ATTRIBUTES:
-            names.append(str(each.argval))
-            continue
-        if start is not None and each.opname not in _BETWEEN:
-            yield start, names, line
-            start = None
+    for place, each in enumerate(every):
         if each.opname in (*_GLOBALS, *_CLOSED) or each.opname.endswith(_LOCALS):
-            start, names, line = each, [], _line(each, line)
-    if start is not None:
-        yield start, names, line
+            line = _line(each, line)
+            parts: list[tuple[list[str], _Call]] = []
+            at = place + 1
+            while at:
+                names, after = _attributes(every, at)
+                call, at = _called(every, after, code.co_consts)
+                if not parts or names:
+                    parts.append((names, call))
+            (names, call), *later = parts
+            yield _Chain(each, line, names, call, later)
+
+
+def _attributes(every: list[dis.Instruction], at: int) -> tuple[list[str], int]:
+    """Return the attributes that are taken from here on, and the place after them."""
+    names = []
+    while at < len(every) and every[at].opname in (*_ATTRIBUTES, *_BETWEEN):
+        if every[at].opname in _ATTRIBUTES:
+            names.append(str(every[at].argval))
+        at += 1
+    return names, at
+
+
+def _called(every: list[dis.Instruction], at: int, consts: tuple[Any, ...]) -> tuple[_Call, int]:
+    """Return how the value on top of the stack is called, and the place after that; 0 for one that is not.
+
+    The instructions in between compute the arguments: the call is where they and the value are taken off the stack.
+    """
+    depth, keywords, first = 0, (), str(every[at].argval) if at < len(every) and _is_text(every[at]) else ""
+    for place in range(at, len(every)):
+        each = every[place]
+        count = int(each.arg or 0)
+        if each.opname in _KEYWORDS:
+            found = consts[count] if each.opname == "KW_NAMES" else every[place - 1].argval
+            keywords = tuple(found) if isinstance(found, tuple) else ()
+        if each.opname in _CALLS and depth == count + (each.opname == "CALL_KW"):
+            return _Call(count, keywords, first), place + 1 + (each.opname == "PRECALL")
+        if each.opname == "BINARY_SUBSCR" and depth == 1:
+            return _Call(), place + 1
+        depth += dis.stack_effect(each.opcode, each.arg, jump=False)
+        if depth < 0 or "JUMP" in each.opname or each.opname == "FOR_ITER":
+            break
+    return _Call(), 0
+
+
+def _is_text(each: dis.Instruction) -> bool:
+    return each.opname == "LOAD_CONST" and isinstance(each.argval, str)
 
 
 def _line(each: dis.Instruction, line: int) -> int:
@@ -186,7 +273,8 @@ def _imported(code: CodeType) -> dict[str, Any]:
 def _followed(value: Any, names: list[str]) -> Iterator[tuple[str, object]]:  # noqa: ANN401  any value
     """Yield the full name of a chain, with the value it leads to."""
     if isinstance(value, _Named):
-        yield ".".join([value.name, *names]), None
+        full = ".".join([value.name, *names])
+        yield "" if full.endswith(_ERRORS) else full, None
         return
     for place, name in enumerate(names):
         if isinstance(value, ModuleType):
@@ -208,21 +296,21 @@ def _followed(value: Any, names: list[str]) -> Iterator[tuple[str, object]]:  # 
 
 def _name(value: Any) -> str:  # noqa: ANN401  any value
     """Return the full name of a module, class or function; for any other object, that of its class."""
-    if value is _NOTHING:
-        return ""
+    if value is _NOTHING or (isinstance(value, type) and issubclass(value, BaseException)):
+        return ""  # to name an error is not to use what raises it
     if value is os.environ:
         return "os.environ"
     if isinstance(value, ModuleType):
         return value.__name__
-    if isinstance(value, BuiltinFunctionType) and not isinstance(value.__self__, ModuleType | None):
-        return f"{type(value.__self__).__module__}.{value.__name__}"  # `random.random` is a method
-    if isinstance(value, MethodType):
-        return f"{type(value.__self__).__module__}.{value.__name__}"
-    if not isinstance(value, type | FunctionType | BuiltinFunctionType):
+    if isinstance(value, BuiltinFunctionType | MethodType) and not isinstance(value.__self__, ModuleType | None):
+        bound = value.__self__  # `datetime.now`; and `random.random`, which is a method of an object
+        return f"{_name(bound) if isinstance(bound, type) else type(bound).__module__}.{value.__name__}"
+    if not isinstance(getattr(value, "__qualname__", None), str):  # packages may have their own type of function
         value = type(value)
-    first, *inner = (getattr(value, "__module__", "") or "builtins").split(".")
-    # Names that users import from `pathlib` may be defined in a private module of it.
-    public = [first, *(part for part in inner if not part.startswith("_"))]
+    module = getattr(getattr(value, "__objclass__", value), "__module__", "") or "builtins"
+    # Names that users import from `pathlib` or `sqlite3` may be defined in a private module of it.
+    first, *inner = module.split(".")
+    public = [first.removeprefix("_"), *(part for part in inner if not part.startswith("_"))]
     return ".".join([*public, value.__qualname__.replace("PathBase.", "Path.")])
 
 

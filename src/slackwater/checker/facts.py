@@ -16,15 +16,17 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from slackwater.checkpoint.checkpoint import Checkpoint, read_manifest
-from slackwater.checkpoint.lock import lock_folder
 from slackwater.errors import SlackwaterError
-from slackwater.metrics.history import first_record, history_folder, read_history
+from slackwater.metrics.history import history_folder, read_history
+from slackwater.metrics.job_facts import read_facts
+from slackwater.metrics.monitor import LATENESS
 from slackwater.metrics.record import BatchRecord
+from slackwater.metrics.runs import last_run
 from slackwater.planning.plan import Plan
 
 _BATCHES: Final = 200
-"""The number of recent batches that are used."""
-_ENOUGH_ROWS: Final = 1_000
+"""The number of recent batches with rows that are used."""
+ENOUGH_ROWS: Final = 1_000
 """The minimum number of rows; fewer say little about one in a hundred."""
 _ANSWER_S: Final = 2.0
 
@@ -76,12 +78,13 @@ def facts_of_run(plan: Plan, checkpoint: Path | None = None, *, facts: Facts | N
     starts, p99_ms, hot_keys = known.starts, known.p99_ms, known.hot_keys
     if checkpoint is not None and (checkpoint / "slackwater" / "manifest.json").is_file():
         partitions |= _clock_partitions(checkpoint)
-        epochs = [int(path.name) for path in lock_folder(checkpoint).glob("[0-9]*") if path.name.isdigit()]
-        starts = max(epochs, default=starts)
-        records = read_history(history_folder(checkpoint), last=_BATCHES)
-        p99_ms = {**_lateness(records), **p99_ms}
+        folder = history_folder(checkpoint)
+        starts = last_run(folder).starts or starts
+        history = read_history(folder)
+        records = [record for record in history if record.rows][-_BATCHES:]
+        p99_ms = {**_lateness(folder), **p99_ms}
         hot_keys = {**_hot_keys(records), **hot_keys}
-        known = replace(known, keys={**_keys(records), **known.keys}, age_ms=_age_ms(checkpoint, records))
+        known = replace(known, keys={**_keys(records), **known.keys}, age_ms=_age_ms(history))
     partitions |= known.partitions
     return replace(known, partitions=partitions, starts=starts, p99_ms=p99_ms, hot_keys=hot_keys)
 
@@ -97,9 +100,8 @@ def facts_of_topics(plan: Plan, *, facts: Facts) -> Facts:
     return replace(facts, retention_ms=kept_ms)
 
 
-def _age_ms(checkpoint: Path, records: Sequence[BatchRecord]) -> int | None:
-    first = first_record(history_folder(checkpoint))
-    return records[-1].at_ms - first.at_ms if records and first is not None else None
+def _age_ms(history: Sequence[BatchRecord]) -> int | None:
+    return history[-1].at_ms - history[0].at_ms if history else None
 
 
 def _keys(records: Sequence[BatchRecord]) -> dict[str, int]:
@@ -115,25 +117,14 @@ def _keys(records: Sequence[BatchRecord]) -> dict[str, int]:
     return {
         name: max(known)
         for name, known in found.items()
-        if rows[name] >= _ENOUGH_ROWS and len(known) == len(numbers[name])
+        if rows[name] >= ENOUGH_ROWS and len(known) == len(numbers[name])
     }
 
 
-def _lateness(records: Sequence[BatchRecord]) -> dict[str, int]:
-    """Return the typical p99 of each stream: the median of its batches' p99, weighted by rows."""
-    found: dict[str, list[tuple[float, int]]] = {}
-    for name, stream in ((name, stream) for record in records for name, stream in record.streams.items()):
-        if (p99_s := stream.lateness_s.get("0.99")) is not None and stream.rows:
-            found.setdefault(name, []).append((p99_s, stream.rows))
-    usual = {}
-    for name, batches in found.items():
-        total, seen = sum(rows for _, rows in batches), 0
-        for p99_s, rows in sorted(batches):
-            seen += rows
-            if 2 * seen >= total >= _ENOUGH_ROWS:
-                usual[name] = round(p99_s * 1000)
-                break
-    return usual
+def _lateness(folder: Path) -> dict[str, int]:
+    """Return the p99 of each stream over all rows of the last run, as the page shows it."""
+    measured = read_facts(folder / LATENESS)
+    return {name: stream["p99_ms"] for name, stream in measured.items() if stream["rows"] >= ENOUGH_ROWS}
 
 
 def _hot_keys(records: Sequence[BatchRecord]) -> dict[str, HotKey]:

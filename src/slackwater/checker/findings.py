@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import textwrap
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import Final
@@ -19,8 +20,10 @@ class Finding:
     """One place that breaks a rule, and what to do about it."""
 
     code: str
+    """The code of the rule, such as "SW402"."""
     severity: Severity
     where: str
+    """The stream, step or output, as in "step `velocity`"."""
     what: str
     why: str
     fix: str
@@ -35,10 +38,14 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class Findings:
-    """All findings in one pipeline, the worst first."""
+    """All findings in one pipeline, the worst first; iterating gives those that it does not accept."""
 
     pipeline: str
     all: tuple[Finding, ...]
+    """The findings, including accepted ones."""
+
+    def __iter__(self) -> Iterator[Finding]:
+        return iter(self.open)
 
     @property
     def open(self) -> tuple[Finding, ...]:

@@ -39,7 +39,9 @@ def user_code(plan: Plan) -> Iterator[UserCode]:
     roots = [source.rows for source in plan.sources] + [root for step in plan.steps for root in step.roots]
     for node in (node for root in roots for node in _below(root)):
         if isinstance(node.op, Map):
-            yield UserCode(f"step `{node.step}`", tuple(uses_of(node.op.function)), is_per_event=False)
+            yield UserCode(
+                f"step `{node.step}`", tuple(uses_of(node.op.function, takes_frame=True)), is_per_event=False
+            )
         elif node.op is not None:
             for function in _functions(_expressions(node.op)):
                 yield UserCode(f"step `{node.step}`", tuple(uses_of(function)), is_per_event=True)

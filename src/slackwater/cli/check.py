@@ -9,12 +9,14 @@ from typing import Annotated, Literal
 import typer
 
 from slackwater.checker import Facts, master_cores
+from slackwater.checker.facts import ENOUGH_ROWS
 from slackwater.cli.lateness import ReadingProgress
 from slackwater.cli.loading import load_pipeline
 from slackwater.cli.paths import at_home
-from slackwater.errors import fault, near_miss
+from slackwater.errors import counted, fault, near_miss
 from slackwater.ground.folders import local_folder
 from slackwater.lateness import make_report, measure_source
+from slackwater.lateness.report import StreamReport
 from slackwater.planning.plan import Plan, SourcePlan
 from slackwater.sources.log.definition import LogSource
 
@@ -84,7 +86,16 @@ def _measured(plan: Plan, logs: list[str], *, measure: bool) -> dict[str, int]:
     progress = ReadingProgress()
     report = make_report([measure_source(each, watch=progress.watched) for each in chosen.values()])
     progress.end()
-    return {stream.name: stream.quantiles_ms["p99"] for stream in report.streams}
+    for few in (stream for stream in report.streams if stream.events < ENOUGH_ROWS):
+        typer.echo(f"stream `{few.name}`: {_too_few(few)}", err=True)
+    return {stream.name: stream.quantiles_ms["p99"] for stream in report.streams if stream.events >= ENOUGH_ROWS}
+
+
+def _too_few(stream: StreamReport) -> str:
+    """Say why the lateness of a stream is not used."""
+    text = f"lateness needs {ENOUGH_ROWS:,} events, there are {stream.events:,}; it is not compared"
+    lost = ", ".join(f"{number:,} {reason}" for reason, number in stream.left_out.items())
+    return f"{text}; dead letters among {counted(stream.records, 'record')}: {lost}" if lost else text
 
 
 def _in_log(source: SourcePlan, folder: str) -> SourcePlan:

@@ -12,11 +12,11 @@ import typer
 
 from slackwater.checker import check_plan
 from slackwater.cli.loading import load_pipeline
-from slackwater.cli.metrics import recording
 from slackwater.cli.paths import at_home
 from slackwater.cli.phases import Phases
 from slackwater.cli.progress import Progress
 from slackwater.errors import SlackwaterWarning, fault
+from slackwater.page.recording import recording
 from slackwater.planning.plan import Plan
 
 if TYPE_CHECKING:

@@ -138,7 +138,7 @@ def _compare(chosen: Preset, settings: Settings, console: Console, *, as_json: b
     if as_json:
         typer.echo(json.dumps([{"name": name, **asdict(account)} for name, account in accounts], indent=2))
         return
-    console.print(Text(chosen.about))
+    console.print(Text(f"The preset {chosen.name}, changed." if changed else chosen.about))
     console.print(comparison(accounts), highlight=False)
     if not changed:
         console.print(Text(f"{chosen.then}\nTo watch it: slackwater simulate {chosen.name} --page"))

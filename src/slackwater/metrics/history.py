@@ -203,15 +203,6 @@ def read_history(folder: Path, *, last: int | None = None) -> list[BatchRecord]:
     return found if last is None else found[-last:]
 
 
-def first_record(folder: Path) -> BatchRecord | None:
-    """Return the oldest record in `folder` without reading the others; None if there are no records."""
-    for level in reversed(range(LEVELS)):
-        for path in segments(folder, level)[:1]:
-            if (record := next(_read(path), None)) is not None:
-                return record
-    return None
-
-
 def _once(records: list[BatchRecord]) -> list[BatchRecord]:
     """Return each batch once, with its last record."""
     return [record for _, record in sorted({record.batch: record for record in records}.items())]

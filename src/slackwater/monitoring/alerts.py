@@ -11,13 +11,15 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from slackwater.ground.durations import render_ms
-from slackwater.monitoring.selectors import Selectors
+from slackwater.monitoring.selectors import TARGET, Selectors
 from slackwater.monitoring.thresholds import MINUTE_MS, Thresholds
 
 Severity = Literal["critical", "warning"]
 STALLED: Final = "SlackwaterWatermarkStalled"
 AHEAD: Final = "SlackwaterClockAhead"
-_BY_STREAM: Final = "on (pipeline, stream)"
+_STREAM: Final = f"{TARGET}, stream"
+_BY_TARGET: Final = f"on ({TARGET})"
+_BY_STREAM: Final = f"on ({_STREAM})"
 _BURST_MS: Final = 10 * MINUTE_MS
 _LATENESS_MS: Final = 30 * MINUTE_MS
 
@@ -88,8 +90,8 @@ def _slow_sink(metric: Selectors, limits: Thresholds, status: str) -> Alert:
         lines=(
             f"avg_over_time({sink}[5m]) > {limits.slow_sink_ms / 1_000:g}",
             "or (",
-            f"  avg_over_time({sink}[10m]) > on (pipeline) group_left () 0.5 * avg_over_time({batch}[10m])",
-            f"  and on (pipeline) max by (pipeline) (min_over_time({growth}[10m])) > 0",
+            f"  avg_over_time({sink}[10m]) > {_BY_TARGET} group_left () 0.5 * avg_over_time({batch}[10m])",
+            f"  and {_BY_TARGET} max by ({TARGET}) (min_over_time({growth}[10m])) > 0",
             ")",
         ),
         wait_ms=5 * MINUTE_MS,
@@ -118,7 +120,7 @@ def _leak(metric: Selectors, limits: Thresholds, status: str) -> Alert:
             f"and min_over_time({state}[{part}]) > {factor} * max_over_time({state}[{part}] offset {middle})",
             f"and min_over_time({state}[{part}] offset {middle})",
             f"  > {factor} * max_over_time({state}[{part}] offset {oldest})",
-            f"unless on (pipeline) {_others(STALLED, part)}",
+            f"unless {_BY_TARGET} {_others(STALLED, part)}",
         ),
         wait_ms=5 * MINUTE_MS,
         severity="warning",
@@ -145,8 +147,8 @@ def _ahead(metric: Selectors, limits: Thresholds, status: str) -> Alert:
         lines=(
             f"{slack} - {_BY_STREAM} group_right () {lag} > {limits.ahead_ms / 1_000:g}",
             "or (",
-            f"  sum by (pipeline, stream) ({dead})",
-            f"  / {_BY_STREAM} sum by (pipeline, stream) ({rows}) > {limits.dead_share:g}",
+            f"  sum by ({_STREAM}) ({dead})",
+            f"  / {_BY_STREAM} sum by ({_STREAM}) ({rows}) > {limits.dead_share:g}",
             ")",
         ),
         wait_ms=MINUTE_MS,
@@ -171,11 +173,11 @@ def _dead_letters(metric: Selectors, limits: Thresholds, status: str) -> Alert:
     return Alert(
         name="SlackwaterDeadLetters",
         lines=(
-            f"sum by (pipeline, stream) ({dead})",
-            f"/ {_BY_STREAM} sum by (pipeline, stream) ({rows}) > {limits.dead_share:g}",
+            f"sum by ({_STREAM}) ({dead})",
+            f"/ {_BY_STREAM} sum by ({_STREAM}) ({rows}) > {limits.dead_share:g}",
             "or (",
-            f"  sum by (pipeline, stream) ({dead})",
-            f"  / on (pipeline) group_left () sum by (pipeline) ({rows}) > {limits.dead_share:g}",
+            f"  sum by ({_STREAM}) ({dead})",
+            f"  / {_BY_TARGET} group_left () sum by ({TARGET}) ({rows}) > {limits.dead_share:g}",
             ")",
         ),
         severity="warning",
@@ -195,11 +197,16 @@ def _dead_letters(metric: Selectors, limits: Thresholds, status: str) -> Alert:
 
 def _crash_loop(metric: Selectors, limits: Thresholds, status: str) -> Alert:
     starts, over = metric("slackwater_starts_total"), render_ms(limits.restarts_within_ms)
+    most = f"max by (pipeline, job) (last_over_time({starts}[{over}]"
     return Alert(
         name="SlackwaterCrashLoop",
         lines=(
-            f"max by (pipeline) (last_over_time({starts}[{over}]))",
-            f"- min by (pipeline) (min_over_time({starts}[{over}])) >= {limits.restarts}",
+            f"max_over_time({starts}[{over}]) - min_over_time({starts}[{over}]) >= {limits.restarts}",
+            # Or on another host every time, where no target lasts; one that does is judged by itself.
+            "or on (pipeline, job) (",
+            f"  {most})) - {most} offset {over})) >= {limits.restarts}",
+            f"  unless on (pipeline, job) ({starts} and {starts} offset {over})",
+            ")",
         ),
         severity="critical",
         summary="The job restarted {{ $value }} times in " + over,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from slackwater.metrics.exposed import INFO
-from slackwater.monitoring.selectors import Selectors
+from slackwater.monitoring.selectors import TARGET, Selectors
 
 Kind = Literal["stat", "timeseries"]
 
@@ -28,8 +28,7 @@ class Panel:
 
 _M: Final = Selectors(pipeline='pipeline=~"$pipeline"')
 _HOLDS: Final = f"{_M('slackwater_partition_holds_watermark')} == 1"
-_STARTS: Final = f"last_over_time({_M('slackwater_starts_total')}[1h])"
-_STARTS_BEFORE: Final = f"min_over_time({_M('slackwater_starts_total')}[1h])"
+_STARTS: Final = f"{_M('slackwater_starts_total')}[1h]"
 
 
 def _rate(name: str, *matchers: str) -> str:
@@ -54,7 +53,7 @@ ROWS: Final[dict[str, tuple[Panel, ...]]] = {
         Panel(
             title="Starts in the last hour",
             help="More than one: something restarts the job; read its log.",
-            lines=((f"max by (pipeline) ({_STARTS}) - min by (pipeline) ({_STARTS_BEFORE})", "{{pipeline}}"),),
+            lines=((f"max_over_time({_STARTS}) - min_over_time({_STARTS})", "{{pipeline}}"),),
             kind="stat",
         ),
         Panel(
@@ -111,7 +110,7 @@ ROWS: Final[dict[str, tuple[Panel, ...]]] = {
             title="Idle partitions, waiting streams",
             help="Idle when it should send: check the producer. Waiting for long: the other stream is stuck.",
             lines=(
-                (f"sum by (pipeline, stream) ({_M('slackwater_partition_idle')})", "{{stream}} idle"),
+                (f"sum by ({TARGET}, stream) ({_M('slackwater_partition_idle')})", "{{stream}} idle"),
                 (_M("slackwater_stream_waits"), "{{stream}} waits"),
             ),
             least=0,
@@ -119,13 +118,13 @@ ROWS: Final[dict[str, tuple[Panel, ...]]] = {
         Panel(
             title="Records waiting in Kafka",
             help="The largest partition, not the sum: a sum hides one that is stuck.",
-            lines=((f"max by (pipeline, stream) ({_M('slackwater_consumer_lag_records')})", "{{stream}}"),),
+            lines=((f"max by ({TARGET}, stream) ({_M('slackwater_consumer_lag_records')})", "{{stream}}"),),
             least=0,
         ),
         Panel(
             title="Growth of waiting records, per second",
             help="Above 0 for long: the job is too slow.",
-            lines=((f"max by (pipeline, stream) ({_M('slackwater_consumer_lag_growth')})", "{{stream}}"),),
+            lines=((f"max by ({TARGET}, stream) ({_M('slackwater_consumer_lag_growth')})", "{{stream}}"),),
         ),
     ),
     "Are the rows good?": (

@@ -62,7 +62,8 @@ def _rule(alert: Alert) -> Iterator[str]:
     yield f"          severity: {alert.severity}"
     yield "        annotations:"
     # A pager shows only the summary.
-    texts = {"summary": f"{{{{ $labels.pipeline }}}}: {alert.summary}"}
+    job = "{{ $labels.pipeline }}{{ with $labels.instance }} at {{ . }}{{ end }}"
+    texts = {"summary": f"{job}: {alert.summary}"}
     texts |= {"description": alert.description, "action": alert.action}
     for name, text in texts.items():
         yield f"          {name}: {json.dumps(text, ensure_ascii=False)}"

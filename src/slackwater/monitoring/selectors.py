@@ -13,6 +13,8 @@ from slackwater.metrics.families import FAMILIES
 
 LABELS: Final = {INFO: ("version",), **{family.name: family.labels for family in FAMILIES}}
 """The labels of every metric apart from the pipeline."""
+TARGET: Final = "pipeline, instance, job"
+"""The labels of a job that Prometheus scrapes: one pipeline may have several, such as production and staging."""
 _MATCHER: Final = re.compile(r'(\w+)(=|!=|=~|!~)"[^"]*"')
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from types import TracebackType
 from typing import Final, Self
@@ -19,13 +18,6 @@ from slackwater.page.view import shown_record
 from slackwater.planning.plan import Plan
 
 _ENDED: Final = ("finished", "stopped")
-
-
-def optional_page(plan: Plan, wanted: bool | int) -> AbstractContextManager[LivePage | None]:  # noqa: FBT001  a user's option
-    """Return the page of a job, if `wanted`: a number is its port, True means any free port."""
-    if wanted is False:
-        return nullcontext()
-    return LivePage(plan, port=0 if wanted is True else wanted)
 
 
 class PageWarning(SlackwaterWarning):

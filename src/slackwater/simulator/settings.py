@@ -87,7 +87,7 @@ SERVED: Final = Limits(events=20_000, batches=300, chunks=1_500)
 
 
 def check_limits(settings: Settings, limits: Limits) -> None:
-    """Reject a simulation that is too large."""
+    """Reject a simulation that is too large, or whose settings contradict each other."""
     overlap = -(-settings.window_size_ms // settings.hop_ms) if settings.window == "hopping" else 1
     asked = {
         "events": (settings.events, limits.events, "lower `rate` or `duration`"),
@@ -105,3 +105,7 @@ def check_limits(settings: Settings, limits: Limits) -> None:
     if not settings.batches:
         length, every = render_ms(settings.duration_ms), render_ms(settings.batch_every_ms)
         raise fault("SIMULATE_TOO_SHORT", got=length, every=every)
+    if settings.delay == "lognormal" and settings.delay_p99_ms < settings.delay_p50_ms:
+        rule = f"a duration of at least `delay_p50`, {render_ms(settings.delay_p50_ms)}"
+        given, example = render_ms(settings.delay_p99_ms), render_ms(2 * settings.delay_p50_ms)
+        raise fault("SIMULATE_SETTING", name="delay_p99", rule=rule, got=given, example=example)

@@ -6,6 +6,7 @@ import threading
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from html import escape
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -14,7 +15,7 @@ from slackwater.ground.times import LAST_USABLE_MS, MIN_MS
 from slackwater.metrics.monitor import Live
 from slackwater.metrics.report import BatchReport
 from slackwater.metrics.status_text import rough
-from slackwater.page.live import LivePage, optional_page
+from slackwater.page.recording import Takers, recording_of
 from slackwater.planning.plan import Plan
 from slackwater.spark.job import Job
 from slackwater.spark.start import make_job
@@ -22,14 +23,24 @@ from slackwater.spark.start import make_job
 _EPOCH: Final = datetime.fromtimestamp(0, UTC)
 
 
-def start_job(plan: Plan, *, page: bool | int = False, **options: Any) -> RunningJob:  # noqa: ANN401  those of make_job
-    """Create a job for a plan, with a live page if `page` is set, and start it."""
-    with ExitStack() as stack:
-        shown = stack.enter_context(optional_page(plan, page))
-        begin = None if shown is None else shown.begin
-        started = RunningJob(make_job(plan, on_run=begin, **options), page=shown)
-        stack.pop_all()  # from here on the job closes its page
-        return started
+def start_job(
+    plan: Plan,
+    *,
+    page: bool | int = False,
+    metrics_port: int | None = None,
+    metrics_file: str | Path | None = None,
+    otlp: str | None = None,
+    **options: Any,  # noqa: ANN401  those of make_job
+) -> RunningJob:
+    """Create a job for a plan, with the receivers of its figures, and start it."""
+    with ExitStack() as opened:
+        takers = opened.enter_context(
+            recording_of(
+                plan, page=page, metrics_port=metrics_port, metrics_file=metrics_file, otlp=otlp, say=lambda _text: None
+            )
+        )
+        job = make_job(plan, on_run=takers.on_run, on_record=takers.on_record, **options)
+        return RunningJob(job, takers=takers, opened=opened.pop_all())  # the job closes them
 
 
 class RunningJob:
@@ -39,9 +50,10 @@ class RunningJob:
     `stop`, and the end of the block. Notebooks display its figures.
     """
 
-    def __init__(self, job: Job, *, page: LivePage | None = None) -> None:
+    def __init__(self, job: Job, *, takers: Takers | None = None, opened: ExitStack | None = None) -> None:
         self._job = job
-        self._live_page = page
+        self._takers = takers or Takers()
+        self._opened = opened or ExitStack()
         self._live: Live | None = None
         self._error: BaseException | None = None
         self._noted = job.on_record
@@ -57,7 +69,7 @@ class RunningJob:
     @property
     def page(self) -> str | None:
         """The address of the job's page while the job runs; None if it has no page."""
-        return None if self._live_page is None else self._live_page.address
+        return None if self._takers.page is None else self._takers.page.address
 
     @property
     def latest(self) -> BatchReport | None:
@@ -128,23 +140,17 @@ class RunningJob:
         return figures(self.status())
 
     def _note(self, live: Live) -> None:
-        if self._live_page is not None:
-            self._live_page.note(live)
         self._live = live
         if self._noted is not None:
             self._noted(live)
 
     def _run(self) -> None:
-        with ExitStack() as stack:
-            if self._live_page is not None:
-                stack.push(self._live_page)
-            try:
+        try:
+            with self._opened:
                 self._job.run()
-                if self._live_page is not None:
-                    self._live_page.end(is_finished=self._job.is_finished)
-            except BaseException as error:  # noqa: BLE001  raised again by `wait` and `stop`
-                self._error = error
-                stack.pop_all().__exit__(type(error), error, error.__traceback__)
+                self._takers.end(is_finished=self._job.is_finished)
+        except BaseException as error:  # noqa: BLE001  raised again by `wait` and `stop`
+            self._error = error
 
 
 def figures(known: dict[str, Any]) -> str:

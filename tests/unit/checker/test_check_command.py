@@ -31,13 +31,15 @@ def written(folder: Path, late: str = KEPT) -> str:
     return str(file)
 
 
-def log(folder: Path) -> Path:
+def log(folder: Path, events: int = 1_000, broken: int = 0) -> Path:
     """Write a log in which every fifth event is a minute late."""
     began = datetime(2026, 3, 1, tzinfo=UTC)
     with sw.LogWriter(folder) as writer:
-        for number in range(100):
+        for number in range(events):
             late = timedelta(minutes=1) if number % 5 == 4 else timedelta()
             writer.append({"k": "a", "t": (began + timedelta(seconds=number) - late).isoformat()})
+        for _ in range(broken):
+            writer.append({"k": "a", "t": "soon"})
     return folder
 
 
@@ -69,6 +71,14 @@ def test_lateness_of_the_log_is_compared_when_it_is_measured(tmp_path: Path) -> 
     log(tmp_path / "log")
     assert "SW104" not in CliRunner().invoke(app, ["check", file]).stdout
     assert "SW104 stream `rows`: out_of_orderness is 1s" in CliRunner().invoke(app, ["check", file, "--measure"]).stdout
+
+
+def test_lateness_of_few_events_is_not_compared_and_the_command_says_why(tmp_path: Path) -> None:
+    log(tmp_path / "log", events=3, broken=997)
+    done = CliRunner().invoke(app, ["check", written(tmp_path), "--measure"])
+    assert "SW104" not in done.stdout
+    said = "lateness needs 1,000 events, there are 3; it is not compared; dead letters among 1,000 records: 997 "
+    assert f"stream `rows`: {said}" in done.stderr
 
 
 @pytest.mark.parametrize("prefix", ["", "rows="])

@@ -8,16 +8,21 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
+import numpy as np
 import pytest
 
 import slackwater as sw
 from slackwater.checker import Facts, check_plan, facts_of_run, facts_of_topics, master_cores
 from slackwater.checkpoint.checkpoint import open_checkpoint
 from slackwater.checkpoint.lock import held
+from slackwater.clock.lateness import LatenessSketch
 from slackwater.demo.definition import demo_pipeline
 from slackwater.kafka.client import Cluster
 from slackwater.metrics.history import History, history_folder
+from slackwater.metrics.job_facts import lateness_facts, write_facts
+from slackwater.metrics.monitor import LATENESS
 from slackwater.metrics.record import BatchRecord, StepRecord, StreamRecord
+from slackwater.metrics.runs import begin_run
 from tests.docs.pages import ROOT
 from tests.unit.checker.code_samples import restless_map
 from tests.unit.checker.pipelines import dropping, files, kept, mapped, rows, stepped, windowed
@@ -56,6 +61,8 @@ def test_reason_is_shown_and_the_finding_no_longer_counts() -> None:
         "  accepted a trial"
     )
     assert not found.fails(strict=True)
+    assert list(found) == []
+    assert [finding.code for finding in dropping("late").check(facts=Facts())] == ["SW402"]
 
 
 def test_error_fails_and_a_warning_does_only_when_strict() -> None:
@@ -109,8 +116,10 @@ def test_checkpoint_tells_how_often_it_was_started(tmp_path: Path) -> None:
     plan = windowed().plan()
     assert facts_of_run(plan, tmp_path).starts is None
     for starts in (1, 2):
-        with held(tmp_path):
-            open_checkpoint(tmp_path, plan, partitions=2)
+        for _ in range(2):  # a run holds the lock twice: before Spark starts, and while it runs
+            with held(tmp_path):
+                open_checkpoint(tmp_path, plan, partitions=2)
+        begin_run(history_folder(tmp_path), now_ms=0)
         assert facts_of_run(plan, tmp_path).starts == starts
 
 
@@ -122,20 +131,25 @@ def test_damaged_checkpoint_tells_nothing(tmp_path: Path) -> None:
     assert facts_of_run(plan, tmp_path).partitions == {}
 
 
-def test_history_of_the_last_run_tells_lateness_and_hot_keys(tmp_path: Path) -> None:
+def measured(checkpoint: Path, behind_ms: list[int]) -> None:
+    """Write the lateness of a run's rows in a checkpoint, as its monitor does."""
+    sketch = LatenessSketch()
+    sketch.observe(-np.array(behind_ms), newest_before_ms=0)
+    write_facts(history_folder(checkpoint) / LATENESS, lateness_facts({"rows": {"0": sketch}}))
+
+
+def test_last_run_tells_the_lateness_of_all_its_rows(tmp_path: Path) -> None:
     pipeline = windowed()
     with held(tmp_path):
         open_checkpoint(tmp_path, pipeline.plan(), partitions=2)
+    measured(tmp_path, [0] * 976 + [61_000] * 24)
+    # Most batches are small, and have no late row.
     history = History(folder=history_folder(tmp_path))
-    for batch, (p99_s, share) in enumerate([(60.0, 0.5), (60.0, 0.3), (1.0, 0.1)]):
-        late = StreamRecord(rows=800, lateness_s={"0.99": p99_s})
-        hot = StepRecord(largest_key="ada" if share > 0.2 else "bob", largest_share=share)
-        history.append(BatchRecord(batch=batch, at_ms=0, now_ms=0, streams={"rows": late}, steps={"d": hot}))
+    for batch in range(100):
+        late = StreamRecord(rows=10, lateness_s={"0.99": 61.0 if batch < 24 else 0.0})
+        history.append(BatchRecord(batch=batch, at_ms=0, now_ms=0, streams={"rows": late}))
     history.close()
-    facts = facts_of_run(pipeline.plan(), tmp_path)
-    assert facts.p99_ms == {"rows": 60_000}
-    assert facts.hot_keys["d"].key == "ada"
-    assert facts.hot_keys["d"].share == pytest.approx(0.8 / 3)
+    assert facts_of_run(pipeline.plan(), tmp_path).p99_ms["rows"] == pytest.approx(61_000, rel=0.02)
     assert "SW104" in [finding.code for finding in pipeline.check(checkpoint=tmp_path).all]
 
 
@@ -143,17 +157,32 @@ def test_few_rows_say_nothing_about_one_in_a_hundred(tmp_path: Path) -> None:
     plan = windowed().plan()
     with held(tmp_path):
         open_checkpoint(tmp_path, plan, partitions=2)
-    history = History(folder=history_folder(tmp_path))
-    late = StreamRecord(rows=99, lateness_s={"0.99": 60.0})
-    history.append(BatchRecord(batch=0, at_ms=0, now_ms=0, streams={"rows": late}))
-    history.close()
+    measured(tmp_path, [60_000] * 999)
     assert facts_of_run(plan, tmp_path).p99_ms == {}
+
+
+def test_history_of_the_last_run_tells_hot_keys_whatever_idle_batches_followed(tmp_path: Path) -> None:
+    plan = windowed().plan()
+    with held(tmp_path):
+        open_checkpoint(tmp_path, plan, partitions=2)
+    history = History(folder=history_folder(tmp_path))
+    for batch in range(250):
+        share = [0.5, 0.3, 0.1][batch] if batch < 3 else None
+        hot = StepRecord(largest_key="ada" if share in (0.5, 0.3) else "bob", largest_share=share)
+        streams = {"rows": StreamRecord(rows=800 if share else 0)}
+        history.append(BatchRecord(batch=batch, at_ms=batch, now_ms=0, streams=streams, steps={"d": hot}))
+    history.close()
+    facts = facts_of_run(plan, tmp_path)
+    assert facts.hot_keys["d"].key == "ada"
+    assert facts.hot_keys["d"].share == pytest.approx(0.8 / 3)
+    assert facts.age_ms == 249
 
 
 def test_history_of_the_last_run_tells_few_keys_and_how_long_it_was(tmp_path: Path) -> None:
     plan = stepped(lambda keyed: keyed.deduplicate(within="1h", name="d")).plan()
     with held(tmp_path):
         open_checkpoint(tmp_path, plan, partitions=2)
+    begin_run(history_folder(tmp_path), now_ms=0)
     history = History(folder=history_folder(tmp_path))
     for batch, number in enumerate([3, 2, 3]):
         steps = {

@@ -52,6 +52,10 @@ class KeptForever(Honest):
     last = sw.value_state(pl.Float64, ttl=sw.FOREVER)
 
 
+class KeptForDecades(Honest):
+    last = sw.value_state(pl.Float64, ttl="9999d")
+
+
 def monthly(keyed: KeyedStream) -> WindowedStream:
     return keyed.window(sw.tumbling("30d"))
 
@@ -149,6 +153,42 @@ CASES = [
         breaks=lambda: windowed(window=sw.calendar("month", zone="UTC"), computes={"vs": sw.collect_list("v")}),
         says="step `w`: windows of 31d keep all values of vs (collect_list)",
         keeps=lambda: windowed(window=sw.calendar("day", zone="UTC"), computes={"vs": sw.collect_list("v")}),
+    ),
+    Case(
+        code="SW203",
+        breaks=lambda: windowed(lateness="3d", computes={"vs": sw.count_distinct("v")}),
+        says="step `w`: windows of 1m, with 3d of allowed lateness, keep all values of vs (count_distinct)",
+        keeps=lambda: windowed(lateness="1d", computes={"vs": sw.count_distinct("v")}),
+    ),
+    Case(
+        code="SW203",
+        breaks=lambda: windowed(window=sw.session("30m")),
+        says="step `w`: a key that never pauses keeps its session open, because there is no max_length",
+        keeps=lambda: windowed(window=sw.session("30m", max_length="1d")),
+    ),
+    Case(
+        code="SW203",
+        breaks=lambda: windowed(window=sw.tumbling("1d"), lateness="300d"),
+        says="step `w`: windows of 1d, with 300d of allowed lateness, are kept for more than 90d",
+        keeps=lambda: windowed(window=sw.tumbling("30d"), lateness="60d"),
+    ),
+    Case(
+        code="SW203",
+        breaks=lambda: windowed(window=sw.tumbling("36500d"), lateness="0s"),
+        says="step `w`: windows of 36500d are kept for more than 90d",
+        keeps=lambda: windowed(window=sw.tumbling("90d"), lateness="0s"),
+    ),
+    Case(
+        code="SW203",
+        breaks=lambda: stepped(lambda keyed: keyed.deduplicate(within="3650d", name="d")),
+        says="step `d`: it remembers every key for 3650d",
+        keeps=lambda: stepped(lambda keyed: keyed.deduplicate(within="90d", name="d")),
+    ),
+    Case(
+        code="SW203",
+        breaks=lambda: processed(KeptForDecades()),
+        says="step `own`: its last is kept for 9999d",
+        keeps=lambda: processed(Honest()),
     ),
     Case(
         code="SW204",

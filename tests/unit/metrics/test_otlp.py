@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 import slackwater as sw
-from slackwater.cli.metrics import recording
 from slackwater.metrics.exposed import shown
 from slackwater.metrics.merging import merged
 from slackwater.metrics.monitor import Live
 from slackwater.metrics.otlp import OtlpExport, OtlpWarning, endpoint_in, metrics_url
 from slackwater.metrics.runs import Run
+from slackwater.page.recording import recording
 from tests.conftest import Needs
 from tests.unit.metrics.made_records import START_MS, record
 from tests.unit.metrics.test_run_options import PLAN

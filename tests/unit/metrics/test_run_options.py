@@ -6,19 +6,24 @@ import json
 import re
 import urllib.request
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 import slackwater as sw
 from slackwater.cli.main import app
-from slackwater.cli.metrics import Takers, recording
 from slackwater.metrics.monitor import Live, Monitor, OnRecord
 from slackwater.metrics.runs import Run
+from slackwater.page.recording import Takers, recording
+from slackwater.planning.plan import Plan
+from slackwater.topics.broker import free_port
 from tests.unit.metrics.made_records import START_MS, record
 
 ROWS = sw.stream("orders", sw.testing.rows_source("t long")).event_time("t")
-PLAN = sw.Pipeline("shop", ROWS.to(sw.sinks.memory()), ROWS.dead_letters.drop()).plan()
+PIPELINE = sw.Pipeline("shop", ROWS.to(sw.sinks.memory()), ROWS.dead_letters.drop())
+PLAN = PIPELINE.plan()
 LIVE = Live(pipeline="shop", run=Run(starts=1, since_ms=START_MS), last=record(0), total=record(0))
 
 
@@ -70,6 +75,37 @@ def taker(takers: Takers) -> OnRecord:
 def got(address: str) -> str:
     with urllib.request.urlopen(address, timeout=10) as answer:  # noqa: S310  our own
         return str(answer.read().decode())
+
+
+@pytest.mark.parametrize("way", ["run", "start"])
+def test_job_from_python_takes_the_same_receivers(
+    way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown: list[str] = []
+
+    def made(plan: Plan, *, on_record: OnRecord, **_: Any) -> Any:  # noqa: ANN401  what stands in for a job
+        job = SimpleNamespace(plan=plan, on_record=on_record, is_finished=True)
+
+        def ran() -> None:
+            job.on_record(LIVE)
+            shown.append(got(f"http://127.0.0.1:{port}/metrics"))
+
+        job.run = ran
+        if way == "run":
+            ran()
+        return job
+
+    monkeypatch.setattr("slackwater.spark.start.run_pipeline", made)
+    monkeypatch.setattr("slackwater.spark.handle.make_job", made)
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
+    port, file = free_port(), tmp_path / "figures.jsonl"
+    if way == "run":
+        PIPELINE.run(metrics_port=port, metrics_file=str(file))
+        assert capsys.readouterr().out == f"metrics at http://127.0.0.1:{port}/metrics\n"
+    else:
+        PIPELINE.start(metrics_port=port, metrics_file=file).wait()
+    assert 'slackwater_rows_total{pipeline="shop",stream="orders"} 100.0' in shown[0]
+    assert json.loads(file.read_text())["batch"] == 0
 
 
 def test_host_without_a_port_is_refused(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ BURST_OF_RESULTS = {
     f'slackwater_dead_letters_total{{{PIPELINE},stream="per_minute",reason="failed"}}': f"_x{AT} 500x{REST}"
 }
 CRASHES = {
-    **{name: values for name, values in ending(HEALTHY).items() if name not in (STARTS, INFO, ROWS)},
+    **{name: values for name, values in ending(HEALTHY).items() if name not in (INFO, ROWS)},
     STATE: f"2e8x{AT}",
     GROWTH: f"0x{AT}",
     # Each start is seen for a minute, from another host every time, and dies in its first batch.

@@ -28,25 +28,26 @@ def check(rules: Path) -> str:
     return done.stdout
 
 
-def fired(rules: Path, runs: Mapping[str, Series], *, minutes: int) -> dict[str, set[str]]:
+def fired(rules: Path, runs: Mapping[str, Series], *, minutes: int, by: str = "pipeline") -> dict[str, set[str]]:
     """Return the alerts that fired at any time in the first `minutes` of each run, whose series have a value a minute.
 
-    The runs are pipelines of one Prometheus, so none of them may see another. promtool compares and does not tell: it
-    is made to fail by expecting nothing, and its complaint is read.
+    The runs are pipelines of one Prometheus, or `by="instance"` targets with one pipeline, so none of them may see
+    another. promtool compares and does not tell: it is made to fail by expecting nothing, and its complaint is read.
     """
-    fires = f'group by (alertname, pipeline) (count_over_time(ALERTS{{alertstate="firing"}}[{minutes + 1}m]))'
+    fires = f'group by (alertname, {by}) (count_over_time(ALERTS{{alertstate="firing"}}[{minutes + 1}m]))'
     asked = {"promql_expr_test": [{"expr": fires, "eval_time": f"{minutes}m", "exp_samples": []}]}
+    own = 'pipeline="shop"' if by == "instance" else ""
     renamed = {
-        series.replace('pipeline="shop"', f'pipeline="{name}"'): values
+        series.replace('pipeline="shop"', ",".join(filter(None, [own, f'{by}="{name}"']))): values
         for name, run in runs.items()
         for series, values in run.items()
     }
     said = _tested(rules, renamed, asked)
-    got = re.findall(r'\{alertname="(\w+)", pipeline="([^"]*)"\}', said.partition("got:")[2])
+    got = re.findall(rf'\{{alertname="(\w+)"(?:, {by}="([^"]*)")?\}}', said.partition("got:")[2])
     assert got or "SUCCESS" in said, said
     found: dict[str, set[str]] = {name: set() for name in runs}
     for alert, name in got:
-        found[name].add(alert)
+        found.setdefault(name, set()).add(alert)
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,11 @@ import pytest
 from slackwater.monitoring.rules_file import RULES, rules_file
 from slackwater.monitoring.thresholds import Thresholds
 from tests.conftest import Needs
-from tests.unit.monitoring.made_series import GONE, HARMLESS, HEALTHY, INCIDENTS, LIMITS, MINUTES
+from tests.unit.monitoring.made_series import AT, GONE, HARMLESS, HEALTHY, INCIDENTS, LIMITS, MINUTES, PIPELINE, REST
 from tests.unit.monitoring.promtool import check, fired, needs_promtool, rendered
 
 SLOW_SINK = "a sink that is slow"
+STARTS = {"prod": f"12x{MINUTES}", "staging": f"2x{AT} 3x2 4x2 5x2 6x{REST}", "new": f"_x{AT} 40x{REST}"}
 RUNS = {name: {**HEALTHY, **changed} for name, (_, changed) in INCIDENTS.items()}
 RUNS |= {name: {**HEALTHY, **changed} for name, changed in HARMLESS.items()}
 
@@ -58,6 +60,19 @@ def test_rules_of_one_pipeline_see_that_one_and_when_it_is_gone(folder: Path) ->
 def test_thresholds_are_those_that_were_given(folder: Path) -> None:
     rules = written(folder, Thresholds(slow_sink_ms=120_000))
     assert fired(rules, {"shop": RUNS[SLOW_SINK]}, minutes=MINUTES) == {"shop": set()}
+
+
+def test_targets_with_one_pipeline_are_judged_alone(folder: Path, alerts: dict[str, set[str]]) -> None:
+    # The crash loop has another target for each of its starts.
+    targets = {name: run for name, run in RUNS.items() if name != "a crash loop"}
+    expected = {name: alerts[name] for name in targets}
+    assert fired(written(folder, LIMITS), targets, minutes=MINUTES, by="instance") == expected
+
+
+def test_target_that_restarts_is_named_and_only_that_one(folder: Path) -> None:
+    starts = {f'slackwater_starts_total{{{PIPELINE},instance="{name}"}}': values for name, values in STARTS.items()}
+    said = rendered(written(folder, LIMITS), starts, "SlackwaterCrashLoop", minute=AT + 10)
+    assert re.findall(r"summary=\"([^\"]*)", said) == ["shop at staging: The job restarted 4 times in 30m"]
 
 
 def test_alert_names_the_place_and_the_command(folder: Path) -> None:

@@ -65,6 +65,13 @@ def test_impossible_value_is_refused_with_the_rule(name: str, text: str) -> None
     assert len(str(caught.value)) < 400
 
 
+def test_tail_of_delays_below_their_median_is_refused() -> None:
+    words = r"`delay_p99` must be a duration of at least `delay_p50`, 10s; got 5s; try 20s$"
+    with pytest.raises(RunError, match=words):
+        check_limits(read({"delay_p50": "10s", "delay_p99": "5s"}, Settings()), OWN)
+    check_limits(read({"delay_p50": "1m", "delay": "exponential"}, Settings()), OWN)
+
+
 def test_unknown_setting_and_preset_offer_the_near_miss() -> None:
     with pytest.raises(RunError, match=r"SIMULATE_SETTING_UNKNOWN.*did you mean `out_of_orderness`"):
         read({"out_of_ordernes": "1s"}, Settings())

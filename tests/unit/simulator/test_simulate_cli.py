@@ -49,6 +49,7 @@ def test_table_adds_up_and_json_has_the_same_figures() -> None:
     accounts = ("on_time", "corrected", "late", "dead", "on_the_way")
     assert sum(found[name] for name in accounts) == found["events"] == 900
     assert found["name"] == "allowed_lateness=10s, rate=10, duration=1m30s, batch_every=15s"
+    assert shown.startswith("The preset phones, changed. ")
     assert f"on time {found['on_time']:,} " in shown
     assert f"corrected a result {found['corrected']:,} " in shown
     assert f"late {found['late']:,} " in shown

@@ -14,12 +14,20 @@ from slackwater.planning.plan import Plan
 _CHANGING: Final = (
     "random", "numpy.random", "secrets", "uuid.uuid1", "uuid.uuid4", "uuid.getnode", "os.urandom", "os.getpid",
     "os.environ", "os.getenv", "time.time", "time.time_ns", "time.monotonic", "time.monotonic_ns",
-    "time.perf_counter", "time.perf_counter_ns", "time.localtime", "time.gmtime", "time.ctime", "datetime.datetime.now",
-    "datetime.datetime.utcnow", "datetime.datetime.today", "datetime.date.today", "builtins.hash", "builtins.id",
-    "socket.gethostname", "platform.node", "builtins.input",
+    "time.clock_gettime", "time.clock_gettime_ns", "datetime.datetime.now", "datetime.datetime.utcnow",
+    "datetime.datetime.today", "datetime.date.today", "builtins.hash", "builtins.id", "socket.gethostname",
+    "platform.node", "builtins.input",
 )  # fmt: skip
-_STABLE: Final = ("random.Random", "numpy.random.Generator", "numpy.random.RandomState")
-"""Random generators that can be seeded from the event."""
+_GENERATORS: Final = (
+    "random.Random", "numpy.random.default_rng", "numpy.random.Generator", "numpy.random.mtrand.RandomState",
+    "numpy.random.RandomState", "numpy.random.SeedSequence", "numpy.random.bit_generator.SeedSequence",
+    "numpy.random.PCG64", "numpy.random.PCG64DXSM", "numpy.random.Philox", "numpy.random.SFC64",
+    "numpy.random.MT19937",
+)  # fmt: skip
+"""Random generators that can be seeded from the event; without an argument, they are not."""
+_NOW: Final = {"time.localtime": 0, "time.gmtime": 0, "time.ctime": 0, "time.asctime": 0, "time.strftime": 1}
+"""Functions of a time, with the number of arguments up to which that is the current one."""
+_SHUFFLING: Final = (".sample", ".shuffle")
 _BLOCKING: Final = (
     "time.sleep", "requests", "httpx", "urllib.request", "urllib3", "http.client", "socket.socket",
     "socket.create_connection", "socket.getaddrinfo", "socket.gethostbyname", "ssl", "smtplib", "ftplib", "imaplib",
@@ -28,8 +36,10 @@ _BLOCKING: Final = (
     "confluent_kafka", "kafka", "paho", "pika", "paramiko", "subprocess", "os.system", "os.popen", "builtins.input",
 )  # fmt: skip
 _FILES: Final = (
-    "builtins.open", "io.open", "_io.open", "pathlib.Path.open", "pathlib.Path.read_text", "pathlib.Path.read_bytes",
+    "builtins.open", "io.open", "pathlib.Path.open", "pathlib.Path.read_text", "pathlib.Path.read_bytes",
+    "pathlib.Path.write_text", "pathlib.Path.write_bytes",
 )  # fmt: skip
+_WAITS: Final = ("threading.Event.wait", "threading.Condition.wait", "threading.Barrier.wait")
 _MOST_NAMED: Final = 3
 
 
@@ -42,7 +52,19 @@ _MOST_NAMED: Final = 3
 )
 def changing(plan: Plan, _facts: Facts) -> Iterator[Found]:
     """Look for random numbers, clocks, generated identifiers and the environment in the user's code."""
-    return _found(plan, lambda _code, use: _is_in(use.name, _CHANGING) and not _is_in(use.name, _STABLE))
+    return _found(plan, lambda _code, use: _is_changing(use))
+
+
+def _is_changing(use: Use) -> bool:
+    if use.name in _GENERATORS:
+        return use.args == 0
+    if use.name in _NOW:
+        return use.args is None or use.args <= _NOW[use.name]
+    if use.name == "numpy.datetime64":
+        return use.first in ("now", "today")
+    if use.name.startswith("polars.") and use.name.endswith(_SHUFFLING):
+        return "seed" not in use.keywords
+    return "()" not in use.name and _is_in(use.name, _CHANGING)
 
 
 @rule(
@@ -54,12 +76,14 @@ def changing(plan: Plan, _facts: Facts) -> Iterator[Found]:
 )
 def blocking(plan: Plan, _facts: Facts) -> Iterator[Found]:
     """Look for sleeps, networks, databases, other programs, and files opened for every event."""
-    return _found(
-        plan,
-        lambda code, use: (
-            _is_in(use.name, _BLOCKING) or (_is_in(use.name, _FILES) and (code.is_per_event or use.is_in_loop))
-        ),
-    )
+    return _found(plan, _is_blocking)
+
+
+def _is_blocking(code: UserCode, use: Use) -> bool:
+    name = use.name.replace("()", "")
+    if name in _FILES:
+        return code.is_per_event or use.is_in_loop
+    return name in _WAITS or ("()" not in use.name and _is_in(name, _BLOCKING))
 
 
 def _found(plan: Plan, is_bad: Callable[[UserCode, Use], bool]) -> Iterator[Found]:

@@ -20,11 +20,13 @@ from slackwater.process.state import NEVER_MS
 from slackwater.process.step import ProcessStep
 from slackwater.state.step import KeyedStep
 from slackwater.windows.counted import CountSpec
+from slackwater.windows.session import SessionWindow
 from slackwater.windows.spec import WindowSpec
 
 _DAY_MS: Final = 86_400_000
 _LONG_JOIN_MS: Final = 7 * _DAY_MS
 _LONG_WINDOW_MS: Final = 2 * _DAY_MS
+_LONG_MS: Final = 90 * _DAY_MS
 _MUCH: Final = 10
 """How many times longer than the job has run counts as far longer."""
 _HOT: Final = 0.25
@@ -81,20 +83,40 @@ def loose_join(plan: Plan, _facts: Facts) -> Iterator[Found]:
 @rule(
     "SW203",
     "warning",
-    title="A long window that keeps values",
-    why="The state of these aggregates grows with every row of the window, and is rewritten as it grows.",
-    fix="use approx_distinct, quantile or top, or aggregate by the hour or day and chain a second window",
+    title="State that is kept for long",
+    why="It grows with every key, or every value of a window, while it is kept, and is rewritten as it grows.",
+    fix="shorten it, give sessions a max_length, use approx_distinct, quantile or top, or chain a second window",
 )
-def long_window(plan: Plan, _facts: Facts) -> Iterator[Found]:
-    """Look for windows of more than two days whose aggregates keep values."""
+def kept_for_long(plan: Plan, _facts: Facts) -> Iterator[Found]:
+    """Look for sessions without a maximum, values kept for more than two days, and state for more than 90."""
     for step in plan.steps:
-        if not isinstance(step.spec, WindowSpec):
-            continue
-        length_ms = step.spec.window.longest_ms()
-        growing = [alias for alias, each in step.spec.aggregates.items() if isinstance(each, _GROWING)]
-        if growing and length_ms is not None and _LONG_WINDOW_MS <= length_ms < MAX_MS:
-            values = ", ".join(f"{alias} ({step.spec.aggregates[alias].name})" for alias in growing)
-            yield Found(f"step `{step.name}`", f"windows of {render_ms(length_ms)} keep all values of {values}")
+        for what in _long(step.spec):
+            yield Found(f"step `{step.name}`", what)
+
+
+def _long(spec: KeyedStep) -> Iterator[str]:
+    match spec:
+        case DeduplicateSpec() if _LONG_MS < spec.within_ms < MAX_MS:
+            yield f"it remembers every key for {render_ms(spec.within_ms)}"
+        case ProcessStep():
+            long = {name: life_ms for name, life_ms in spec.lives.items() if _LONG_MS < life_ms < NEVER_MS}
+            yield from (f"its {name} is kept for {render_ms(life_ms)}" for name, life_ms in long.items())
+        case WindowSpec(window=SessionWindow(max_length_ms=None)):
+            yield "a key that never pauses keeps its session open, because there is no max_length"
+        case WindowSpec() if (length_ms := spec.window.longest_ms()) is not None and length_ms < MAX_MS:
+            yield from _long_window(spec, length_ms)
+
+
+def _long_window(spec: WindowSpec, length_ms: int) -> Iterator[str]:
+    windows = f"windows of {render_ms(length_ms)}"
+    if spec.lateness_ms > length_ms:
+        windows += f", with {render_ms(spec.lateness_ms)} of allowed lateness,"
+    growing = [alias for alias, each in spec.aggregates.items() if isinstance(each, _GROWING)]
+    if growing and length_ms + spec.lateness_ms >= _LONG_WINDOW_MS:
+        values = ", ".join(f"{alias} ({spec.aggregates[alias].name})" for alias in growing)
+        yield f"{windows} keep all values of {values}"
+    elif length_ms + spec.lateness_ms > _LONG_MS:
+        yield f"{windows} are kept for more than {render_ms(_LONG_MS)}"
 
 
 @rule(
@@ -151,4 +173,4 @@ def young_job(plan: Plan, facts: Facts) -> Iterator[Found]:
             yield Found(f"step `{step.name}`", what)
 
 
-RULES: Final[tuple[Rule, ...]] = (without_end, loose_join, long_window, hot_key, key_groups, young_job)
+RULES: Final[tuple[Rule, ...]] = (without_end, loose_join, kept_for_long, hot_key, key_groups, young_job)

@@ -37,7 +37,16 @@ export function hinted(canvas, text) {
   canvas.addEventListener("pointerleave", () => { hint().hidden = true; });
 }
 
-export function steps(largest, most) {
+export function ticks(largest, most, show) {
+  // Round values for grid lines, as many as have labels of their own.
+  for (let step = steps(largest, most); ; step = steps(1.01 * step, 1)) {
+    const values = [];
+    for (let value = 0; value <= largest; value += step) values.push(value);
+    if (new Set(values.map(show)).size === values.length) return values;
+  }
+}
+
+function steps(largest, most) {
   // A round distance between grid lines.
   const raw = largest / most;
   const size = 10 ** Math.floor(Math.log10(raw || 1));

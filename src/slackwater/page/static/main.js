@@ -8,6 +8,7 @@ import { element, tables } from "./tables.js";
 import { followTheme } from "./theme.js";
 
 const MOST_RECORDS = 20000;
+const MOST_BEFORE = 500;
 const MOST_SAMPLES = 100;
 const MOST_QUIET_MS = 60000; // a batch that takes longer is shown as trouble
 const byId = (id) => document.getElementById(id);
@@ -174,7 +175,8 @@ function draw() {
   state.view = before ? [before, ...inside] : inside;
   const stream = byId("stream").value || job.streams[0]?.name;
   const step = job.steps.find((each) => each.name === byId("step").value) || null;
-  picture.draw(state.view, { stream, step, from, to });
+  const known = records.filter((record) => record.at <= to).slice(-state.view.length - MOST_BEFORE);
+  picture.draw(state.view, { stream, step, from, to, known });
   for (const strip of Object.values(strips)) strip.draw(state.view, from, to);
   const setting = job.streams.find((each) => each.name === stream);
   const measured = state.lateness[stream];

@@ -18,8 +18,9 @@ export class Picture {
     canvas.addEventListener("keydown", (event) => this.pressed(event));
   }
 
-  draw(records, { stream, step, from, to }) {
-    Object.assign(this, { records, stream, step, from, to });
+  draw(records, { stream, step, from, to, known = records }) {
+    // `known` are also the batches before the view, in which its windows may have opened.
+    Object.assign(this, { records, stream, step, from, to, known });
     this.redraw();
   }
 

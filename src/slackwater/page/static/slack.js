@@ -55,7 +55,7 @@ export class Slack {
     this.flag(ink, x(this.chosen()), height, "", colour("ink"), 0);
     ink.fillStyle = colour("soft");
     ink.textAlign = "left";
-    ink.fillText(`${share(top)} late`, 8, 10);
+    ink.fillText(`${share(top)} behind the watermark`, 8, 10);
     ink.textAlign = "right";
     ink.fillText(duration(this.most), width - 6, height - 3);
     const ms = this.chosen();

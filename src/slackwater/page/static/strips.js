@@ -1,7 +1,7 @@
 // Small charts over time: lines, and stacked bars.
 
 import { clock } from "./format.js";
-import { colour, hinted, paper, steps } from "./canvas.js";
+import { colour, hinted, paper, ticks } from "./canvas.js";
 
 const LEFT = 46; // the minimum: longer labels get more
 const BELOW = 16;
@@ -24,11 +24,9 @@ export class Strip {
     }, 0));
     const largest = Math.max(...totals, 0) * 1.08 || 1;
     const y = (value) => height - BELOW - (value / largest) * (height - BELOW - 6);
-    this.left = LEFT;
-    for (let value = 0, step = steps(largest, 3); value <= largest; value += step) {
-      this.left = Math.max(this.left, Math.ceil(ink.measureText(this.show(value)).width) + 9);
-    }
-    this.axes(ink, width, height, largest, y);
+    const marks = ticks(largest, 3, this.show);
+    this.left = Math.max(LEFT, ...marks.map((value) => Math.ceil(ink.measureText(this.show(value)).width) + 9));
+    this.axes(ink, width, height, marks, y);
     if (this.stacked) this.bars(ink, y);
     else this.lines.forEach((line, number) => this.line(ink, line.values, colour(`s${number % 6}`), y));
     this.canvas.setAttribute("aria-description", this.text(width - 1) || "no data yet");
@@ -36,12 +34,11 @@ export class Strip {
 
   x(ms) { return this.left + ((ms - this.from) / (this.to - this.from || 1)) * (this.width - this.left - 4); }
 
-  axes(ink, width, height, largest, y) {
+  axes(ink, width, height, marks, y) {
     ink.strokeStyle = colour("grid");
     ink.fillStyle = colour("soft");
     ink.textAlign = "right";
-    const step = steps(largest, 3);
-    for (let value = 0; value <= largest; value += step) {
+    for (const value of marks) {
       ink.beginPath();
       ink.moveTo(this.left, y(value));
       ink.lineTo(width, y(value));

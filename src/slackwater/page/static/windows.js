@@ -27,22 +27,26 @@ export class Windows {
   constructor(picture) {
     this.picture = picture;
     this.all = [];
-    const { step, stream, columns, low, high } = picture;
+    const { step, stream, low, high } = picture;
     if (!step || !step.size_ms || (high - low) / step.size_ms > MOST_BANDS) return;
     const { size_ms: size, offset_ms: offset = 0, lateness_ms: lateness = 0 } = step;
-    const when = (reached) => columns.find(reached)?.at ?? Infinity;
-    const newest = (record) => Math.max(...Object.values(record.streams[stream].partitions).map((part) => part.max_ts ?? -Infinity));
+    const known = picture.known.filter((record) => record.streams[stream]);
+    const when = (reached) => known.find(reached)?.at ?? Infinity;
     const mark = (record) => record.streams[stream].watermark ?? -Infinity;
-    for (let start = Math.floor((low - offset) / size) * size + offset; start < high; start += size) {
+    const bottom = Math.floor((low - offset) / size) * size + offset;
+    const opened = openings(known, stream, { size, lateness, bottom, high });
+    for (let start = bottom; start < high; start += size) {
       const end = start + size;
+      if (!opened.has(start)) continue;
       this.all.push({
         start,
         end,
-        opened: when((record) => newest(record) >= start),
+        opened: opened.get(start),
         closed: when((record) => mark(record) >= end),
         gone: when((record) => mark(record) >= end + lateness),
       });
     }
+    this.first = known[0]?.at;
   }
 
   bands() {
@@ -59,14 +63,14 @@ export class Windows {
       ink.fillRect(left, top + 0.5, right - left, bottom - top - 1);
     };
     across(opened, Math.min(closed, gone), colour("band", 0.2));
-    across(closed, gone, colour("correctable", 0.28));
-    across(gone, to, hatched(ink));
+    across(Math.max(opened, closed), gone, colour("correctable", 0.28));
+    across(Math.max(opened, gone), to, hatched(ink));
     ink.strokeStyle = colour("line");
     ink.beginPath();
     ink.moveTo(this.picture.x(from), top);
     ink.lineTo(width, top);
     ink.stroke();
-    if (opened > from && opened < to) {
+    if (opened > from && opened < Math.min(gone, to)) {
       ink.fillStyle = colour("band", 1);
       ink.fillRect(this.picture.x(opened) - 1, top + 0.5, 3, bottom - top - 1);
     }
@@ -92,8 +96,8 @@ export class Windows {
     // A dot for the on-time pane; a ring for a late one, where rows arrived for a complete window.
     const { ink, columns, step, stream } = this.picture;
     for (const window of this.all) this.name(window);
-    for (const { end, closed } of this.all) {
-      if (closed === Infinity || closed === columns[0].at) continue;
+    for (const { end, opened, closed } of this.all) {
+      if (closed === Infinity || closed === this.first || opened > closed) continue;
       ink.fillStyle = colour("mark");
       ink.beginPath();
       ink.arc(this.picture.x(closed), this.picture.y(end), 4.2, 0, 7);
@@ -124,4 +128,25 @@ export class Windows {
     ink.stroke();
     ink.lineWidth = 1;
   }
+}
+
+function openings(known, stream, { size, lateness, bottom, high }) {
+  // When each window, by its start, had its first row: the rows' ages tell, and the newest events, which may be ahead.
+  const found = new Map();
+  const open = (first, last, at) => {
+    const lowest = bottom + Math.floor((Math.max(first, bottom) - bottom) / size) * size;
+    for (let start = lowest; start <= Math.min(last, high); start += size) if (!found.has(start)) found.set(start, at);
+  };
+  known.forEach(({ batch, at, now, streams }, place) => {
+    const { ages, partitions, watermark } = streams[stream];
+    const newest = Object.values(partitions).map((part) => part.max_ts).filter((ms) => ms !== null);
+    for (const ms of newest) open(ms, ms, at);
+    for (const [from, to] of ages) {
+      // Where a bar's rows are is not known; one longer than a window is taken to be in several.
+      open(now - from - Math.max(0, to - from - size), now - from, at);
+    }
+    // What the batches before the first one brought is not known.
+    if (place === 0 && batch > 0 && watermark !== null) open(watermark - lateness, Math.max(...newest), at);
+  });
+  return found;
 }

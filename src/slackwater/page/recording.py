@@ -1,17 +1,18 @@
-"""The destinations of the figures of `slackwater run`: the page, Prometheus, OTLP, a file."""
+"""The destinations of a job's figures: the page, Prometheus, OTLP, a file."""
 
 from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from slackwater.errors import RunError, notice
+from slackwater.ground.folders import given_path
 from slackwater.metrics.monitor import Live, MetricsFile, OnRecord
 from slackwater.metrics.otlp import OtlpExport, OtlpWarning, endpoint_in
 from slackwater.metrics.prometheus import LOCAL, Collector, exposition, serving
@@ -63,11 +64,12 @@ def recording(
     host: str | None = None,
     file: Path | None = None,
     otlp: str | None = None,
+    environ: Mapping[str, str] = os.environ,
     say: Callable[[str], None],
 ) -> Iterator[Takers]:
     """Open the receivers of a run's records. `page` is the host and port of the page, `otlp` an endpoint.
 
-    Without `otlp`, the endpoint in OpenTelemetry's environment variables is used, if there is one.
+    Without `otlp`, the endpoint in OpenTelemetry's variables in `environ` is used, if there is one.
     """
     takers = Takers()
     with ExitStack() as stack:
@@ -80,7 +82,7 @@ def recording(
             served = stack.enter_context(serving(collector, port=port, host=address))
             takers.of_runs.append(collector.note)
             say(f"metrics at http://{address}:{served}/metrics")
-        takers.export = _export(otlp)
+        takers.export = _export(otlp, environ)
         if takers.export is not None:
             takers.of_runs.append(stack.enter_context(takers.export).note)
             say(f"metrics to {shown_url(takers.export.endpoint)}")
@@ -98,12 +100,33 @@ def _page(plan: Plan, place: tuple[str, int], takers: Takers, stack: ExitStack, 
     takers.of_records.append(shown.note)
 
 
-def _export(endpoint: str | None) -> OtlpExport | None:
+def recording_of(
+    plan: Plan,
+    *,
+    page: bool | int,
+    metrics_port: int | None,
+    metrics_file: str | Path | None,
+    otlp: str | None,
+    say: Callable[[str], None],
+) -> AbstractContextManager[Takers]:
+    """Open the receivers that `pipeline.run` and `pipeline.start` are given; the environment is not asked."""
+    return recording(
+        plan,
+        page=None if page is False else (LOCAL, 0 if page is True else page),
+        port=metrics_port,
+        file=None if metrics_file is None else given_path(metrics_file),
+        otlp=otlp,
+        environ={},
+        say=say,
+    )
+
+
+def _export(endpoint: str | None, environ: Mapping[str, str]) -> OtlpExport | None:
     """Return the export to an endpoint. An endpoint from the environment must not keep the job from running."""
     if endpoint is not None:
         return OtlpExport(endpoint=endpoint)
     try:
-        found = endpoint_in(os.environ)
+        found = endpoint_in(environ)
         return None if found is None else OtlpExport(endpoint=found)
     except RunError as error:
         warnings.warn(notice("OTLP_SKIPPED", cause=error.message), OtlpWarning, stacklevel=2)
