@@ -34,6 +34,7 @@ class Quantiles(ColumnAggregate):
     """
 
     name: ClassVar[str] = "quantiles"
+    is_trusted: ClassVar[bool] = True
     may_stream: ClassVar[bool] = False
     q: tuple[float, ...]
     relative_error: float = 0.01
@@ -115,6 +116,7 @@ class Quantile(Quantiles):
     """One quantile of a column, within `relative_error` of the exact one, as Float64."""
 
     name: ClassVar[str] = "quantile"
+    is_trusted: ClassVar[bool] = True
 
     def output_type(self, schema: pl.Schema) -> pl.DataType:
         self.number_type(schema)

@@ -67,6 +67,7 @@ class Accumulated(ColumnAggregate):
     """
 
     name: ClassVar[str] = "accumulator"
+    is_trusted: ClassVar[bool] = True
     may_stream: ClassVar[bool] = False
     cls: type[Accumulator]
 

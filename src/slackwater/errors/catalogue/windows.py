@@ -28,6 +28,14 @@ MESSAGES: Final[dict[str, str]] = {
         "the row's columns, and leave the aggregation to the aggregate"
     ),
     "AGGREGATE_INPUT_TYPE": "{aggregate} needs {wants}; got {got}; choose another column or cast it",
+    "AGGREGATE_METHOD": (
+        "`{method}` of an aggregate must return {wants}; {aggregate} as `{alias}` in step `{step}` does not: {cause}; "
+        "correct the class"
+    ),
+    "AGGREGATE_RESULT": (
+        "`finish` must return the rows it got, in the same order, with their results in column `{alias}` as {dtype}; "
+        "{aggregate} returned {got}; correct `finish`, or the type that `output_type` returns"
+    ),
     "APPROX_DISTINCT_K": (
         "`k` of approx_distinct must be an integer of at least {least}; got {got}; 4096 gives a standard error of 1.6 %"
     ),
