@@ -47,6 +47,12 @@ class OwnSink(Sink):
         return "own"
 
 
+class PlainSink(OwnSink):
+    """The same as a plain class, with another slip in a class attribute."""
+
+    delivery = "exactly once"  # type: ignore[assignment]
+
+
 def own_sink(**fields: Any) -> None:  # noqa: ANN401  what is wrong with it
     """Build a pipeline with a sink of the user's own."""
     stream = purchases()
@@ -137,6 +143,7 @@ OUTPUTS = [
     Bad("key of records that is no column", "KAFKA_SINK_COLUMN", "did you mean `user_id`", no_such_key),
     Bad("one output by two sinks into one folder", "SINK_SHARED", "/out` for both `purchases.rows` and `purchases.rows`", same_folder),
     Bad("promise that there is not", "SINK_PROMISE", "own of output `purchases.rows` has 'exacly_once'; correct `delivery`", lambda: own_sink(delivery="exacly_once")),
+    Bad("promise that there is not, of a plain class", "SINK_PROMISE", "own of output `purchases.rows` has 'exactly once'; correct `delivery`", lambda: built(purchases(), sink=PlainSink())),
     Bad("change that there is not", "SINK_PROMISE", "has 'upsert'; correct `takes`", lambda: own_sink(takes=frozenset({"append", "upsert"}))),
     Bad("windows that overwrite one another in a compacted topic", "SINK_KEYS_OVERWRITE", "write key=['user_id', 'window_start']", overwriting_topic),
     Bad("two outputs in one folder", "SINK_SHARED", "/out` for both `purchases.rows` and `purchases.dead_letters`", one_folder),
