@@ -40,13 +40,10 @@ MESSAGES: Final[dict[str, str]] = {
         "`k` of approx_distinct must be an integer of at least {least}; got {got}; 4096 gives a standard error of 1.6 %"
     ),
     "CALENDAR_OPTION": (
-        '`{what}` of a calendar window must be one of {known}; got {got}; write, for example, sw.calendar("month", '
-        'zone="Europe/Berlin")'
+        "`{what}` of a calendar window must be one of {known}; got {got}; write, for example, {example}"
     ),
-    "CALENDAR_ZONE": (
-        "a calendar window needs a time zone of the IANA database; got {got}{hint}; write, for example, "
-        'zone="Europe/Berlin" or zone="UTC"'
-    ),
+    "CALENDAR_WEEK_START": '`week_start` applies only to unit "week"; got {got} with unit "{unit}"; remove it',
+    "CALENDAR_ZONE": "a calendar window needs a time zone of the IANA database; got {got}{hint}; {advice}",
     "COUNT_WINDOW_NAME": (
         "`{name}` is added by a count window; a key or an aggregate of step `{step}` already has that name; choose "
         "another name"
@@ -97,8 +94,8 @@ MESSAGES: Final[dict[str, str]] = {
         "`late` takes after_count(n), never() or None; got {got}; omit it to emit a pane for every late row"
     ),
     "WINDOW_BOUNDS": (
-        "`bounds` of a window kind must return two expressions, a start and an end in epoch milliseconds with start <= "
-        "event time < end; {kind} in step `{step}` does not: {cause}; correct the class"
+        "`bounds` of a window kind must return two expressions, a start and an end in epoch milliseconds, of windows "
+        "that contain their events and do not overlap; {kind} in step `{step}` does not: {cause}; correct the class"
     ),
     "WINDOW_BOUNDS_ROW": (
         "a window must contain its event; {kind} assigns an event at {ts} to the window from {start} to {end}; correct "
