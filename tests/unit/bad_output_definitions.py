@@ -129,6 +129,17 @@ def united(*others: str, **options: Any) -> Any:  # noqa: ANN401  as union's
     return between.union(one, **options)
 
 
+def sent(rows: Any) -> Any:  # noqa: ANN401  rows of any type
+    """Send rows to a stream of typed columns."""
+    stream = sw.stream("typed", sw.testing.rows_source("n long, t timestamp, l array<long>, x double"))
+    return sw.testing.Harness(built(stream)).send("typed", rows)
+
+
+def typed(**row: Any) -> Any:  # noqa: ANN401  values of any type
+    """Send one row."""
+    return sent([row])
+
+
 OUTPUTS = [
     Bad("no output", "PIPELINE_EMPTY", "got none in `p`", lambda: sw.Pipeline("p")),
     Bad("an output that ends nowhere", "OUTPUT_NOT_ENDED", "got a WindowResults in `p`", lambda: sw.Pipeline("p", windowed().aggregate(n=sw.count()))),
@@ -157,6 +168,13 @@ OUTPUTS = [
     Bad("rows that are numbers", "TEST_ROWS", "got 5", lambda: sw.testing.Harness(built(purchases())).send("purchases", [5])),
     Bad("rows of an unknown field", "TEST_ROW_TYPES", "got unknown columns 'amuont'; its columns are", lambda: sw.testing.Harness(built(purchases())).send("purchases", [{"amuont": 1.0}])),
     Bad("rows of a wrong type", "TEST_ROW_TYPES", "rows must match the schema of stream `purchases`", lambda: sw.testing.Harness(built(purchases())).send("purchases", [{"amount": "much"}])),
+    Bad("a fraction as a whole number", "TEST_ROW_TYPES", "got 1.5 in column `n`, which is bigint; its columns are", lambda: typed(n=1.5)),
+    Bad("a text as a number", "TEST_ROW_TYPES", "got '7' in column `n`, which is bigint; its columns are", lambda: typed(n="7")),
+    Bad("a truth as a number", "TEST_ROW_TYPES", "got True in column `n`, which is bigint; its columns are", lambda: typed(n=True)),
+    Bad("a number as a timestamp", "TEST_ROW_TYPES", "got 5 in column `t`, which is timestamp; its columns are", lambda: typed(t=5)),
+    Bad("a text in a list of numbers", "TEST_ROW_TYPES", "got [1, '2'] in column `l`, which is array<bigint>; its columns are", lambda: typed(l=[1, "2"])),
+    Bad("fractions in a frame as whole numbers", "TEST_ROW_TYPES", "got values of type Float64 in column `n`, which is bigint", lambda: sent(pl.DataFrame({"n": [1.5], "t": None, "l": None, "x": None}))),
+    Bad("rows of a stream that there is not", "STREAM_UNKNOWN", "got `purchase` (did you mean `purchases`?); the pipeline has `purchases`", lambda: sw.testing.Harness(built(purchases())).send("purchase", [])),
     Bad("a sink that is a path", "NOT_A_SINK", "got 'out/results'", lambda: purchases().to("out/results")),
     Bad("two steps of one name", "STEP_NAME_TWICE", 'got `purchases.window` twice; add name="…"', two_steps),
     Bad("retractions into files that only grow", "SINK_CANNOT_TAKE", "`purchases.window` emits retractions, but files", lambda: built(windowed(accumulation="retracting", allowed_lateness="1m").aggregate(n=sw.count()), sink=sw.sinks.files("out"))),
