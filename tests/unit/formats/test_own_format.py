@@ -117,6 +117,7 @@ def flawed(**columns: list[Any]) -> Decode:
         (flawed(index=[0]), "`bad` without `reason`, `message`"),
         (flawed(index=["0"], reason=["r"], message=["m"]), "`index` of type String in `bad`"),
         (flawed(index=[0], reason=[1], message=["m"]), "`reason` of type Int64 in `bad`"),
+        (flawed(index=[0], reason=pl.Series([None], dtype=pl.String), message=["m"]), "`reason` None in `bad`"),
         (flawed(index=[7], reason=["r"], message=["m"]), "`index` [7] in `bad` for 3 records"),
         (flawed(index=[0, 0], reason=["r"] * 2, message=["m"] * 2), "`index` [0, 0] in `bad` for 3 records"),
     ],
