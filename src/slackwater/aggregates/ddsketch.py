@@ -13,6 +13,7 @@ import numpy.typing as npt
 import polars as pl
 
 from slackwater.aggregates.base import ColumnAggregate, part, state
+from slackwater.aggregates.inputs import text
 from slackwater.aggregates.ragged import flat, items, joined, lengths, lists_of
 from slackwater.errors import refuse
 
@@ -44,7 +45,10 @@ class Quantiles(ColumnAggregate):
             raise refuse("QUANTILES_EMPTY", aggregate=self.describe(), got="none")
         for q in self.q:
             if not _is_number(q) or not 0 <= q <= 1:
-                raise refuse("QUANTILE_RANGE", aggregate=self.describe(), got=q)
+                percent = q if isinstance(q, int) and 1 < q <= 100 else 95  # noqa: PLR2004  probably meant as a percentage
+                advice = f"{percent / 100:g} is the {percent}th percentile"
+                shown = f"{self.name}({text(self.column)})"
+                raise refuse("QUANTILE_RANGE", aggregate=shown, got=q, advice=advice)
         if not _is_number(self.relative_error) or not _LEAST_ERROR <= self.relative_error < 1:
             raise refuse("QUANTILE_ERROR", least=_LEAST_ERROR, got=self.relative_error)
 

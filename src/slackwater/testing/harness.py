@@ -91,7 +91,7 @@ class Harness:
             raise refuse(
                 "STREAM_UNKNOWN",
                 name=stream,
-                known=", ".join(f"`{name}`" for name in names),
+                known=_named(names),
                 hint=near_miss(str(stream), names),
             )
         if self._is_finished:

@@ -49,8 +49,7 @@ MESSAGES: Final[dict[str, str]] = {
         "another name"
     ),
     "COUNT_WINDOW_OPTIONS": (
-        "a count window fires once, when it is full, and no row is late for it; got a trigger, an accumulation or an "
-        "allowed lateness; remove it"
+        "a count window fires once, when it is full, and no row is late for it; got {got}; remove it"
     ),
     "COUNT_WINDOW_SIZE": (
         "`{what}` of a count window must be a positive integer; got {got}; count_window(100) is a window of a hundred "
@@ -64,7 +63,7 @@ MESSAGES: Final[dict[str, str]] = {
     "QUANTILE_ERROR": (
         "`relative_error` of a quantile must be at least {least} and below 1; got {got}; 0.01 means one percent"
     ),
-    "QUANTILE_RANGE": "a quantile must be a number from 0 to 1; got {got} in {aggregate}; 0.95 is the 95th percentile",
+    "QUANTILE_RANGE": "a quantile must be a number from 0 to 1; got {got} in {aggregate}; {advice}",
     "SEMANTICS_CHOICE": '`{name}` of sw.Semantics must be {known}; got {got}; omit it to use "{usual}"',
     "SESSION_MAX_LENGTH": (
         '`max_length` of a session must not be shorter than its gap; got {got} with gap {gap}; try max_length="24h"'
