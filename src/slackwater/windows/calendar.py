@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, Literal, get_args
 from zoneinfo import available_timezones
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from slackwater.errors import near_miss, refuse
@@ -45,24 +47,25 @@ class CalendarWindow(AlignedWindow):
         """
         unit = _UNITS[self.unit]
         shift = get_args(Weekday).index(self.week_start) if self.unit == "week" else 0
-        clock = pl.from_epoch(times, time_unit="ms").dt.convert_time_zone(self.zone).dt.replace_time_zone(None)
+        clock = pl.from_epoch(pl.col("ts"), time_unit="ms").dt.convert_time_zone(self.zone).dt.replace_time_zone(None)
         shown = clock.dt.offset_by(f"-{shift}d").dt.truncate(f"1{unit}").unique().dt.offset_by(f"{shift}d")
-        near = pl.concat([shown.dt.offset_by(f"{number}{unit}") for number in (-1, 0, 1, 2)]).unique()
-        begins = self._instants(near)
-        place = begins.search_sorted(times, side="right").cast(pl.Int64)
-        return pl.DataFrame({"start": begins.gather(place - 1), "end": begins.gather(place)}).to_struct(times.name)
+        near = [shown.dt.offset_by(f"{number}{unit}").alias(str(number)) for number in (-1, 0, 1, 2)]
+        begins = self._instants(pl.concat(times.to_frame("ts").select(near).get_columns()))
+        place = np.searchsorted(begins, times.to_numpy(), side="right")
+        return pl.DataFrame({"start": begins[place - 1], "end": begins[place]}).to_struct(times.name)
 
-    def _instants(self, midnights: pl.Series) -> pl.Series:
+    def _instants(self, midnights: pl.Series) -> npt.NDArray[np.int64]:
         """Return when clocks first show each of `midnights`, or the first time after it if they skip it; sorted."""
-        found, left = [], midnights
+        found, left = [], midnights.to_frame("at")
         for leap in _LEAPS_MIN:
-            after = left.dt.offset_by(f"{leap}m")
-            shown = after.dt.replace_time_zone(self.zone, ambiguous="earliest", non_existent="null")
-            found.append(shown.drop_nulls())
-            left = left.filter(shown.is_null())
+            after = pl.col("at").dt.offset_by(f"{leap}m")
+            instants = after.dt.replace_time_zone(self.zone, ambiguous="earliest", non_existent="null").dt.epoch("ms")
+            shown = left.select(instants).to_series()
+            found.append(shown.drop_nulls().to_numpy())
+            left = left.filter(shown.is_null()) if shown.null_count() else left.clear()
             if left.is_empty():
                 break
-        return pl.concat(found).dt.epoch("ms").unique().sort()
+        return np.unique(np.concatenate(found))
 
     def __str__(self) -> str:
         starts = f", starting on {self.week_start}" if self.unit == "week" and self.week_start != "monday" else ""

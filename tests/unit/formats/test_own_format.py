@@ -101,7 +101,7 @@ def decoded(bad: pl.DataFrame | None = None, **columns: list[Any]) -> Decoded:
     return Decoded(frame=pl.DataFrame(columns), bad=none if bad is None else bad)
 
 
-def flawed(**columns: list[Any]) -> Decode:
+def flawed(**columns: list[Any] | pl.Series) -> Decode:
     return lambda payload: decoded(pl.DataFrame(columns), k=["a"] * len(payload), v=[1] * len(payload))
 
 
