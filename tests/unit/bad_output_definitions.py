@@ -172,6 +172,7 @@ OUTPUTS = [
     Bad("rows of a wrong type", "TEST_ROW_TYPES", "rows must match the schema of stream `purchases`", lambda: sw.testing.Harness(built(purchases())).send("purchases", [{"amount": "much"}])),
     Bad("a fraction as a whole number", "TEST_ROW_TYPES", "got 1.5 in column `n`, which is bigint; its columns are", lambda: typed(n=1.5)),
     Bad("a text as a number", "TEST_ROW_TYPES", "got '7' in column `n`, which is bigint; its columns are", lambda: typed(n="7")),
+    Bad("a number that is too large", "TEST_ROW_TYPES", "got 9223372036854775808 in column `n`, which is bigint", lambda: typed(n=2**63)),
     Bad("a truth as a number", "TEST_ROW_TYPES", "got True in column `n`, which is bigint; its columns are", lambda: typed(n=True)),
     Bad("a number as a timestamp", "TEST_ROW_TYPES", "got 5 in column `t`, which is timestamp; its columns are", lambda: typed(t=5)),
     Bad("a text in a list of numbers", "TEST_ROW_TYPES", "got [1, '2'] in column `l`, which is array<bigint>; its columns are", lambda: typed(l=[1, "2"])),

@@ -165,7 +165,7 @@ def _trying(aggregate: Aggregate, method: str, alias: str, step: str) -> Iterato
     except SlackwaterError:
         raise
     except FAILURES as error:
-        cause = str(error) if isinstance(error, _MisshapenError) else cause_of(error)
+        cause = str(error) if isinstance(error, _MisshapenError) else cause_of(error).partition("; valid columns")[0]
         facts = {"method": method, "wants": _WANTS[method].format(alias=alias), "alias": alias, "step": step}
         raise refuse("AGGREGATE_METHOD", aggregate=_shown(aggregate), cause=cause, **facts) from error
 
