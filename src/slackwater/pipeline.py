@@ -58,7 +58,8 @@ class Pipeline:
             raise refuse("KEY_GROUPS", got=repr(key_groups))
         for ended in outputs:
             if not isinstance(ended, Ended):
-                raise refuse("OUTPUT_NOT_ENDED", pipeline=name, got=type(ended).__name__)
+                ends = ".to(sink) or .drop()" if hasattr(type(ended), "drop") else ".to(sink)"
+                raise refuse("OUTPUT_NOT_ENDED", pipeline=name, got=type(ended).__name__, ends=ends)
         if not outputs:
             raise refuse("PIPELINE_EMPTY", pipeline=name)
         self.plan()

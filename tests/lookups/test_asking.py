@@ -43,6 +43,18 @@ def asker(lookup: Any, **options: Any) -> Asker:  # noqa: ANN401  a lookup, and 
     return Asker(lookup, question, retries=retries, breaker=breaker)
 
 
+@pytest.mark.parametrize("error, got", [(None, "`NoneType`"), (OSError("no licence"), "OSError: no licence")])
+def test_a_lookup_that_opens_no_client_is_an_error_in_one_sentence(error: Exception | None, got: str) -> None:
+    class Shut(ScriptedLookup):
+        def open(self, question: Question) -> LookupClient:
+            if error is not None:
+                raise error
+            return None  # type: ignore[return-value]
+
+    with pytest.raises(RunError, match=rf"LOOKUP_CLIENT.*; got {got} from scripted in `orders.lookup`"):
+        asker(Shut(script=Script())).ask(["ada"])
+
+
 def test_a_breaker_opens_after_failures_in_a_row_and_closes_after_a_probe() -> None:
     clock = Time()
     breaker = Breaker(clock=clock)

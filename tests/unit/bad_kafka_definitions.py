@@ -9,6 +9,8 @@ from datetime import datetime
 from tests.unit.bad_definition import Bad, built, sw
 
 KAFKA = [
+    Bad("servers as a URL", "KAFKA_SERVERS", "got 'kafka://localhost:9092'", lambda: sw.sinks.kafka("kafka://localhost:9092", "t")),
+    Bad("a promise with a dash", "SINK_OPTION", "got 'exactly-once' (did you mean `exactly_once`?)", lambda: sw.sinks.kafka("localhost:9092", "t", delivery="exactly-once")),
     Bad("servers without a port", "KAFKA_SERVERS", 'got \'localhost\'; try "localhost:9092"', lambda: sw.sources.kafka("localhost", topic="t")),
     Bad("no topic", "KAFKA_TOPICS", "got none of them", lambda: sw.sources.kafka("h:1")),
     Bad("a topic and a pattern", "KAFKA_TOPICS", "got `topic` and `pattern`; give exactly one", lambda: sw.sources.kafka("h:1", topic="t", pattern="t.*")),

@@ -47,6 +47,12 @@ class OwnSink(Sink):
         return "own"
 
 
+class PlainSink(OwnSink):
+    """The same as a plain class, with another slip in a class attribute."""
+
+    delivery = "exactly once"  # type: ignore[assignment]
+
+
 def own_sink(**fields: Any) -> None:  # noqa: ANN401  what is wrong with it
     """Build a pipeline with a sink of the user's own."""
     stream = purchases()
@@ -123,9 +129,22 @@ def united(*others: str, **options: Any) -> Any:  # noqa: ANN401  as union's
     return between.union(one, **options)
 
 
+def sent(rows: Any) -> Any:  # noqa: ANN401  rows of any type
+    """Send rows to a stream of typed columns."""
+    stream = sw.stream("typed", sw.testing.rows_source("n long, t timestamp, l array<long>, x double"))
+    return sw.testing.Harness(built(stream)).send("typed", rows)
+
+
+def typed(**row: Any) -> Any:  # noqa: ANN401  values of any type
+    """Send one row."""
+    return sent([row])
+
+
 OUTPUTS = [
     Bad("no output", "PIPELINE_EMPTY", "got none in `p`", lambda: sw.Pipeline("p")),
     Bad("an output that ends nowhere", "OUTPUT_NOT_ENDED", "got a WindowResults in `p`", lambda: sw.Pipeline("p", windowed().aggregate(n=sw.count()))),
+    Bad("a stream that ends nowhere", "OUTPUT_NOT_ENDED", "got a Stream in `p`; end it with .to(sink)", lambda: sw.Pipeline("p", purchases())),
+    Bad("a source that is a table", "NOT_A_SOURCE", "got `polars.dataframe.frame.DataFrame` for stream `s`", lambda: sw.stream("s", pl.DataFrame({"a": [1]}))),
     Bad("results left unhandled", "RESULTS_UNHANDLED", "got none for step `purchases.window`; add .to(sink)", without_results),
     Bad("results of a chain left unhandled", "RESULTS_UNHANDLED", "step `hourly`", chain_without_results),
     Bad("results left unhandled beside a stream that is not", "RESULTS_UNHANDLED", "step `purchases.window`", beside_a_stream),
@@ -136,7 +155,8 @@ OUTPUTS = [
     Bad("one output by two sinks into one topic", "SINK_TWICE", "`purchases.rows` has two sinks that are Kafka rows", one_topic),
     Bad("key of records that is no column", "KAFKA_SINK_COLUMN", "did you mean `user_id`", no_such_key),
     Bad("one output by two sinks into one folder", "SINK_SHARED", "/out` for both `purchases.rows` and `purchases.rows`", same_folder),
-    Bad("promise that there is not", "SINK_PROMISE", "own of output `purchases.rows` has 'exacly_once'; correct `delivery`", lambda: own_sink(delivery="exacly_once")),
+    Bad("promise that there is not", "SINK_PROMISE", "own of output `purchases.rows` has 'exacly_once' (did you mean `exactly_once`?); correct `delivery`", lambda: own_sink(delivery="exacly_once")),
+    Bad("promise that there is not, of a plain class", "SINK_PROMISE", "own of output `purchases.rows` has 'exactly once' (did you mean `exactly_once`?); correct `delivery`", lambda: built(purchases(), sink=PlainSink())),
     Bad("change that there is not", "SINK_PROMISE", "has 'upsert'; correct `takes`", lambda: own_sink(takes=frozenset({"append", "upsert"}))),
     Bad("windows that overwrite one another in a compacted topic", "SINK_KEYS_OVERWRITE", "write key=['user_id', 'window_start']", overwriting_topic),
     Bad("two outputs in one folder", "SINK_SHARED", "/out` for both `purchases.rows` and `purchases.dead_letters`", one_folder),
@@ -150,6 +170,14 @@ OUTPUTS = [
     Bad("rows that are numbers", "TEST_ROWS", "got 5", lambda: sw.testing.Harness(built(purchases())).send("purchases", [5])),
     Bad("rows of an unknown field", "TEST_ROW_TYPES", "got unknown columns 'amuont'; its columns are", lambda: sw.testing.Harness(built(purchases())).send("purchases", [{"amuont": 1.0}])),
     Bad("rows of a wrong type", "TEST_ROW_TYPES", "rows must match the schema of stream `purchases`", lambda: sw.testing.Harness(built(purchases())).send("purchases", [{"amount": "much"}])),
+    Bad("a fraction as a whole number", "TEST_ROW_TYPES", "got 1.5 in column `n`, which is bigint; its columns are", lambda: typed(n=1.5)),
+    Bad("a text as a number", "TEST_ROW_TYPES", "got '7' in column `n`, which is bigint; its columns are", lambda: typed(n="7")),
+    Bad("a number that is too large", "TEST_ROW_TYPES", "got 9223372036854775808 in column `n`, which is bigint", lambda: typed(n=2**63)),
+    Bad("a truth as a number", "TEST_ROW_TYPES", "got True in column `n`, which is bigint; its columns are", lambda: typed(n=True)),
+    Bad("a number as a timestamp", "TEST_ROW_TYPES", "got 5 in column `t`, which is timestamp; its columns are", lambda: typed(t=5)),
+    Bad("a text in a list of numbers", "TEST_ROW_TYPES", "got [1, '2'] in column `l`, which is array<bigint>; its columns are", lambda: typed(l=[1, "2"])),
+    Bad("fractions in a frame as whole numbers", "TEST_ROW_TYPES", "got values of type Float64 in column `n`, which is bigint", lambda: sent(pl.DataFrame({"n": [1.5], "t": None, "l": None, "x": None}))),
+    Bad("rows of a stream that there is not", "STREAM_UNKNOWN", "got `purchase` (did you mean `purchases`?); the pipeline has `purchases`", lambda: sw.testing.Harness(built(purchases())).send("purchase", [])),
     Bad("a sink that is a path", "NOT_A_SINK", "got 'out/results'", lambda: purchases().to("out/results")),
     Bad("two steps of one name", "STEP_NAME_TWICE", 'got `purchases.window` twice; add name="…"', two_steps),
     Bad("retractions into files that only grow", "SINK_CANNOT_TAKE", "`purchases.window` emits retractions, but files", lambda: built(windowed(accumulation="retracting", allowed_lateness="1m").aggregate(n=sw.count()), sink=sw.sinks.files("out"))),

@@ -35,6 +35,7 @@ ROWS = [
     Bad("a new column that differs in case", "DUPLICATE_COLUMN", "got `Amount` after `amount` in `purchases.with_columns`; rename", lambda: built(purchases().with_columns(Amount="amount * 2"))),
     Bad("an aggregate of an unknown column", "UNKNOWN_COLUMN", "in `purchases.window, aggregate total`", lambda: built(windowed().aggregate(total=sw.sum("amounts")))),
     Bad("an expression that is a number", "EXPRESSION_KIND", "got 3", lambda: purchases().where(3)),
+    Bad("SQL with a function that there is not", "EXPRESSION_SQL", "use a function that Polars SQL supports", lambda: purchases().where("nosuch(amount) > 1")),
     Bad("SQL that cannot be read", "EXPRESSION_SQL", "check quotes", lambda: purchases().where("amount > ")),
     Bad("an expression of the wrong types", "EXPRESSION_TYPE", "in `purchases.with_columns`", lambda: built(purchases().with_columns(x=pl.col("user_id").dt.hour()))),
     Bad("a condition that is no truth value", "PREDICATE_TYPE", "of type Float64 in `purchases.where`", lambda: built(purchases().where("amount"))),

@@ -117,6 +117,8 @@ LOOKUPS = [
     Bad("a token that is no secret", "SECRET_EXPECTED", "headers['Authorization']", lambda: sw.lookups.http("https://host/users", headers={"Authorization": "Bearer x"})),
     Bad("a key in the host", "LOOKUP_OPTION", "an address with {key} once, behind the host", lambda: sw.lookups.http("https://{key}.example/users")),
     Bad("a key twice in the address", "LOOKUP_OPTION", "an address with {key} once", lambda: sw.lookups.http("https://host/{key}/{key}")),
+    Bad("another word for the key", "LOOKUP_OPTION", "whose only part in braces is {key}; got http://h/{id}; replace {id}", lambda: sw.lookups.http("http://h/{id}")),
+    Bad("many keys for an address of one", "LOOKUP_OPTION", "`batch` of the HTTP lookup must be left out if the URL has {key}, as each key is then a request; got 5; remove it", lambda: sw.lookups.http("http://h/{key}", batch=5)),
     Bad("a request for no keys", "LOOKUP_OPTION", "`batch` of the HTTP lookup must be a whole number from 1 to 10,000; got 0", lambda: sw.lookups.http("https://host/users", batch=0)),
 ]  # fmt: skip
 

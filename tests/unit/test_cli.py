@@ -170,7 +170,7 @@ def test_file_without_a_pipeline_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "p.py").write_text("x = 1\n")
     done = slackwater("explain", "p.py", cwd=tmp_path)
     assert_one_sentence(done, "PIPELINE_FILE_CHOICE")
-    assert "`p.py` defines none" in done.stderr
+    assert "`p.py` defines none; add pipeline = sw.Pipeline(...)" in done.stderr
 
 
 def test_file_with_two_pipelines_is_one_sentence_that_names_them(tmp_path: Path) -> None:

@@ -123,6 +123,7 @@ def test_picture_is_drawn_beside_the_report() -> None:
         (["orders.py", "--max-ahead", "1m"], "LATENESS_SUBJECT", "got orders.py with --max-ahead;"),
         (["orders.py", "--picture", "a.png"], "LATENESS_PICTURE", "ends in .svg"),
         (["orders.py", "--target", "99"], "LATENESS_TARGET", "got 99.0;"),
+        (["."], "PIPELINE_FILE_MISSING", "`.` is a folder; give a .py file"),
         (["nowhere.py"], "PIPELINE_FILE_MISSING", "`nowhere.py` does not; "),
         (["ordres.py"], "PIPELINE_FILE_MISSING", "`ordres.py` does not (did you mean `orders.py`?); "),
         (["--log", "nowhere", "--time", "at"], "LOG_FOLDER_MISSING", "nowhere"),

@@ -21,6 +21,7 @@ SHOWN_ONLY = {"slackwater.formats.dead_letter_json"}
         (sw.sinks, ["DamagedMarkError", "StoppedWaitingError", "Trial"]),
         (sw.sources, ["Chunk", "Reading", "TaskFacts"]),
         (sw.formats, ["Flaw"]),
+        (sw.lookups, ["Refused", "RefusedKeysError", "Unavailable"]),
         (sw, ["Aggregate"]),
     ],
 )

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.errors import RunError
+from slackwater.errors import DefinitionError, RunError
 from slackwater.sources.log.definition import LogSource
 from slackwater.spark.intake import check_intake
 from slackwater.streams import Stream
@@ -42,3 +42,13 @@ def test_rows_of_a_test_are_refused_before_spark_starts() -> None:
     with pytest.raises(RunError, match="in memory only") as caught:
         check_intake(plan, None)
     assert caught.value.code == "TEST_SOURCE_ON_SPARK"
+
+
+def test_source_whose_schema_is_text_is_refused() -> None:
+    class Texted(LogSource):
+        schema = "k string"  # type: ignore[assignment]
+
+    source = Texted(**vars(sw.sources.log("log")))
+    with pytest.raises(DefinitionError, match=r"got 'k string' of .* for stream `s`") as caught:
+        pipeline(sw.stream("s", source))
+    assert caught.value.code == "SOURCE_SCHEMA"

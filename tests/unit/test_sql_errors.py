@@ -15,7 +15,7 @@ def cause(text: str) -> str:
     with pytest.raises(DefinitionError) as caught:
         as_expr(text)
     assert caught.value.code == "EXPRESSION_SQL"
-    found = re.search(f"got `{re.escape(text)}`: (.*); check quotes", caught.value.message)
+    found = re.search(f"got `{re.escape(text)}`: (.*); (?:check quotes|use )", caught.value.message)
     assert found is not None
     return found[1]
 

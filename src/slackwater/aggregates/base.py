@@ -57,6 +57,8 @@ class Aggregate(ABC):
     It is faster for small states, but adds rows in a different order in every run. A replayed batch must
     give the same bits, so sums of floats, which depend on the order, must not use it.
     """
+    is_trusted: ClassVar[bool] = False
+    """Whether the methods are known to be correct; user-defined aggregates are tried, and their results checked."""
 
     @abstractmethod
     def inputs(self) -> list[pl.Expr]:

@@ -22,6 +22,7 @@ class First(ColumnAggregate):
     """
 
     name: ClassVar[str] = "first"
+    is_trusted: ClassVar[bool] = True
     may_stream: ClassVar[bool] = False
     is_last: ClassVar[bool] = False
 
@@ -64,6 +65,7 @@ class Last(First):
     """The value of the latest row; among rows with equal times, of the last in the log."""
 
     name: ClassVar[str] = "last"
+    is_trusted: ClassVar[bool] = True
     is_last: ClassVar[bool] = True
 
 
@@ -76,6 +78,7 @@ class Ewma(ColumnAggregate):
     """
 
     name: ClassVar[str] = "ewma"
+    is_trusted: ClassVar[bool] = True
     may_stream: ClassVar[bool] = False
     half_life_ms: int
 

@@ -24,6 +24,7 @@ class CollectList(ColumnAggregate):
     """
 
     name: ClassVar[str] = "collect_list"
+    is_trusted: ClassVar[bool] = True
     may_stream: ClassVar[bool] = False
 
     def output_type(self, schema: pl.Schema) -> pl.DataType:
@@ -48,6 +49,7 @@ class CollectSet(ColumnAggregate):
     """The distinct values of a column, smallest first."""
 
     name: ClassVar[str] = "collect_set"
+    is_trusted: ClassVar[bool] = True
     may_stream: ClassVar[bool] = False
 
     def output_type(self, schema: pl.Schema) -> pl.DataType:
@@ -77,6 +79,7 @@ class CountDistinct(CollectSet):
     """The exact number of distinct values of a column."""
 
     name: ClassVar[str] = "count_distinct"
+    is_trusted: ClassVar[bool] = True
 
     def output_type(self, schema: pl.Schema) -> pl.DataType:
         self._checked(schema)
@@ -91,6 +94,7 @@ class Median(ColumnAggregate):
     """The exact median of a column as Float64, the mean of the middle two for an even count; skips NaN."""
 
     name: ClassVar[str] = "median"
+    is_trusted: ClassVar[bool] = True
     may_stream: ClassVar[bool] = False
 
     def output_type(self, schema: pl.Schema) -> pl.DataType:

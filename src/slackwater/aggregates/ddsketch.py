@@ -13,6 +13,7 @@ import numpy.typing as npt
 import polars as pl
 
 from slackwater.aggregates.base import ColumnAggregate, part, state
+from slackwater.aggregates.inputs import text
 from slackwater.aggregates.ragged import flat, items, joined, lengths, lists_of
 from slackwater.errors import refuse
 
@@ -34,6 +35,7 @@ class Quantiles(ColumnAggregate):
     """
 
     name: ClassVar[str] = "quantiles"
+    is_trusted: ClassVar[bool] = True
     may_stream: ClassVar[bool] = False
     q: tuple[float, ...]
     relative_error: float = 0.01
@@ -43,7 +45,10 @@ class Quantiles(ColumnAggregate):
             raise refuse("QUANTILES_EMPTY", aggregate=self.describe(), got="none")
         for q in self.q:
             if not _is_number(q) or not 0 <= q <= 1:
-                raise refuse("QUANTILE_RANGE", aggregate=self.describe(), got=q)
+                percent = q if isinstance(q, int) and 1 < q <= 100 else 95  # noqa: PLR2004  probably meant as a percentage
+                advice = f"{percent / 100:g} is the {percent}th percentile"
+                shown = f"{self.name}({text(self.column)})"
+                raise refuse("QUANTILE_RANGE", aggregate=shown, got=q, advice=advice)
         if not _is_number(self.relative_error) or not _LEAST_ERROR <= self.relative_error < 1:
             raise refuse("QUANTILE_ERROR", least=_LEAST_ERROR, got=self.relative_error)
 
@@ -115,6 +120,7 @@ class Quantile(Quantiles):
     """One quantile of a column, within `relative_error` of the exact one, as Float64."""
 
     name: ClassVar[str] = "quantile"
+    is_trusted: ClassVar[bool] = True
 
     def output_type(self, schema: pl.Schema) -> pl.DataType:
         self.number_type(schema)

@@ -22,6 +22,7 @@ class Variance(ColumnAggregate):
     """
 
     name: ClassVar[str] = "variance"
+    is_trusted: ClassVar[bool] = True
     may_stream: ClassVar[bool] = False
     ddof: int = 1
 
@@ -66,6 +67,7 @@ class StdDev(Variance):
     """The standard deviation of a column: the square root of its variance."""
 
     name: ClassVar[str] = "stddev"
+    is_trusted: ClassVar[bool] = True
 
     def _result(self, variance: pl.Expr) -> pl.Expr:
         return variance.sqrt()

@@ -34,6 +34,7 @@ class Sum(ColumnAggregate):
     """
 
     name: ClassVar[str] = "sum"
+    is_trusted: ClassVar[bool] = True
     dtype: pl.DataType | None = field(default=None, repr=False)
 
     def output_type(self, schema: pl.Schema) -> pl.DataType:
@@ -111,6 +112,7 @@ class Mean(ColumnAggregate):
     """The arithmetic mean of a column, as Float64."""
 
     name: ClassVar[str] = "mean"
+    is_trusted: ClassVar[bool] = True
     may_stream: ClassVar[bool] = False
 
     def output_type(self, schema: pl.Schema) -> pl.DataType:

@@ -25,6 +25,7 @@ class Top(Aggregate):
     """
 
     name: ClassVar[str] = "top"
+    is_trusted: ClassVar[bool] = True
     may_stream: ClassVar[bool] = False
     n: int
     by: Expression

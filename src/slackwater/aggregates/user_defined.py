@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final
 import polars as pl
 
 from slackwater.aggregates.base import ORDER, ColumnAggregate, WindowFailedError, part, state
-from slackwater.errors import fault, refuse
+from slackwater.errors import cause_of, fault, refuse
 from slackwater.formats.schemas import as_schema
 
 _PROTOCOL: Final = 5
@@ -67,6 +67,7 @@ class Accumulated(ColumnAggregate):
     """
 
     name: ClassVar[str] = "accumulator"
+    is_trusted: ClassVar[bool] = True
     may_stream: ClassVar[bool] = False
     cls: type[Accumulator]
 
@@ -128,7 +129,7 @@ class Accumulated(ColumnAggregate):
         try:
             self._column("", [result])
         except _MISTYPED as error:
-            cause = f"its result does not match the class's `output`, {self._output()}: {error}"
+            cause = f"its result does not match the class's `output`, {self._output()}: {result!r:.80}"
             raise _FailedError("result", cause) from error
 
     def _added(self, user: Accumulator, values: list[Any]) -> bytes:
@@ -161,11 +162,11 @@ class Accumulated(ColumnAggregate):
         except (Exception, SystemExit) as error:
             if name == "create":  # it does not depend on values
                 raise self._broken(name, error) from error
-            raise _FailedError(name, f"{type(error).__name__}: {error}") from error
+            raise _FailedError(name, cause_of(error)) from error
 
     def _broken(self, method: str, error: BaseException) -> Exception:
-        cause = f"{type(error).__name__}: {error}"
-        return fault("ACCUMULATOR_FAILED", cls=self.cls.__qualname__, method=method, cause=cause, where="")
+        facts = {"cls": self.cls.__qualname__, "method": method, "cause": cause_of(error)}
+        return fault("ACCUMULATOR_FAILED", **facts, where="")
 
     def _placed(self, frame: pl.DataFrame, at: int, function: Callable[..., Any], *args: object) -> Any:  # noqa: ANN401  the user's own values
         """Return `function(*args)`; if it fails, raise an error that names row `at` of `frame`."""

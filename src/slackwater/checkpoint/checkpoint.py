@@ -246,7 +246,7 @@ def open_checkpoint(path: Path, plan: Plan, *, partitions: int, accept_changes: 
 def marked_outputs(plan: Plan) -> str:
     """Return the sinks that store batch marks, for an error that asks for new ones; "" if there are none."""
     sinks = [sink for output in plan.outputs for sink in output.sinks if sink.uses_marks]
-    return f" (now {', '.join(map(str, sinks))})" if sinks else ""
+    return f" and change the outputs, currently {', '.join(map(str, sinks))}" if sinks else ""
 
 
 def _clear(checkpoint: Checkpoint) -> None:

@@ -25,14 +25,19 @@ def load_pipeline(file: Path) -> Pipeline:
     """Return the pipeline in `file`: the variable `pipeline`, or the only pipeline in it."""
     if not file.is_file():
         beside = [path.name for path in file.parent.glob("*.py")] if file.parent.is_dir() else []
-        raise fault("PIPELINE_FILE_MISSING", file=file, hint=near_miss(file.stem, beside))
+        is_folder = file.is_dir()
+        found = "is a folder" if is_folder else f"does not{near_miss(file.stem, beside)}"
+        advice = "give a .py file" if is_folder else "check the path"
+        raise fault("PIPELINE_FILE_MISSING", file=file, found=found, advice=advice)
     _add_to_path(str(file.resolve().parent))
-    found = {name: value for name, value in _run(file).items() if isinstance(value, Pipeline)}
-    if isinstance(found.get("pipeline"), Pipeline):
-        return found["pipeline"]
-    if len(found) != 1:
-        raise fault("PIPELINE_FILE_CHOICE", file=file, found=", ".join(sorted(found)) or "none")
-    return next(iter(found.values()))
+    pipelines = {name: value for name, value in _run(file).items() if isinstance(value, Pipeline)}
+    if isinstance(pipelines.get("pipeline"), Pipeline):
+        return pipelines["pipeline"]
+    if len(pipelines) != 1:
+        names = ", ".join(sorted(pipelines)) or "none"
+        advice = "name the one to run `pipeline`" if pipelines else "add pipeline = sw.Pipeline(...)"
+        raise fault("PIPELINE_FILE_CHOICE", file=file, found=names, advice=advice)
+    return next(iter(pipelines.values()))
 
 
 def _run(file: Path) -> dict[str, Any]:

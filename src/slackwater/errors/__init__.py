@@ -100,7 +100,13 @@ def cause_of(error: BaseException) -> str:
 def near_miss(name: str, known: Iterable[str]) -> str:
     """Return ' (did you mean `x`?)' if one of `known`, or its part before the first dot, is close to `name`."""
     names = list(known)
+    alike = [each for each in names if _folded(each) == _folded(name)]
     heads = {each.partition(".")[0]: each for each in reversed(names)}
-    close = difflib.get_close_matches(name, names, n=1)
+    close = alike or difflib.get_close_matches(name, names, n=1)
     close = close or [heads[head] for head in difflib.get_close_matches(name, heads, n=1)]
     return f" (did you mean `{close[0]}`?)" if close else ""
+
+
+def _folded(name: str) -> str:
+    """Return a name without what is easily confused: upper case, dashes and spaces."""
+    return name.lower().replace("-", "_").replace(" ", "_")

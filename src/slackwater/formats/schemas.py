@@ -189,3 +189,30 @@ def quoted(name: str) -> str:
 
 def _unusable(name: object, got: str, remedy: str) -> Exception:
     return refuse("BAD_SCHEMA", problem=f"type {got:.80} of `{name}`", remedy=remedy)
+
+
+def fits(given: pl.DataType, wanted: pl.DataType) -> bool:  # noqa: PLR0911  one case per kind of type
+    """Return whether values of one type may be converted to another; single values may still be too large for it.
+
+    A value is never truncated, rounded or parsed to make it fit.
+    """
+    if given == wanted or isinstance(given, pl.Null):
+        return True
+    if wanted.is_integer():
+        return given.is_integer()
+    if wanted.is_float():
+        return given.is_integer() or given.is_float()
+    if isinstance(wanted, pl.Decimal):
+        return given.is_integer() or (isinstance(given, pl.Decimal) and given.scale <= wanted.scale)
+    if isinstance(wanted, pl.String):
+        return isinstance(given, pl.Categorical | pl.Enum)
+    if isinstance(wanted, pl.Datetime):
+        return isinstance(given, pl.Datetime)
+    if isinstance(wanted, pl.List):
+        return isinstance(given, pl.List) and fits(whole_type(given.inner), whole_type(wanted.inner))
+    if isinstance(wanted, pl.Struct) and isinstance(given, pl.Struct):
+        theirs, mine = given.fields, wanted.fields
+        return [each.name for each in theirs] == [each.name for each in mine] and all(
+            fits(whole_type(one.dtype), whole_type(other.dtype)) for one, other in zip(theirs, mine, strict=True)
+        )
+    return False

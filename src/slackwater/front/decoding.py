@@ -69,8 +69,10 @@ def _check_flaws(node: RowNode, form: Format, bad: pl.DataFrame, height: int) ->
         dtype = bad.schema[name]
         if not (dtype.is_integer() if name == "index" else dtype == pl.String):
             raise _misshapen(node, form, f"`{name}` of type {dtype} in `bad`")
+        if bad[name].null_count():
+            raise _misshapen(node, form, f"`{name}` None in `bad`")
     places = bad["index"]
-    if places.null_count() or places.is_duplicated().any() or not places.is_between(0, height - 1).all():
+    if places.is_duplicated().any() or not places.is_between(0, height - 1).all():
         raise _misshapen(node, form, f"`index` {places.to_list()[:5]} in `bad` for {counted(height, 'record')}")
 
 

@@ -12,6 +12,9 @@ from slackwater.errors import refuse
 _UNIT_MS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 _PART: Final = re.compile(r"(\d+)(ms|s|m|h|d|w)")
 _WHOLE: Final = re.compile(r"\s*(-?)((?:\d+(?:ms|s|m|h|d|w)\s*)+)")
+_CALENDAR: Final = re.compile(r"\d\s*(mo|M|y|q)")
+_MONTHS: Final = 'for windows of months and years use sw.calendar("month", zone=…), else a number of days'
+_TRY: Final = 'try "30s" or "1h30m"'
 _LONGEST_MS: Final = 100 * 365 * 86_400_000
 _LONGEST: Final = timedelta(milliseconds=_LONGEST_MS)
 
@@ -67,10 +70,9 @@ def _parse(value: Duration, *, what: str) -> int:
         if abs(value) <= _LONGEST and value % timedelta(milliseconds=1):
             raise refuse("DURATION_TOO_FINE", what=what, got=value)
         return value // timedelta(milliseconds=1)
-    if not isinstance(value, str):
-        raise refuse("DURATION_UNREADABLE", what=what, got=repr(value))
-    match = _WHOLE.fullmatch(value)
+    match = _WHOLE.fullmatch(value) if isinstance(value, str) else None
     if match is None:
-        raise refuse("DURATION_UNREADABLE", what=what, got=repr(value))
+        is_calendar = isinstance(value, str) and _CALENDAR.search(value) is not None
+        raise refuse("DURATION_UNREADABLE", what=what, got=repr(value), advice=_MONTHS if is_calendar else _TRY)
     total = sum(int(number) * _UNIT_MS[unit] for number, unit in _PART.findall(match[2]))
     return -total if match[1] else total

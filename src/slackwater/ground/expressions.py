@@ -10,12 +10,13 @@ from polars.exceptions import DuplicateError, PanicException, PolarsError
 
 from slackwater.errors import DefinitionError, near_miss, refuse
 from slackwater.ground.row_wise import is_row_wise
-from slackwater.ground.sql_errors import sql_cause
+from slackwater.ground.sql_errors import sql_advice, sql_cause
 from slackwater.ground.sql_names import clock_in, with_known_names
 
 Expression = str | pl.Expr
 FAILURES: Final = (Exception, SystemExit, PanicException)
 """Errors that a user's function or expression may raise; the last is Polars' own and not an `Exception`."""
+_SEVERAL: Final = "it is more than one expression"
 _SQL: Final[set[str]] = set()
 """All texts that were parsed as SQL."""
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -52,9 +53,10 @@ def as_expr(expression: Expression) -> pl.Expr:
     try:
         parsed = pl.sql_expr(with_known_names(expression))
     except (PolarsError, ValueError) as error:
-        raise refuse("EXPRESSION_SQL", got=expression, cause=sql_cause(expression, error)) from error
+        cause = sql_cause(expression, error)
+        raise refuse("EXPRESSION_SQL", got=expression, cause=cause, advice=sql_advice(cause)) from error
     if not isinstance(parsed, pl.Expr):
-        raise refuse("EXPRESSION_SQL", got=expression, cause="it is more than one expression")
+        raise refuse("EXPRESSION_SQL", got=expression, cause=_SEVERAL, advice=sql_advice(_SEVERAL))
     _SQL.add(expression)
     return parsed
 

@@ -38,6 +38,15 @@ def sql_cause(text: str, error: Exception) -> str:
     return message
 
 
+def sql_advice(cause: str) -> str:
+    """Return what to do about `cause`."""
+    if cause.startswith("unsupported function"):
+        return "use a function that Polars SQL supports, or a Polars expression"
+    if " is not supported, near " in cause:
+        return "use what Polars SQL supports, or a Polars expression"
+    return "check quotes (text in single quotes, columns in double quotes) and parentheses"
+
+
 def _parsed(text: str) -> str:
     """Return the parser's error for `text` as the only column of a query."""
     try:

@@ -22,7 +22,7 @@ _MECHANISMS: Final = {
     "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
     "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
 }
-_SERVER: Final = re.compile(r"\s*(\w+://)?[^\s@/?;#]+:\d+\s*")
+_SERVER: Final = re.compile(r"\s*((?:SASL_)?(?:PLAINTEXT|SSL)://)?[^\s@/?;#]+:\d+\s*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True)

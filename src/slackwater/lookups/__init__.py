@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from slackwater.ground.foreign_names import hinting
-from slackwater.lookups.base import Lookup, LookupClient, Question, Refused, RefusedKeysError
+from slackwater.lookups.base import Lookup, LookupClient, Question, Refused, RefusedKeysError, Unavailable
 from slackwater.lookups.function import function
 from slackwater.lookups.http import http
 from slackwater.lookups.postgres import postgres
@@ -15,6 +15,7 @@ __all__ = [
     "Question",
     "Refused",
     "RefusedKeysError",
+    "Unavailable",
     "function",
     "http",
     "postgres",

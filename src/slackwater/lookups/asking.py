@@ -13,7 +13,7 @@ from concurrent.futures import wait
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from slackwater.errors import SlackwaterError, cause_of
+from slackwater.errors import SlackwaterError, cause_of, fault
 from slackwater.ground.durations import render_ms
 from slackwater.lookups.base import Answer, Lookup, LookupClient, Question, Refused, RefusedKeysError
 from slackwater.lookups.breaker import Breaker
@@ -55,7 +55,7 @@ class Asker:
 
     async def _ask(self, keys: Sequence[Any]) -> Asked:
         if self._client is None:
-            self._client = self._lookup.open(self.question)
+            self._client = self._opened()
             _note_open(self, self._client)
         size = self._client.keys_per_request
         groups = iter([keys[start : start + size] for start in range(0, len(keys), size)])
@@ -68,6 +68,18 @@ class Asker:
             for worker in workers:
                 worker.cancel()
         return asked
+
+    def _opened(self) -> LookupClient:
+        facts = {"lookup": self._lookup, "step": self.question.step}
+        try:
+            client = self._lookup.open(self.question)
+        except SlackwaterError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise fault("LOOKUP_CLIENT", got=cause_of(error), **facts) from error
+        if not hasattr(client, "fetch"):
+            raise fault("LOOKUP_CLIENT", got=f"`{type(client).__name__}`", **facts)
+        return client
 
     async def _work(self, groups: Iterator[Sequence[Any]], client: LookupClient, asked: Asked) -> None:
         for keys in groups:

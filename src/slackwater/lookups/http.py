@@ -21,6 +21,8 @@ from slackwater.secrets import Secret, shown_url
 from slackwater.sinks.http.definition import check_url, checked_headers, hidden_values, revealed_headers
 
 _KEY: Final = "{key}"
+_NAMES: Final = re.compile(r"\{[^{}]*\}")
+_KEYS: Final = 500
 _MOST_KEYS: Final = 10_000
 _MOST_BYTES: Final = 64 << 20
 _READ_BYTES: Final = 1 << 16
@@ -200,19 +202,24 @@ def http(
     url: str,
     *,
     headers: Mapping[str, str | Secret] | None = None,
-    batch: int = 500,
+    batch: int | None = None,
     ca: str | Path | None = None,
 ) -> HttpLookup:
     """Look up in a service that answers in JSON: `http("https://host/users/{key}")` or `http("https://host/users")`.
 
     With `{key}` in the URL, each key is a GET, answered with the output columns as an object, or with 404. Without it,
-    up to `batch` keys are a POST of a JSON array, answered with an object of such objects by key. An answer of 408,
-    409, 425, 429 or 5xx is a failed request, and 401, 403, 407 or a redirect ends the job; any other 4xx is an error of
-    its key.
+    up to `batch` keys, by default 500, are a POST of a JSON array, answered with an object of such objects by key. An
+    answer of 408, 409, 425, 429 or 5xx is a failed request, and 401, 403, 407 or a redirect ends the job; any other 4xx
+    is an error of its key.
     """
     check_url(url, has_ca=ca is not None, option=_option)
     if url.count(_KEY) > 1 or (_KEY in url and "/" not in url.partition("://")[2].partition(_KEY)[0]):
         raise _option("url", "an address with {key} once, behind the host", shown_url(url), "correct it")
+    if others := [name for name in _NAMES.findall(url) if name != _KEY]:
+        raise _option("url", "an address whose only part in braces is {key}", shown_url(url), f"replace {others[0]}")
+    if batch is not None and _KEY in url:
+        raise _option("batch", "left out if the URL has {key}, as each key is then a request", repr(batch), "remove it")
+    batch = _KEYS if batch is None else batch
     if type(batch) is not int or not 1 <= batch <= _MOST_KEYS:
         rule = f"a whole number from 1 to {_MOST_KEYS:,}"
         raise _option("batch", rule, repr(batch), "omit it to use the default")

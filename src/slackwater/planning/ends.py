@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, get_args
 
-from slackwater.errors import refuse
+from slackwater.errors import near_miss, refuse
 from slackwater.ground.call_sites import blame, blamed
 from slackwater.ground.folders import lies_in
 from slackwater.planning.plan import OutputPlan, Plan, StepPlan
@@ -87,6 +87,7 @@ def _check_apart(mine: tuple[str, str], other: tuple[str, str]) -> None:
 def _check_promise(sink: Sink, output: str) -> None:
     """Reject a sink whose class declares an unknown `delivery` or an unknown kind of change in `takes`."""
     if sink.delivery not in get_args(Delivery):
-        raise refuse("SINK_PROMISE", sink=sink, output=output, what="delivery", got=repr(sink.delivery))
+        hint = near_miss(str(sink.delivery), get_args(Delivery))
+        raise refuse("SINK_PROMISE", sink=sink, output=output, what="delivery", got=f"{sink.delivery!r}{hint}")
     if unknown := sorted(map(repr, set(sink.takes) - EVERYTHING)):
         raise refuse("SINK_PROMISE", sink=sink, output=output, what="takes", got=", ".join(unknown))

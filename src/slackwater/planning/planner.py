@@ -183,6 +183,8 @@ class _Planner:
         if len(times) > 1:
             raise blamed(refuse("EVENT_TIME_TWICE", stream=name), [*times.values()][-1])
         beside = pl.Schema({column: dtype for column, (dtype, _) in source.metadata.items()})
+        if not isinstance(source.schema, pl.Schema | None):
+            raise blamed(refuse("SOURCE_SCHEMA", source=source, stream=name, got=repr(source.schema)), source)
         root = RowNode(op=None, step=name, schema=source.schema or beside)
         rows = self._tree(root, paths, is_bytes=source.schema is None, has_time=False)
         dead = Output(of=Stream(name=name, origin=source), kind="dead_letters").name

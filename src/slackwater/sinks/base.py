@@ -157,6 +157,13 @@ class Sink(ABC):
     retry_for_ms: int = 300_000
     """How long a batch waits for an unavailable sink before the job fails."""
 
+    def __post_init__(self) -> None:
+        # A subclass that is not a dataclass sets class attributes, over which the inherited constructor puts defaults.
+        for each in fields(self):
+            value = getattr(type(self), each.name, each.default)
+            if value is not each.default and getattr(self, each.name) is each.default:
+                object.__setattr__(self, each.name, value)
+
     @property
     def place(self) -> str | None:
         """The target that only this sink may write to, such as a folder; None if outputs may share it."""

@@ -233,7 +233,11 @@ class Outlet:
         if self._writer is None:
             self.check_owner()
             with self._marks_read():
-                self._writer = self.sink.open(self.slot)
+                writer = self.sink.open(self.slot)
+                if not hasattr(writer, "write"):
+                    got = f"`{type(writer).__name__}`"
+                    raise fault("SINK_WRITER", sink=self.sink, output=self.slot.output, got=got)
+                self._writer = writer
                 self._found = self._writer.mark() if self.sink.uses_marks else None
             if not isinstance(self._found, Mark | None):
                 raise fault("SINK_MARK", sink=self.sink, output=self.slot.output, got=repr(self._found))

@@ -7,7 +7,7 @@ from typing import Final
 
 import polars as pl
 
-from slackwater.errors import DefinitionError, refuse, row_error
+from slackwater.errors import DefinitionError, near_miss, refuse, row_error
 from slackwater.sinks.base import Slot
 
 _DELIVERIES: Final = ("exactly_once", "at_least_once", "at_most_once")
@@ -22,7 +22,9 @@ def check_delivery(sink: str, delivery: object) -> None:
     """Reject an unknown delivery guarantee."""
     if delivery not in _DELIVERIES:
         rule, remedy = f"one of {', '.join(_DELIVERIES)}", "omit it to use exactly once"
-        raise bad_option(sink, "delivery", rule=rule, got=repr(delivery), remedy=remedy)
+        raise bad_option(
+            sink, "delivery", rule=rule, got=f"{delivery!r}{near_miss(str(delivery), _DELIVERIES)}", remedy=remedy
+        )
 
 
 def check_flags(sink: str, **flags: object) -> None:

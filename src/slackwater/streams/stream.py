@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import polars as pl
 
@@ -36,13 +36,22 @@ from slackwater.streams.foreign_calls import Hinting
 if TYPE_CHECKING:
     from slackwater.streams.keyed import KeyedStream
 
+_SHOWN: Final = 80
+"""The longest text of a wrong argument that an error shows."""
+
 
 def stream(name: str, source: Source) -> Stream:
     """Create a stream: `stream("orders", sources.log("data/orders"))`. The name identifies its state."""
     name = checked_name(name, "stream")
     if not isinstance(source, Source):
-        raise refuse("NOT_A_SOURCE", stream=name, got=repr(source))
+        raise refuse("NOT_A_SOURCE", stream=name, got=_brief(source))
     return Stream(name=name, origin=remember(source))
+
+
+def _brief(value: object) -> str:
+    """Return a value in one line: its type alone if it is a table or a long text."""
+    text = repr(value)
+    return text if len(text) <= _SHOWN and "\n" not in text else f"`{type(value).__module__}.{type(value).__name__}`"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

@@ -13,9 +13,9 @@ import polars as pl
 from slackwater.clock.batch_stats import BatchStats
 from slackwater.clock.next_clock import final_clock, first_clock, next_clock
 from slackwater.clock.table_versions import TableUnavailable, due_tables, with_tables
-from slackwater.errors import cause_of, fault, near_miss, refuse
+from slackwater.errors import fault, near_miss, refuse
 from slackwater.formats.dead_letters import HEADERS
-from slackwater.formats.schemas import SchemaSpec, as_schema, shown
+from slackwater.formats.schemas import SchemaSpec, as_schema
 from slackwater.ground.durations import Duration, duration_ms
 from slackwater.ground.times import EPOCH
 from slackwater.memory.engine import MemoryEngine
@@ -27,6 +27,7 @@ from slackwater.state_reading.groups import MemoryGroups, StoredStep
 from slackwater.state_reading.keys import key_given
 from slackwater.state_reading.rows import all_rows, rows_of_key
 from slackwater.streams import Output, Step, Stream
+from slackwater.testing.typed_rows import typed_frame
 
 Row = Mapping[str, Any] | str | bytes
 
@@ -82,11 +83,17 @@ class Harness:
     def send(self, stream: str, rows: Iterable[Row] | pl.DataFrame, *, partition: str = "0") -> Harness:
         """Send rows to a source stream, for the next batch.
 
-        Rows are dictionaries; for a stream of bytes, they may also be `str` or `bytes` as a producer would write them.
+        Rows are dictionaries or a frame, with values of the declared types: only whole numbers become floats. For a
+        stream of bytes, rows may also be `str` or `bytes` as a producer would write them.
         """
         names = [source.name for source in self.plan.sources]
         if stream not in names:
-            raise refuse("STREAM_UNKNOWN", name=stream, known=names, hint=near_miss(str(stream), names))
+            raise refuse(
+                "STREAM_UNKNOWN",
+                name=stream,
+                known=_named(names),
+                hint=near_miss(str(stream), names),
+            )
         if self._is_finished:
             raise refuse("TEST_FINISHED", stream=stream)
         [source] = [source.source for source in self.plan.sources if source.name == stream]
@@ -134,7 +141,7 @@ class Harness:
         target = _milliseconds(to, "`to`")
         if stream is not None and stream not in self.clock.streams:
             names = list(self.clock.streams)
-            raise refuse("TEST_WATERMARK_STREAM", name=stream, known=names, hint=near_miss(str(stream), names))
+            raise refuse("TEST_WATERMARK_STREAM", name=stream, known=_named(names), hint=near_miss(str(stream), names))
         streams = {
             name: replace(time, watermark_ms=max(time.watermark_ms, target)) if stream in (None, name) else time
             for name, time in self.clock.streams.items()
@@ -224,6 +231,10 @@ def run(pipeline: Pipeline, inputs: Mapping[str, Iterable[Row] | pl.DataFrame], 
     return Outcome(harness=harness)
 
 
+def _named(streams: list[str]) -> str:
+    return ", ".join(f"`{name}`" for name in streams)
+
+
 def _output_name(of: Stream | Output) -> str:
     if isinstance(of, Stream):
         return of.name if isinstance(of.origin, Step) and not of.ops else f"{of.name}.rows"
@@ -243,21 +254,8 @@ def _payloads(rows: Iterable[Row] | pl.DataFrame, stream: str) -> pl.DataFrame:
 
 
 def _typed(rows: Iterable[Row] | pl.DataFrame, schema: pl.Schema, stream: str) -> pl.DataFrame:
-    try:
-        if isinstance(rows, pl.DataFrame):
-            return rows.select(schema.names()).cast(schema)
-        listed = _listed(rows, stream, (Mapping,), "dictionaries")
-        strange = sorted({name for row in listed for name in row} - set(schema))
-        if strange:
-            raise refuse(
-                "TEST_ROW_TYPES",
-                stream=stream,
-                got=f"unknown columns {', '.join(map(repr, strange))}",
-                known=shown(schema),
-            )
-        return pl.DataFrame(listed, schema=schema, orient="row")
-    except (pl.exceptions.PolarsError, TypeError, ValueError, OverflowError) as error:
-        raise refuse("TEST_ROW_TYPES", stream=stream, got=cause_of(error), known=shown(schema)) from error
+    given = rows if isinstance(rows, pl.DataFrame) else _listed(rows, stream, (Mapping,), "dictionaries")
+    return typed_frame(given, schema, stream)
 
 
 def _listed(rows: object, stream: str, kinds: tuple[type, ...], takes: str) -> list[Any]:

@@ -25,8 +25,12 @@ from slackwater.windows.late_rows import late_rows
 from slackwater.windows.operator import WindowOperator, describe
 from slackwater.windows.spec import WindowSpec
 
-_SAMPLE: Final = [0, 1, 86_400_000, 1_772_366_400_000, 4_102_444_800_000]
-"""The event times that a kind of window is tested with when a pipeline is built."""
+_SAMPLE: Final = [0, 1, 86_400_000, 1_772_366_400_000, 1_782_907_200_000, 4_102_444_800_000]
+"""The event times that a kind of window is tested with when a pipeline is built, in winter and in summer."""
+_INSTANTS: Final = 5
+"""How many instants of a window are checked with the rows of a batch: the first, the last, and those between."""
+_TRIED_INSTANTS: Final = 97
+"""The same for the windows of the sample times: a quarter of an hour apart in a day."""
 _MANY: Final = range(1_767_225_600_000, 1_830_297_600_000, 22_381_000)
 """The event times whose windows identify a kind in a checkpoint: two years, every six hours and some minutes."""
 
@@ -84,7 +88,7 @@ class AlignedWindow(Window):
         try:
             if not all(is_row_wise(bound, step=step) for bound in self.bounds(pl.col("__ts"))):
                 raise TypeError("a bound depends on other rows than the event's own")
-            checked_cells(pl.DataFrame({"__ts": _SAMPLE}, schema={"__ts": pl.Int64}), self)
+            checked_cells(pl.DataFrame({"__ts": _SAMPLE}, schema={"__ts": pl.Int64}), self, _TRIED_INSTANTS)
         except DefinitionError:
             raise
         except FAILURES as error:
@@ -130,7 +134,7 @@ class AlignedWindow(Window):
         return not ends or max(ends) <= gone_ms
 
 
-def checked_cells(rows: pl.DataFrame, window: AlignedWindow) -> pl.DataFrame:
+def checked_cells(rows: pl.DataFrame, window: AlignedWindow, instants: int = _INSTANTS) -> pl.DataFrame:
     """Return `rows`, or fail if one of them is outside the window that `window` assigns to it."""
     start, end = window.bounds(pl.col("__ts"))
     cells = rows.select("__ts", start.alias("start"), end.alias("end"))
@@ -142,16 +146,18 @@ def checked_cells(rows: pl.DataFrame, window: AlignedWindow) -> pl.DataFrame:
         ts, first, last = outside.row(0)
         raise row_error("WINDOW_BOUNDS_ROW", kind=window, ts=render_time(ts), **_rendered(first, last))
     if type(window).spread is AlignedWindow.spread:
-        _check_edges(cells.select("start", "end").unique(), window)
+        _check_instants(cells.select("start", "end").unique(), window, instants)
     return rows
 
 
-def _check_edges(windows: pl.DataFrame, window: AlignedWindow) -> None:
-    """Fail unless `window` assigns the same window to its first and last instant."""
-    first = windows.with_columns(pl.col("start").cast(pl.Int64).alias("__ts"))
-    last = windows.with_columns((pl.col("end") - 1).cast(pl.Int64).alias("__ts"))
+def _check_instants(windows: pl.DataFrame, window: AlignedWindow, instants: int) -> None:
+    """Fail unless `window` assigns the same window to its first and last instant, and to others between them."""
+    first, length = pl.col("start").cast(pl.Int64), (pl.col("end") - pl.col("start")).cast(pl.Int64)
+    steps = pl.DataFrame({"__step": range(instants)}, schema={"__step": pl.Int64})
+    inside = pl.when(pl.col("__step") < instants - 1).then(length // instants * pl.col("__step")).otherwise(length - 1)
     start, end = window.bounds(pl.col("__ts"))
-    edges = pl.concat([first, last]).with_columns(start.alias("own_start"), end.alias("own_end"))
+    edges = windows.join(steps, how="cross").select("start", "end", (first + inside).alias("__ts"))
+    edges = edges.with_columns(start.alias("own_start"), end.alias("own_end"))
     is_same = (pl.col("own_start") == pl.col("start")) & (pl.col("own_end") == pl.col("end"))
     differing = edges.filter(~is_same.fill_null(value=False)).sort("start", "__ts")
     if differing.height:

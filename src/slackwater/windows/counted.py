@@ -14,6 +14,7 @@ from slackwater.aggregates.combine import combine_rows, empty_state, finish, mer
 from slackwater.errors import refuse
 from slackwater.formats.schemas import spark_type
 from slackwater.formats.undecoded import Undecoded
+from slackwater.ground.durations import render_ms
 from slackwater.ground.stable_text import stable_text
 from slackwater.ground.times import MAX_MS, MIN_MS, TIMESTAMP, to_timestamp
 from slackwater.state.buckets import Buckets
@@ -51,13 +52,15 @@ class CountWindow(Window):
 
     def check_options(self, trigger: Trigger, accumulation: Accumulation) -> None:
         """Reject triggers and accumulations: a window fires once, when it is full."""
-        if trigger != after_watermark() or accumulation != "accumulating":
-            raise refuse("COUNT_WINDOW_OPTIONS")
+        if trigger != after_watermark():
+            raise refuse("COUNT_WINDOW_OPTIONS", got="a trigger")
+        if accumulation != "accumulating":
+            raise refuse("COUNT_WINDOW_OPTIONS", got=f'accumulation="{accumulation}"')
 
     def specify(self, definition: WindowDefinition, name: str, port: Port) -> KeyedStep:
         """Return a `CountSpec` instead of a `WindowSpec`."""
         if definition.lateness_ms:
-            raise refuse("COUNT_WINDOW_OPTIONS")
+            raise refuse("COUNT_WINDOW_OPTIONS", got=f'allowed_lateness="{render_ms(definition.lateness_ms)}"')
         for taken in ("window_index", "event_time"):
             if taken in port.keys or taken in definition.aggregates:
                 raise refuse("COUNT_WINDOW_NAME", step=name, name=taken)

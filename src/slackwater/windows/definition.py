@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
+import polars as pl
+
 from slackwater.aggregates.base import Aggregate
+from slackwater.aggregates.own import inputs_of, tried
 from slackwater.errors import refuse
 from slackwater.ground.call_sites import blame
 from slackwater.ground.expressions import check_clear, check_column_name, unknown_column
@@ -40,22 +43,25 @@ class WindowDefinition(StepDefinition):
         check_late_columns(port, name, "windows")
         with blame(self):
             self.window.check(port.schema, step=name)
-        for alias, aggregate in self.aggregates.items():
-            _check_aggregate(name, alias, aggregate, port)
+        aggregates = {alias: _checked(name, alias, each, port) for alias, each in self.aggregates.items()}
         with blame(self):
-            spec = self.window.specify(self, name, port)
+            spec = self.window.specify(replace(self, aggregates=aggregates), name, port)
         assert spec.result_types  # computing it validates the types of all aggregates
         return spec
 
 
-def _check_aggregate(step: str, alias: str, aggregate: Aggregate, port: Port) -> None:
+def _checked(step: str, alias: str, aggregate: Aggregate, port: Port) -> Aggregate:
     check_column_name(alias, place=f" in step `{step}`")
     if alias.startswith("__"):
         raise refuse("RESERVED_COLUMN", name=alias)
     if alias in _RESERVED or alias in port.keys:
         raise refuse("AGGREGATE_NAME_TAKEN", step=step, alias=alias)
-    check_clear(port.schema, aggregate.inputs(), step=f"{step}, aggregate {alias}")
-    for expression in aggregate.inputs():
+    inputs = inputs_of(aggregate, alias, step=step)
+    check_clear(port.schema, inputs, step=f"{step}, aggregate {alias}")
+    read = {*port.keys}
+    for expression in inputs:
         for column in expression.meta.root_names():
             if column and column not in port.schema:  # the empty name is an element of a list
                 raise unknown_column(column, port.schema, step=f"{step}, aggregate {alias}")
+        read |= {*expression.meta.root_names()}
+    return tried(aggregate, alias, pl.Schema({n: t for n, t in port.schema.items() if n in read}), step=step)

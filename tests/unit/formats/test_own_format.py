@@ -101,7 +101,7 @@ def decoded(bad: pl.DataFrame | None = None, **columns: list[Any]) -> Decoded:
     return Decoded(frame=pl.DataFrame(columns), bad=none if bad is None else bad)
 
 
-def flawed(**columns: list[Any]) -> Decode:
+def flawed(**columns: list[Any] | pl.Series) -> Decode:
     return lambda payload: decoded(pl.DataFrame(columns), k=["a"] * len(payload), v=[1] * len(payload))
 
 
@@ -117,6 +117,7 @@ def flawed(**columns: list[Any]) -> Decode:
         (flawed(index=[0]), "`bad` without `reason`, `message`"),
         (flawed(index=["0"], reason=["r"], message=["m"]), "`index` of type String in `bad`"),
         (flawed(index=[0], reason=[1], message=["m"]), "`reason` of type Int64 in `bad`"),
+        (flawed(index=[0], reason=pl.Series([None], dtype=pl.String), message=["m"]), "`reason` None in `bad`"),
         (flawed(index=[7], reason=["r"], message=["m"]), "`index` [7] in `bad` for 3 records"),
         (flawed(index=[0, 0], reason=["r"] * 2, message=["m"] * 2), "`index` [0, 0] in `bad` for 3 records"),
     ],

@@ -117,6 +117,18 @@ def test_mark_that_is_none_of_ours_is_an_error() -> None:
         run.deliver(ONE)
 
 
+def test_sink_that_opens_nothing_is_an_error() -> None:
+    class Shut(Sink):
+        def open(self, slot: object) -> None:  # type: ignore[override]
+            """Forget to return a writer."""
+
+        def __str__(self) -> str:
+            return "shut"
+
+    with pytest.raises(RunError, match=r"SINK_WRITER.*got `NoneType` from shut of output `results`"):
+        SinkHarness(sink=Shut(), schema=ONE.schema).deliver(ONE)
+
+
 @pytest.mark.filterwarnings("ignore::slackwater.sinks.delivery.SinkWarning")
 def test_trouble_that_does_not_pass_fails_the_job_and_the_batch_is_delivered_later() -> None:
     run = job()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from itertools import accumulate, groupby
 from zoneinfo import ZoneInfo
 
 import polars as pl
@@ -81,6 +82,12 @@ def test_day_that_a_zone_skipped_is_between_two_others_and_takes_no_time() -> No
     assert end == start
 
 
+@pytest.mark.parametrize("zone, hours", [("Europe/Berlin", None), ("Australia/Sydney", None), ("Asia/Kolkata", 24)])
+def test_days_have_one_size_only_where_clocks_do_not_change(zone: str, hours: int | None) -> None:
+    band = sw.calendar("day", zone=zone).band()
+    assert (band and band[0] // HOUR) == hours
+
+
 @given(st.sampled_from(UNITS), st.sampled_from(ZONES), st.integers(0, 2 * 10**12))
 def test_window_holds_the_instants_of_its_unit_and_no_others(unit: Unit, zone: str, ts_ms: int) -> None:
     [(start, end)] = sw.calendar(unit, zone=zone).windows_of(ts_ms)
@@ -88,6 +95,49 @@ def test_window_holds_the_instants_of_its_unit_and_no_others(unit: Unit, zone: s
     here = label(unit, ts_ms, zone)
     assert label(unit, start, zone) == here == label(unit, end - 1, zone)
     assert label(unit, start - 1, zone) != here != label(unit, end, zone)
+
+
+@pytest.mark.parametrize("unit", ["day", "month"])
+@pytest.mark.parametrize(
+    "zone, parts",
+    [
+        ("America/St_Johns", (2009, 11, 1)),  # at 00:01 clocks went back to 23:01 of the day before
+        ("America/Goose_Bay", (2010, 11, 7)),  # the same
+        ("America/St_Johns", (1988, 10, 30)),  # at 00:01 by two hours, to 22:01
+        ("America/Sao_Paulo", (2018, 2, 18)),  # at midnight to 23:00, so that midnight is shown once
+        ("America/Havana", (2026, 11, 1)),
+        ("Pacific/Apia", (2011, 12, 30)),
+    ],
+)
+def test_windows_follow_one_another_where_clocks_show_the_old_day_again(
+    unit: Unit, zone: str, parts: tuple[int, int, int]
+) -> None:
+    minutes = range(ms("UTC", *parts) - 30 * HOUR, ms("UTC", *parts) + 60 * HOUR, 60_000)
+    start, end = sw.calendar(unit, zone=zone).bounds(pl.col("ts"))
+    windows = pl.DataFrame({"ts": minutes}).select("ts", start.alias("start"), end.alias("end")).rows()
+    assert [ts for ts, start_ms, end_ms in windows if not start_ms <= ts < end_ms] == []
+    # A unit has begun when clocks first show it, whatever they show later.
+    begun = list(accumulate((label(unit, ts, zone) for ts in minutes), max))
+    by_window = groupby(zip(windows, begun, strict=True), key=lambda pair: pair[0][1:])
+    assert [len({unit for _, unit in group}) for _, group in by_window] == [1] * len(set(begun))
+
+
+def test_rows_at_a_midnight_that_clocks_show_twice_are_counted_alike_in_any_batches() -> None:
+    times = [ms("UTC", 2009, 11, 1, *clock) for clock in ((2, 0, 0), (2, 30, 30), (3, 0, 0))]
+
+    def counted(batches: list[list[int]]) -> list[tuple[object, ...]]:
+        stream = sw.stream("s", rows_source("k string, ts long")).event_time("ts", out_of_orderness="0s")
+        window = sw.calendar("month", zone="America/St_Johns")
+        results = stream.key_by("k").window(window).aggregate(n=sw.count())
+        ends = [results.to(sw.sinks.memory()), results.late.to(sw.sinks.memory()), stream.dead_letters.drop()]
+        harness = Harness(sw.Pipeline("p", *ends))
+        for batch in batches:
+            harness.send("s", [{"k": "a", "ts": ts} for ts in batch]).run_batch()
+        harness.finish()
+        assert harness.output(results.late).is_empty()
+        return harness.output(results).select("window_start", "window_end", "n").sort("window_start").rows()
+
+    assert counted([[ts] for ts in times]) == counted([times])
 
 
 def test_results_are_by_day_of_the_zone() -> None:
@@ -116,6 +166,15 @@ def test_results_are_by_day_of_the_zone() -> None:
         ({"unit": "day", "zone": "Europe/Berlni"}, "CALENDAR_ZONE.*did you mean `Europe/Berlin`"),
         ({"unit": "day", "zone": None}, "CALENDAR_ZONE.*got None"),
         ({"unit": "day", "zone": "../etc"}, "CALENDAR_ZONE"),
+        ({"unit": "day", "zone": "posixrules"}, "CALENDAR_ZONE.*got 'posixrules'"),
+        ({"unit": "day", "zone": "Factory"}, "CALENDAR_ZONE.*got 'Factory'"),
+        ({"unit": "day", "zone": "Europe"}, "CALENDAR_ZONE.*got 'Europe'; "),
+        ({"unit": "day", "zone": "GMT+1"}, r"got 'GMT\+1'; name a city's zone, .*Etc/GMT-1"),
+        (
+            {"unit": "day", "zone": "UTC", "week_start": "sunday"},
+            "CALENDAR_WEEK_START.*with unit .day.;",
+        ),
+        ({"unit": "week", "zone": "UTC", "week_start": "Sun"}, 'write, for example, week_start="sunday"'),
     ],
 )
 def test_calendar_that_there_is_not_is_refused(options: dict[str, str], text: str) -> None:

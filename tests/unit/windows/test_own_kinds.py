@@ -49,6 +49,15 @@ def alternating(ts: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
     return hour, hour + pl.when(ts // HOUR % 2 == 0).then(24 * HOUR).otherwise(HOUR)
 
 
+def around_another(ts: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
+    """An hour of its own inside each day."""
+    day = ts // (24 * HOUR) * 24 * HOUR
+    is_inner = (ts // HOUR % 24) == 13
+    return day + pl.when(is_inner).then(13 * HOUR).otherwise(0), day + pl.when(is_inner).then(14 * HOUR).otherwise(
+        24 * HOUR
+    )
+
+
 def harness(function: Bounds) -> Harness:
     stream = sw.stream("s", rows_source("k string, ts long")).event_time("ts", out_of_orderness="1h")
     results = stream.key_by("k").window(Own(function=function), name="w").aggregate(n=sw.count())
@@ -66,6 +75,7 @@ BAD: dict[str, tuple[Bounds, str]] = {
     "no end": (lambda ts: (floor(ts), pl.lit(None, dtype=pl.Int64)), "to null"),
     "empty": (lambda ts: (ts, ts), r"from 1970-01-01 00:00:00\.000 to 1970-01-01 00:00:00\.000"),
     "around each event": (lambda ts: (ts - 10, ts + 10), "assigns an event at .* to a different window"),
+    "around another": (around_another, "assigns an event at .* to a different window"),
     "of other rows": (lambda ts: (ts.min(), ts.max() + 1), "depends on other rows"),
     "of chance": (
         lambda ts: (floor(ts) - next(CHANCE), floor(ts) + 10),

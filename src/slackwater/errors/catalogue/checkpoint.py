@@ -12,7 +12,7 @@ MESSAGES: Final[dict[str, str]] = {
     ),
     "CHECKPOINT_FINISHED": (
         "a bounded run advances the watermark to the end of time, so any later row would be late; the run of `{path}` "
-        "is finished; start with a new checkpoint and new output locations{outputs}"
+        "is finished; pass a new checkpoint{outputs}"
     ),
     "CHECKPOINT_FOREIGN": (
         "a checkpoint must have been created by Slackwater; `{path}` is the checkpoint of another Spark query; "

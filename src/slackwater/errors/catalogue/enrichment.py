@@ -21,6 +21,10 @@ MESSAGES: Final[dict[str, str]] = {
     "ENRICHMENT_NAME_TWICE": (
         'every lookup and every join with a table needs a unique name; got `{step}` twice; add name="…" to one of them'
     ),
+    "LOOKUP_CLIENT": (
+        "`open` of a lookup must return a `LookupClient`; got {got} from {lookup} in `{step}`; correct the class, and "
+        "restart"
+    ),
     "LOOKUP_COLUMN_TAKEN": (
         "a lookup must not replace columns; got the output column `{column}` in `{step}`, which the rows already have; "
         "rename or drop it first with .select"

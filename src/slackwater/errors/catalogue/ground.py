@@ -21,8 +21,7 @@ MESSAGES: Final[dict[str, str]] = {
     "DURATION_TOO_LONG": "{what} must be shorter than a hundred years; got {got}; check its unit",
     "DURATION_TOO_SHORT": '{what} must be {rule}; got {got}; try "30s", "5m" or "1h30m"',
     "DURATION_UNREADABLE": (
-        '{what} must be a timedelta or a string of numbers and units (ms, s, m, h, d, w); got {got}; try "30s" or '
-        '"1h30m"'
+        "{what} must be a timedelta or a string of numbers and units (ms, s, m, h, d, w); got {got}; {advice}"
     ),
     "EXPRESSION_AMBIGUOUS": (
         "a string must not be both a column name and a SQL expression; got `{got}` in `{step}`; write "
@@ -57,10 +56,7 @@ MESSAGES: Final[dict[str, str]] = {
         "an expression and the Python functions in it must be picklable, so that Spark's workers can load them; got "
         "{got} in `{step}`: {cause}; create locks, connections and clients inside the function"
     ),
-    "EXPRESSION_SQL": (
-        "a SQL expression must be valid; got `{got}`: {cause}; check quotes (text in single quotes, columns in double "
-        "quotes) and parentheses"
-    ),
+    "EXPRESSION_SQL": ("a SQL expression must be valid; got `{got}`: {cause}; {advice}"),
     "EXPRESSION_TYPE": (
         "an expression must fit the types of its columns; got {got} in `{step}`: {cause}; cast a column or change "
         "the expression"

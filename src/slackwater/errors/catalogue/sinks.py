@@ -209,4 +209,7 @@ MESSAGES: Final[dict[str, str]] = {
         "with --accept-changes"
     ),
     "SINK_WAITING": "{sink} of output `{output}` is unavailable: {why}; retrying for {patience}",
+    "SINK_WRITER": (
+        "`open` of a sink must return a `SinkWriter`; got {got} from {sink} of output `{output}`; correct the class"
+    ),
 }

@@ -126,4 +126,8 @@ MESSAGES: Final[dict[str, str]] = {
     ),
     "LOG_WRITER_OPTION": "`{what}` of a log writer must be {rule}; got {got}; {remedy}",
     "RATE_LIMIT": "`{what}` must be a positive integer; got {got}; omit it to use the default",
+    "SOURCE_SCHEMA": (
+        "`schema` of a source must be a Polars schema, or None for a source of bytes; got {got} of {source} for stream "
+        "`{stream}`; write, for example, pl.Schema(dict(user=pl.String()))"
+    ),
 }

@@ -12,7 +12,7 @@ MESSAGES: Final[dict[str, str]] = {
     "CHECKPOINT_FINISHING": (
         "a bounded run advances the watermark to the end of time, so an unbounded run cannot continue from it; "
         "`{path}` was stopped in the final batch of a bounded run, batch {batch}; run it once more with --bounded to "
-        "deliver that batch, then start with a new checkpoint and new output locations{outputs}"
+        "deliver that batch, then pass a new checkpoint{outputs}"
     ),
     "CHECKPOINT_UNSHARED": (
         "the driver and all executors must see the same checkpoint; some executors do not see `{path}`; put it on a "
@@ -113,7 +113,7 @@ MESSAGES: Final[dict[str, str]] = {
         "layout {known}; run the version that wrote the checkpoint, or start with a new one"
     ),
     "STEP_FAILED": (
-        "a step must be able to combine rows that are valid one by one; got {cause} in step `{step}`; correct the "
-        "computation and restart: the state before this batch is intact"
+        "step `{step}` failed on rows that are valid one by one; got {cause}; correct the computation and restart: the "
+        "state before this batch is intact"
     ),
 }

