@@ -45,7 +45,7 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
 settings.register_profile(
     "quick",
     deadline=None,
-    max_examples=10,
+    max_examples=6,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
 # On CI the same examples every time: a red run is the change's, not the dice's.

@@ -43,6 +43,7 @@ def counted(log: Path) -> Kept:
     )
 
 
+@pytest.mark.long
 def test_rule_05_windows_in_a_row_give_what_a_batch_computation_gives(spark: SparkSession, tmp_path: Path) -> None:
     files = [
         [record(number, minute * MINUTE + number * 1_000, k) for number in range(3) for k in "ab"]

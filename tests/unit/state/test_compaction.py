@@ -13,7 +13,7 @@ from slackwater.state.pieces import COMPACT_AT
 from slackwater.windows import Window
 from tests.unit.state.windowed import Windowed, panes
 
-TINY_BATCHES = 90
+TINY_BATCHES = 60
 
 
 @pytest.mark.parametrize(
