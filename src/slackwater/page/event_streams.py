@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from typing import Any, Final
+from typing import Final
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -55,10 +55,10 @@ async def _events(feed: Feed, request: Request) -> AsyncIterator[str]:
         yield f"data: {json.dumps({'state': feed.job['state'], 'last': feed.last})}\n\n"
         while not await request.is_disconnected():
             try:
-                news: dict[str, Any] = await asyncio.wait_for(queue.get(), _BEAT_S)
+                news = await asyncio.wait_for(queue.get(), _BEAT_S)
             except TimeoutError:
                 yield ": still here\n\n"
                 continue
-            if news is END:
+            if news == END:
                 return
-            yield f"data: {json.dumps(news)}\n\n"
+            yield f"data: {news}\n\n"

@@ -7,6 +7,7 @@ requests the history again when it reconnects.
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,7 +19,7 @@ Shown = dict[str, Any]
 MOST_RECORDS: Final = 5_000
 MOST_SAMPLES: Final = 100
 _MOST_WAITING: Final = 50
-END: Final[Shown] = {}
+END: Final = ""
 """The last event that listeners receive."""
 
 
@@ -37,7 +38,7 @@ class Feed:
         self._records = deque(records, maxlen=MOST_RECORDS)
         self._lateness = lateness or {}
         self._samples = deque(samples, maxlen=MOST_SAMPLES)
-        self._listeners: dict[asyncio.Queue[Shown], asyncio.AbstractEventLoop] = {}
+        self._listeners: dict[asyncio.Queue[str], asyncio.AbstractEventLoop] = {}
 
     @property
     def name(self) -> str:
@@ -84,23 +85,23 @@ class Feed:
                 record = {**record, "lateness": lateness}
             if samples:
                 record = {**record, "samples": list(samples)}
-            self._tell(record)
+            self._notify(record)
 
     def change(self, state: str, **facts: Any) -> None:  # noqa: ANN401  parts of the job's description
         """Change the state of the job, and notify all listeners."""
         with self._lock:
             self._job = {**self._job, "state": state, **facts}
-            self._tell({"state": state, **facts})
+            self._notify({"state": state, **facts})
 
     def dismiss(self) -> None:
         """Send all listeners the last event, because their server is about to stop."""
         with self._lock:
-            self._tell(END)
+            self._send(END)
 
     @contextmanager
-    def listening(self) -> Iterator[asyncio.Queue[Shown]]:
-        """Yield a queue of all new events, to be read in the running event loop."""
-        queue: asyncio.Queue[Shown] = asyncio.Queue(maxsize=_MOST_WAITING)
+    def listening(self) -> Iterator[asyncio.Queue[str]]:
+        """Yield a queue of all new events as JSON, to be read in the running event loop."""
+        queue: asyncio.Queue[str] = asyncio.Queue(maxsize=_MOST_WAITING)
         with self._lock:
             self._listeners[queue] = asyncio.get_running_loop()
         try:
@@ -109,14 +110,18 @@ class Feed:
             with self._lock:
                 del self._listeners[queue]
 
-    def _tell(self, news: Shown) -> None:
+    def _notify(self, news: Shown) -> None:
+        if self._listeners:
+            self._send(json.dumps(news))  # once for all of them
+
+    def _send(self, text: str) -> None:
         for queue, loop in self._listeners.items():
             if not loop.is_closed():
-                loop.call_soon_threadsafe(_put, queue, news)
+                loop.call_soon_threadsafe(_put, queue, text)
 
 
-def _put(queue: asyncio.Queue[Shown], news: Shown) -> None:
+def _put(queue: asyncio.Queue[str], text: str) -> None:
     """Add to a queue; if it is full, drop its oldest entry."""
     if queue.full():
         queue.get_nowait()
-    queue.put_nowait(news)
+    queue.put_nowait(text)
