@@ -43,7 +43,7 @@ class Progress:
     _printed: float = -math.inf
     _last: str = ""
     _state: object = None
-    _unsaid: int = 0
+    _unprinted: int = 0
     """The number of batches without a line since the last line."""
 
     def begin(self, name: str) -> None:
@@ -68,9 +68,9 @@ class Progress:
         state = (report.watermark_ms, report.lag_records, dict(self.totals))
         is_idle, self._state = state == self._state and not self.verbose, state
         every_s = self.idle_every_s if is_idle else self.every_s
-        more = f"  ({_batches(self._unsaid)} since the last line)" if self._unsaid else ""
-        self._unsaid = (
-            0 if self._say(line(report, self.totals) + more, always=False, every_s=every_s) else self._unsaid + 1
+        more = f"  ({_batches(self._unprinted)} since the last line)" if self._unprinted else ""
+        self._unprinted = (
+            0 if self._say(line(report, self.totals) + more, always=False, every_s=every_s) else self._unprinted + 1
         )
 
     def end(self, outputs: Sequence[OutputPlan], *, finished: bool = False, owed: int | None = None) -> None:

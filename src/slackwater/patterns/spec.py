@@ -146,10 +146,10 @@ class PatternSpec(KeyedStep):
             between = "rows between are passed over" if pattern.contiguity == "relaxed" else "no rows between"
             after = "after the last row" if pattern.skip == "past_last" else "at the row after the first"
             found.append(("rows", f"{pattern.contiguity}: {between}; the next match begins {after}"))
-        found.append(("results", self._said_when(within)))
+        found.append(("results", self._when(within)))
         return [*found, ("state", f"at most the rows of the last {within} per key, and those ahead of the watermark")]
 
-    def _said_when(self, within: str) -> str:
+    def _when(self, within: str) -> str:
         """Return when a result is emitted, and what it waits for, for `explain`."""
         if self.pattern.is_absence:
             return f"when the watermark passes the row by {within}"
