@@ -59,15 +59,15 @@ class Setup:
         return pipeline(results, has_late=self.late == "output", key_groups=self.key_groups), results
 
     def version(self, row: Row, versions: list[Row], since_ms: int) -> Row | None:
-        """Return the version that is valid for `row`; `versions` are in the order they came."""
+        """Return the version that is valid for `row`; those of a partition are in order. Ties are broken by place."""
         ttl_ms = 10**15 if self.ttl_ms is None else self.ttl_ms
         known = [
-            (each.ts_ms, number, each)
+            (each.ts_ms, each.partition, number, each)
             for number, each in enumerate(versions)
             if each.key == row.key is not None
             if each.ts_ms <= row.ts_ms <= each.ts_ms + ttl_ms and each.ts_ms + ttl_ms >= since_ms
         ]
-        newest = max(known, key=lambda found: found[:2])[2] if known else None
+        newest = max(known, key=lambda found: found[:3])[3] if known else None
         return None if newest is None or (self.deletes and newest.x < DELETED_X) else newest
 
 
