@@ -214,8 +214,8 @@ class WindowAgg(Op):
             return
         for key in self.keys:
             for w in self.keys[key]:
-                while w.due is not None and w.due <= self.P and not w.passed:
-                    if w.new:
+                while w.due is not None and w.due <= self.P:
+                    if w.new and not w.passed:
                         self.fire(key, w, "early")
                     w.due += self.trig["early"]["delay_ms"]
 

@@ -41,9 +41,10 @@ class Panes:
     def known(self, rows: pl.DataFrame, time: StepTime) -> pl.DataFrame:
         """Prepare rows from the state for merging with a batch's new rows."""
         if self._schedule.early_every_ms is not None:
-            # A due time that passed without new rows is skipped; with new rows, a step that adds first still fires it.
-            caught_up = self._catch_up(rows, time.now_ms, time.judge_ms)["__due"]
-            rows = rows.with_columns(pl.when(pl.col("__new") == 0).then(caught_up).otherwise("__due").alias("__due"))
+            # A due time at which no pane could fire is skipped; with new rows, a step that adds first still fires it.
+            skipped = (pl.col("__new") == 0) | ~self._may_show_early(time.judge_ms)
+            due = pl.when(skipped).then(self._next_due(time.now_ms)).otherwise("__due")
+            rows = rows.with_columns(due.alias("__due"))
         return rows.with_columns(pl.lit(0, dtype=pl.Int64).alias("__fresh"))
 
     def merge(self, rows: pl.DataFrame, by: list[str] | None = None) -> pl.DataFrame:
@@ -147,14 +148,13 @@ class Panes:
         rows = self.fire(rows, new & ~passed, "early", time.previous_ms, out)
         if not self._schedule.on_time:
             rows = self.fire(rows, new & passed, "late", time.previous_ms, out)
-        return self._catch_up(rows, time.now_ms, time.previous_ms)
+        return rows.with_columns(self._next_due(time.now_ms))
 
-    def _catch_up(self, rows: pl.DataFrame, now_ms: int, watermark_ms: int) -> pl.DataFrame:
-        """Advance the due times that `now_ms` has reached to the next multiple of the interval."""
+    def _next_due(self, now_ms: int) -> pl.Expr:
+        """Return the due time, advanced to the next multiple of the interval if `now_ms` has reached it."""
         step, due = self._schedule.early_every_ms or 1, pl.col("__due")
-        reached = (due <= now_ms) & self._may_show_early(watermark_ms)
         moved = due + ((now_ms - due) // step + 1) * step
-        return rows.with_columns(pl.when(reached).then(moved).otherwise(due).alias("__due"))
+        return pl.when(due <= now_ms).then(moved).otherwise(due).alias("__due")
 
     def _may_show_early(self, watermark_ms: int) -> pl.Expr:
         """Return whether panes by processing time may still fire: with an on-time pane, only before it."""

@@ -11,7 +11,7 @@ import slackwater as sw
 from slackwater.streams import Ended, Stream
 from slackwater.testing import rows_source, run
 from slackwater.windows.panes import MOST_TICKS
-from tests.unit.state.windowed import Windowed, panes
+from tests.unit.state.windowed import Row, Windowed, panes
 
 
 def test_the_first_row_to_arrive_starts_the_event_time_panes() -> None:
@@ -91,6 +91,23 @@ def test_no_pane_by_processing_time_comes_after_the_on_time_pane() -> None:
     step.add(("a", 2, 1))
     assert step.wait("1m") == []
     assert panes(step.advance(1100)) == [(0, 100, [0, 1], "late")]
+
+
+@pytest.mark.parametrize("rows_between", [(), (("a", 2, 1),)], ids=["nothing new", "a late row that waits"])
+def test_a_session_that_grows_after_its_on_time_pane_keeps_the_rhythm_of_its_first_row(
+    rows_between: tuple[Row, ...],
+) -> None:
+    #   first row at 0: due at 10, 20 (both after the on-time pane), 30
+    trigger = sw.after_watermark(early=sw.every("10ms"), late=sw.never())
+    step = Windowed(sw.session("10ms"), trigger=trigger, allowed_lateness="1s", accumulation="discarding")
+    step.add(("a", 3, 0))
+    assert panes(step.advance(15)) == [(3, 13, [0], "on_time")]
+    step.add(*rows_between)
+    assert step.wait("25ms") == []
+    assert step.add(("a", 12, 2)) == [], "it was due while it could not fire"
+    assert step.wait("4ms") == []
+    (shown,) = panes(step.wait("1ms"))
+    assert shown[1:] == (22, [*(row[2] for row in rows_between), 2], "early")
 
 
 def test_without_an_on_time_pane_processing_time_shows_late_rows_too() -> None:
