@@ -20,14 +20,16 @@ from hypothesis import HealthCheck, settings
 if TYPE_CHECKING:
     # Not at run time: most tests need no Spark, and importing it costs each worker half a second.
     from pyspark.sql import SparkSession
+    from xdist.remote import Producer
+    from xdist.scheduler import Scheduling
 
 ROOT = Path(__file__).resolve().parent.parent
 IS_CI = os.environ.get("CI") == "true"
 
 os.environ["TZ"] = "UTC"
 time.tzset()
-# One thread for each of two workers on two cores; in `make long` two, so that code which leans on an order that Polars
-# does not promise is seen to.
+# One thread for each worker, as there are more workers than cores; in `make long` two, so that code which leans on an
+# order that Polars does not promise is seen to.
 os.environ.setdefault("POLARS_MAX_THREADS", "2" if os.environ.get("HYPOTHESIS_PROFILE") == "long" else "1")
 # JVMs that live for minutes (Spark, brokers, jobs to be killed) should start fast, not optimise. Without the last
 # option Java reserves 48 MB for compiled code, which Spark's outgrows: it would discard methods and compile them again.
@@ -65,6 +67,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return 0 if marks & {"crash", "cluster"} else 1 if marks & {"spark", "kafka"} else 2
 
     items.sort(key=turn)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Scheduling | None:
+    """Give modules to workers as `tests/scheduling.py` says."""
+    from tests.scheduling import FromBothEnds
+
+    return FromBothEnds(config, log) if config.getvalue("dist") == "loadscope" else None
 
 
 def pytest_collection_finish() -> None:

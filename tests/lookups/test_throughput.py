@@ -14,7 +14,7 @@ from tests.lookups.stores import Store, ask, at_work, row
 
 LATENCY_S = 0.05
 GOAL = 20_000
-KEYS = [f"user-{number}" for number in range(20_000)]
+KEYS = [f"user-{number}" for number in range(10_000)]
 
 
 def rounds(lookup: Lookup, kind: str, concurrency: int = 100) -> int:

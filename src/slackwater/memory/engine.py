@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import polars as pl
 
@@ -96,8 +97,12 @@ class MemoryEngine:
             out += stage.run(label, group, store, clock)
         return out
 
+    @cached_property
+    def _empty(self) -> dict[str, pl.DataFrame]:
+        return {plan.name: pl.DataFrame(schema=plan.schema) for plan in self.plan.outputs}
+
     def _unpack(self, packets: list[Packet]) -> MemoryBatch:
-        frames = {plan.name: [pl.DataFrame(schema=plan.schema)] for plan in self.plan.outputs}
+        frames = {name: [empty] for name, empty in self._empty.items()}
         for packet in sorted(packets, key=lambda packet: packet.order):
             if packet.kind == "output":
                 frames[packet.target].append(unpack(packet.payload or b"", packet.target))
