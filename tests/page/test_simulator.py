@@ -138,10 +138,14 @@ def test_slider_changes_the_picture_the_figures_and_the_address(tab: Tab, server
     tab.until(f"{ORANGE} < {dots / 2}")
     assert "out_of_orderness=1m" in tab.value("location.search")
     assert tab.value("document.getElementById('set-out_of_orderness').getAttribute('aria-valuetext')") == "1m"
+    assert "out_of_orderness = 1m (10s)" in tab.text("#changed")
     # Shared, the address gives the same simulation; and a wrong one says what is wrong.
     shared = tab.value("location.href")
     tab.open(shared)
     tab.until(f"document.querySelector('[data-account=late]') !== null && {late} === 0")
+    tab.value("document.getElementById('reset').click()")
+    tab.until("document.getElementById('changed').hidden")
+    assert "out_of_orderness" not in tab.value("location.search")
     tab.open(shared.replace("out_of_orderness=1m", "out_of_orderness=never"))
     tab.until("!document.getElementById('error').hidden")
     assert tab.text("#error").startswith("[SIMULATE_SETTING] `out_of_orderness` must be a duration from 0s to 1h;")

@@ -174,6 +174,9 @@ def test_stop_ends_the_waiting_for_a_server_and_the_batch_is_delivered_later(
     run = begun(ground, place)
     server = ground.target.server
     assert server is not None
+    # A broker that is killed before it has written a commit's markers may skip them when it starts again, as if the
+    # new topic were deleted: Kafka then leaves a transaction that hangs. If rows are visible, markers are there.
+    assert ground.content(place) == ground.expected(1)
     server.kill()
     try:
         outlet, began = run.start(2), time.monotonic()

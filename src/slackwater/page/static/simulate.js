@@ -75,6 +75,9 @@ function remember() {
   const line = Object.entries(preset.remedy).map(([name, text]) => `${name} = ${text}`).join(", ");
   byId("remedy").textContent = remedied() ? `undo ${line}` : line;
   byId("remedy").setAttribute("aria-pressed", String(remedied()));
+  const changes = Object.entries(controls.changes()).map(([name, text]) => `${name} = ${text} (${preset.settings[name]})`);
+  byId("changed").hidden = changes.length === 0;
+  byId("changed").querySelector("span").textContent = changes.join(", ");
   return asked;
 }
 
@@ -152,5 +155,6 @@ byId("remedy").addEventListener("click", () => {
   controls.set({ ...controls.values, ...(remedied() ? undone : preset.remedy) }, preset.settings);
   run();
 });
+byId("reset").addEventListener("click", () => { choose(state.preset, {}); run(); });
 new ResizeObserver(later).observe(document.body);
 begin();

@@ -85,7 +85,10 @@ class MarksReader:
         high = asked.result().offset
         while (end := cluster.ends([place])[place]) < high:
             if time.monotonic() > patience:
-                raise Unavailable(f"an open transaction hides the end of partition {self.partition} of {self.topic}")
+                raise Unavailable(
+                    f"a transaction that no producer of ours holds is still open at offset {end} of partition "
+                    f"{self.partition} of {self.topic}; `kafka-transactions.sh find-hanging` tells whether it hangs"
+                )
             time.sleep(_LOOK_S)
         return cluster.begins([place])[place], end
 
