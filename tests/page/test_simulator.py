@@ -138,7 +138,7 @@ def test_slider_changes_the_picture_the_figures_and_the_address(tab: Tab, server
     tab.until(f"{ORANGE} < {dots / 2}")
     assert "out_of_orderness=1m" in tab.value("location.search")
     assert tab.value("document.getElementById('set-out_of_orderness').getAttribute('aria-valuetext')") == "1m"
-    assert "out_of_orderness = 1m (10s)" in tab.text("#changed")
+    assert "out_of_orderness = 1m (was 10s)" in tab.text("#changed")
     # Shared, the address gives the same simulation; and a wrong one says what is wrong.
     shared = tab.value("location.href")
     tab.open(shared)

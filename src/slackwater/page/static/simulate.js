@@ -75,7 +75,7 @@ function remember() {
   const line = Object.entries(preset.remedy).map(([name, text]) => `${name} = ${text}`).join(", ");
   byId("remedy").textContent = remedied() ? `undo ${line}` : line;
   byId("remedy").setAttribute("aria-pressed", String(remedied()));
-  const changes = Object.entries(controls.changes()).map(([name, text]) => `${name} = ${text} (${preset.settings[name]})`);
+  const changes = Object.entries(controls.changes()).map(([name, text]) => `${name} = ${text} (was ${preset.settings[name]})`);
   byId("changed").hidden = changes.length === 0;
   byId("changed").querySelector("span").textContent = changes.join(", ");
   return asked;
