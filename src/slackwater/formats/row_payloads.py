@@ -33,6 +33,11 @@ def row_payloads(rows: pl.DataFrame) -> pl.Series:
     return pl.Series(lines, dtype=pl.Binary)
 
 
+def readable_values(column: pl.Series) -> list[object]:
+    """Return the values of a column for people to read; never fails: values that Python cannot hold become text."""
+    return [json.loads(text) for text in _texts(column)]
+
+
 def _objects(columns: list[pl.Series], height: int) -> list[str]:
     if not columns:
         return ["{}"] * height

@@ -7,7 +7,7 @@ The value is hashed, not its storage:
 
 1. Integers, booleans, dates and times are one 64-bit word each (two's complement; larger ones wrap),
    so a column may grow from Int32 to Int64. Dates are days, times of day nanoseconds, date-times and
-   durations microseconds.
+   durations microseconds; the nanoseconds of an incomplete microsecond are in the upper bits.
 2. Floats are the bits of a Float64, with one zero and one NaN.
 3. Strings and bytes are little-endian words of 8 bytes, the last one padded with zeros, and the length.
 4. Lists are the hashes of their items, structs those of their fields.
@@ -121,7 +121,7 @@ def _integer_words(series: pl.Series) -> U64:
         if dtype.time_unit == "ms":
             series = series.to_physical() * 1_000
         elif dtype.time_unit == "ns":
-            series = series.to_physical() // 1_000
+            series = _nanosecond_words(series.to_physical())
     series = series.to_physical()
     if series.dtype in (pl.Int128, pl.UInt128):
         low = pl.col("words") & pl.lit(_WORD, dtype=series.dtype)
@@ -129,6 +129,11 @@ def _integer_words(series: pl.Series) -> U64:
     if series.dtype != pl.UInt64:
         series = series.cast(pl.Int64)
     return series.fill_null(0).to_numpy().view(np.uint64)
+
+
+def _nanosecond_words(nanoseconds: pl.Series) -> pl.Series:
+    """Return microseconds, which take 54 bits, with the nanoseconds of an incomplete one in the bits above."""
+    return nanoseconds // 1_000 + nanoseconds % 1_000 * (1 << 54)
 
 
 def _float_words(series: pl.Series) -> U64:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from slackwater.ground.keys import join_on_keys
 from slackwater.ground.times import MAX_MS, to_timestamp
 from slackwater.state.buckets import bucket_of
 from slackwater.state.pieces import INBOX, Layout, StepState
@@ -35,7 +36,7 @@ def of_key(rows: pl.DataFrame, keys: tuple[str, ...], key: pl.DataFrame | None) 
     """Return the rows that have the key in the only row of `key`, or all rows if `key` is None."""
     if key is None:
         return rows
-    return rows.join(key.select(keys), on=keys, how="semi", nulls_equal=True, maintain_order="left")
+    return join_on_keys(rows, key.select(keys), keys, how="semi")
 
 
 def readable(rows: pl.DataFrame, keys: tuple[str, ...], /, **added: pl.Expr) -> pl.DataFrame:

@@ -8,6 +8,8 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
+from slackwater.formats.row_payloads import readable_values
+
 _SAMPLE: Final = 10_000
 """The number of rows sampled from a frame of more than twice as many."""
 _STRIDE: Final = 2_654_435_761
@@ -33,7 +35,9 @@ class Skew:
             sample = sample[(np.arange(_SAMPLE) * _STRIDE) % rows.height]
         share = rows.height / max(1, sample.height)
         largest = sample.group_by(keys).agg(pl.len().alias("__n")).sort("__n", *keys, descending=True, nulls_last=True)
-        found = {_shown(row[:-1]): round(row[-1] * share) for row in largest.head(_KEPT).rows()}
+        most = largest.head(_KEPT)
+        shown = [_shown(key) for key in zip(*(readable_values(most[key]) for key in keys), strict=True)]
+        found = {key: round(number * share) for key, number in zip(shown, most["__n"], strict=True)}
         self.add(Skew(rows=rows.height, keys=found, is_whole=largest.height <= _KEPT))
 
     def add(self, other: Skew) -> None:

@@ -12,6 +12,7 @@ import polars as pl
 from slackwater.aggregates.combine import merge_states, state_columns
 from slackwater.errors import DefinitionError, SlackwaterError, cause_of, refuse, row_error
 from slackwater.formats.undecoded import Undecoded
+from slackwater.ground.keys import join_on_keys
 from slackwater.ground.expressions import FAILURES
 from slackwater.ground.row_wise import is_row_wise
 from slackwater.ground.stable_text import stable_text
@@ -287,11 +288,11 @@ class AlignedOperator(WindowOperator):
         kept = cells.with_row_index("__cell").pipe(self.window.spread)
         kept = taking = kept.filter(pl.col("__end") > time.gone_ms(self.spec.lateness_ms))
         if windows is not None:
-            taking = kept.join(windows.filter("__done"), on=self.spec.by, how="anti", nulls_equal=True)
+            taking = join_on_keys(kept, windows.filter("__done"), self.spec.by, how="anti")
         accounts = _accounts(cells, taking, time.judge_ms)
         accounts["ignored"] = int(cells["__new"].sum()) - sum(accounts.values())
         if taking.height < kept.height:
-            finished = kept.join(taking, on=[*self.spec.by, "__cell"], how="anti", nulls_equal=True)
+            finished = join_on_keys(kept, taking, [*self.spec.by, "__cell"], how="anti")
             accounts["partly_ignored"] = int(cells[finished["__cell"].unique()]["__new"].sum()) - accounts["ignored"]
         for account, number in accounts.items():
             out.count(account, number)

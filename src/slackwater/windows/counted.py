@@ -14,6 +14,7 @@ from slackwater.aggregates.combine import combine_rows, empty_state, finish, mer
 from slackwater.errors import refuse
 from slackwater.formats.schemas import spark_type
 from slackwater.formats.undecoded import Undecoded
+from slackwater.ground.keys import join_on_keys
 from slackwater.ground.durations import render_ms
 from slackwater.ground.stable_text import stable_text
 from slackwater.ground.times import MAX_MS, MIN_MS, TIMESTAMP, to_timestamp
@@ -184,7 +185,7 @@ class CountSpec(KeyedStep):
         keys, is_counter = list(self.keys), pl.col("__index") == _COUNTER
         counters = rows.filter(is_counter).select(*keys, pl.col("__rows").alias("__seen"))
         windows = results_so_far(rows.filter(~is_counter), self.aggregates, self.aggregate_types)
-        shown = counters.join(windows, on=keys, how="left", nulls_equal=True, maintain_order="left_right")
+        shown = join_on_keys(counters, windows, keys, how="left", order="left_right")
         facts = {"window_index": pl.col("__index"), "rows": pl.col("__rows"), "event_time": moment(pl.col("__time"))}
         return readable(shown, self.keys, **facts, rows_seen=pl.col("__seen"))
 
@@ -234,7 +235,7 @@ class _CountOperator(Operator):
         """Fire the windows that `fresh` fills; return the new state of their keys."""
         spec, keys, window = self.spec, list(self.spec.keys), self.spec.window
         counters = known.filter(pl.col("__index") == _COUNTER)
-        before = fresh.select(keys).join(counters, on=keys, how="left", nulls_equal=True, maintain_order="left")
+        before = join_on_keys(fresh.select(keys), counters, keys, how="left")
         number = before["__rows"].fill_null(0) + fresh.select(pl.int_range(pl.len()).over(keys)).to_series()
         numbered = fresh.with_columns(number.alias("__number"))
         # Row n is in the windows i with i * every <= n < i * every + size.
@@ -266,7 +267,7 @@ class _CountOperator(Operator):
     def _counters(self, numbered: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
         keys = list(self.spec.keys)
         seen = numbered.group_by(keys, maintain_order=True).agg((pl.col("__number").max() + 1).alias("__rows"))
-        untouched = known.join(seen, on=keys, how="anti", nulls_equal=True)
+        untouched = join_on_keys(known, seen, keys, how="anti")
         fixed = [pl.lit(_COUNTER, dtype=pl.Int64).alias("__index"), pl.lit(MIN_MS, dtype=pl.Int64).alias("__time")]
         empty = empty_state(self.spec.row_schema, self.spec.aggregates, seen.height)
         counters = seen.with_columns(fixed).hstack(empty.get_columns())
