@@ -18,7 +18,6 @@ from slackwater.clock.clock import Clock
 from slackwater.clock.next_clock import first_clock, next_clock
 from slackwater.front.front import Front
 from slackwater.keyed.stage import Stage
-from slackwater.memory.engine import DictStore
 from slackwater.planning.plan import Plan
 from slackwater.sources.base import TaskFacts
 from slackwater.sources.chunk import Chunk
@@ -27,6 +26,7 @@ from slackwater.sources.log.listing import ListedFile
 from slackwater.sources.rows import frame_chunks
 from slackwater.state.packets import Packet
 from slackwater.state.packing import unpack
+from slackwater.state.pieces import DictStore
 from slackwater.testing import Harness
 from slackwater.testing.harness import rows_source
 

@@ -12,13 +12,13 @@ import slackwater as sw
 from slackwater.clock.next_clock import first_clock
 from slackwater.front.front import Front
 from slackwater.keyed.stage import Stage
-from slackwater.memory.engine import DictStore
 from slackwater.planning.plan import Plan
 from slackwater.sources.base import Source
 from slackwater.sources.chunk import Chunk
 from slackwater.state import packets
 from slackwater.state.key_groups import labels
 from slackwater.state.packing import unpack
+from slackwater.state.pieces import DictStore
 from slackwater.testing import rows_source
 from slackwater.testing.harness import RowsSource
 

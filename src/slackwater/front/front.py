@@ -12,10 +12,11 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from slackwater.clock.ages import EVENT, INGESTION, AgeSketch
@@ -25,20 +26,24 @@ from slackwater.clock.step_times import step_time
 from slackwater.errors import SlackwaterError, UnplacedError, cause_of, fault
 from slackwater.formats.dead_letters import PLACE
 from slackwater.front.enrichment import Enrichment
-from slackwater.front.rows import RowContext, RowFunctions, guarded
+from slackwater.front.rows import RowContext, RowFunctions, bury, guarded
 from slackwater.front.samples import Sampler
 from slackwater.ground.expressions import FAILURES
+from slackwater.ground.keys import canonical
+from slackwater.ground.stable_hash import hash_columns
 from slackwater.ground.times import MIN_MS
 from slackwater.lookups.written import Span
 from slackwater.planning.plan import Feed, Plan, RowNode, SourcePlan, StepPlan
 from slackwater.sinks.base import Trial
 from slackwater.sources.chunk import Chunk
 from slackwater.state import pieces
+from slackwater.state.blame import I64, blamed_rows, is_of_rows
 from slackwater.state.key_groups import group_of, labels
 from slackwater.state.packets import Packet, output, stats
 from slackwater.state.packing import pack
 from slackwater.state.skew import Skew
-from slackwater.state.step import PortFront, StepRows
+from slackwater.state.step import PortFront, StepRows, Taken
+from slackwater.state.step_time import StepTime
 from slackwater.state.whole_rows import STREAM, with_stream
 
 
@@ -89,13 +94,13 @@ class Arrivals:
             step, way = self.plan.by_name[feed.step], (feed, node)
             if way not in self.fronts:
                 self.fronts[way] = step.spec.front(feed.port, node.undecoded)
-            guard = partial(guarded, step=step.name, context=context)
             rows = frame
             if feed.port in step.unions:
                 rows = frame.with_columns(with_stream("__part", context.stream))
                 rows = rows.with_columns(pl.lit(context.stream).alias(STREAM)) if step.spec.buries else rows
+            rows = canonical(rows, step.spec.ports[feed.port].keys)
             with placed_errors(step):
-                taken = self.fronts[way].take(rows, step_time(step, self.clock), guard)
+                taken = self._taken(step, feed, self.fronts[way], rows, context)
             for what, number in taken.counts.items():
                 self.count(step.name, what, number)
             if taken.kept.height:
@@ -104,6 +109,24 @@ class Arrivals:
                 self.emit_late(step, taken.late, context)
             for channel, whole in taken.whole.items():
                 self._by_group(whole, feed, channel)
+
+    def _taken(self, step: StepPlan, feed: Feed, front: PortFront, rows: pl.DataFrame, context: RowContext) -> Taken:
+        """Pass rows to the FRONT part of a step; rows on which it fails only together become dead letters."""
+        time, guard = step_time(step, self.clock), partial(guarded, step=step.name, context=context)
+        try:
+            return front.take(rows, time, guard)
+        except FAILURES as error:
+            if not is_of_rows(error):
+                raise
+
+        def attempt(chosen: I64) -> None:
+            aside = replace(context, dead=[])
+            front.take(rows[chosen], time, partial(guarded, step=step.name, context=aside))
+
+        bad = blamed_rows(hash_columns(rows, list(step.spec.ports[feed.port].keys)), attempt)
+        messages = pl.Series([*bad.values()], dtype=pl.String)
+        bury(rows[[*bad]], step.name, pl.Series(["failed"]), messages, context)
+        return front.take(rows[np.setdiff1d(np.arange(rows.height), [*bad])], time, guard)
 
     def emit(self, name: str, frame: pl.DataFrame, context: RowContext) -> int:
         """Send rows to an output, or to the dead letters if its sinks cannot write them; return the number sent."""
@@ -126,9 +149,10 @@ class Arrivals:
             feed, _ = way
             step = self.plan.by_name[feed.step]
             with placed_errors(step):
-                merged = self.fronts[way].merge(parts, step_time(step, self.clock))
-            for channel, rows in merged.items():
-                self._by_group(rows, feed, channel)
+                merged = _merged(self.fronts[way], parts, step_time(step, self.clock))
+            for channels in merged:
+                for channel, rows in channels.items():
+                    self._by_group(rows, feed, channel)
         packets, self.packets, self.kept = self.packets, [], {}
         return packets
 
@@ -335,6 +359,16 @@ class Front:
 
     def _flush(self) -> list[Packet]:
         return self.arrivals.flush() if self._file is not None else []
+
+
+def _merged(front: PortFront, parts: list[pl.DataFrame], time: StepTime) -> list[dict[str, pl.DataFrame]]:
+    """Merge the kept rows of a file's chunks; where that fails, they travel unmerged, and KEYED finds the rows to blame."""
+    try:
+        return [front.merge(parts, time)]
+    except FAILURES as error:
+        if not is_of_rows(error) or len(parts) == 1:
+            raise
+    return [front.merge([part], time) for part in parts]
 
 
 def _tried(rows: pl.DataFrame, *, trial: Trial, columns: list[str]) -> pl.DataFrame:

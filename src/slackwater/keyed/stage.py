@@ -18,6 +18,7 @@ from slackwater.clock.step_times import step_time
 from slackwater.front.enrichment import Enrichment
 from slackwater.front.front import Arrivals, placed_errors
 from slackwater.front.rows import RowContext, RowFunctions, bury
+from slackwater.keyed.floor import STORED_FAILED, run_on_floor
 from slackwater.lookups.written import Span
 from slackwater.planning.plan import Plan, RowNode, StepPlan
 from slackwater.state.counted_keys import has_turn
@@ -25,9 +26,11 @@ from slackwater.state.key_groups import labels
 from slackwater.state.packets import OUTPUT, STATS, TICK, Packet, stats, tick
 from slackwater.state.pieces import StepState, Store
 from slackwater.state.step import PORT_ROWS, TIMER_FAILED, Emitted, Failed, StepRows
-from slackwater.state.whole_rows import STREAM
+from slackwater.state.whole_rows import STREAM, stream_of
 
 INDEX: Final = "index"
+_COUNTED: Final = {TIMER_FAILED: "failed_timers", STORED_FAILED: "failed_in_state"}
+"""What dead letters are counted as that are no rows of the batch, by reason."""
 
 
 class Stage:
@@ -86,8 +89,12 @@ class Stage:
 
     def _step(self, step: StepPlan, key_group: int, rows: StepRows, state: StepState, arrivals: Arrivals) -> None:
         time = step_time(step, arrivals.clock)
+        operator = self.operators[step.name]
         with placed_errors(step):
-            shown = self.operators[step.name].run(rows, time, state, stagger=key_group)
+            shown = run_on_floor(
+                step.spec, rows, state, lambda some, of: operator.run(some, time, of, stagger=key_group)
+            )
+        state.commit()
         for what, number in shown.counts.items():
             arrivals.count(step.name, what, number)
         arrivals.order = f"{step.name}\x00{key_group:06d}"
@@ -114,16 +121,18 @@ class Stage:
 
     def _bury(self, failed: Failed, step: StepPlan, arrivals: Arrivals) -> None:
         """Turn failed rows into dead letters of their streams; a timer has no stream and goes to the first one's."""
-        [streams] = [port.streams for port in step.spec.ports.values()]
-        of_one = streams[0] if len(streams) == 1 and failed.reason != TIMER_FAILED else ""
         rows = failed.rows.with_columns(failed.messages.alias("__message"))
-        parts = rows.partition_by(STREAM, as_dict=True, maintain_order=True) if STREAM in rows.columns else {}
-        for (name,), part in (parts or {(of_one,): rows}).items():
-            # Rows that were stored before streams were recorded have none.
-            stream = name or step.name
+        if STREAM not in rows.columns:
+            rows = rows.with_columns(stream_of("__part").alias(STREAM))
+        streams = [port.streams for name, port in step.spec.ports.items() if failed.port in (None, name)]
+        known = [*step.buried] if len(streams) != 1 or not streams[0] else [*streams[0]]
+        of_one = known[0] if len(known) == 1 and failed.reason != TIMER_FAILED else step.name
+        for (name,), part in rows.partition_by(STREAM, as_dict=True, maintain_order=True).items():
+            # Rows of a union have the name of their stream; what was combined or stored without it has none.
+            stream = name if name in step.buried else of_one
             context = RowContext(source=stream, partition=stream, now_ms=arrivals.clock.now)
             bury(part.drop("__message"), step.name, pl.Series([failed.reason]), part["__message"], context)
-            what = "dead" if failed.reason != TIMER_FAILED else "failed_timers"
+            what = _COUNTED.get(failed.reason, "dead")
             self._send(context.dead, step, step.buried.get(stream, step.dead_letters), arrivals, what=what)
 
     @staticmethod

@@ -20,26 +20,8 @@ from slackwater.sources.chunk import Chunk
 from slackwater.state.key_groups import labels
 from slackwater.state.packets import Packet, tick
 from slackwater.state.packing import unpack
+from slackwater.state.pieces import DictStore
 from slackwater.tables.snapshots import MemorySnapshots
-
-
-class DictStore:
-    """Stores the blobs of a key group in a dictionary."""
-
-    def __init__(self, blobs: dict[str, bytes] | None = None) -> None:
-        self.blobs = {} if blobs is None else blobs
-
-    def get(self, key: str) -> bytes | None:
-        """Return a blob, or None."""
-        return self.blobs.get(key)
-
-    def put(self, key: str, blob: bytes) -> None:
-        """Store a blob."""
-        self.blobs[key] = blob
-
-    def remove(self, key: str) -> None:
-        """Remove a blob."""
-        self.blobs.pop(key, None)
 
 
 @dataclass(kw_only=True)

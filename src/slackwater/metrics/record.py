@@ -84,7 +84,8 @@ class StepRecord:
 
     counts: dict[str, int] = field(default_factory=dict)
     """Rows that were on_time, late, partly_late, refired, ignored and dead; panes, retractions; results that were
-    filtered, added or became dead letters (dead_results); timers that failed (failed_timers), and others."""
+    filtered, added or became dead letters (dead_results); timers that failed (failed_timers),
+    stored rows that failed (failed_in_state), and others."""
     dead: dict[str, int] = field(default_factory=dict)
     """Dead letters of the step's rows and results, by reason."""
     state_bytes: int = 0

@@ -56,7 +56,7 @@ class BatchReport:
     @property
     def dead_letters(self) -> int:
         """Records, results and timers that became dead letters."""
-        of_steps = sum(self.total(what) for what in ("dead", "dead_results", "failed_timers"))
+        of_steps = sum(self.total(what) for what in ("dead", "dead_results", "failed_timers", "failed_in_state"))
         return sum(stream.dead for stream in self.stats.streams.values()) + of_steps
 
     @property

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import polars as pl
 
@@ -61,6 +61,25 @@ class Store(Protocol):
         """Remove a blob, if it exists."""
 
 
+class DictStore:
+    """Stores the blobs of a key group in a dictionary."""
+
+    def __init__(self, blobs: dict[str, bytes] | None = None) -> None:
+        self.blobs = {} if blobs is None else blobs
+
+    def get(self, key: str) -> bytes | None:
+        """Return a blob, or None."""
+        return self.blobs.get(key)
+
+    def put(self, key: str, blob: bytes) -> None:
+        """Store a blob."""
+        self.blobs[key] = blob
+
+    def remove(self, key: str) -> None:
+        """Remove a blob."""
+        self.blobs.pop(key, None)
+
+
 @dataclass
 class Piece:
     """The index entry of one piece."""
@@ -88,9 +107,23 @@ class Piece:
         return not self.is_settled and ((moved and self.wake_ms <= time.watermark_ms) or self.due_ms <= time.now_ms)
 
 
+class Savepoint(NamedTuple):
+    """The pieces of a step at some moment of a batch, to roll back to."""
+
+    pieces: tuple[Piece, ...]
+    next_seq: int
+    buckets: int
+    is_changed: bool
+    removed: int
+
+
 @dataclass
 class StepState:
-    """The pieces of one step in one key group, during one batch."""
+    """The pieces of one step in one key group, during one batch.
+
+    New blobs are stored at once, under new names; blobs that are dropped are removed by `commit`, at the end. So the
+    step can be rolled back at any moment without holding blobs in memory.
+    """
 
     step: str
     store: Store
@@ -99,6 +132,8 @@ class StepState:
     buckets: int = 1
     """The number of buckets that the rows are spread over, a power of two; 1 without buckets."""
     is_changed: bool = False
+    removed: list[str] = field(default_factory=list)
+    """The names of dropped blobs, which `commit` removes."""
 
     @classmethod
     def from_index(cls, step: str, store: Store, index: dict[str, Any] | None) -> StepState:
@@ -153,10 +188,27 @@ class StepState:
     def drop(self, pieces: Iterable[Piece]) -> None:
         """Remove `pieces` without reading them."""
         gone = {piece.seq for piece in pieces}
-        for seq in gone:
-            self.store.remove(f"{self.step}/{seq}")
+        self.removed += [f"{self.step}/{seq}" for seq in sorted(gone)]
         self.pieces = [piece for piece in self.pieces if piece.seq not in gone]
         self.is_changed = self.is_changed or bool(gone)
+
+    def savepoint(self) -> Savepoint:
+        """Return what `roll_back` returns to."""
+        return Savepoint(tuple(self.pieces), self.next_seq, self.buckets, self.is_changed, len(self.removed))
+
+    def roll_back(self, to: Savepoint) -> None:
+        """Undo everything since a savepoint."""
+        for seq in range(to.next_seq, self.next_seq):
+            self.store.remove(f"{self.step}/{seq}")
+        self.pieces, self.next_seq, self.buckets = list(to.pieces), to.next_seq, to.buckets
+        self.is_changed = to.is_changed
+        del self.removed[to.removed :]
+
+    def commit(self) -> None:
+        """Remove the blobs that were dropped."""
+        for name in self.removed:
+            self.store.remove(name)
+        self.removed = []
 
     def append(self, rows: pl.DataFrame, describe: Describe, tier: int = 0) -> None:
         """Store `rows`, split by `__end` so that rows that are due sooner are in smaller pieces."""

@@ -118,6 +118,8 @@ class Failed:
     rows: pl.DataFrame
     messages: pl.Series
     reason: str = "failed"
+    port: str | None = None
+    """The port that the rows came in by, if the step has several."""
 
 
 @dataclass
@@ -209,6 +211,11 @@ class KeyedStep(ABC):
     def asked(self, sides: frozenset[str]) -> KeyedStep:  # noqa: ARG002  as subclasses need it
         """Return the step for a pipeline that uses `sides`; some side outputs exist only if they are used."""
         return self
+
+    @property
+    def independent(self) -> tuple[str, ...]:
+        """Columns of the stored rows: rows that differ in one of them do not affect each other; at least the key."""
+        return self.keys
 
     @property
     def state_parts(self) -> Mapping[int, str]:

@@ -24,6 +24,11 @@ def with_stream(part: str, stream: str) -> pl.Expr:
     return pl.col(part) + f"{_OF_STREAM}{stream}"
 
 
+def stream_of(part: str) -> pl.Expr:
+    """Return the stream that `with_stream` has added to a partition, or an empty string."""
+    return pl.col(part).str.extract(f"{_OF_STREAM}([^{_OF_STREAM}]*)$").fill_null("")
+
+
 def without_stream(part: str) -> pl.Expr:
     """Return the partition as the source names it."""
     return pl.col(part).str.replace(f"{_OF_STREAM}.*$", "")

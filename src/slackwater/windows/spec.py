@@ -80,6 +80,12 @@ class WindowSpec(KeyedStep):
         """The columns that identify a window of a key."""
         return [*self.keys, "__start", "__end"]
 
+    @property
+    def independent(self) -> tuple[str, ...]:
+        """The key, and the window where each stored row belongs to a single one."""
+        is_own = self.window.is_aligned and not self.window.cells_meet
+        return tuple(self.by) if is_own else self.keys
+
     @cached_property
     def state_types(self) -> pl.Schema:
         """The columns of a state row: the key, the window, its panes so far, and partial aggregates."""

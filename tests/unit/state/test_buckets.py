@@ -12,7 +12,7 @@ import pytest
 
 import slackwater as sw
 from slackwater.ground.stable_hash import hash_columns
-from slackwater.memory import engine as memory
+from slackwater.state import pieces as memory
 from slackwater.state import buckets
 from slackwater.testing import Harness, rows_source
 from slackwater.triggers import Trigger
