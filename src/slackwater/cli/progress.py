@@ -179,7 +179,7 @@ def _late(totals: Counts[str]) -> str:
 
 def _others(totals: Counts[str]) -> str:
     labels = {"ignored": "ignored", "unshown": "never shown", "filtered": "filtered", "added": "added by map"}
-    labels["unmatchable"] = "pairs on which `on_match` failed"
+    labels["unmatchable"] = "pairs on which a condition failed"
     return "".join(f", {totals[what]:,} {label}" for what, label in labels.items() if totals[what])
 
 

@@ -50,7 +50,7 @@ def _condition(steps: Sequence[PatternStep], number: int, schema: pl.Schema, ste
         if root and root not in schema and root not in known:
             raise unknown_column(root, schema, step=place)
     check_predicate(pl.Schema(dict(schema) | {name: pl.Struct(schema) for name in known}), this.condition, step=place)
-    parts = list(_conjuncts(this.condition.meta.undo_aliases()))
+    parts = list(_conjuncts(_without_alias(this.condition)))
     for part in parts:
         if not part.meta.root_names() and pl.select(part).item() is not True:
             raise refuse("PATTERN_NEVER", step=place, got=this.written)
@@ -83,6 +83,14 @@ def _check_references(steps: Sequence[PatternStep], number: int, schema: pl.Sche
             raise refuse(
                 "PATTERN_REFERENCE_UNKNOWN", step=place, name=root, known=", ".join(known), hint=near_miss(root, known)
             )
+
+
+def _without_alias(expression: pl.Expr) -> pl.Expr:
+    """Return an expression without its own alias; `undo_aliases` would also rename the fields of structs in it."""
+    inputs = expression.meta.pop()
+    if len(inputs) == 1 and str(expression).startswith(f'{inputs[0]}.alias("'):
+        return _without_alias(inputs[0])
+    return expression
 
 
 def _conjuncts(expression: pl.Expr) -> Iterable[pl.Expr]:

@@ -6,6 +6,7 @@ from typing import Final
 
 import polars as pl
 
+from slackwater.ground.expressions import FAILURES
 from slackwater.patterns.spec import PatternSpec
 from slackwater.state.late_rows import late_rows
 from slackwater.state.step import Guard, PortFront, Taken
@@ -23,6 +24,18 @@ class PatternFront(PortFront):
         met = [pl.lit(value=True) if each.own is None else each.own.fill_null(value=False) for each in spec.conditions]
         bits = [each.cast(pl.Int64) * (1 << at) for at, each in enumerate(met)]
         self._fits = pl.sum_horizontal(bits).alias("__fits")
+        self._tied, taken = list[pl.Expr](), set[int]()
+        for condition in spec.conditions:
+            if condition.tied is not None and can_judge_alone(condition.tied, spec):
+                self._tied.append(condition.tied)
+                taken.update(condition.refers)
+        names = {at: spec.pattern.steps[at].name for at in sorted(taken)}
+        own = pl.struct(spec.fields) if names else pl.lit(None)
+        self._before = [
+            pl.when((pl.col("__fits") & (1 << at)) != 0).then(own).alias(name) for at, name in names.items()
+        ]
+        self._nothing_before = [pl.lit(None, dtype=_fields(spec)).alias(name) for name in names.values()]
+        self._nothing_next = [pl.lit(None, dtype=dtype).alias(name) for name, dtype in spec.row_schema.items()]
         # With strict contiguity, a row that no step can take ends the match before it.
         self._may_leave_out = spec.pattern.contiguity == "relaxed"
 
@@ -46,18 +59,32 @@ class PatternFront(PortFront):
         return {OPEN: pl.concat(parts)}
 
     def _judged(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Return rows with the conditions they meet; fail if a condition would fail on one of them in KEYED.
+        """Return rows with the conditions they meet; fail if a condition fails because of one of them alone.
 
-        To test that, columns of another step's row are read from the row itself, if that step can take it.
+        To test that, a row is paired with a row of nulls, on which built-in expressions are null: once as the row that a
+        step takes, once as the one that was taken before. Pairs that fail otherwise do not match.
         """
-        spec = self.spec
         rows = rows.with_columns(self._fits)
-        tied = [condition for condition in spec.conditions if condition.tied is not None]
-        if tied:
-            taken = {at: spec.pattern.steps[at].name for condition in tied for at in condition.refers}
-            own = pl.struct(spec.fields)
-            met = [pl.when((pl.col("__fits") & (1 << at)) != 0).then(own).alias(name) for at, name in taken.items()]
-            rows.with_columns(met).select(
-                condition.tied.alias(str(number)) for number, condition in enumerate(tied) if condition.tied is not None
-            )
+        if self._tied:
+            as_next = rows.select(*self.spec.row_schema.names(), *self._nothing_before)
+            as_next.select(tied.alias(str(number)) for number, tied in enumerate(self._tied))
+            as_before = rows.select(*self._nothing_next, *self._before)
+            as_before.select(tied.alias(str(number)) for number, tied in enumerate(self._tied))
         return rows
+
+
+def can_judge_alone(tied: pl.Expr, spec: PatternSpec) -> bool:
+    """Return whether a condition can be tested on nulls; a user's function may fail on them, which no row ever has."""
+    if "python_udf" in str(tied):
+        return False
+    names = {step.name: _fields(spec) for step in spec.pattern.steps if step.name not in spec.row_schema}
+    nothing = pl.DataFrame(schema={**spec.row_schema, **names}).clear(1)
+    try:
+        nothing.select(tied)
+    except FAILURES:
+        return False
+    return True
+
+
+def _fields(spec: PatternSpec) -> pl.Struct:
+    return pl.Struct({name: spec.row_schema[name] for name in spec.fields})

@@ -37,6 +37,8 @@ class Decided:
     """For each row, the watermark by which the match from it is decided; `MAX_MS` if it is already decided."""
     seen_ms: Ints
     """For each row, the time from which rows may follow it in its match; earlier ones have been tried."""
+    unmatchable: int
+    """The number of pairs of rows on which a condition failed, which do not match."""
 
 
 def decide(rows: pl.DataFrame, course: Course, known_ms: int) -> Decided:
@@ -48,7 +50,8 @@ def decide(rows: pl.DataFrame, course: Course, known_ms: int) -> Decided:
     line = Timeline(rows, course.keys, pattern.within_ms)
     may_begin = ((line.fits & mask_of(course.next[BEFORE])) != 0) & (rows["__due"].to_numpy() < MAX_MS)
     starts = np.flatnonzero(may_begin)
-    search = Search(course, line, Ties(course, rows), known_ms)
+    ties = Ties(course, rows)
+    search = Search(course, line, ties, known_ms)
     seen_ms = rows["__seen"].to_numpy()[starts]
     found = search.run(starts, line.first_from(starts, seen_ms))
     if pattern.is_absence:
@@ -66,6 +69,7 @@ def decide(rows: pl.DataFrame, course: Course, known_ms: int) -> Decided:
         is_kept=_is_from(line, starts[holders]),
         due_ms=_spread(due, starts, rows.height, MAX_MS),
         seen_ms=_spread(seen, starts, rows.height, MIN_MS),
+        unmatchable=ties.failed,
     )
 
 

@@ -56,6 +56,7 @@ class PatternOperator(Operator):
         is_known = pl.col("__end") <= time.watermark_ms
         known = rows.filter(is_known).sort(self._order, maintain_order=True)
         decided = decide(known, spec.course, time.watermark_ms)
+        out.count("unmatchable", decided.unmatchable)
         if decided.matches.first.size:
             out.results.append(result_rows(spec.course, spec.result_types, known, decided.matches))
         noted = [pl.Series("__due", decided.due_ms), pl.Series("__seen", decided.seen_ms)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from slackwater.patterns.results import result_columns
 from slackwater.state.late_rows import check_late_columns, late_schema
 from slackwater.state.pieces import StepState
 from slackwater.state.shown import held_rows, moment, readable
-from slackwater.state.step import ROWS, KeyedStep, Operator, Port, PortFront, StepDefinition
+from slackwater.state.step import ROWS, Difference, KeyedStep, Operator, Port, PortFront, StepDefinition
 
 _HELD: Final = {
     "__ts": pl.Int64(),
@@ -103,8 +104,27 @@ class PatternSpec(KeyedStep):
         return {
             "keys": ", ".join(f"{key} {self.row_schema[key]}" for key in self.keys),
             "pattern": f"{self.pattern}, {self.pattern.contiguity}, {self.pattern.skip}",
+            "met": self._met,
             "state": ", ".join(f"{name} {dtype}" for name, dtype in self.state_types.items()),
         }
+
+    @property
+    def _met(self) -> str:
+        """A hash of what decides which conditions a row alone meets, and thus of what is stored with it."""
+        steps = [(step.name, step.least, step.most, step.is_optional) for step in self.pattern.steps]
+        own = [b"" if each.own is None else each.own.meta.serialize() for each in self.conditions]
+        shape = (steps, own, self.pattern.within_ms, self.pattern.contiguity, self.pattern.skip)
+        return hashlib.sha256(repr(shape).encode()).hexdigest()[:16]
+
+    def difference(self, stored: Mapping[str, str]) -> Difference | None:
+        """Return what prevents resuming; conditions on other rows may change, and then apply to later matches."""
+        mine = self.layout
+        lasting = [part for part in mine if part not in ("pattern", "met")]
+        is_same = stored.get("pattern") == mine["pattern"] or stored.get("met") == mine["met"]
+        for part in lasting if is_same else [*lasting, "pattern"]:
+            if stored.get(part) != mine[part]:
+                return Difference(part=part, found=stored.get(part, "nothing"), mine=mine[part])
+        return None
 
     @property
     def rules(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from slackwater.ground.truths import truths
 from slackwater.patterns.course import Course
 from slackwater.patterns.timeline import Bools, Ints
 
@@ -16,6 +17,8 @@ class Ties:
         fields = course.fields
         self.course = course
         self.rows = rows
+        self.failed = 0
+        """The number of pairs on which a condition failed: no single row is to blame, and each may match others."""
         nothing = pl.DataFrame({name: [None] for name in fields}, schema={name: rows.schema[name] for name in fields})
         # The last row represents a step that has taken none: all its columns are null.
         self.referred = pl.concat([rows.select(fields), nothing])
@@ -32,5 +35,6 @@ class Ties:
             last = bound[:, self.course.slots[at]]
             taken = self.referred[np.where(last < 0, self.rows.height, last)]
             columns.append(taken.to_struct(self.course.pattern.steps[at].name))
-        holds = pl.DataFrame(columns).select(condition.tied.alias("__holds")).to_series()
-        return holds.fill_null(value=False).to_numpy()
+        holds, failed = truths(pl.DataFrame(columns), condition.tied)
+        self.failed += failed
+        return holds.to_numpy()
