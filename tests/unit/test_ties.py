@@ -72,3 +72,21 @@ def test_first_and_last_of_a_union_are_by_stream(cut: list[str]) -> None:
     results = windowed.aggregate(first=sw.first("id"), last=sw.last("id"))
     frame = ended(started(results, streams), cut, results, streams=True)
     assert frame.select("first", "last").rows() == [("0", "1")]
+
+
+@pytest.mark.parametrize("cut", CUTS)
+def test_results_of_a_step_are_tied_by_the_places_of_their_rows(cut: list[str]) -> None:
+    rows = source("rows")
+    unique = rows.key_by("id").deduplicate(within="1h", name="unique")
+    results = unique.key_by("k").deduplicate(within="1h", keep="first_by_time", name="first")
+    ends = (unique.late.drop(), unique.duplicates.drop(), results.duplicates.drop())
+    assert ended(started(results, [rows], *ends), cut, results)["id"].to_list() == ["0"]
+
+
+@pytest.mark.parametrize("cut", CUTS)
+def test_matches_are_tied_by_the_places_of_their_last_rows(cut: list[str]) -> None:
+    rows = source("rows")
+    found = rows.key_by("id").match(sw.times(any="ts >= 0", n=1, within="1m"), name="found")
+    results = found.select("id", k=pl.lit("x")).key_by("k").deduplicate(within="1h", keep="first_by_time", name="first")
+    ends = (found.late.drop(), found.dead_letters.drop(), results.duplicates.drop())
+    assert ended(started(results, [rows], *ends), cut, results)["id"].to_list() == ["0"]

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 def shown(rows: pl.DataFrame, spec: DeduplicateSpec, **more: pl.Expr) -> pl.DataFrame:
     """Return `rows` (with `__ts`) with the columns of the output; `more` are additional columns of results."""
-    return rows.select(
-        *(name for name in spec.row_types if name != "event_time"), event_time=to_timestamp(pl.col("__ts")), **more
-    ).select(*spec.row_types, *more)
+    own = (name for name in spec.row_types if name != "event_time")
+    added = {"event_time": to_timestamp(pl.col("__ts")), **more}
+    return rows.select(*own, *spec.lineage, **added).select(*spec.row_types, *more, *spec.lineage)
 
 
 def set_aside(rows: pl.DataFrame, spec: DeduplicateSpec, out: Emitted) -> None:

@@ -99,6 +99,11 @@ class DeduplicateSpec(KeyedStep):
         return ["event_time", *self.keys]
 
     @property
+    def lineage(self) -> tuple[str, ...]:
+        """The place of the row."""
+        return ("__part", "__off")
+
+    @property
     def emission_delay_ms(self) -> int:
         """Zero: a row is emitted at once, or as soon as the watermark passes it."""
         return 0

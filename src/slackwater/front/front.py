@@ -362,7 +362,7 @@ class Front:
 
 
 def _merged(front: PortFront, parts: list[pl.DataFrame], time: StepTime) -> list[dict[str, pl.DataFrame]]:
-    """Merge the kept rows of a file's chunks; where that fails, they travel unmerged, and KEYED finds the rows to blame."""
+    """Merge the kept rows of a file's chunks; where that fails, they travel unmerged, and KEYED finds who is to blame."""
     try:
         return [front.merge(parts, time)]
     except FAILURES as error:

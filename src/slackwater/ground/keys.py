@@ -2,8 +2,8 @@
 
 Two keys are equal when they are the same value of the same type. Null equals null, NaN equals NaN, and -0.0 equals 0.0.
 
-Keys are compared in four ways: by their stable hash, by Polars when rows are grouped or sorted, by joins, and by `==` on
-columns. They agree because
+Keys are compared in four ways: by their stable hash, by Polars when rows are grouped or sorted, by joins, and by `==`
+on columns. They agree because
 
 1. `canonical` gives equal keys the same bits on their way into a keyed step (`front/front.py`), so no result depends on
    which of two zeros came first;

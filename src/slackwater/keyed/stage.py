@@ -18,6 +18,7 @@ from slackwater.clock.step_times import step_time
 from slackwater.front.enrichment import Enrichment
 from slackwater.front.front import Arrivals, placed_errors
 from slackwater.front.rows import RowContext, RowFunctions, bury
+from slackwater.ground.stable_hash import hash_columns
 from slackwater.keyed.floor import STORED_FAILED, run_on_floor
 from slackwater.lookups.written import Span
 from slackwater.planning.plan import Plan, RowNode, StepPlan
@@ -26,7 +27,7 @@ from slackwater.state.key_groups import labels
 from slackwater.state.packets import OUTPUT, STATS, TICK, Packet, stats, tick
 from slackwater.state.pieces import StepState, Store
 from slackwater.state.step import PORT_ROWS, TIMER_FAILED, Emitted, Failed, StepRows
-from slackwater.state.whole_rows import STREAM, stream_of
+from slackwater.state.whole_rows import STREAM, place_of_result, stream_of
 
 INDEX: Final = "index"
 _COUNTED: Final = {TIMER_FAILED: "failed_timers", STORED_FAILED: "failed_in_state"}
@@ -147,18 +148,26 @@ class Stage:
         return [(root, shown.sides.get(side, [])) for side, root in step.sides.items()]
 
     def _placed(self, rows: pl.DataFrame, step: StepPlan, root: RowNode, key_group: int, clock: Clock) -> pl.DataFrame:
-        """Add the hidden columns that rows need for the next step, or as dead letters."""
-        is_result = root is step.results
-        moment = (step.spec.event_time if is_result else pl.col("event_time").dt.epoch("ms")).alias("__ts")
+        """Sort rows, and add the hidden columns that they need for the next step, or as dead letters.
+
+        A row's place breaks ties in time. It begins with what the row follows from, so that ties do not depend on how
+        rows were batched; the batch and a number make it unique. The order of emission is not the same in a replay, so
+        the rows are sorted, also for sinks.
+        """
+        is_result, spec = root is step.results, step.spec
+        moment = (spec.event_time if is_result else pl.col("event_time").dt.epoch("ms")).alias("__ts")
+        lineage = [name for name in spec.lineage if name in rows.columns]
+        order = spec.result_order if is_result else ["event_time"]
+        rows = rows.sort([*order, *lineage], maintain_order=True)
         if not (root.feeds or root.children or any(self.plan.trials[name] for name in root.outputs)):
             return rows.with_columns(moment)  # for their age alone
-        # A row's place (group, batch, number) breaks ties in time, so it must be unique and the same when the batch
-        # is replayed; the order of emission is not.
-        if is_result:
-            rows = rows.sort(step.spec.result_order, maintain_order=True)
+        if not lineage:
+            lineage = ["__hash"]
+            rows = rows.with_columns(pl.Series("__hash", hash_columns(rows, order)))
+        follows = {name: rows.schema[name] for name in lineage}
         return rows.with_columns(
             moment,
-            pl.lit(f"{root.step}/{key_group:06d}").alias("__part"),
+            place_of_result(follows, f"{root.step}/{key_group:06d}").alias("__part"),
             ((clock.batch << 32) + pl.int_range(pl.len(), dtype=pl.Int64)).alias("__off"),
             pl.lit(clock.now, dtype=pl.Int64).alias("__ingested"),
         )

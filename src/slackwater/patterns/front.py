@@ -61,8 +61,8 @@ class PatternFront(PortFront):
     def _judged(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Return rows with the conditions they meet; fail if a condition fails because of one of them alone.
 
-        To test that, a row is paired with a row of nulls, on which built-in expressions are null: once as the row that a
-        step takes, once as the one that was taken before. Pairs that fail otherwise do not match.
+        To test that, a row is paired with a row of nulls, on which built-in expressions are null: once as the row that
+        a step takes, once as the one that was taken before. Pairs that fail otherwise do not match.
         """
         rows = rows.with_columns(self._fits)
         if self._tied:

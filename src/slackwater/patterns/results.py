@@ -46,8 +46,14 @@ def result_rows(course: Course, types: pl.Schema, rows: pl.DataFrame, found: Mat
     times = rows["__ts"].to_numpy()
     first, last = times[found.first], times[found.last]
     moments = (first, last, first + pattern.within_ms if pattern.is_absence else last)
+    places = [
+        rows[place][row].alias(f"__{which}{place.removeprefix('_')}")
+        for which, row in (("last", found.last), ("first", found.first))
+        for place in ("__part", "__off")
+    ]
     frame = pl.DataFrame(columns).hstack([pl.Series(name, each) for name, each in zip(TIMES, moments, strict=True)])
-    return frame.with_columns(to_timestamp(pl.col(name)) for name in TIMES).select(types.names())
+    frame = frame.hstack(places).with_columns(to_timestamp(pl.col(name)) for name in TIMES)
+    return frame.select(*types.names(), *(place.name for place in places))
 
 
 def _values(rows: pl.DataFrame, step: PatternStep, number: np.ndarray, row: np.ndarray, size: int) -> list[pl.Series]:

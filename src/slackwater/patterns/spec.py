@@ -87,6 +87,11 @@ class PatternSpec(KeyedStep):
         return [*self.keys, "first_time", "last_time"]
 
     @property
+    def lineage(self) -> tuple[str, ...]:
+        """The places of the last row and of the first one."""
+        return ("__last_part", "__last_off", "__first_part", "__first_off")
+
+    @property
     def emission_delay_ms(self) -> int:
         """How long after the watermark has passed a match it may still be emitted.
 

@@ -253,6 +253,14 @@ class KeyedStep(ABC):
         """The columns to sort a batch's results by, so that a replay produces the same order."""
 
     @property
+    def lineage(self) -> tuple[str, ...]:
+        """Hidden columns of the results: the places of the rows that a result follows from, the decisive one first.
+
+        They break ties between results with the same event time. Without them, the columns of `result_order` do.
+        """
+        return ()
+
+    @property
     @abstractmethod
     def emission_delay_ms(self) -> int:
         """How long after the watermark the step may still emit."""

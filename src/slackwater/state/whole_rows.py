@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 import polars as pl
@@ -17,6 +18,23 @@ STREAM: Final = "__stream"
 IN_ORDER: Final = ("__ts", "__part", "__off")
 """The columns that sort rows by event time; no two rows of a step are equal in all three."""
 _OF_STREAM: Final = "\x00"
+_OF_RESULT: Final = "\x02"
+_THEN: Final = "\x01"
+_DIGITS: Final = 19
+"""The number of digits of the largest offset."""
+
+
+def place_of_result(lineage: Mapping[str, pl.DataType], shown: str) -> pl.Expr:
+    """Return the partition of results, which sorts them by `lineage` first: the places of the rows they follow from.
+
+    So results with the same event time are in the same order however their rows were batched. `shown` is the partition
+    that dead letters name.
+    """
+    texts = [
+        (pl.col(name) if dtype == pl.String else pl.col(name).cast(pl.String).str.zfill(_DIGITS)).fill_null("")
+        for name, dtype in lineage.items()
+    ]
+    return pl.concat_str(texts, separator=_THEN) + f"{_OF_RESULT}{shown}"
 
 
 def with_stream(part: str, stream: str) -> pl.Expr:
@@ -26,12 +44,13 @@ def with_stream(part: str, stream: str) -> pl.Expr:
 
 def stream_of(part: str) -> pl.Expr:
     """Return the stream that `with_stream` has added to a partition, or an empty string."""
-    return pl.col(part).str.extract(f"{_OF_STREAM}([^{_OF_STREAM}]*)$").fill_null("")
+    return pl.col(part).str.extract(f"{_OF_STREAM}([^{_OF_STREAM}{_OF_RESULT}]*)$").fill_null("")
 
 
 def without_stream(part: str) -> pl.Expr:
-    """Return the partition as the source names it."""
-    return pl.col(part).str.replace(f"{_OF_STREAM}.*$", "")
+    """Return the partition as the source names it, or, for results, as dead letters name it."""
+    named = pl.col(part).str.replace(f"(?s){_OF_STREAM}[^{_OF_STREAM}{_OF_RESULT}]*$", "")
+    return named.str.replace(f"(?s)^.*{_OF_RESULT}", "")
 
 
 class WholeRows(PortFront):

@@ -49,9 +49,11 @@ def test_a_key_is_known_as_long_as_the_watermark_is_not_past_its_time(
             seen.add(hashes(list(new)), np.array(list(new.values()), dtype=np.int64))
         known |= new
         seen.compact(watermark, closed_ms=closed_ms, stagger=stagger)
+        state.commit()
         state = StepState.from_index("s", state.store, state.to_index())
     Seen(state, slice_).forget(watermark + 100)
     assert not state.pieces
+    state.commit()
     assert not state.store.blobs  # type: ignore[attr-defined]  # a dictionary
 
 
