@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
@@ -118,6 +118,7 @@ class Pipeline:
         take_over: bool = False,
         page: bool | int = False,
         show_data: bool = False,
+        skip_rows: Sequence[str] = (),
         metrics_port: int | None = None,
         metrics_file: str | Path | None = None,
         otlp: str | None = None,
@@ -130,8 +131,9 @@ class Pipeline:
         interval between batches, and `partitions` the number of tasks that keep state. `accept_changes` finishes a
         started batch with changed code or files; `take_over` writes to sinks that hold rows of another run.
         `page` shows the job live in a browser, at an address that is printed; a number is its port. `show_data` also
-        shows the data of late rows and dead letters. `metrics_port` serves metrics for Prometheus on this machine,
-        `metrics_file` gets the figures of each batch as JSON, and `otlp` is an endpoint that metrics are exported to.
+        shows the data of late rows and dead letters. `skip_rows`, such as `["orders/0:1200-1300"]`, sends rows on which
+        a batch fails every time to the dead letters, unread. `metrics_port` serves metrics for Prometheus on this
+        machine, `metrics_file` gets the figures of each batch as JSON, and `otlp` is an endpoint for metrics.
         `on_batch` is called with the report of each batch.
         """
         from slackwater.page.recording import recording_of  # noqa: PLC0415  definitions load without Spark
@@ -152,6 +154,7 @@ class Pipeline:
                 accept_changes=accept_changes,
                 take_over=take_over,
                 show_data=show_data,
+                skip_rows=skip_rows,
                 on_batch=on_batch,
                 on_record=takers.on_record,
                 on_run=takers.on_run,
@@ -172,6 +175,7 @@ class Pipeline:
         take_over: bool = False,
         page: bool | int = False,
         show_data: bool = False,
+        skip_rows: Sequence[str] = (),
         metrics_port: int | None = None,
         metrics_file: str | Path | None = None,
         otlp: str | None = None,
@@ -199,6 +203,7 @@ class Pipeline:
             accept_changes=accept_changes,
             take_over=take_over,
             show_data=show_data,
+            skip_rows=skip_rows,
             on_batch=on_batch,
         )
 

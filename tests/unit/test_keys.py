@@ -51,7 +51,7 @@ class Count(sw.Process):
 
     seen = sw.value_state(pl.Int64, ttl="1h")
 
-    def on_event(self, event: dict[str, Any], ctx: sw.Context) -> Iterator[dict[str, Any]]:  # noqa: ARG002  as declared
+    def on_event(self, event: dict[str, Any], ctx: sw.Context) -> Iterator[dict[str, Any]]:
         self.seen.set((self.seen.get() or 0) + 1)
         yield {"n": self.seen.get()}
 

@@ -56,6 +56,15 @@ def run(
             min=0, max=1, metavar="SHARE", help="Exit with code 1 if a larger share of the records are dead letters."
         ),
     ] = None,
+    skip_rows: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--skip-rows",
+            metavar="STREAM/PARTITION:FIRST-LAST",
+            help="Send these rows to the dead letters unread: the way out when a batch fails on every attempt. "
+            "Repeat it for more; offsets as dead letters and status show them.",
+        ),
+    ] = None,
     page: Annotated[
         bool, typer.Option("--page", help="Show the job live in a browser, and print the address.")
     ] = False,
@@ -111,6 +120,8 @@ def run(
 
       slackwater run orders.py --bounded --fail-if-dead 0.5
 
+      slackwater run orders.py --skip-rows orders/0:1200-1300
+
       slackwater run orders.py --page
 
       slackwater run orders.py --metrics-port 9108
@@ -151,6 +162,7 @@ def run(
             accept_changes=accept_changes,
             take_over=take_over,
             show_data=show_data,
+            skip_rows=skip_rows or (),
             on_start=start,
             on_batch=progress.batch,
             on_record=takers.on_record,

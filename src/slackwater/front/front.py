@@ -33,7 +33,7 @@ from slackwater.ground.keys import canonical
 from slackwater.ground.stable_hash import hash_columns
 from slackwater.ground.times import MIN_MS
 from slackwater.lookups.written import Span
-from slackwater.planning.plan import Feed, Plan, RowNode, SourcePlan, StepPlan
+from slackwater.planning.plan import Feed, Plan, RowNode, SkippedRows, SourcePlan, StepPlan
 from slackwater.sinks.base import Trial
 from slackwater.sources.chunk import Chunk
 from slackwater.state import pieces
@@ -300,6 +300,8 @@ class Front:
             ),
             enrichment=self.enrichment,
         )
+        for rows in self.source.skipped:
+            frame = _without(rows, frame, context)
         self.functions.run(frame, context, self.arrivals.arrive)
         self._newest_ms[chunk.partition] = context.newest_ms
         self._ahead += context.ahead
@@ -361,8 +363,18 @@ class Front:
         return self.arrivals.flush() if self._file is not None else []
 
 
+def _without(skipped: SkippedRows, frame: pl.DataFrame, context: RowContext) -> pl.DataFrame:
+    """Return the rows that are not skipped; the others become dead letters."""
+    is_skipped = skipped.covers(context.partition, frame["__off"] + context.shown_offset)
+    if not is_skipped.any():
+        return frame
+    message = pl.Series([f"skipped by --skip-rows {skipped}"])
+    bury(frame.filter(is_skipped), context.stream, pl.Series(["skipped"]), message, context)
+    return frame.filter(~is_skipped)
+
+
 def _merged(front: PortFront, parts: list[pl.DataFrame], time: StepTime) -> list[dict[str, pl.DataFrame]]:
-    """Merge the kept rows of a file's chunks; where that fails, they travel unmerged, and KEYED finds who is to blame."""
+    """Merge the kept rows of a file's chunks; where that fails, they travel unmerged, and KEYED decides."""
     try:
         return [front.merge(parts, time)]
     except FAILURES as error:

@@ -23,7 +23,6 @@ import polars as pl
 
 from slackwater.ground.expressions import FAILURES
 from slackwater.ground.stable_hash import U64, hash_columns
-from slackwater.ground.times import MIN_MS, to_timestamp
 from slackwater.state.blame import I64, blamed_rows, is_of_rows
 from slackwater.state.packets import Packet
 from slackwater.state.packing import pack, unpack
@@ -33,7 +32,6 @@ from slackwater.state.step import Emitted, Failed, KeyedStep, StepRows
 STORED_FAILED: Final = "stored_rows_failed"
 """The reason of dead letters for stored rows, which contain what the state had of them."""
 
-_TIMES: Final = {"__start": "window_start", "__end": "window_end"}
 Run = Callable[[StepRows, StepState], Emitted]
 """Runs the operator of a step on the rows of a batch and its state."""
 
@@ -155,14 +153,7 @@ class _Floor:
         return hash_columns(frame, [name for name in columns if name in frame.columns])
 
     def _stored(self, piece: Piece, rows: pl.DataFrame, messages: list[str]) -> Failed:
-        hidden = _TIMES if "__start" in rows.columns else {"__ts": "event_time"}
-        times = [
-            pl.when(pl.col(name) > MIN_MS).then(to_timestamp(pl.col(name))).alias(new)
-            for name, new in hidden.items()
-            if name in rows.columns and new not in rows.columns
-        ]
-        number = [pl.col("__new").alias("rows")] if "__new" in rows.columns and "rows" not in rows.columns else []
-        rows = _placed(rows.with_columns(*times, *number), "state")
+        rows = _placed(self.step.shown_rows(rows), "state")
         port = self.step.state_parts.get(piece.part)
         return Failed(rows=rows, messages=pl.Series(messages), reason=STORED_FAILED, port=port)
 

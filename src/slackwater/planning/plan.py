@@ -53,6 +53,24 @@ class RowNode:
         return [*self.outputs, *(name for child in self.children for name in child.all_outputs)]
 
 
+class SkippedRows(NamedTuple):
+    """A range of offsets of one partition, as dead letters show them, both ends included."""
+
+    stream: str
+    partition: str
+    first: int
+    last: int
+
+    def __str__(self) -> str:
+        return f"{self.stream}/{self.partition}:{self.first}-{self.last}"
+
+    def covers(self, partition: str, offsets: pl.Series) -> pl.Series:
+        """Return which of the offsets of a partition are skipped."""
+        if partition != self.partition:
+            return pl.repeat(value=False, n=len(offsets), eager=True, dtype=pl.Boolean)
+        return offsets.is_between(self.first, self.last)
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SourcePlan:
     """One source stream: its source, its event time, and its row functions."""
@@ -62,6 +80,8 @@ class SourcePlan:
     time: TakeTime | None
     rows: RowNode
     dead_letters: str
+    skipped: tuple[SkippedRows, ...] = ()
+    """Rows that go to the dead letters unread, see `skipping.py`."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -181,6 +201,7 @@ class Plan:
         roots = [source.rows for source in self.sources] + [root for step in self.steps for root in step.roots]
         for root in roots:
             lines += _described(root)
+        lines += [str(rows) for source in self.sources for rows in source.skipped]
         lines += [f"{output} {trial.rule}" for output, trials in self.trials.items() for trial in trials]
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 

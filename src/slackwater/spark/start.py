@@ -6,7 +6,7 @@ The JVM is started as soon as the checks are done; PySpark and the modules that 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -20,6 +20,7 @@ from slackwater.ground.stopping import stopped_by_signals
 from slackwater.metrics.monitor import OnRecord
 from slackwater.metrics.report import BatchReport
 from slackwater.outputs.deliveries import prepare_without_spark
+from slackwater.planning.skipping import skipping
 from slackwater.spark.folders import check_logs
 from slackwater.spark.intake import check_intake
 from slackwater.spark.portable import check_portable
@@ -48,6 +49,7 @@ def make_job(
     accept_changes: bool = False,
     take_over: bool = False,
     show_data: bool = False,
+    skip_rows: Sequence[str] = (),
     on_start: Callable[[], None] | None = None,
     on_batch: Callable[[BatchReport], None] | None = None,
     on_record: OnRecord | None = None,
@@ -63,7 +65,7 @@ def make_job(
     with its name.
     """
     over = on_phase or _nothing
-    plan = replace(plan, shows_data=show_data)
+    plan = skipping(replace(plan, shows_data=show_data), skip_rows)
     trigger_ms = duration_ms(trigger, what="`trigger`", least_ms=0)
     path = plain_path(checkpoint or Path(".slackwater") / plan.name)
     check_master(master)

@@ -315,6 +315,12 @@ class KeyedStep(ABC):
         time = {"event_time": moment(pl.col("__ts"))} if "__ts" in rows.columns else {}
         return readable(rows, self.keys, **time)
 
+    def shown_rows(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Return stored rows with what dead letters show of their hidden columns, such as the event time."""
+        if "__ts" not in rows.columns or "event_time" in rows.columns:
+            return rows
+        return rows.with_columns(moment(pl.col("__ts")).alias("event_time"))
+
     def count_keys(self, state: StepState) -> int:
         """Return the number of keys in a key group's state."""
         parts = self.state_parts or {0: next(iter(self.ports))}

@@ -12,8 +12,8 @@ import polars as pl
 from slackwater.aggregates.combine import merge_states, state_columns
 from slackwater.errors import DefinitionError, SlackwaterError, cause_of, refuse, row_error
 from slackwater.formats.undecoded import Undecoded
-from slackwater.ground.keys import join_on_keys
 from slackwater.ground.expressions import FAILURES
+from slackwater.ground.keys import join_on_keys
 from slackwater.ground.row_wise import is_row_wise
 from slackwater.ground.stable_text import stable_text
 from slackwater.ground.times import MAX_MS, render_time

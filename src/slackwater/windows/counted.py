@@ -14,8 +14,8 @@ from slackwater.aggregates.combine import combine_rows, empty_state, finish, mer
 from slackwater.errors import refuse
 from slackwater.formats.schemas import spark_type
 from slackwater.formats.undecoded import Undecoded
-from slackwater.ground.keys import join_on_keys
 from slackwater.ground.durations import render_ms
+from slackwater.ground.keys import join_on_keys
 from slackwater.ground.stable_text import stable_text
 from slackwater.ground.times import MAX_MS, MIN_MS, TIMESTAMP, to_timestamp
 from slackwater.state.buckets import Buckets

@@ -19,7 +19,7 @@ from slackwater.ground.times import TIMESTAMP
 from slackwater.state.identity import Identity
 from slackwater.state.late_rows import late_schema
 from slackwater.state.pieces import StepState
-from slackwater.state.shown import held_rows, readable
+from slackwater.state.shown import held_rows, moment, readable
 from slackwater.state.step import ROWS, Change, KeyedStep, Operator, Port, PortFront
 from slackwater.triggers import Schedule, written
 from slackwater.windows.base import Window, written_kind
@@ -101,6 +101,11 @@ class WindowSpec(KeyedStep):
             types["__shown"] = pl.List(pl.Struct(self.shown_types))
         types |= self.window.state_types()
         return pl.Schema(types | dict(state_schema(self.row_schema, self.aggregates)))
+
+    def shown_rows(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Return stored rows with the bounds of their windows, and the number of rows that each combines."""
+        start, end = moment(pl.col("__start")), moment(pl.col("__end"))
+        return rows.with_columns(window_start=start, window_end=end, rows=pl.col("__new"))
 
     def conform(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Return `rows` with exactly the state columns; missing ones get their initial value."""

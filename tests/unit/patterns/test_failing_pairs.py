@@ -28,14 +28,14 @@ def found(condition: Any, rows: list[dict[str, object]], **options: Any) -> tupl
 
 
 def test_a_pair_on_which_the_condition_fails_does_not_match_and_the_next_one_may() -> None:
-    rows = [{"a": -100, "t": 0}, {"a": 100, "t": 1}, {"a": 20, "t": 2}]
+    rows: list[dict[str, object]] = [{"a": -100, "t": 0}, {"a": 100, "t": 1}, {"a": 20, "t": 2}]
     matches, dead, failed = found("cast(a - x.a as tinyint) > 1", rows)
     assert (matches, dead, failed) == ([(-100, 20)], 0, 1)
 
 
 def test_a_row_that_fails_paired_with_itself_is_no_dead_letter() -> None:
     # Of two rows 128 apart the difference fits; of a row and its double it would not.
-    rows = [{"a": -100, "t": 0}, {"a": 20, "t": 1}]
+    rows: list[dict[str, object]] = [{"a": -100, "t": 0}, {"a": 20, "t": 1}]
     assert found("cast(a - 2 * x.a - 200 as tinyint) > 1", rows)[:2] == ([(-100, 20)], 0)
 
 

@@ -12,8 +12,8 @@ import pytest
 
 import slackwater as sw
 from slackwater.ground.stable_hash import hash_columns
-from slackwater.state import pieces as memory
 from slackwater.state import buckets
+from slackwater.state import pieces as memory
 from slackwater.testing import Harness, rows_source
 from slackwater.triggers import Trigger
 

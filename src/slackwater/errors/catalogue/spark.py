@@ -84,6 +84,10 @@ MESSAGES: Final[dict[str, str]] = {
         "stream `{stream}` cannot read records with an incompatible schema: {cause}; they are in the dead letters; "
         "fix the producer or the reader schema, and send them again with `slackwater dead-letters retry`"
     ),
+    "SKIP_ROWS": (
+        "rows to skip are STREAM/PARTITION:FIRST-LAST, both offsets included; got {got}; try orders/0:1200-1300"
+    ),
+    "SKIP_ROWS_STREAM": ("rows to skip belong to a stream of the pipeline; got {got}{hint}; the streams are {known}"),
     "SOURCE_COLUMN_TYPE": (
         "a column of a typed source must match its declared type; `{column}` of {place} is {found}, and {value} is "
         "not a valid {declared}; declare the column's actual type, or write it as declared"
@@ -113,7 +117,7 @@ MESSAGES: Final[dict[str, str]] = {
         "layout {known}; run the version that wrote the checkpoint, or start with a new one"
     ),
     "STEP_FAILED": (
-        "step `{step}` failed on rows that are valid one by one; got {cause}; correct the computation and restart: the "
-        "state before this batch is intact"
+        "a step must not fail where no row is to blame; step `{step}` failed with {cause}; correct the computation and "
+        "restart: the state before this batch is intact"
     ),
 }
