@@ -12,7 +12,10 @@ import polars as pl
 import pytest
 
 import slackwater as sw
+from slackwater.front.samples import Sampler
 from slackwater.ground.keys import canonical, join_on_keys
+from slackwater.keyed.stage import Stage
+from slackwater.state.skew import Skew
 from slackwater.streams import KeyedStream, Results
 from slackwater.streams.keyed import Deduplicated
 from slackwater.testing import Harness, rows_source
@@ -118,3 +121,26 @@ def test_a_key_beyond_what_python_can_hold_does_not_stop_the_job(unit: str) -> N
     far = 2**31 - 1 if unit == "date" else 2**63 - 1
     harness.send("events", [{"k": far, "t": 0}, {"k": 1, "t": 0}, {"k": far, "t": 1}]).finish()
     assert sorted(harness.output(first)["k"]) == [1, far]
+
+
+def test_statistics_that_fail_do_not_fail_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise OverflowError("no statistics today")
+
+    for cls, method in (
+        (Skew, "observe"),
+        (Sampler, "late"),
+        (Sampler, "dead"),
+        (Stage, "_keys"),
+    ):
+        monkeypatch.setattr(cls, method, broken)
+    events = sw.stream("events", rows_source("k string, t long")).event_time("t", max_ahead="1h")
+    first = events.key_by("k").deduplicate(within="1h", keep="first_by_time", name="d")
+    ends = [out.to(sw.sinks.memory()) for out in (first, first.duplicates, first.late, events.dead_letters)]
+    harness = Harness(sw.Pipeline("p", *ends))
+    for t in (10_000, 0, 10**14):
+        harness.send("events", [{"k": "x", "t": t}]).run_batch()
+    assert harness.last.counts["d"]["unmeasured"] > 0
+    harness.finish()
+    shown = [harness.output(out).height for out in (first, first.late, events.dead_letters)]
+    assert shown == [1, 1, 1]

@@ -133,14 +133,16 @@ class Arrivals:
         columns = self.plan.output_by_name[name].schema.names()
         for trial in self.plan.trials[name]:
             frame = guarded(frame, partial(_tried, trial=trial, columns=columns), name, context, reason="unwritable")
-        self._note_ages(frame, name)
+        with self.measuring(name):
+            self._note_ages(frame, name)
         self._out(frame.select(columns), name)
         return frame.height
 
     def emit_late(self, step: StepPlan, late: pl.DataFrame, context: RowContext) -> None:
         """Send rows that have been counted as late to the late output of `step`."""
         assert step.late is not None, f"step {step.name} takes rows however late they are"
-        self.samples.late(late, step.name, source=context.source, shown_offset=context.shown_offset)
+        with self.measuring(step.name):
+            self.samples.late(late, step.name, source=context.source, shown_offset=context.shown_offset)
         self.count(step.name, "late", self.emit(step.late, late, context) - late.height)
 
     def flush(self) -> list[Packet]:
@@ -162,12 +164,23 @@ class Arrivals:
             known = self.counts.setdefault(name, {})
             known[what] = known.get(what, 0) + number
 
+    @contextmanager
+    def measuring(self, name: str) -> Iterator[None]:
+        """Compute statistics that no result depends on; where that fails, it is counted, and the batch goes through."""
+        try:
+            yield
+        except MemoryError:
+            raise
+        except FAILURES:
+            self.count(name, "unmeasured", 1)
+
     def bury(self, dead: list[pl.DataFrame], name: str) -> int:
         """Send dead letters to their output; return their number."""
         if not dead:
             return 0
         frame = pl.concat(dead)
-        self.samples.dead(frame)
+        with self.measuring(name):
+            self.samples.dead(frame)
         self.count(name, "rows", frame.height)
         self._out(frame, name)
         return frame.height
@@ -203,7 +216,8 @@ class Arrivals:
         step = self.plan.by_name[feed.step]
         keys = list(step.spec.ports[feed.port].keys)
         if rows.height and not step.spec.combines:
-            self.skew.setdefault(feed.step, Skew()).observe(rows, keys)
+            with self.measuring(feed.step):
+                self.skew.setdefault(feed.step, Skew()).observe(rows, keys)
         # The rows of a key from one file stay together, and a replayed batch uses the same key groups.
         shift = zlib.crc32(self.order.encode()) % step.spread
         for (label,), part in self._grouped(rows, keys, shift=shift):

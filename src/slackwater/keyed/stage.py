@@ -74,7 +74,9 @@ class Stage:
         yield from arrivals.flush()
         if not self.is_last:
             yield tick(key_group)
-        keys = self._keys(key_group, arrivals.clock.batch, states)
+        keys = dict[str, list[int]]()
+        with arrivals.measuring(self.steps[0].name if self.steps else ""):
+            keys = self._keys(key_group, arrivals.clock.batch, states)
         has_news = arrivals.counts or keys or key_group == labels(self.plan.key_groups)[0]
         if has_news or any(state.pieces for state in states.values()):
             yield self._stats(key_group, arrivals, states, keys)
