@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from unittest import mock
+
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from slackwater.joins import matching
-from slackwater.joins.matching import Matchable, pairs
+from slackwater.joins.matching import Matchable, Pairs, pairs
 
 Rows = list[tuple[str | None, int]]
 rows = st.lists(st.tuples(st.sampled_from(["a", "b", "c", None]), st.integers(-30, 30)), max_size=25)
@@ -36,20 +40,62 @@ def test_pairs_are_those_that_comparing_all_with_all_finds(left: Rows, right: Ro
     assert sorted(found) == expected
 
 
-def test_a_hot_key_costs_what_it_matches() -> None:
-    size = 20_000
-    times = np.arange(size)
-    hot = pl.DataFrame({"key": np.zeros(size, np.int64), "__end": times})
-    near = matching._candidates(
-        few=Matchable.of(hot, ("key",)), many=Matchable.of(hot, ("key",)), lower_ms=-2, upper_ms=2
-    )
-    assert 5 * size - 6 <= near.height < 12 * size
+def candidates(left: Matchable, right: Matchable, lower_ms: int, upper_ms: int) -> list[int]:
+    """Return the numbers of pairs that were formed at a time, before their keys were compared."""
+    formed = []
+
+    def equal(mine: Matchable, other: Matchable, found: Pairs) -> Pairs:
+        formed.append(len(found.ours))
+        return compared(mine, other, found)
+
+    compared = matching._equal
+    with mock.patch.object(matching, "_equal", equal):
+        list(pairs(left, right, lower_ms, upper_ms))
+    return formed
 
 
-def test_pairs_come_in_bounded_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+def hot(times: npt.NDArray[np.int64]) -> Matchable:
+    return Matchable.of(pl.DataFrame({"key": np.zeros(len(times), np.int64), "__end": times}), ("key",))
+
+
+def test_only_pairs_within_the_bounds_are_formed() -> None:
+    rows = hot(np.arange(20_000))
+    assert sum(candidates(rows, rows, -2, 2)) == 5 * 20_000 - 6
+    # All rows are within the width of the bounds, but only one pair is within the bounds themselves.
+    assert sum(candidates(hot(np.arange(5_000)), hot(np.arange(5_000) - 4_999), 0, 10_000)) == 1
+
+
+def test_pairs_of_a_hot_key_are_formed_a_chunk_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(matching, "MOST_PAIRS", 100)
-    many = matchable([("a", 0)] * 30)
-    assert [len(some.ours) for some in pairs(many, many, 0, 0)] == [100] * 9
+    assert candidates(hot(np.zeros(30)), hot(np.zeros(30)), 0, 0) == [90] * 10  # whole rows
+    assert candidates(hot(np.zeros(250)), hot(np.zeros(1)), 0, 0) == [100, 100, 50]
+    # A row with more partners than a chunk.
+    assert max(candidates(hot(np.zeros(250)), hot(np.zeros(300)), 0, 0)) == 100
+
+
+@given(rows, rows, st.sampled_from([1, 2, 3, 7, 100]))
+def test_the_order_of_pairs_does_not_depend_on_chunks(left: Rows, right: Rows, most: int) -> None:
+    def found() -> list[tuple[int, int]]:
+        some = [*pairs(matchable(left), matchable(right), -20, 20)]
+        return [(int(mine), int(other)) for each in some for mine, other in zip(*each, strict=True)]
+
+    with mock.patch.object(matching, "MOST_PAIRS", most):
+        in_chunks = found()
+    assert Counter(in_chunks) == Counter(found())
+    if most >= min(len(left), len(right)):  # otherwise one row may have more partners than a chunk
+        larger = 0 if len(left) > len(right) else 1
+        assert in_chunks == sorted(in_chunks, key=lambda pair: (pair[larger], pair[1 - larger]))
+
+
+@given(rows, rows, st.integers(-25, 25), st.sampled_from([0, 7, 100]))
+def test_hashes_are_looked_up_as_they_are_sorted(left: Rows, right: Rows, lower: int, width: int) -> None:
+    def found() -> list[list[list[int]]]:
+        some = [*pairs(matchable(left), matchable(right), lower, lower + width)]
+        return [[each.ours.tolist(), each.theirs.tolist()] for each in some]
+
+    with mock.patch.multiple(matching, _SMALL=0, _FEWER=0):
+        looked_up = found()
+    assert looked_up == found()
 
 
 def test_keys_that_are_not_numbers_are_equal_to_themselves() -> None:
