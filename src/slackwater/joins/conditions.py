@@ -1,8 +1,14 @@
-"""The user's condition that pairs must satisfy in addition to their keys and times."""
+"""The user's condition that pairs must satisfy in addition to their keys and times.
+
+It is evaluated on pairs only. A row is tried alone, before it meets another, with those parts of the condition that
+read its side and nothing else: they have the same value with every partner, so a row on which one of them fails can
+match nothing.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 import polars as pl
 
@@ -10,6 +16,9 @@ from slackwater.errors import SlackwaterError
 from slackwater.ground.expressions import FAILURES
 from slackwater.joins.columns import LEFT, RIGHT, SideName
 from slackwater.joins.matching import Pairs
+
+_FIELD: Final = '{{"Function":{{"input":[{{"Column":"{side}"}}],"function":{{"StructExpr":{{"FieldByName":'
+_TERNARY: Final = '{"Ternary":'
 
 
 def judged(condition: pl.Expr, left: pl.DataFrame, right: pl.DataFrame, found: Pairs) -> tuple[pl.Series, int]:
@@ -44,24 +53,36 @@ def _judged(condition: pl.Expr, pairs: pl.DataFrame, first: int, failed: list[in
         yield truths if truths.len() == pairs.height else truths.new_from_index(0, pairs.height)
 
 
-def can_judge_alone(condition: pl.Expr, left: pl.Schema, right: pl.Schema) -> bool:
-    """Return whether a row can be tested with a partner of nulls, for which every built-in expression is null.
+def tried_alone(condition: pl.Expr, side: SideName, schema: pl.Schema) -> tuple[pl.Expr, ...]:
+    """Return the largest parts of `condition` that read the rows of one side only, and that may fail on one of them.
 
-    A user's function may fail on a null that no partner ever has, and no row is to blame for that.
+    Not among them are the branches of a `CASE`, which are evaluated for some pairs only, and the user's functions,
+    which may expect to be called for pairs only.
     """
-    if "python_udf" in str(condition):
-        return False
-    nothing = pl.DataFrame({LEFT: [None], RIGHT: [None]}, schema={LEFT: pl.Struct(left), RIGHT: pl.Struct(right)})
+    parts, found = [condition], []
+    while parts:
+        part = parts.pop()
+        names, text = {*part.meta.root_names()}, part.meta.serialize(format="json")
+        if names == {side}:
+            is_field = text.startswith(_FIELD.format(side=side))
+            found += [part] if not is_field and "python_udf" not in str(part) and _stands_alone(part, schema) else []
+        elif side in names and not text.startswith(_TERNARY):
+            parts += part.meta.pop()
+    return tuple(found)
+
+
+def _stands_alone(part: pl.Expr, schema: pl.Schema) -> bool:
+    """Return whether a part of an expression can be evaluated without the expression around it."""
+    nothing = pl.DataFrame(schema={LEFT: pl.Struct(schema), RIGHT: pl.Struct(schema)})
     try:
-        nothing.select(condition.alias("truth"))
+        nothing.select(part.alias("part"))
     except FAILURES:
         return False
     return True
 
 
-def tried(rows: pl.DataFrame, condition: pl.Expr, side: SideName, left: pl.Schema, right: pl.Schema) -> pl.DataFrame:
-    """Return `rows` of a side, or fail if `condition` cannot be evaluated on one of them alone."""
-    mine, theirs, other = (left, right, RIGHT) if side == LEFT else (right, left, LEFT)
-    none = pl.lit(None, dtype=pl.Struct(theirs)).alias(other)
-    rows.select(pl.struct(mine.names()).alias(side), none).select(condition.alias("truth"))
+def tried(rows: pl.DataFrame, parts: tuple[pl.Expr, ...], side: SideName, schema: pl.Schema) -> pl.DataFrame:
+    """Return `rows` of a side, or fail if one of `parts` cannot be evaluated on one of them."""
+    seen = rows.select(pl.struct(schema.names()).alias(side))
+    seen.select(part.alias(str(number)) for number, part in enumerate(parts))
     return rows

@@ -25,8 +25,8 @@ class JoinFront(PortFront):
     """Whether a row behind the watermark is late."""
     keeps_null_keys: bool
     """Whether a row with a null key, which matches nothing, is still a result."""
-    condition: pl.Expr | None = None
-    """The condition on pairs in KEYED: a row on which it fails with any partner becomes a dead letter here."""
+    parts: tuple[pl.Expr, ...] = ()
+    """Parts of the condition on pairs in KEYED: a row on which one of them fails becomes a dead letter here."""
     behind: str = "processed_late"
     """The count for rows behind the watermark that are not late."""
     extra: tuple[pl.Expr, ...] = ()
@@ -40,9 +40,9 @@ class JoinFront(PortFront):
             rows = rows.filter(~is_late)
         if self.extra:
             rows = guard(rows, lambda some: some.with_columns(self.extra))
-        if self.condition is not None and rows.height:
-            left, right = self.step.left.schema, self.step.right.schema
-            rows = guard(rows, partial(tried, condition=self.condition, side=self.side, left=left, right=right))
+        if self.parts and rows.height:
+            schema = self.step.ports[self.side].schema
+            rows = guard(rows, partial(tried, parts=self.parts, side=self.side, schema=schema))
         keys, height = self.step.ports[self.side].keys, rows.height
         if not self.keeps_null_keys and any(rows[key].null_count() for key in keys):
             rows = rows.drop_nulls(keys)

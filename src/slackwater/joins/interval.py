@@ -14,7 +14,7 @@ from slackwater.formats.undecoded import Undecoded
 from slackwater.ground.durations import Duration, duration_ms, render_ms
 from slackwater.ground.expressions import Expression, as_expr, as_written, check_predicate, missing_field, one_type
 from slackwater.joins.columns import LEFT, RIGHT, SIDES, SideName, join_columns
-from slackwater.joins.conditions import can_judge_alone
+from slackwater.joins.conditions import tried_alone
 from slackwater.joins.front import JoinFront
 from slackwater.joins.interval_operator import IntervalOperator
 from slackwater.joins.kept_rows import Kept
@@ -85,15 +85,15 @@ class IntervalJoin(JoinStep):
             side=side,
             judges=self.late == "output",
             keeps_null_keys=self.pads(side),
-            condition=self._tried_alone,
+            parts=self._tried_alone[side],
         )
 
     @cached_property
-    def _tried_alone(self) -> pl.Expr | None:
-        """The condition, if rows can be tested with it before they are paired, else None."""
-        condition = self.on_match
-        can = condition is not None and can_judge_alone(condition, self.left.schema, self.right.schema)
-        return condition if can else None
+    def _tried_alone(self) -> Mapping[SideName, tuple[pl.Expr, ...]]:
+        """The parts of the condition that the rows of each side are tried with before they are paired."""
+        if self.on_match is None:
+            return {side: () for side in SIDES}
+        return {side: tried_alone(self.on_match, side, self.ports[side].schema) for side in SIDES}
 
     def operator(self) -> Operator:
         """Return the KEYED part."""

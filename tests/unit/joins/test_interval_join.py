@@ -10,6 +10,7 @@ import pytest
 
 import slackwater as sw
 from slackwater.joins import matching
+from slackwater.joins.step import How
 from slackwater.streams import Results
 from slackwater.testing import Harness
 from tests.unit.joins.sides import pipeline, stream
@@ -216,6 +217,38 @@ def test_a_pair_for_which_no_row_alone_is_to_blame_does_not_match_and_is_counted
     assert test.last.counts["orders.join"] == {"on_time": 2, "rows": 1, "unmatchable": 1}
     test.finish()
     assert times(test.output(results)) == [(100, 101)]
+    assert test.output("orders.dead_letters").is_empty()
+    assert test.output("payments.dead_letters").is_empty()
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "cast(coalesce(right.method, left.order_id) as bigint) > 0",
+        "case when right.method = 'x' then cast(left.order_id as bigint) > 0 else true end",
+    ],
+)
+@pytest.mark.parametrize("how", ["inner", "left", "full"])
+def test_a_row_is_sound_if_the_condition_fails_on_an_absent_partner_only(condition: str, how: How) -> None:
+    test, results = harness(on_match=condition, how=how)
+    test.send("orders", [order("a", 100), order("b", 100)]).run_batch()
+    test.send("payments", [{**payment("a", 101), "method": "7"}]).run_batch()
+    assert "unmatchable" not in test.last.counts["orders.join"]
+    test.finish()
+    assert times(test.output(results)) == [(100, 101), *([(100, None)] if how != "inner" else [])]
+    assert test.output("orders.dead_letters").is_empty()
+    assert test.output("payments.dead_letters").is_empty()
+
+
+def test_only_the_pairs_on_which_the_condition_fails_do_not_match() -> None:
+    condition = "case when right.method = 'x' then cast(left.order_id as bigint) > 0 else true end"
+    test, results = harness(on_match=condition, how="full")
+    methods = ["7", "x", "8", "9", "x"]
+    rows = [{**payment("a", 101 + n), "method": method} for n, method in enumerate(methods)]
+    test.send("orders", [order("a", 100)]).send("payments", rows).run_batch()
+    assert test.last.counts["orders.join"]["unmatchable"] == 2
+    test.finish()
+    assert times(test.output(results)) == [(100, 101), (100, 103), (100, 104), (None, 102), (None, 105)]
     assert test.output("orders.dead_letters").is_empty()
     assert test.output("payments.dead_letters").is_empty()
 
