@@ -69,6 +69,7 @@ class AsOfJoin(JoinStep):
             types=self.kept_types(RIGHT, **more),
             keys=self.right.keys,
             reach_ms=self.ttl_ms,
+            width_ms=self.ttl_ms,
             is_ranked=True,
             is_cleaned=True,
         )

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import polars as pl
 
 from slackwater.ground.times import to_timestamp
@@ -79,7 +80,7 @@ class AsOfOperator(JoinOperator):
         behind = Matchable.of(new.filter(pl.col("__end") < watermark_ms), keys)
         if not len(behind):
             return pl.repeat(value=False, n=new.height, eager=True, dtype=pl.Boolean)
-        near = versions.near(behind.hashes, int(behind.times_ms.min()), watermark_ms)
+        near = versions.near(behind.hashes, behind.times_ms, watermark_ms)
         columns = (*keys, "__end", "__part", "__off")
         both = pl.concat([versions.read(near).select(columns), new.select(columns)])
         return superseded(ranked(both), keys, watermark_ms).tail(new.height)
@@ -93,9 +94,9 @@ class AsOfOperator(JoinOperator):
         known = versions.read([])
         if len(asking):
             # Expired versions are dropped some time later, and until then a late row must not be joined with them.
-            first_ms = max(int(asking.times_ms.min()), watermark_ms) - step.ttl_ms
-            known = versions.read(versions.near(asking.hashes, first_ms, int(asking.times_ms.max())))
-            known = known.filter(pl.col("__end") >= first_ms)
+            first_ms = np.maximum(asking.times_ms, watermark_ms) - step.ttl_ms
+            known = versions.read(versions.near(asking.hashes, first_ms, asking.times_ms))
+            known = known.filter(pl.col("__end") >= first_ms.min())
             asked = rows.select(pl.col(step.left.keys)).unique()
             known = known.join(asked, left_on=step.right.keys, right_on=step.left.keys, how="semi")
         numbered = rows.with_row_index("__row")

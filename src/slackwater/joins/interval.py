@@ -73,6 +73,7 @@ class IntervalJoin(JoinStep):
             types=self.kept_types(side),
             keys=port.keys,
             reach_ms=self.reach_ms(side),
+            width_ms=self.upper_ms - self.lower_ms,
             is_awaited=is_padded,
             is_marked=is_padded,
         )
@@ -92,7 +93,7 @@ class IntervalJoin(JoinStep):
     def _tried_alone(self) -> Mapping[SideName, tuple[pl.Expr, ...]]:
         """The parts of the condition that the rows of each side are tried with before they are paired."""
         if self.on_match is None:
-            return {side: () for side in SIDES}
+            return dict.fromkeys(SIDES, ())
         return {side: tried_alone(self.on_match, side, self.ports[side].schema) for side in SIDES}
 
     def operator(self) -> Operator:

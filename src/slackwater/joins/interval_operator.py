@@ -96,11 +96,9 @@ class Meeting:
 
     def _near(self, side: SideName, kept: KeptRows, sought: Matchable) -> list[Piece]:
         """Return the pieces of a side that may contain partners of the other side's new rows."""
-        if not len(sought):
-            return []
         step = self.step
         before, after = (step.upper_ms, -step.lower_ms) if side == LEFT else (-step.lower_ms, step.upper_ms)
-        return kept.near(sought.hashes, int(sought.times_ms.min()) - before, int(sought.times_ms.max()) + after)
+        return kept.near(sought.hashes, sought.times_ms - before, sought.times_ms + after)
 
     def _old(self, side: SideName, kept: KeptRows, watermark_ms: int) -> pl.DataFrame:
         rows = kept.read(self.pieces[side])

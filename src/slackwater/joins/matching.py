@@ -131,7 +131,7 @@ def _in_time(times_ms: I64) -> I64:
 
 
 def _sorted(hashes: U64, bits: int) -> tuple[U64, I64]:
-    """Return the upper bits of `hashes`, all but `bits`, sorted, and the number of each, ascending where they are equal.
+    """Return the upper bits of `hashes`, all but `bits`, sorted, and the number of each; equal ones by their numbers.
 
     The prefix and the number of a row fit into one word, and sorting words is several times faster than sorting rows.
     """

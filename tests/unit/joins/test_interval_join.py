@@ -9,8 +9,9 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.joins import matching
+from slackwater.joins import kept_rows, matching
 from slackwater.joins.step import How
+from slackwater.memory.engine import DictStore
 from slackwater.streams import Results
 from slackwater.testing import Harness
 from tests.unit.joins.sides import pipeline, stream
@@ -312,3 +313,30 @@ def test_explain_says_how_long_rows_are_kept_and_when_unmatched_ones_come_out() 
     ):
         assert line in text
     assert "unmatched right" not in text
+
+
+@pytest.mark.parametrize("how", ["inner", "left"])
+def test_after_a_backfill_a_batch_of_one_row_reads_little(how: How, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept_rows, "LARGE_BYTES", 6_000)
+    read: list[int] = []
+    get = DictStore.get
+
+    def counted(store: DictStore, key: str) -> bytes | None:
+        blob = get(store, key)
+        read.append(0 if key == "index" else len(blob or b""))
+        return blob
+
+    monkeypatch.setattr(DictStore, "get", counted)
+    orders, payments = stream("orders", ORDERS), stream("payments", PAYMENTS)
+    results = orders.key_by("order_id").join(payments.key_by("order_id"), between=("0s", "1h"), how=how, name="j")
+    ends: list[Any] = [results, results.late, orders.dead_letters, payments.dead_letters]
+    test = Harness(sw.Pipeline("p", *(end.to(sw.sinks.memory()) for end in ends), key_groups=1))
+    for batch in range(6):
+        test.send("orders", [order(f"{batch}/{n}", 100_000 + n % 1_000) for n in range(2_000)]).run_batch()
+    test.send("payments", [payment("3/7", 100_100)]).run_batch()
+    [state] = [held for held in test.engine.state.values() if held]
+    held = sum(len(blob) for key, blob in state.items() if key != "index")
+    read.clear()
+    test.send("payments", [payment("3/8", 100_100)]).run_batch()
+    assert test.output(results)["order_id"].to_list() == ["3/7", "3/8"]
+    assert 0 < sum(read) < held / 4

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from slackwater.ground.stable_hash import hash_columns
-from slackwater.joins import kept_rows
+from slackwater.joins import kept_rows, nodes
 from slackwater.joins.kept_rows import Kept, KeptRows
 from slackwater.memory.engine import DictStore
 from slackwater.state.packets import Packet
@@ -19,13 +19,19 @@ from slackwater.state.packing import pack
 from slackwater.state.pieces import StepState
 from slackwater.state.step_time import StepTime
 
+DAY_MS = 86_400_000
 TYPES = pl.Schema({"key": pl.Int64(), "note": pl.String(), "__end": pl.Int64()})
 
 
 class CountingStore(DictStore):
-    """Counts the bytes that are read."""
+    """Counts the bytes that are read and written."""
 
     read = 0
+    written = 0
+
+    def put(self, key: str, blob: bytes) -> None:
+        super().put(key, blob)
+        self.written += len(blob)
 
     def get(self, key: str) -> bytes | None:
         blob = super().get(key)
@@ -44,12 +50,43 @@ def packet(frame: pl.DataFrame) -> Packet:
     return Packet(0, "left", "step", "", frame.height, first, last, pack(frame, "step"))  # type: ignore[arg-type]  # whole numbers
 
 
+def backfilled(of: StepState, batches: int, size: int = 3_000, days: int = 1, **options: object) -> CountingStore:
+    """Add large batches, with keys and times of their own in each; return the store, with nothing counted."""
+    for number in range(batches):
+        at = number * DAY_MS * days // batches
+        frame = rows(range(number * size, (number + 1) * size), at, DAY_MS * days // batches)
+        batch(of, frame, **options)
+    store = of.store
+    assert isinstance(store, CountingStore)
+    store.read = store.written = 0
+    return store
+
+
+def batch(of: StepState, frame: pl.DataFrame, **options: object) -> None:
+    side = kept(of, **options)
+    side.add([packet(frame)] if frame.height else [], frame)
+    side.tidy(time(0), stagger=0)
+
+
+def lookup(of: StepState, sought: pl.DataFrame, **options: object) -> pl.DataFrame:
+    """Run a batch that looks for partners of `sought`, and adds nothing; return the rows that it reads."""
+    side = kept(of, **options)
+    width, times = side.kept.width_ms or 0, sought["__end"].to_numpy()
+    found = side.read(side.near(hash_columns(sought, ["key"]), times - width // 2, times + width // 2))
+    side.tidy(time(0), stagger=0)
+    return found
+
+
+def stored_bytes(of: StepState) -> int:
+    return sum(piece.bytes for piece in of.pieces)
+
+
 def state() -> StepState:
     return StepState(step="step", store=CountingStore())
 
 
 def kept(of: StepState, **options: object) -> KeptRows:
-    options = {"part": 0, "types": TYPES, "keys": ("key",), "reach_ms": 100, **options}
+    options = {"part": 0, "types": TYPES, "keys": ("key",), "reach_ms": 100, "width_ms": 100, **options}
     return KeptRows(of, Kept(**options))  # type: ignore[arg-type]  # as they are given
 
 
@@ -58,28 +95,28 @@ def time(watermark_ms: int, previous_ms: int = 0) -> StepTime:
 
 
 @contextmanager
-def small_pieces() -> Iterator[None]:
-    with mock.patch.multiple(kept_rows, LARGE_BYTES=6_000, COMPACT_AT=4):
+def small_pieces(large_bytes: int = 6_000) -> Iterator[None]:
+    with mock.patch.multiple(kept_rows, LARGE_BYTES=large_bytes, COMPACT_AT=4):
         yield
 
 
 def filled(of: StepState, batches: int = 60, size: int = 200, **options: object) -> KeptRows:
     """Return rows of so many batches, each of all keys, merged and split on the way."""
-    side = kept(of, **options)
     for number in range(batches):
+        side = kept(of, **options)
         frame = rows(range(size), number)
         if side.kept.is_marked:
             side.add([packet(frame)], frame.with_columns(__met=pl.lit(value=False)))
         else:
             side.add([packet(frame)], frame)
         side.tidy(time(0), stagger=0)
-    return side
+    return kept(of, **options)
 
 
 def test_rows_of_any_key_are_found_after_all_merging_and_splitting() -> None:
-    with small_pieces():
+    with small_pieces(2_000):
         side = filled(state(), batches=150)
-        assert max(kept_rows._depth(piece.bucket) for piece in side.pieces) >= 2
+        assert max(nodes.depth(piece.bucket) for piece in side.pieces) >= 2
         for key in range(0, 200, 17):
             sought = hash_columns(pl.DataFrame({"key": [key]}), ["key"])
             found = side.read(side.near(sought, 10, 20)).filter(
@@ -200,3 +237,81 @@ def test_marks_survive_merging_and_go_with_their_rows() -> None:
         ]
         assert side.over(time(1_000)).height == 800
         assert not of.pieces
+
+
+def test_after_large_batches_one_row_reads_little() -> None:
+    of, day = state(), {"width_ms": 2 * DAY_MS, "reach_ms": DAY_MS}
+    with small_pieces():
+        store = backfilled(of, batches=10, **day)
+        first = lookup(of, rows(range(7, 8), DAY_MS // 2), **day)
+        # The last batches may still be as they came: they are read once more, and moved.
+        assert store.read < stored_bytes(of)
+        store.read = store.written = 0
+        again = lookup(of, rows(range(7, 8), DAY_MS // 2), **day)
+        assert store.read < 3 * 6_000
+        assert store.written == 0
+    assert first.filter(pl.col("key") == 7).equals(again.filter(pl.col("key") == 7))
+    assert again.filter(pl.col("key") == 7).height == 1
+
+
+def test_an_empty_batch_moves_what_large_batches_left() -> None:
+    of, day = state(), {"width_ms": 2 * DAY_MS, "reach_ms": DAY_MS}
+    with small_pieces():
+        store = backfilled(of, batches=2, **day)
+        for _ in range(10):
+            batch(of, rows(range(0), 0), **day)
+        store.read = 0
+        lookup(of, rows(range(7, 8), DAY_MS // 2), **day)
+        assert store.read < 3 * 6_000
+
+
+def test_rows_of_one_key_are_split_by_time() -> None:
+    of, minute = state(), {"width_ms": 60_000, "reach_ms": DAY_MS}
+    with small_pieces():
+        for number in range(10):
+            at = number * DAY_MS // 10
+            batch(of, rows(range(3_000), at, DAY_MS // 10).with_columns(key=pl.lit(1, pl.Int64)), **minute)
+        for _ in range(10):
+            batch(of, rows(range(0), 0), **minute)
+        store = of.store
+        assert isinstance(store, CountingStore)
+        store.read = 0
+        lookup(of, pl.DataFrame({"key": [1], "__end": [DAY_MS // 2]}), **minute)
+        assert 0 < store.read < stored_bytes(of) / 10
+
+
+def test_one_old_row_does_not_make_the_others_read_what_is_old() -> None:
+    of, minute = state(), {"width_ms": 60_000, "reach_ms": DAY_MS}
+    with small_pieces():
+        store = backfilled(of, batches=20, **minute)
+        for _ in range(10):
+            batch(of, rows(range(0), 0), **minute)
+        new = rows(range(57_000, 57_300), DAY_MS - 60_000)
+        lookup(of, new, **minute)
+        alone, store.read = store.read, 0
+        lookup(of, pl.concat([rows(range(1), 0), new]), **minute)
+        assert store.read < alone + 5 * 6_000
+
+
+def test_rows_are_rewritten_a_few_times_however_many_batches_bring_them() -> None:
+    of, day = state(), {"width_ms": 2 * DAY_MS, "reach_ms": DAY_MS}
+    with small_pieces():
+        store = backfilled(of, batches=0)
+        for number in range(150):
+            batch(of, rows(range(number * 100, (number + 1) * 100), number * 1_000, 1_000), **day)
+        assert store.written < 6 * stored_bytes(of)
+
+
+def test_large_batches_that_expire_soon_are_dropped_as_they_came() -> None:
+    of = state()
+    with small_pieces():
+        store = backfilled(of, batches=0)
+        for number in range(20):
+            frame = rows(range(3_000), number * 1_000, 1_000)
+            side = kept(of)
+            side.forget(number * 1_000)
+            side.add([packet(frame)], frame)
+            side.tidy(time(number * 1_000), stagger=0)
+            assert len(side.pieces) <= 2
+    assert store.read == 0
+    assert store.written < 20 * 1.01 * max(piece.bytes for piece in of.pieces)

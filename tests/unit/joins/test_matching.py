@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections import Counter
 from unittest import mock
 
@@ -66,11 +68,14 @@ def test_only_pairs_within_the_bounds_are_formed() -> None:
 
 
 def test_pairs_of_a_hot_key_are_formed_a_chunk_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    def zeros(size: int) -> npt.NDArray[np.int64]:
+        return np.zeros(size, np.int64)
+
     monkeypatch.setattr(matching, "MOST_PAIRS", 100)
-    assert candidates(hot(np.zeros(30)), hot(np.zeros(30)), 0, 0) == [90] * 10  # whole rows
-    assert candidates(hot(np.zeros(250)), hot(np.zeros(1)), 0, 0) == [100, 100, 50]
+    assert candidates(hot(zeros(30)), hot(zeros(30)), 0, 0) == [90] * 10  # whole rows
+    assert candidates(hot(zeros(250)), hot(zeros(1)), 0, 0) == [100, 100, 50]
     # A row with more partners than a chunk.
-    assert max(candidates(hot(np.zeros(250)), hot(np.zeros(300)), 0, 0)) == 100
+    assert max(candidates(hot(zeros(250)), hot(zeros(300)), 0, 0)) == 100
 
 
 @given(rows, rows, st.sampled_from([1, 2, 3, 7, 100]))
@@ -103,3 +108,24 @@ def test_keys_that_are_not_numbers_are_equal_to_themselves() -> None:
     both = Matchable.of(frame, ("key",))
     found = {(int(a), int(b)) for some in pairs(both, both, 0, 0) for a, b in zip(*some, strict=True)}
     assert found == {(0, 0), (1, 1), (1, 2), (2, 1), (2, 2)}
+
+
+def test_memory_does_not_follow_the_pairs_of_a_hot_key() -> None:
+    """Polars' memory is visible from outside a process only: 25 million pairs took 800 MB, all at once."""
+    script = """
+import resource
+import numpy as np, polars as pl
+from slackwater.joins.matching import Matchable, pairs
+
+def hot():
+    return Matchable.of(pl.DataFrame({"key": np.zeros(5_000, np.int64), "__end": np.arange(5_000)}), ("key",))
+
+list(pairs(hot(), hot(), 0, 0))
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+found = sum(len(some.ours) for some in pairs(hot(), hot(), -5_000, 5_000))
+print(found, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    found, grown_mb = map(int, done.stdout.split())
+    assert found == 25_000_000
+    assert grown_mb < 150
