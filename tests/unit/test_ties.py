@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.streams import Ended, Results, Stream
+from slackwater.streams import Ended, KeyedStream, Results, Stream
 from slackwater.testing import Harness
 
 CUTS = [["01"], ["10"], ["0", "1"], ["1", "0"]]
@@ -90,3 +90,36 @@ def test_matches_are_tied_by_the_places_of_their_last_rows(cut: list[str]) -> No
     results = found.select("id", k=pl.lit("x")).key_by("k").deduplicate(within="1h", keep="first_by_time", name="first")
     ends = (found.late.drop(), found.dead_letters.drop(), results.duplicates.drop())
     assert ended(started(results, [rows], *ends), cut, results)["id"].to_list() == ["0"]
+
+
+LEFT = [{"k": "x", "id": "1", "ts": 100}, {"k": "x", "id": "2", "ts": 100}]
+RIGHT = [{"k": "x", "id": "1", "ts": 90}, {"k": "x", "id": "2", "ts": 95}]
+JOINS: dict[str, Callable[[KeyedStream, KeyedStream], Results]] = {
+    "interval": lambda left, right: left.join(right, between=("-20ms", "20ms"), name="j"),
+    "outer": lambda left, right: left.join(right, between=("-20ms", "20ms"), how="full", name="j"),
+    "as of": lambda left, right: left.join_as_of(right, versions_ttl=sw.FOREVER, name="j"),
+    "window": lambda left, right: left.window(sw.tumbling("1s")).join(right.window(sw.tumbling("1s")), name="j"),
+}
+
+
+@pytest.mark.parametrize("order", [[("l", 0), ("l", 1), ("r", 0), ("r", 1)], [("l", 0), ("r", 1), ("r", 0), ("l", 1)]])
+@pytest.mark.parametrize("together", [True, False])
+@pytest.mark.parametrize("kind", JOINS)
+def test_pairs_are_tied_by_the_places_of_their_rows(kind: str, order: list[tuple[str, int]], *, together: bool) -> None:
+    left, right = (
+        sw.stream(name, sw.testing.rows_source("k string, id string, ts long")).event_time("ts", out_of_orderness="1s")
+        for name in "lr"
+    )
+    pairs = JOINS[kind](left.key_by("k"), right.key_by("k"))
+    results = pairs.key_by("k").deduplicate(within="1h", keep="first_by_time", name="first")
+    ends = [pairs.late.drop(), results.duplicates.drop()]
+    harness = started(results, [left, right], *ends)
+    for name, number in order:
+        rows = {"l": LEFT, "r": RIGHT}[name]
+        # The first row of a stream comes from the first of its partitions, whatever arrives first.
+        harness.send(name, [rows[number]], partition=str(number))
+        if not together:
+            harness.run_batch()
+    harness.finish()
+    shown = harness.output(results).select("id", "id_right").rows()
+    assert shown == [("1", "2")] if kind == "as of" else [("1", "1")]

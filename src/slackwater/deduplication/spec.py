@@ -99,6 +99,11 @@ class DeduplicateSpec(KeyedStep):
         return ["event_time", *self.keys]
 
     @property
+    def independent(self) -> tuple[str, ...]:
+        """The key, if whole rows are stored."""
+        return () if self.keep == "first" else self.keys
+
+    @property
     def lineage(self) -> tuple[str, ...]:
         """The place of the row."""
         return ("__part", "__off")

@@ -13,7 +13,7 @@ from slackwater.formats.undecoded import Undecoded
 from slackwater.ground.durations import Duration, Forever, duration_ms, render_ms
 from slackwater.ground.expressions import Expression, as_expr, as_written, check_predicate
 from slackwater.joins.as_of_operator import AsOfOperator
-from slackwater.joins.columns import LEFT, RIGHT, SideName, join_columns
+from slackwater.joins.columns import IN_LOG, LEFT, RIGHT, SideName, join_columns
 from slackwater.joins.front import JoinFront
 from slackwater.joins.kept_rows import Kept
 from slackwater.joins.step import How, JoinStep, checked_how, checked_late, checked_suffixes
@@ -62,7 +62,7 @@ class AsOfJoin(JoinStep):
         """Return how a side is stored: rows until the watermark has passed them, versions until they are replaced."""
         if side == LEFT:
             return Kept(part=0, types=self.kept_types(LEFT), keys=self.left.keys, reach_ms=0, is_awaited=True)
-        more: dict[str, pl.DataType] = {"__part": pl.String(), "__off": pl.Int64()}
+        more: dict[str, pl.DataType] = dict(IN_LOG)
         more |= {} if self.deleted is None else {GONE: pl.Boolean()}
         return Kept(
             part=1,

@@ -18,6 +18,8 @@ SideName = Literal["left", "right"]
 LEFT: Final[SideName] = "left"
 RIGHT: Final[SideName] = "right"
 SIDES: Final[tuple[SideName, SideName]] = (LEFT, RIGHT)
+IN_LOG: Final = {"__part": pl.String(), "__off": pl.Int64()}
+"""The columns with the place of a row."""
 LATER: Final = to_timestamp(pl.max_horizontal("__left", "__right")).alias("event_time")
 """The event time of a pair, which is that of its later row."""
 OWN_TIME: Final = to_timestamp(pl.col("__end")).alias("event_time")
@@ -50,6 +52,12 @@ class JoinColumns:
     """The columns of both sides in late rows."""
     carried: tuple[str, ...] = ()
     """Hidden columns of the left row, other than its time, from which the added columns of a pair are computed."""
+    has_places: bool = False
+    """Whether rows are stored with their places, which results then have as well; only steps after the join need it."""
+
+    def places(self, side: SideName) -> dict[str, str]:
+        """Return the hidden columns of results that have the place of a side's row, and where they come from."""
+        return {f"__{side}{name.removeprefix('_')}": name for name in IN_LOG} if self.has_places else {}
 
     @property
     def right_keys(self) -> list[str]:
@@ -65,9 +73,11 @@ class JoinColumns:
         `added` are additional columns, computed from the times of the rows, `__left` and `__right`.
         """
         mine, other = self.sides[LEFT], self.sides[RIGHT]
-        first = left.select(*mine.keys, *_named(mine.shown), *self.carried, pl.col("__end").alias("__left"))[found.ours]
-        second = right.select(*_named(other.shown), pl.col("__end").alias("__right"))[found.theirs]
-        return first.hstack(second.get_columns()).with_columns(added).select(self.result_types.names())
+        places = {side: [pl.col(name).alias(new) for new, name in self.places(side).items()] for side in SIDES}
+        times = [pl.col("__end").alias("__left"), *places[LEFT]]
+        first = left.select(*mine.keys, *_named(mine.shown), *self.carried, *times)[found.ours]
+        second = right.select(*_named(other.shown), pl.col("__end").alias("__right"), *places[RIGHT])[found.theirs]
+        return first.hstack(second.get_columns()).with_columns(added).select(*self._names)
 
     def padded(
         self,
@@ -85,10 +95,16 @@ class JoinColumns:
         mine = self.sides[side]
         pairs = zip(mine.keys, self.sides[LEFT].keys, strict=True)
         keys = [pl.col(own).alias(key) for own, key in pairs if own == key or fills_keys]
-        columns = rows.select(*keys, *_named(mine.shown), *added)
-        absent = {name: dtype for name, dtype in self.result_types.items() if name not in columns.columns}
+        places = [pl.col(name).alias(new) for new, name in self.places(side).items()]
+        columns = rows.select(*keys, *_named(mine.shown), *places, *added)
+        types = dict(self.result_types) | {new: IN_LOG[name] for s in SIDES for new, name in self.places(s).items()}
+        absent = {name: dtype for name, dtype in types.items() if name not in columns.columns}
         columns = columns.with_columns(pl.lit(None, dtype=dtype).alias(name) for name, dtype in absent.items())
-        return columns.select(self.result_types.names())
+        return columns.select(*self._names)
+
+    @property
+    def _names(self) -> list[str]:
+        return [*self.result_types, *(name for side in SIDES for name in self.places(side))]
 
     def late(self, side: SideName, rows: pl.DataFrame) -> pl.DataFrame:
         """Return rows of one side with the column names of late rows."""

@@ -7,13 +7,12 @@ match nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 import polars as pl
 
-from slackwater.errors import SlackwaterError
 from slackwater.ground.expressions import FAILURES
+from slackwater.ground.truths import truths
 from slackwater.joins.columns import LEFT, RIGHT, SideName
 from slackwater.joins.matching import Pairs
 
@@ -27,30 +26,7 @@ def judged(condition: pl.Expr, left: pl.DataFrame, right: pl.DataFrame, found: P
     The condition sees the rows as the structs `left` and `right`. Null counts as false.
     """
     pairs = pl.DataFrame([left.to_struct(LEFT).gather(found.ours), right.to_struct(RIGHT).gather(found.theirs)])
-    failed: list[int] = []
-    truths = pl.concat([*_judged(condition, pairs, 0, failed)])
-    return truths.fill_null(value=False), len(failed)
-
-
-def _judged(condition: pl.Expr, pairs: pl.DataFrame, first: int, failed: list[int]) -> Iterator[pl.Series]:
-    """Yield the value of `condition` for parts of `pairs`, numbered from `first`; bisect where it fails."""
-    try:
-        truths = pairs.select(condition.alias("truth")).to_series()
-    except MemoryError:
-        raise
-    except FAILURES as error:
-        if isinstance(error, SlackwaterError) or pairs.is_empty():
-            raise
-        if pairs.height == 1:
-            failed.append(first)
-            yield pl.Series("truth", [False])
-            return
-        half = pairs.height // 2
-        yield from _judged(condition, pairs[:half], first, failed)
-        yield from _judged(condition, pairs[half:], first + half, failed)
-    else:
-        # A literal gives one value for all rows.
-        yield truths if truths.len() == pairs.height else truths.new_from_index(0, pairs.height)
+    return truths(pairs, condition)
 
 
 def tried_alone(condition: pl.Expr, side: SideName, schema: pl.Schema) -> tuple[pl.Expr, ...]:

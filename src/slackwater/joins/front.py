@@ -7,7 +7,7 @@ from functools import partial
 
 import polars as pl
 
-from slackwater.joins.columns import SideName
+from slackwater.joins.columns import IN_LOG, SideName
 from slackwater.joins.conditions import tried
 from slackwater.joins.step import JoinStep
 from slackwater.state.late_rows import late_rows
@@ -50,7 +50,8 @@ class JoinFront(PortFront):
         behind = int((rows["__ts"] < time.judge_ms).sum())
         for what, number in (("on_time", rows.height - behind), (self.behind, behind)):
             counts[what] = counts.get(what, 0) + number
-        names = [*self.step.ports[self.side].schema, *(extra.meta.output_name() for extra in self.extra)]
+        added = [*(IN_LOG if self.step.columns.has_places else ()), *(extra.meta.output_name() for extra in self.extra)]
+        names = [*self.step.ports[self.side].schema, *dict.fromkeys(added)]
         kept = rows.select(*names, pl.col("__ts").alias("__end"))
         return Taken(kept=kept, late=late, counts=counts)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import polars as pl
@@ -12,7 +12,7 @@ import polars as pl
 from slackwater.errors import refuse
 from slackwater.ground.stable_hash import hash_columns
 from slackwater.ground.times import MAX_MS, MIN_MS
-from slackwater.joins.columns import LEFT, RIGHT, SIDES, JoinColumns, SideName
+from slackwater.joins.columns import IN_LOG, LEFT, RIGHT, SIDES, JoinColumns, SideName
 from slackwater.joins.kept_rows import Kept, KeptRows
 from slackwater.state.late_rows import Late, check_late_columns, late_schema
 from slackwater.state.pieces import StepState
@@ -115,17 +115,34 @@ class JoinStep(KeyedStep):
         """Return whether rows of a side without a match are also results."""
         return self.how in ("full", side)
 
+    @property
+    def independent(self) -> tuple[str, ...]:
+        """Nothing: what is noted about rows, whether they matched, is stored apart from them."""
+        return ()
+
+    def chained(self) -> JoinStep:
+        """Return the step with the places of rows, which break ties between results."""
+        return replace(self, columns=replace(self.columns, has_places=True))
+
+    @property
+    def lineage(self) -> tuple[str, ...]:
+        """The places of the left row and of the right one."""
+        return (*self.columns.places(LEFT), *self.columns.places(RIGHT))
+
     def kept_types(self, side: SideName, **more: pl.DataType) -> pl.Schema:
         """Return the columns of the stored rows of a side, with their time in `__end`."""
-        return pl.Schema(dict(self.ports[side].schema) | more | {"__end": pl.Int64()})
+        places = IN_LOG if self.columns.has_places else {}
+        return pl.Schema(dict(self.ports[side].schema) | places | more | {"__end": pl.Int64()})
 
     @property
     def _ports_text(self) -> dict[str, str]:
         """The key and the columns of each side, for the layout."""
-        return {
-            side: f"by {', '.join(port.keys)}: {', '.join(f'{name} {dtype}' for name, dtype in port.schema.items())}"
-            for side, port in self.ports.items()
-        }
+        added = ", with places" * self.columns.has_places
+        return {side: f"by {', '.join(port.keys)}: {_listed(port)}{added}" for side, port in self.ports.items()}
+
+
+def _listed(port: Port) -> str:
+    return ", ".join(f"{name} {dtype}" for name, dtype in port.schema.items())
 
 
 def checked_how(how: How, known: Sequence[str] = get_args(How)) -> How:

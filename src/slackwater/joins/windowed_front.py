@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from slackwater.joins.cells import Celled
-from slackwater.joins.columns import SideName
+from slackwater.joins.columns import IN_LOG, SideName
 from slackwater.state.late_rows import late_rows
 from slackwater.state.step import Guard, PortFront, Taken
 from slackwater.state.step_time import StepTime
@@ -53,7 +53,7 @@ class WindowedFront(PortFront):
             "on_time": kept.height - refired,
             "partly_late": int((kept["first"] <= gone_ms).sum()),
         }
-        names = step.ports[self.side].schema.names()
+        names = [*step.ports[self.side].schema, *(IN_LOG if step.columns.has_places else ())]
         sent = rows.filter(is_kept).select(*names, "__ts").with_columns(kept["first"].alias("__end"))
         return Taken(kept=sent, late=late, counts=counts)
 

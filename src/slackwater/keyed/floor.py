@@ -22,7 +22,7 @@ import numpy as np
 import polars as pl
 
 from slackwater.ground.expressions import FAILURES
-from slackwater.ground.stable_hash import U64, hash_columns
+from slackwater.ground.stable_hash import hash_columns
 from slackwater.state.blame import I64, blamed_rows, is_of_rows
 from slackwater.state.packets import Packet
 from slackwater.state.packing import pack, unpack
@@ -71,11 +71,16 @@ class _Floor:
 
     def without_failing_state(self, state: StepState) -> list[Failed]:
         """Remove the stored rows on which the step fails without any new row; return them."""
-        if self._is_sound(StepRows(), state):
+        error = self._failure(StepRows(), state)
+        if error is None:
             return []
+        if not self.step.independent:
+            raise error
         pieces = sorted(state.pieces, key=lambda piece: piece.seq)
         frames = state.read(pieces)
-        hashes = np.concatenate([np.empty(0, np.uint64), *map(self._units, pieces, frames)])
+        # Rows with the same hash must not be separated.
+        units = list(self.step.independent)
+        hashes = np.concatenate([hash_columns(frame, units) for frame in frames])
         ends = np.cumsum([frame.height for frame in frames])
 
         def attempt(chosen: I64) -> None:
@@ -95,7 +100,8 @@ class _Floor:
                 state.drop([piece])
                 _put(state, piece, frame.filter(pl.Series(~bad)))
                 messages = [words[unit] for unit in hashes[first : first + frame.height][bad]]
-                failed.append(self._stored(piece, frame.filter(pl.Series(bad)), messages))
+                lost = _placed(self.step.shown_rows(frame.filter(pl.Series(bad))), "state")
+                failed.append(Failed(rows=lost, messages=pl.Series(messages), reason=STORED_FAILED))
         return failed
 
     def without_failing_rows(self, rows: StepRows, state: StepState) -> tuple[StepRows, list[Failed]]:
@@ -130,32 +136,21 @@ class _Floor:
                 failed.append(Failed(rows=lost, messages=pl.Series([bad[row] for row in mine]), port=packet.kind))
         return chosen_rows(kept), failed
 
-    def _is_sound(self, rows: StepRows, state: StepState) -> bool:
+    def _failure(self, rows: StepRows, state: StepState) -> BaseException | None:
         before = state.savepoint()
         try:
             self.run(rows, state)
         except FAILURES as error:
             if not is_of_rows(error):
                 raise
-            return False
+            return error
         finally:
             state.roll_back(before)
-        return True
+        return None
 
     def _keys(self, packet: Packet) -> list[str]:
         port = self.step.ports.get(packet.kind)
         return list(self.step.keys if port is None else port.keys)
-
-    def _units(self, piece: Piece, frame: pl.DataFrame) -> U64:
-        """Return for each stored row a hash that it shares with the rows that it must not be separated from."""
-        port = self.step.state_parts.get(piece.part)
-        columns = self.step.independent if port is None else self.step.ports[port].keys
-        return hash_columns(frame, [name for name in columns if name in frame.columns])
-
-    def _stored(self, piece: Piece, rows: pl.DataFrame, messages: list[str]) -> Failed:
-        rows = _placed(self.step.shown_rows(rows), "state")
-        port = self.step.state_parts.get(piece.part)
-        return Failed(rows=rows, messages=pl.Series(messages), reason=STORED_FAILED, port=port)
 
 
 def _split(chosen: I64, ends: I64) -> Iterator[I64]:

@@ -254,6 +254,8 @@ class _Planner:
         }
         with blame(step):
             spec = step.definition.resolve(name, ports).asked(self._asked(name))
+            if any(isinstance(path.end, Feed) for path in self.origins[name].paths):
+                spec = spec.chained()
             for schema in (spec.result_types, *spec.sides.values(), spec.late_types or ()):
                 check_distinct_names(schema, place=f" in the rows of step `{name}`")
         stage, behind_ms = 0, dict[str, int]()

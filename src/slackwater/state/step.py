@@ -214,8 +214,15 @@ class KeyedStep(ABC):
 
     @property
     def independent(self) -> tuple[str, ...]:
-        """Columns of the stored rows: rows that differ in one of them do not affect each other; at least the key."""
+        """Columns of the stored rows: rows that differ in one of them do not affect each other; at least the key.
+
+        Empty for a step whose stored rows cannot be taken apart, because they refer to each other.
+        """
         return self.keys
+
+    def chained(self) -> KeyedStep:
+        """Return the step for a pipeline in which another step takes its results."""
+        return self
 
     @property
     def state_parts(self) -> Mapping[int, str]:
