@@ -76,4 +76,4 @@ def test_a_step_on_the_results_sees_the_null_and_the_same_order_in_every_run() -
     test, results = started(interval, "id", "order_id", counted)
     test.finish()
     shown = test.output(results).select("id", "n", "orders").rows()
-    assert sorted(shown, key=str) == [(1, 1, []), (2, 1, [2]), (None, 2, [8, 9])]
+    assert sorted(shown, key=str) == [(1, 1, []), (2, 1, [2]), (None, 2, [9, 8])]
