@@ -167,7 +167,9 @@ def test_run_with_more_dead_letters_than_it_may_have_fails() -> None:
     share.note(records(*[WRONG] * 50, *[GOOD] * 50))
     share.check(0.5)
     share.note(records(WRONG))
-    with pytest.raises(RunError, match=r"51 of 101 records \(50\.5%\), most of them `wrong_type`") as caught:
+    with pytest.raises(
+        RunError, match=r"51 of 101 records of stream `rows` \(50\.5%\), most of them `wrong_type`"
+    ) as caught:
         share.check(0.5)
     assert caught.value.code == "DEAD_LETTERS_EXCEEDED"
 

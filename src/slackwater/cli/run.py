@@ -53,7 +53,10 @@ def run(
     fail_if_dead: Annotated[
         float | None,
         typer.Option(
-            min=0, max=1, metavar="SHARE", help="Exit with code 1 if a larger share of the records are dead letters."
+            min=0,
+            max=1,
+            metavar="SHARE",
+            help="Exit with code 1 if a larger share of a stream's records are dead letters.",
         ),
     ] = None,
     skip_rows: Annotated[

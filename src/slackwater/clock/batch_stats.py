@@ -10,6 +10,7 @@ from typing import Any
 
 from slackwater.clock.ages import AgeSketch
 from slackwater.clock.lateness import LatenessSketch
+from slackwater.clock.losses import Losses
 from slackwater.ground.times import MIN_MS
 from slackwater.lookups.stats import LookupStats
 from slackwater.state.skew import Skew
@@ -37,8 +38,6 @@ class StreamStats:
     partitions: dict[str, PartitionStats] = field(default_factory=dict)
     reasons: dict[str, Counter[str]] = field(default_factory=dict)
     """Dead letters by reason, and by message where that distinguishes causes."""
-    examples: dict[str, str] = field(default_factory=dict)
-    """The message of one dead letter of each reason."""
     ages: AgeSketch | None = None
     """The ages of the rows with a usable time; None if their time is the processing time of the batch."""
     ahead: int = 0
@@ -63,6 +62,8 @@ class BatchStats:
     """Per stream and partition, the lateness of the batch's rows."""
     reasons: dict[str, Counter[str]] = field(default_factory=dict)
     """Per keyed step, dead letters of its rows and results by reason."""
+    losses: dict[str, Losses] = field(default_factory=dict)
+    """Per stream, and per output of a step, its rows and how many of them became dead letters anywhere."""
     ages: dict[str, dict[str, AgeSketch]] = field(default_factory=dict)
     """Per output, the ages of its rows when the batch began: since their "event" time and since their "ingestion"."""
     lookups: dict[str, LookupStats] = field(default_factory=dict)
@@ -111,6 +112,8 @@ class BatchStats:
             for since, text in ages.items():
                 known = self.ages.setdefault(name, {})
                 known[since] = _with_ages(known.get(since), text)
+        for name, lost in facts.get("losses", {}).items():
+            self.losses.setdefault(name, Losses()).add(Losses.from_json(lost))
         self.samples += facts.get("samples", ())
         if "stream" in facts:
             self._add_stream(facts)
@@ -135,9 +138,6 @@ class BatchStats:
             known.max_ts_ms = max(known.max_ts_ms, seen["max_ts_ms"])
         for reason, counts in facts["reasons"].items():
             stream.reasons.setdefault(reason, Counter()).update(counts)
-        for reason, message in facts["examples"].items():
-            # Tasks report in any order, and a replayed batch must report the same.
-            stream.examples[reason] = min(message, stream.examples.get(reason, message))
         for name, text in facts["lateness"].items():
             sketches = self.lateness.setdefault(facts["stream"], {})
             sketches.setdefault(name, LatenessSketch.empty()).merge_json(text)

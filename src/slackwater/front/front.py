@@ -22,6 +22,7 @@ import polars as pl
 from slackwater.clock.ages import EVENT, INGESTION, AgeSketch
 from slackwater.clock.clock import Clock
 from slackwater.clock.lateness import LatenessSketch
+from slackwater.clock.losses import Losses, records
 from slackwater.clock.step_times import step_time
 from slackwater.errors import SlackwaterError, UnplacedError, cause_of, fault
 from slackwater.formats.dead_letters import PLACE
@@ -76,6 +77,8 @@ class Arrivals:
     """Per output, the ages of its rows, since their event time and since they were ingested."""
     reasons: dict[str, Counter[str]] = field(default_factory=dict)
     """Per keyed step, dead letters by reason."""
+    losses: dict[str, Losses] = field(default_factory=dict)
+    """Per stream, and per output of a step, its rows and its dead letters."""
     order: str = ""
     way_out: int | None = None
     """The key group that outputs leave by: in KEYED the group itself; None, in FRONT, spreads them by their place."""
@@ -174,11 +177,19 @@ class Arrivals:
         except FAILURES:
             self.count(name, "unmeasured", 1)
 
-    def bury(self, dead: list[pl.DataFrame], name: str) -> int:
-        """Send dead letters to their output; return their number."""
+    def count_rows(self, origin: str, rows: int) -> None:
+        """Add rows of a stream, or of an output of a step, to those that its dead letters are a share of."""
+        if rows:
+            self.losses.setdefault(origin, Losses()).rows += rows
+
+    def bury(self, dead: list[pl.DataFrame], name: str, *, origin: str) -> int:
+        """Send dead letters of an origin's rows to their output; return their number."""
         if not dead:
             return 0
         frame = pl.concat(dead)
+        losses = self.losses.setdefault(origin, Losses())
+        losses.note(frame)
+        losses.dead += frame.height if self.way_out is not None else records(frame)
         with self.measuring(name):
             self.samples.dead(frame)
         self.count(name, "rows", frame.height)
@@ -282,7 +293,6 @@ class Front:
         self._partitions: dict[str, dict[str, int]] = {}
         self._totals = {"rows": 0, "filtered": 0, "added": 0, "dead": 0}
         self._reasons: dict[str, dict[str, int]] = {}
-        self._examples: dict[str, str] = {}
         self._newest_ms = {name: known.max_ts_ms for name, known in clock.streams[source.name].partitions.items()}
         self._least_newest_ms = MIN_MS if self._newest_ms else _slowest_ms(source, clock)
         self._lateness: dict[str, LatenessSketch] = {}
@@ -320,7 +330,8 @@ class Front:
         self._newest_ms[chunk.partition] = context.newest_ms
         self._ahead += context.ahead
         self._note_reasons(context.dead)
-        dead = self.arrivals.bury(context.dead, self.source.dead_letters)
+        self.arrivals.count_rows(self.source.name, height)
+        dead = self.arrivals.bury(context.dead, self.source.dead_letters, origin=self.source.name)
         found = {"rows": height, "filtered": context.filtered, "added": context.added, "dead": dead}
         for what, number in found.items():
             self._totals[what] += number
@@ -341,7 +352,7 @@ class Front:
             "counts": self.arrivals.counts,
             "skew": {step: skew.to_json() for step, skew in self.arrivals.skew.items()},
             "reasons": self._reasons,
-            "examples": self._examples,
+            "losses": {name: each.to_json() for name, each in self.arrivals.losses.items()},
             "lateness": {name: sketch.to_json() for name, sketch in self._lateness.items()},
             "ages": self.arrivals.ages_facts(),
             "age": None if self._ages is None else self._ages.to_json(),
@@ -353,15 +364,13 @@ class Front:
         return [*packets, stats(facts, place, labels(self.arrivals.plan.key_groups))]
 
     def _note_reasons(self, dead: list[pl.DataFrame]) -> None:
-        """Count dead letters by reason, with an example; if the schema is incompatible, by message, which names it."""
+        """Count dead letters by reason; if the schema is incompatible, by message, which names it."""
         for letters in dead:
-            message = pl.col("message")
-            by_reason = letters.group_by("reason").agg(pl.len(), words=message.first(), example=message.min())
-            for reason, count, words, example in by_reason.iter_rows():
+            by_reason = letters.group_by("reason").agg(pl.len(), pl.col("message").first())
+            for reason, count, words in by_reason.iter_rows():
                 known = self._reasons.setdefault(reason, {})
                 key = words if reason == "incompatible_schema" else ""
                 known[key] = known.get(key, 0) + count
-                self._examples[reason] = min(example, self._examples.get(reason, example))
 
     def _sketch(self, partition: str) -> LatenessSketch | None:
         """Return the sketch of the lateness of a partition's rows.

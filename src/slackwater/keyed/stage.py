@@ -77,7 +77,7 @@ class Stage:
         keys = dict[str, list[int]]()
         with arrivals.measuring(self.steps[0].name if self.steps else ""):
             keys = self._keys(key_group, arrivals.clock.batch, states)
-        has_news = arrivals.counts or keys or key_group == labels(self.plan.key_groups)[0]
+        has_news = arrivals.counts or arrivals.losses or keys or key_group == labels(self.plan.key_groups)[0]
         if has_news or any(state.pieces for state in states.values()):
             yield self._stats(key_group, arrivals, states, keys)
 
@@ -105,8 +105,9 @@ class Stage:
             source=step.name, partition=step.name, now_ms=arrivals.clock.now, enrichment=self.enrichment
         )
         for late in shown.late:
+            arrivals.count_rows(step.name, late.height)
             arrivals.emit_late(step, late, context)
-        self._send(context.dead, step, step.dead_letters, arrivals)
+        self._send(context.dead, step, step.dead_letters, arrivals, origin=step.name)
         context.dead = []
         for failed in shown.failed:
             self._bury(failed, step, arrivals)
@@ -118,9 +119,11 @@ class Stage:
                 context.stream = root.step
                 context.span = Span(partition=partition, first=first, last=first + placed.height - 1)
                 self.functions[root.step].run(placed, context, arrivals.arrive)
+                arrivals.count_rows(root.step, placed.height)
+                self._send(context.dead, step, step.dead_letters, arrivals, origin=root.step, what="dead_results")
+                context.dead = []
         arrivals.count(step.name, "filtered", context.filtered)
         arrivals.count(step.name, "added", context.added)
-        self._send(context.dead, step, step.dead_letters, arrivals, what="dead_results")
 
     def _bury(self, failed: Failed, step: StepPlan, arrivals: Arrivals) -> None:
         """Turn failed rows into dead letters of their streams; a timer has no stream and goes to the first one's."""
@@ -136,14 +139,22 @@ class Stage:
             context = RowContext(source=stream, partition=stream, now_ms=arrivals.clock.now)
             bury(part.drop("__message"), step.name, pl.Series([failed.reason]), part["__message"], context)
             what = _COUNTED.get(failed.reason, "dead")
-            self._send(context.dead, step, step.buried.get(stream, step.dead_letters), arrivals, what=what)
+            if stream == step.name:  # neither a record nor a result, so it was not counted before
+                arrivals.count_rows(stream, part.height)
+            output = step.buried.get(stream, step.dead_letters)
+            self._send(context.dead, step, output, arrivals, origin=stream, what=what)
 
     @staticmethod
-    def _send(dead: list[pl.DataFrame], step: StepPlan, name: str, arrivals: Arrivals, *, what: str = "dead") -> None:
-        """Send dead letters to their output, and count them under `what`: rows, timers and results separately."""
+    def _send(
+        dead: list[pl.DataFrame], step: StepPlan, name: str, arrivals: Arrivals, *, origin: str, what: str = "dead"
+    ) -> None:
+        """Send dead letters to their output, and count them under `what`: rows, timers and results separately.
+
+        `origin` is the stream, or the output of a step, that their rows come from.
+        """
         for letters in dead:
             arrivals.reasons.setdefault(step.name, Counter()).update(letters["reason"].to_list())
-        arrivals.count(step.name, what, arrivals.bury(dead, name))
+        arrivals.count(step.name, what, arrivals.bury(dead, name, origin=origin))
 
     @staticmethod
     def _sides(step: StepPlan, shown: Emitted) -> list[tuple[RowNode, list[pl.DataFrame]]]:
@@ -194,6 +205,7 @@ class Stage:
         facts: dict[str, Any] = {"now_ms": arrivals.clock.now, "counts": arrivals.counts, "state": held}
         facts["keys"] = keys
         facts["reasons"] = arrivals.reasons
+        facts["losses"] = {name: each.to_json() for name, each in arrivals.losses.items()}
         facts["ages"] = arrivals.ages_facts()
         facts["samples"] = arrivals.samples.taken
         facts["skew"] = {name: skew.to_json() for name, skew in arrivals.skew.items()}

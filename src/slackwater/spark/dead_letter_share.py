@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final
 
-from slackwater.clock.batch_stats import BatchStats, StreamStats
+from slackwater.clock.batch_stats import BatchStats
+from slackwater.clock.losses import Losses
 from slackwater.errors import SlackwaterWarning, fault, notice
 
 _WORTH_TELLING: Final = 0.1
@@ -17,57 +17,54 @@ _SAMPLE_CHARACTERS: Final = 200
 
 
 class DeadLetterWarning(SlackwaterWarning):
-    """Many records of a stream are dead letters."""
+    """Many records of a stream, or many results of a step, are dead letters."""
 
 
 @dataclass(kw_only=True)
 class DeadLetterShare:
-    """The records and dead letters of each stream since the start of the run."""
+    """The rows and dead letters of each stream and of each step's results since the start of the run."""
 
-    streams: dict[str, StreamStats] = field(default_factory=dict)
+    losses: dict[str, Losses] = field(default_factory=dict)
+    _streams: set[str] = field(default_factory=set)
     _reported: set[tuple[str, str]] = field(default_factory=set)
 
     def note(self, stats: BatchStats) -> None:
-        """Add a batch; warn, once per stream and reason, if too many of its or the run's records are dead letters."""
-        for name, batch in stats.streams.items():
-            run = self.streams.setdefault(name, StreamStats())
-            _add(run, batch)
-            for records in (batch, run):
-                if records.dead >= _ENOUGH and records.dead > _WORTH_TELLING * records.rows:
-                    self._tell(name, records)
+        """Add a batch; warn, once per origin and reason, if too many of its or the run's rows are dead letters."""
+        self._streams.update(stats.streams)
+        for origin, batch in stats.losses.items():
+            run = self.losses.setdefault(origin, Losses())
+            run.add(batch)
+            for losses in (batch, run):
+                if losses.dead >= _ENOUGH and _share(losses) > _WORTH_TELLING:
+                    self._tell(origin, losses)
                     break
 
     def check(self, most: float) -> None:
-        """Raise an error if more than this share of all records are dead letters."""
-        total = StreamStats()
-        for stream in self.streams.values():
-            _add(total, stream)
-        if total.dead > most * total.rows:
-            raise fault("DEAD_LETTERS_EXCEEDED", most=f"{most:.1%}", **_facts(total))
+        """Raise an error if more than this share of the rows of any stream, or of any step, are dead letters."""
+        for origin, losses in sorted(self.losses.items(), key=lambda each: -_share(each[1])):
+            if _share(losses) > most:
+                raise fault("DEAD_LETTERS_EXCEEDED", most=f"{most:.1%}", **self._facts(origin, losses))
 
-    def _tell(self, stream: str, records: StreamStats) -> None:
-        facts = _facts(records)
-        if (stream, facts["reason"]) not in self._reported:
-            self._reported.add((stream, facts["reason"]))
-            warnings.warn(notice("DEAD_LETTERS_MANY", stream=stream, **facts), DeadLetterWarning, stacklevel=3)
+    def _tell(self, origin: str, losses: Losses) -> None:
+        facts = self._facts(origin, losses)
+        if (origin, facts["reason"]) not in self._reported:
+            self._reported.add((origin, facts["reason"]))
+            warnings.warn(notice("DEAD_LETTERS_MANY", **facts), DeadLetterWarning, stacklevel=3)
+
+    def _facts(self, origin: str, losses: Losses) -> dict[str, str]:
+        """Return the counts, the most frequent reason and one of its messages."""
+        reason = max(losses.reasons, key=lambda name: losses.reasons[name])
+        sample = losses.examples[reason]
+        return {
+            "whose": f"records of stream `{origin}`" if origin in self._streams else f"results of `{origin}`",
+            "dead": f"{losses.dead:,}",
+            "rows": f"{max(losses.rows, losses.dead):,}",
+            "share": f"{_share(losses):.1%}",
+            "reason": reason,
+            "sample": sample if len(sample) <= _SAMPLE_CHARACTERS else f"{sample[:_SAMPLE_CHARACTERS]}…",
+        }
 
 
-def _add(total: StreamStats, more: StreamStats) -> None:
-    total.rows += more.rows
-    total.dead += more.dead
-    for reason, counts in more.reasons.items():
-        total.reasons.setdefault(reason, Counter()).update(counts)
-    total.examples = {**more.examples, **total.examples}
-
-
-def _facts(records: StreamStats) -> dict[str, str]:
-    """Return the counts, the most frequent reason and one of its messages."""
-    reason = max(records.reasons, key=lambda name: records.reasons[name].total())
-    sample = records.examples[reason]
-    return {
-        "dead": f"{records.dead:,}",
-        "rows": f"{records.rows:,}",
-        "share": f"{records.dead / records.rows:.1%}",
-        "reason": reason,
-        "sample": sample if len(sample) <= _SAMPLE_CHARACTERS else f"{sample[:_SAMPLE_CHARACTERS]}…",
-    }
+def _share(losses: Losses) -> float:
+    """Return the share of dead letters; rows may fail in a later batch, or a later run, than the one that read them."""
+    return losses.dead / max(losses.rows, losses.dead, 1)

@@ -28,14 +28,15 @@ MESSAGES: Final[dict[str, str]] = {
         "where the pipeline is defined"
     ),
     "DEAD_LETTERS_EXCEEDED": (
-        "at most {most} of the records of a run may be dead letters (--fail-if-dead); got {dead} of {rows} records "
+        "at most {most} of the records of a stream may be dead letters (--fail-if-dead); got {dead} of {rows} {whose} "
         "({share}), most of them `{reason}`, for example: {sample}; all rows and dead letters are delivered: correct "
-        "the schema or the producer, and send the dead letters again with `slackwater dead-letters retry`"
+        "the schema, the producer or your own code, and send the dead letters again with `slackwater dead-letters "
+        "retry`"
     ),
     "DEAD_LETTERS_MANY": (
-        "{dead} of {rows} records of stream `{stream}` ({share}) are dead letters, most of them `{reason}`, for "
-        "example: {sample}; compare the schema and the event time with the records: `slackwater dead-letters list` "
-        "shows those that are kept"
+        "{dead} of {rows} {whose} ({share}) are dead letters, most of them `{reason}`, for example: {sample}; compare "
+        "the schema, the event time and your own code with the records: `slackwater dead-letters list` shows those "
+        "that are kept"
     ),
     "HOT_KEY": (
         "key `{key}` of step `{step}` has {share} of the {rows} rows of a batch, and a single task processes all of "
