@@ -66,14 +66,18 @@ def _of_object(given: object, bases: tuple[type, ...]) -> list[Use]:
     """Return what the methods of a user's object or class use, including those of its parents up to `bases`."""
     cls = given if isinstance(given, type) else type(given)
     owner = None if isinstance(given, type) else given
-    methods = [
+    return sorted({use for method in methods_of(cls, bases) for use in uses_of(method, owner)})
+
+
+def methods_of(cls: type, bases: tuple[type, ...]) -> list[Any]:
+    """Return the methods of a user's class that run on events, including those of its parents up to `bases`."""
+    return [
         member
         for parent in cls.__mro__
         if issubclass(parent, bases) and parent not in bases
         for name, member in vars(parent).items()
         if callable(member) and name != "__init__"  # runs once, when the pipeline is built
     ]
-    return sorted({use for method in methods for use in uses_of(method, owner)})
 
 
 def _below(node: RowNode) -> Iterator[RowNode]:

@@ -108,10 +108,7 @@ class BatchStats:
             self.lookups.setdefault(name, LookupStats()).add(LookupStats.from_facts(asked))
         for name, counted in facts["skew"].items():
             self.skew.setdefault(name, Skew()).add(Skew(**counted))
-        for name, ages in facts.get("ages", {}).items():
-            for since, text in ages.items():
-                known = self.ages.setdefault(name, {})
-                known[since] = _with_ages(known.get(since), text)
+        self._add_ages(facts.get("ages", {}))
         for name, lost in facts.get("losses", {}).items():
             self.losses.setdefault(name, Losses()).add(Losses.from_json(lost))
         self.samples += facts.get("samples", ())
@@ -120,6 +117,12 @@ class BatchStats:
         else:
             for name, reasons in facts.get("reasons", {}).items():
                 self.reasons.setdefault(name, Counter()).update(reasons)
+
+    def _add_ages(self, facts: Facts) -> None:
+        for name, ages in facts.items():
+            known = self.ages.setdefault(name, {})
+            for since, text in ages.items():
+                known[since] = _with_ages(known.get(since), text)
 
     def _add_stream(self, facts: Facts) -> None:
         """Add the statistics of a stream from a FRONT task."""

@@ -55,4 +55,4 @@ class Losses:
 
 def records(letters: pl.DataFrame) -> int:
     """Return how many records of one stream the dead letters come from: several sinks may refuse the same one."""
-    return letters.select(pl.struct("partition", "offset").n_unique()).item()
+    return int(letters.select(pl.struct("partition", "offset").n_unique()).item())

@@ -48,6 +48,11 @@ class Case:
     """What is known of the second one, if that is something else."""
 
 
+class Assigns(Honest):
+    def on_event(self, event: dict[str, Any], ctx: sw.Context) -> None:  # type: ignore[override]
+        self.last = event["v"]
+
+
 class KeptForever(Honest):
     last = sw.value_state(pl.Float64, ttl=sw.FOREVER)
 
@@ -249,6 +254,12 @@ CASES = [
         breaks=lambda: windowed(computes={"n": sw.accumulator(Impatient, "v")}),
         says="step `w`: Impatient.merge uses subprocess.call, Impatient.add uses urllib.request.urlopen",
         keeps=windowed,
+    ),
+    Case(
+        code="SW303",
+        breaks=lambda: processed(Assigns()),
+        says="step `own`: Assigns.on_event assigns self.last",
+        keeps=lambda: processed(Honest()),
     ),
     Case(
         code="SW401",

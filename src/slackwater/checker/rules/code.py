@@ -1,15 +1,19 @@
-"""Rules about the user's own code: what it must not call."""
+"""Rules about the user's own code: what it must not call, and what it must not assign."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from slackwater.checker.assignments import assignments
 from slackwater.checker.code_reading import Use
 from slackwater.checker.facts import Facts
 from slackwater.checker.rule import Found, Rule, rule
-from slackwater.checker.user_code import UserCode, user_code
+from slackwater.checker.user_code import UserCode, methods_of, user_code
 from slackwater.planning.plan import Plan
+from slackwater.process.base import Process
+from slackwater.process.declarations import states_of
+from slackwater.process.step import ProcessStep
 
 _CHANGING: Final = (
     "random", "numpy.random", "secrets", "uuid.uuid1", "uuid.uuid4", "uuid.getnode", "os.urandom", "os.getpid",
@@ -86,6 +90,25 @@ def _is_blocking(code: UserCode, use: Use) -> bool:
     return name in _WAITS or ("()" not in use.name and _is_in(name, _BLOCKING))
 
 
+@rule(
+    "SW303",
+    "error",
+    title="Declared state that is assigned",
+    why="State is changed by its methods only. Every event on which it is assigned becomes a dead letter.",
+    fix="call self.<name>.set(value), or another method of the state; to forget it, self.<name>.clear()",
+)
+def assigned(plan: Plan, _facts: Facts) -> Iterator[Found]:
+    """Look for `self.n = …`, `self.n += …` and `del self.n`, where `n` is declared state."""
+    for step in plan.steps:
+        if isinstance(step.spec, ProcessStep) and isinstance(step.spec.process, Process):
+            cls = type(step.spec.process)
+            states = states_of(cls)
+            found = [each for method in methods_of(cls, (Process,)) for each in assignments(method, states)]
+            named = [f"{each.function} {each.verb} self.{each.name} (line {each.line})" for each in found]
+            if named:
+                yield Found(f"step `{step.name}`", _listed(named))
+
+
 def _found(plan: Plan, is_bad: Callable[[UserCode, Use], bool]) -> Iterator[Found]:
     """Yield one finding for each place with bad calls."""
     places: dict[str, dict[str, Use]] = {}
@@ -94,10 +117,13 @@ def _found(plan: Plan, is_bad: Callable[[UserCode, Use], bool]) -> Iterator[Foun
             if is_bad(code, use):
                 places.setdefault(code.where, {}).setdefault(f"{use.function} {use.name}", use)
     for where, bad in places.items():
-        uses = list(bad.values())
-        named = [f"{use.function} uses {_shown(use.name)} (line {use.line})" for use in uses[:_MOST_NAMED]]
-        more = f" and {len(uses) - _MOST_NAMED} more" if len(uses) > _MOST_NAMED else ""
-        yield Found(where, ", ".join(named) + more)
+        named = [f"{use.function} uses {_shown(use.name)} (line {use.line})" for use in bad.values()]
+        yield Found(where, _listed(named))
+
+
+def _listed(named: list[str]) -> str:
+    more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+    return ", ".join(named[:_MOST_NAMED]) + more
 
 
 def _is_in(name: str, known: tuple[str, ...]) -> bool:
@@ -108,4 +134,4 @@ def _shown(name: str) -> str:
     return "open" if name.endswith("io.open") else name.removeprefix("builtins.")
 
 
-RULES: Final[tuple[Rule, ...]] = (changing, blocking)
+RULES: Final[tuple[Rule, ...]] = (changing, blocking, assigned)
