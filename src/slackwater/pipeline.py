@@ -158,6 +158,7 @@ class Pipeline:
                 on_batch=on_batch,
                 on_record=takers.on_record,
                 on_run=takers.on_run,
+                on_phase=takers.on_phase,
             )
             takers.end(is_finished=job.is_finished)
             return job

@@ -1,4 +1,4 @@
-"""How a live page ends: finished at the end of a bounded run, stopped on request, failed on an error."""
+"""How a live page begins, with the phases of the start, and how it ends: finished, stopped on request, or failed."""
 
 from __future__ import annotations
 
@@ -83,3 +83,14 @@ def test_error_ends_a_page_as_failed_and_a_page_without_a_run_is_stopped(states:
     with LivePage(pipeline().plan()):
         pass
     assert states == ["failed", "stopped"]
+
+
+def test_page_shows_the_phases_of_a_start_until_the_first_batch() -> None:
+    with LivePage(pipeline().plan()) as page:
+        feed = page._feed
+        for name in ("starting the JVM", "running batch 0", ""):
+            page.phase(name)
+        assert [name for name, _at_ms in feed.job["phases"]] == ["starting the JVM", "running batch 0"]
+        feed.change("running")
+        page.phase("running batch 1")
+        assert len(feed.job["phases"]) == 2

@@ -1,4 +1,4 @@
-"""`slackwater run --verbose`: each phase of a start, with its seconds, as it ends."""
+"""The phases of a start, each with its seconds: in one line of a terminal, elsewhere and with --verbose line by line."""
 
 from __future__ import annotations
 
@@ -22,14 +22,91 @@ def run_missing_file(folder: Path, *options: str) -> list[str]:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False).stderr.splitlines()
 
 
+class Terminal(io.StringIO):
+    """A terminal that keeps what is written to it."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+class Clock:
+    """A clock that is set by hand."""
+
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def stopwatch(out: io.StringIO, clock: Clock, *, verbose: bool = False) -> Phases:
+    return Phases(progress=Progress(out=out, verbose=verbose), verbose=verbose, clock=clock, began=100.0)
+
+
 def test_phase_begins_where_the_one_before_has_ended() -> None:
-    said: list[str] = []
-    times = iter([101.25, 104.0, 104.5])
-    stopwatch = Phases(say=said.append, clock=lambda: next(times), began=100.0)
-    stopwatch.over("python imports")
-    stopwatch.over("jvm and session")
-    stopwatch.end()
-    assert said == ["python imports 1.2 s", "jvm and session 2.8 s", "shutdown 0.5 s", "total 4.5 s"]
+    out, clock = io.StringIO(), Clock()
+    phases = stopwatch(out, clock, verbose=True)
+    for clock.now, name in ((101.25, "starting the JVM"), (104.0, ""), (104.25, "shutting down")):
+        phases.begin(name)
+    clock.now = 104.75
+    phases.end()
+    assert out.getvalue().splitlines() == [
+        "loading Python 1.2 s",
+        "starting the JVM 2.8 s",
+        "shutting down 0.5 s",
+        "total 4.8 s",
+    ]
+
+
+def test_terminal_shows_all_phases_in_one_line_and_counts_the_last_one_up() -> None:
+    out, clock = Terminal(), Clock()
+    phases = stopwatch(out, clock)
+    with phases.of("orders"):
+        for clock.now, name in ((101.25, "checking sources and sinks"), (101.29, "starting the JVM")):
+            phases.begin(name)
+        clock.now = 131.0
+        phases.tick()
+        clock.now = 132.29
+        phases.begin("running batch 0")
+        phases.started()
+    shown = [text.rstrip() for text in out.getvalue().split("\r")]
+    assert shown[-2:] == [
+        "orders: loading Python 1.2 s · starting the JVM 30 s",
+        "orders: loading Python 1.2 s · starting the JVM 31.0 s · running batch 0 0 s",
+    ]
+    assert out.getvalue().count("\n") == 1, "the line is left as it is"
+
+
+def test_narrow_terminal_shows_the_last_phases(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    out, clock = Terminal(), Clock()
+    phases = stopwatch(out, clock)
+    with phases.of("orders"):
+        for clock.now, name in ((101.25, "checking sources and sinks"), (112.0, "starting the JVM")):
+            phases.begin(name)
+        last = out.getvalue().split("\r")[-1].rstrip()
+    assert last.startswith("orders: …")
+    assert last.endswith(" · starting the JVM 0 s")
+    assert len(last) < 40
+
+
+def test_log_has_a_line_for_each_phase_and_one_every_30_seconds_of_it() -> None:
+    out, clock = io.StringIO(), Clock()
+    phases = stopwatch(out, clock)
+    with phases.of("orders"):
+        clock.now = 101.0
+        phases.begin("starting the JVM")
+        for clock.now in (110.0, 131.5, 140.0, 161.5, 162.0):
+            phases.tick()
+        phases.begin("running batch 0")
+        phases.started()
+        clock.now = 300.0
+        phases.tick()
+    assert out.getvalue().splitlines() == [
+        "loading Python 1.0 s",
+        "still starting the JVM, 30 s",
+        "still starting the JVM, 60 s",
+        "starting the JVM 61.0 s",
+    ]
 
 
 def test_first_phase_begins_with_the_process() -> None:
@@ -47,9 +124,9 @@ def test_age_is_computing_time_where_the_system_does_not_tell_it(monkeypatch: py
 
 def test_verbose_run_prints_each_phase_as_it_ends(tmp_path: Path) -> None:
     first, error, *rest = run_missing_file(tmp_path, "--verbose")
-    assert re.fullmatch(r"python imports \d+\.\d s", first)
+    assert re.fullmatch(r"loading Python \d+\.\d s", first)
     assert error.startswith("[PIPELINE_FILE_MISSING]")
-    assert [re.sub(r"\d+\.\d", "_", line) for line in rest] == ["shutdown _ s", "total _ s"]
+    assert [re.sub(r"\d+\.\d", "_", line) for line in rest] == ["reading the pipeline _ s", "total _ s"]
 
 
 def test_run_that_is_not_verbose_prints_no_phases(tmp_path: Path) -> None:
@@ -59,10 +136,6 @@ def test_run_that_is_not_verbose_prints_no_phases(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("quiet", [False, True])
 def test_note_has_a_line_of_its_own(quiet: bool) -> None:  # noqa: FBT001  a parameter
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
     out = Terminal()
     progress = Progress(out=out, quiet=quiet)
     progress._say("batch 0", always=False)

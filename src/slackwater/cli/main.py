@@ -92,6 +92,7 @@ def _show_warning(  # noqa: PLR0917  Python's signature
     line: str | None = None,
 ) -> None:
     if issubclass(category, SlackwaterWarning):
-        sys.stderr.write(f"warning: {message}\n")
+        erased = "\r\033[K" if sys.stderr.isatty() else ""  # a line that is rewritten may be there
+        sys.stderr.write(f"{erased}warning: {message}\n")
     else:
         _show_others(message, category, filename, lineno, file, line)

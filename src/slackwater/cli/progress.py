@@ -46,14 +46,30 @@ class Progress:
     _unprinted: int = 0
     """The number of batches without a line since the last line."""
 
+    @property
+    def is_terminal(self) -> bool:
+        """Whether lines can be rewritten."""
+        return self.out.isatty()
+
     def begin(self, name: str) -> None:
-        """Print that the job starts, because the first batch takes a while."""
-        self._say(f"{name}: starting Spark (the first batch takes a few seconds) …", always=True)
+        """Print that the job starts, because the first batch takes a while; a terminal shows the phases instead."""
+        if not self.is_terminal or self.verbose:
+            self._say(f"{name}: starting Spark (the first batch takes a few seconds) …", always=True)
+
+    def show(self, text: str) -> None:
+        """Rewrite the line of a terminal."""
+        self._say(text, always=False)
+
+    def settle(self) -> None:
+        """Leave the line of a terminal as it is, and begin a new one."""
+        if self._last and not self.quiet:
+            self.out.write("\n")
+            self.out.flush()
+            self._last = ""
 
     def note(self, text: str) -> None:
         """Print a text in its own line."""
-        if self._last and not self.quiet and self.out.isatty():
-            self.out.write("\n")
+        self.settle()
         self._say(text, always=True)
 
     def batch(self, report: BatchReport) -> None:

@@ -20,6 +20,7 @@ from slackwater.page.recording import recording
 from slackwater.planning.plan import Plan
 
 if TYPE_CHECKING:
+    from slackwater.metrics.report import BatchReport
     from slackwater.spark.job import Job
 
 
@@ -134,12 +135,11 @@ def run(
       slackwater run orders.py --master spark://host:7077 --trigger 5s
     """
     progress = Progress(quiet=quiet, verbose=verbose)
-    phases = Phases(say=progress.note if verbose else _nothing)
+    phases = Phases(progress=progress, verbose=verbose)
     atexit.register(phases.end)
-    phases.over("python imports")
+    phases.begin("reading the pipeline")
     pipeline = load_pipeline(file)
     plan = pipeline.plan()
-    phases.over("pipeline file")
     if metrics_host is not None and metrics_port is None:
         raise fault("METRICS_HOST")
 
@@ -147,15 +147,26 @@ def run(
         _say_findings(plan, pipeline.accept)
         progress.begin(pipeline.name)
 
-    with recording(
-        plan,
-        page=(host, port) if page else None,
-        port=metrics_port,
-        host=metrics_host,
-        file=metrics_file,
-        otlp=otlp,
-        say=progress.note,
-    ) as takers:
+    def on_batch(report: BatchReport) -> None:
+        phases.started()
+        progress.batch(report)
+
+    def on_phase(name: str) -> None:
+        phases.begin(name)
+        takers.on_phase(name)
+
+    with (
+        phases.of(pipeline.name),
+        recording(
+            plan,
+            page=(host, port) if page else None,
+            port=metrics_port,
+            host=metrics_host,
+            file=metrics_file,
+            otlp=otlp,
+            say=progress.note,
+        ) as takers,
+    ):
         job = _run(
             plan,
             bounded=bounded,
@@ -167,12 +178,13 @@ def run(
             show_data=show_data,
             skip_rows=skip_rows or (),
             on_start=start,
-            on_batch=progress.batch,
+            on_batch=on_batch,
             on_record=takers.on_record,
             on_run=takers.on_run,
-            on_phase=phases.over,
+            on_phase=on_phase,
         )
         takers.end(is_finished=job.is_finished)
+        phases.begin("shutting down")
     progress.end(plan.outputs, finished=job.is_finished, owed=job.owed)
     if fail_if_dead is not None:
         job.dead_letters.check(fail_if_dead)
@@ -189,7 +201,3 @@ def _say_findings(plan: Plan, accept: Mapping[str, str]) -> None:
     for finding in check_plan(plan, accept=accept).open:
         if finding.severity != "note":
             warnings.warn(finding.line, SlackwaterWarning, stacklevel=2)
-
-
-def _nothing(_text: str) -> None:
-    """Print nothing."""

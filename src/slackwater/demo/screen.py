@@ -41,6 +41,7 @@ class Screen:
     phase: str = "starting Spark"
     _recent: deque[tuple[float, int]] = field(default_factory=deque)
     _printed: float = 0.0
+    _since: float = field(default_factory=time.monotonic)
     _live: Live | None = None
 
     def __enter__(self) -> Self:
@@ -55,7 +56,7 @@ class Screen:
 
     def say(self, phase: str) -> None:
         """Show the current phase."""
-        self.phase = phase
+        self.phase, self._since = phase, time.monotonic()
         if self._live is None:
             self.console.print(f"{phase} …")
 
@@ -122,7 +123,7 @@ class Screen:
         head = Table.grid(padding=(0, 2))
         head.add_column(min_width=28)
         head.add_row(
-            Text(self.phase, style="bold"),
+            Text(self._shown_phase, style="bold"),
             ProgressBar(total=self.feed.seconds, completed=done, width=40),
             Text(f"{done:.0f} of {self.feed.seconds:.0f} s", style="dim"),
         )
@@ -145,6 +146,11 @@ class Screen:
             width=min(_PANEL_WIDTH, self.console.width),
             padding=(1, 2),
         )
+
+    @property
+    def _shown_phase(self) -> str:
+        """The current phase; until the stream begins, with how long it has taken, because some take a while."""
+        return self.phase if self.feed.has_begun else f"{self.phase} {time.monotonic() - self._since:.0f} s"
 
     def _watermark(self) -> tuple[str, str, str]:
         if self.watermark_ms <= MIN_MS:

@@ -68,7 +68,6 @@ def run_demo(
         page = None if page_port is None else opened_here.enter_context(_paged(pipeline, page_port, console))
         opened_here.enter_context(_quiet_stderr(folder / "spark.log"))
         screen = opened_here.enter_context(Screen(console=console, feed=feed))
-        screen.say("starting Spark")
         _process(pipeline, folder, feed, screen, spark, page=page, show_data=show_data)
         screen.say("accounting for every record")
         outcome = Outcome(folder=folder)
@@ -134,6 +133,12 @@ def _process(
             files = folder / "out" / ACTIVE / f"batch-{report.batch:012d}" / "part-*.parquet"
             screen.show_active(pl.read_parquet(files))
 
+    def on_phase(name: str) -> None:
+        if name and not feed.has_begun:
+            screen.say(name)
+        if page is not None:
+            page.phase(name)
+
     job = make_job(
         pipeline.plan(),
         spark=spark,
@@ -142,6 +147,7 @@ def _process(
         on_batch=on_batch,
         on_record=None if page is None else page.note,
         on_run=None if page is None else page.begin,
+        on_phase=on_phase,
         show_data=show_data,
     )
     watch = threading.Thread(target=_stop_when_drained, args=(job, feed, screen), daemon=True)

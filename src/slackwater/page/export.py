@@ -17,6 +17,7 @@ MODULES: Final = (
     "windows.js",
     "picture.js",
     "slack.js",
+    "starting.js",
     "tables.js",
     "theme.js",
     "main.js",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Callable
 from functools import partial
@@ -35,7 +36,7 @@ class LivePage:
         port: int = 0,
         metrics: Callable[[], bytes] | None = None,
     ) -> None:
-        self._feed = Feed({**job_facts(plan), "state": "starting", "starts": 1})
+        self._feed = Feed({**job_facts(plan), "state": "starting", "starts": 1, "phases": []})
         self._collector = Collector()
         scraped = metrics or partial(exposition, self._collector)
         self._server = PageServer([self._feed], host=host, port=port, metrics=scraped)
@@ -44,6 +45,12 @@ class LivePage:
     def address(self) -> str:
         """The address of the page."""
         return self._server.address
+
+    def phase(self, name: str) -> None:
+        """Show a phase of the start, which ends the one before; after the first batch, there are none."""
+        job = self._feed.job
+        if name and job["state"] == "starting":
+            self._feed.change("starting", phases=[*job["phases"], [name, round(1_000 * time.time())]])
 
     def begin(self, live: Live) -> None:
         """Record the start of a run, so that metrics are available before its first batch."""

@@ -48,6 +48,11 @@ class Takers:
         if self.page is not None:
             self.page.end(is_finished=is_finished)
 
+    def on_phase(self, name: str) -> None:
+        """Show a phase of the start on the page."""
+        if self.page is not None:
+            self.page.phase(name)
+
     def _hand_on(self, takers: list[OnRecord], live: Live) -> None:
         if self.export is not None:
             live = replace(live, export_failures=self.export.failures)

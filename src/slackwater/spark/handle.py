@@ -39,7 +39,7 @@ def start_job(
                 plan, page=page, metrics_port=metrics_port, metrics_file=metrics_file, otlp=otlp, say=lambda _text: None
             )
         )
-        job = make_job(plan, on_run=takers.on_run, on_record=takers.on_record, **options)
+        job = make_job(plan, on_run=takers.on_run, on_record=takers.on_record, on_phase=takers.on_phase, **options)
         return RunningJob(job, takers=takers, opened=opened.pop_all())  # the job closes them
 
 

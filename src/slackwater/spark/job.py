@@ -78,7 +78,7 @@ class Job:
     prepared: frozenset[str] = frozenset()
     """The sinks that were prepared before Spark was started."""
     on_phase: Callable[[str], None] | None = None
-    """Called at the end of each phase of the start and of each batch, with its name."""
+    """Called at the beginning of each phase of the start and of each batch, with its name; empty between batches."""
     clock_hook: ClockHook | None = None
     """For tests: called with every clock before it is written, and may replace it."""
     reports: list[BatchReport] = field(default_factory=list)
@@ -153,7 +153,6 @@ class Job:
                 facts = {"path": self.checkpoint.path, "batch": clock.batch}
                 raise fault("CHECKPOINT_FINISHING", **facts, outputs=marked_outputs(self.plan))
             self._deliveries.open(clock)
-            self._phase_over("checkpoint, sources and sinks")
             if not clock.is_final:
                 self._intakes.report()
                 self._intakes.publish(all_of_it=self.bounded)
@@ -202,6 +201,7 @@ class Job:
         for attempt in range(_STARTS):
             before, self._limits = len(self.reports), None
             try:
+                self._phase("starting the query")
                 check_alone(self.spark, self.plan.name, self.query)
                 self.query = start_query(
                     self.spark,
@@ -212,11 +212,10 @@ class Job:
                     on_batch=self._on_batch,
                 )
                 self._limits = ReadLimits(self.plan, self.query, self.spark.sparkContext._jvm)  # noqa: SLF001  no public way
-                self._phase_over("start of the query")
+                self._phase("planning the first batch" if not self.reports else "")
                 listed = () if available_now else self._intakes.listed
                 with Feed(listed, is_between=self._between.is_set, on_error=self._fail):
                     self._await()
-                self._phase_over("end of the query")
             except Py4JJavaError as error:
                 raise cause_of(error, self.plan, self._intakes) from error
             except StreamingQueryException as error:
@@ -247,15 +246,14 @@ class Job:
 
     def _on_batch(self, frame: DataFrame, number: int) -> None:
         self._between.clear()
-        if not self.reports:
-            self._phase_over(f"batch {number}, planning")
+        self._phase(f"running batch {number}")
         try:
             if self._stopping.is_set():
                 # Ends the query from inside before the batch does anything; Spark would log it as a failure.
                 hush(self.spark, self.plan.name)
                 raise _Stopped  # noqa: TRY301  caught below with all other errors
             self._batch(frame, number)
-            self._phase_over(f"batch {number}")
+            self._phase("")
         except BaseException as error:
             self.owed = number if isinstance(error, StoppedWaitingError) else None
             if isinstance(error, StoppedWaitingError | SlackwaterError):
@@ -364,7 +362,7 @@ class Job:
         report_barren(self.plan, following, self._alerted)
         self.dead_letters.note(stats)
 
-    def _phase_over(self, name: str) -> None:
+    def _phase(self, name: str) -> None:
         if self.on_phase is not None:
             self.on_phase(name)
 

@@ -61,10 +61,11 @@ def make_job(
 
     With `show_data`, samples of late rows and dead letters include their data, on the page and in the checkpoint.
     `on_start` is called after the checks that need no Spark; `on_record` with the figures of each batch; `on_run`
-    before the first batch, with all figures at 0; `on_phase` at the end of each phase of the start, and of each batch,
-    with its name.
+    before the first batch, with all figures at 0; `on_phase` at the beginning of each phase of the start, and of each
+    batch, with its name, which is empty between batches.
     """
-    over = on_phase or _nothing
+    begin = on_phase or _nothing
+    begin("checking sources and sinks")
     plan = skipping(replace(plan, shows_data=show_data), skip_rows)
     trigger_ms = duration_ms(trigger, what="`trigger`", least_ms=0)
     path = plain_path(checkpoint or Path(".slackwater") / plan.name)
@@ -83,12 +84,13 @@ def make_job(
     prepared = frozenset[str]()
     if spark is None:
         prepared = prepare_without_spark(plan, **marks, take_over=take_over)
-    over("checks")
     if on_start is not None:
         on_start()
-    facts: dict[str, Any] = {"master": master, "name": plan.name, "conf": _needed(plan) if spark is None else {}}
-    if facts["conf"]:
-        over("jars")
+    facts: dict[str, Any] = {"master": master, "name": plan.name, "conf": {}}
+    if spark is None:
+        begin("fetching connectors")
+        facts["conf"] = _needed(plan)
+        begin("starting the JVM")
     is_short = bounded and waiting is not None and waiting <= _SHORT_BYTES
     jvm = start_jvm(**facts, is_short=is_short) if spark is None else None
     from slackwater.spark.job import Job  # noqa: PLC0415  see the top
@@ -97,7 +99,7 @@ def make_job(
     session = spark or spark_session(**facts, jvm=jvm)
     if jvm is not None and (master or "local").startswith("local"):
         warm_up(session)
-    over("jvm and session")
+    begin("opening the checkpoint")
     if session.sparkContext.getConf().get("spark.speculation", "false") == "true":
         raise fault("SPECULATION")
     if partitions is None:
@@ -118,7 +120,7 @@ def make_job(
         take_over=take_over,
         prepared=prepared,
         clock_hook=clock_hook,
-        on_phase=over,
+        on_phase=on_phase,
     )
 
 
@@ -148,4 +150,4 @@ def _power_of_two_at_most(number: int) -> int:
 
 
 def _nothing(_phase: str) -> None:
-    """Ignore the end of a phase."""
+    """Ignore the beginning of a phase."""

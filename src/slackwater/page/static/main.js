@@ -3,6 +3,7 @@
 import { bytes, count, duration, moment } from "./format.js";
 import { Picture } from "./picture.js";
 import { Slack } from "./slack.js";
+import { starting } from "./starting.js";
 import { Strip } from "./strips.js";
 import { element, tables } from "./tables.js";
 import { followTheme } from "./theme.js";
@@ -196,6 +197,7 @@ function header(last, stream) {
   else badge(state.job.state, state.job.state);
   byId("notice").hidden = !state.job.notice;
   byId("notice").textContent = state.job.notice ?? "";
+  starting(state.job);
   if (!last) return;
   const own = last.streams[stream];
   const recent = state.records.filter((record) => record.at > last.at - 60000);
