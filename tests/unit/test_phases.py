@@ -1,4 +1,4 @@
-"""The phases of a start, each with its seconds: in one line of a terminal, elsewhere and with --verbose line by line."""
+"""The phases of a start, each with its seconds: in one line of a terminal; elsewhere, or verbose, line by line."""
 
 from __future__ import annotations
 

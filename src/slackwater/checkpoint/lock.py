@@ -32,7 +32,7 @@ from typing import Final
 
 from slackwater.errors import RunError, fault
 from slackwater.ground.durable import write_durably
-from slackwater.ground.durations import render_ms
+from slackwater.ground.durations import roughly
 
 HEARTBEAT_S: Final = 3.0
 STALE_S: Final = 30.0
@@ -198,7 +198,7 @@ def _now(folder: Path) -> float:
 
 
 def _seconds(seconds: float) -> str:
-    return render_ms(round(seconds) * 1_000)
+    return roughly(round(seconds) * 1_000)
 
 
 def _beat(lease: Lease, over: threading.Event) -> None:

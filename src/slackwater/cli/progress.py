@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TextIO
 
 from slackwater.errors import counted
-from slackwater.ground.durations import render_ms
+from slackwater.ground.durations import render_ms, roughly
 from slackwater.ground.times import LAST_USABLE_MS, MIN_MS, render_time
 from slackwater.sinks.base import Drop
 
@@ -132,7 +132,7 @@ def line(report: BatchReport, totals: Counts[str]) -> str:
     watermark = report.watermark_ms
     lag = ""
     if MIN_MS < watermark <= LAST_USABLE_MS:
-        lag = f" (lag {_roughly(max(0, report.stats.now_ms - watermark))})"
+        lag = f" (lag {_seconds(max(0, report.stats.now_ms - watermark))})"
     waiting = f"  {report.lag_records:,} waiting in Kafka" if report.lag else ""
     return (
         f"batch {report.batch}  {counted(report.rows, 'row')}  {counted(round(rate), 'row')}/s  "
@@ -179,12 +179,12 @@ def _held(report: BatchReport) -> str:
             return f"  held back by {holder.partition}, which has no record yet ({remedy})"
         if holder.behind_ms >= _WORTH_SAYING_MS:
             since = render_time(holder.since_ms)
-            return f"  held back by {holder.partition}: {_roughly(holder.behind_ms)} behind the others, since {since}"
+            return f"  held back by {holder.partition}: {_seconds(holder.behind_ms)} behind the others, since {since}"
     return ""
 
 
 def _ahead(report: BatchReport) -> str:
-    found = (f"  {name} is waiting, {_roughly(each.by_ms)} ahead of {each.of}" for name, each in report.ahead.items())
+    found = (f"  {name} is waiting, {_seconds(each.by_ms)} ahead of {each.of}" for name, each in report.ahead.items())
     return "".join(found)
 
 
@@ -199,12 +199,9 @@ def _others(totals: Counts[str]) -> str:
     return "".join(f", {totals[what]:,} {label}" for what, label in labels.items() if totals[what])
 
 
-def _roughly(milliseconds: int) -> str:
-    """Return a duration in at most its two largest units: nobody needs the seconds of 612 days."""
-    for unit_ms, least_ms in ((3_600_000, 86_400_000), (60_000, 3_600_000)):
-        if milliseconds >= least_ms:
-            return render_ms(milliseconds // unit_ms * unit_ms)
-    return render_ms(milliseconds // 1_000 * 1_000)
+def _seconds(milliseconds: int) -> str:
+    """Return a duration without fractions of a second, which would change with every batch."""
+    return roughly(milliseconds // 1_000 * 1_000)
 
 
 @dataclass

@@ -35,6 +35,24 @@ _SCALARS: Final[dict[str, pl.DataType]] = {
     "timestamp_ntz": TIMESTAMP,
     "tinyint": pl.Int8(),
 }
+_FOREIGN: Final = {
+    "bigint": ("i64", "int64", "u32", "uint32"),
+    "binary": ("blob", "bytea", "bytes", "large_binary"),
+    "boolean": ("bool", "bool_"),
+    "date": ("date32", "date64"),
+    "decimal(20,0)": ("u64", "uint64"),
+    "double": ("f64", "float64", "float8"),
+    "float": ("f32", "float32", "float4"),
+    "int": ("i32", "int32", "u16", "uint16"),
+    "smallint": ("i16", "int16", "u8", "uint8"),
+    "string": ("cat", "categorical", "enum", "large_string", "large_utf8", "object", "str", "text", "utf8"),
+    "timestamp": ("datetime", "datetime64", "timestamptz"),
+    "tinyint": ("i8", "int8"),
+    "array<…>": ("large_list", "list"),
+    "map<string, …>": ("dict",),
+}
+"""Spark's types, with what Polars, Arrow, NumPy, Python and Postgres call them; unsigned ones fit the next wider."""
+_SPARKS: Final = {name: ours for ours, names in _FOREIGN.items() for name in names}
 _DECIMALS: Final = ("decimal", "dec", "numeric")
 _TEXTS: Final = ("varchar", "char")
 _NESTED: Final = ("array", "map", "struct")
@@ -85,7 +103,9 @@ class _Parser:
             match = _TOKEN.match(self.text, at)
             if match is None:
                 at += len(self.text[at:]) - len(self.text[at:].lstrip())
-                raise _unreadable(self.text, at, f"`{self.text[at]}`", "put unusual names in backticks: `a name`")
+                types = "write types as Spark does: array<bigint>, timestamp"
+                remedy = types if self.text[at] in "[]" else "put unusual names in backticks: `a name`"
+                raise _unreadable(self.text, at, f"`{self.text[at]}`", remedy)
             kind = str(match.lastgroup)
             tokens.append(_Token(kind=kind, text=match[kind], at=match.start(kind)))
             at = match.end()
@@ -127,7 +147,8 @@ class _Parser:
             return pl.String()
         if word in _NESTED:
             return self._nested(word, token)
-        hint = near_miss(word, _KNOWN)
+        ours = _SPARKS.get(word.rpartition(".")[2])
+        hint = near_miss(word, _KNOWN) if ours is None else f" (did you mean `{ours}`?)"
         raise self._wrong(f"unknown type `{token.text}` of `{name}`{hint}", f"use one of {', '.join(_KNOWN)}", token)
 
     def _decimal(self, token: _Token) -> pl.DataType:

@@ -17,6 +17,13 @@ _MONTHS: Final = 'for windows of months and years use sw.calendar("month", zone=
 _TRY: Final = 'try "30s" or "1h30m"'
 _LONGEST_MS: Final = 100 * 365 * 86_400_000
 _LONGEST: Final = timedelta(milliseconds=_LONGEST_MS)
+_ROUGHLY: Final = (
+    (30 * _UNIT_MS["d"], "d"),
+    (_UNIT_MS["d"], "h"),
+    (_UNIT_MS["h"], "m"),
+    (10 * _UNIT_MS["s"], "s"),
+)
+"""From which duration on nobody needs more than the given unit."""
 
 Duration = str | timedelta
 
@@ -63,6 +70,19 @@ def render_ms(milliseconds: int) -> str:
         if count:
             out += f"{count}{unit}"
     return out
+
+
+def roughly(milliseconds: int) -> str:
+    """Return a measured duration for people, in at most its two largest units: 7_799_392 gives "2h9m".
+
+    Settings are shown exactly, by `render_ms`.
+    """
+    if milliseconds < 0:
+        return f"-{roughly(-milliseconds)}"
+    for least_ms, unit in _ROUGHLY:
+        if milliseconds >= least_ms:
+            return render_ms(milliseconds // _UNIT_MS[unit] * _UNIT_MS[unit])
+    return render_ms(milliseconds)
 
 
 def _parse(value: Duration, *, what: str) -> int:

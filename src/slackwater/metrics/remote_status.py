@@ -10,7 +10,7 @@ from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit, urlunsplit
 
 from slackwater.errors import cause_of, counted, fault
-from slackwater.ground.durations import render_ms
+from slackwater.ground.durations import roughly
 from slackwater.ground.times import render_time
 from slackwater.metrics.page_token import kept_token
 from slackwater.secrets import shown_url
@@ -50,7 +50,7 @@ def status_lines(job: dict[str, Any]) -> list[str]:
     if not last:
         return [*lines, "  no batch yet"]
     now_ms = time.time_ns() // 1_000_000
-    ago = render_ms(max(0, now_ms - last["at"]) // _SECOND_MS * _SECOND_MS)
+    ago = roughly(max(0, now_ms - last["at"]) // _SECOND_MS * _SECOND_MS)
     lines.append(
         f"  batch {last['batch']}, delivered {ago} ago: {counted(last['rows'], 'row')} in {last['seconds']:.2f} s"
     )
@@ -58,7 +58,7 @@ def status_lines(job: dict[str, Any]) -> list[str]:
         if stream["watermark"] is None:
             lines.append(f"  {name}: no watermark")
             continue
-        behind = render_ms(max(0, last["at"] - stream["watermark"]) // _SECOND_MS * _SECOND_MS)
+        behind = roughly(max(0, last["at"] - stream["watermark"]) // _SECOND_MS * _SECOND_MS)
         held = f", held by partition {stream['held_by']}" if stream["held_by"] else ""
         lines.append(f"  {name}: watermark {render_time(stream['watermark'])[:19]} UTC, {behind} behind{held}")
     for name, step in last["steps"].items():

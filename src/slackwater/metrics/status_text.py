@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from slackwater.errors import counted
-from slackwater.ground.durations import render_ms
+from slackwater.ground.durations import render_ms, roughly
 from slackwater.ground.times import render_time
 from slackwater.metrics.job_status import JobStatus, State, StepStatus, StreamStatus
 from slackwater.metrics.record import Quantiles
@@ -65,7 +65,7 @@ def _run(status: JobStatus) -> list[str]:
     assert status.batch_at_ms is not None, "a batch was delivered"
     ago = ""
     if status.state == "running":
-        ago = f" ({rough(max(0, round(time.time() * 1_000) - status.batch_at_ms))} ago)"
+        ago = f" ({roughly(max(0, round(time.time() * 1_000) - status.batch_at_ms))} ago)"
     batches = f"{status.batches:,} batch{'es' * (status.batches != 1)}"
     rows = f"{counted(status.rows, 'row')} in, {status.rows_out:,} out"
     return [
@@ -94,7 +94,7 @@ def _streams(status: JobStatus) -> Table:
             f"{each.rows:,}",
             f"{each.rows_per_s:,.0f}",
             _watermark(each, status.state),
-            "" if each.watermark_lag_ms is None else rough(max(0, each.watermark_lag_ms)),
+            "" if each.watermark_lag_ms is None else roughly(max(0, each.watermark_lag_ms)),
             _p99(each.lateness_s),
             "" if each.out_of_orderness_ms is None else render_ms(each.out_of_orderness_ms),
             _waiting(each),
@@ -120,9 +120,9 @@ def _remarks(status: JobStatus) -> list[Text]:
     for name, each in status.streams.items():
         if each.held_back_ms >= _WORTH_SAYING_MS and each.held_since_ms is not None:
             since = render_time(each.held_since_ms)[:19]
-            shown.append(f"{name}: held back by {each.held_by}, {rough(each.held_back_ms)} behind, since {since}")
+            shown.append(f"{name}: held back by {each.held_by}, {roughly(each.held_back_ms)} behind, since {since}")
         if each.waits_for:
-            shown.append(f"{name}: waiting, {rough(each.waits_ms)} ahead of {each.waits_for}")
+            shown.append(f"{name}: waiting, {roughly(each.waits_ms)} ahead of {each.waits_for}")
         if each.idle:
             more = ", …" if len(each.idle) > _SHOWN else ""
             shown.append(f"{name}: {len(each.idle):,} idle: {', '.join(each.idle[:_SHOWN])}{more}")
@@ -161,7 +161,7 @@ def _sinks(status: JobStatus) -> Table:
     table = _table("sink", **columns)
     for name, each in status.sinks.items():
         batch = "" if each.last_batch is None else f"{each.last_batch:,}"
-        waited = rough(round(each.waited_s * 1_000))
+        waited = roughly(round(each.waited_s * 1_000))
         table.add_row(Text(name), f"{each.rows:,}", f"{each.seconds:.3f}", waited, f"{each.retries:,}", batch)
     return table
 
@@ -188,15 +188,7 @@ def _p99(quantiles: Quantiles) -> str:
 
 
 def _duration(seconds: float | None) -> str:
-    return "" if seconds is None else rough(round(seconds * 1_000))
-
-
-def rough(milliseconds: int) -> str:
-    """Return a duration in its largest units: nobody needs the seconds of 612 days."""
-    for unit_ms, least_ms in ((86_400_000, 30 * 86_400_000), (3_600_000, 86_400_000), (60_000, 3_600_000)):
-        if abs(milliseconds) >= least_ms:
-            return render_ms(milliseconds // unit_ms * unit_ms)
-    return render_ms(milliseconds if abs(milliseconds) < 10 * _THOUSAND else milliseconds // _THOUSAND * _THOUSAND)
+    return "" if seconds is None else roughly(round(seconds * 1_000))
 
 
 def size(number: float) -> str:

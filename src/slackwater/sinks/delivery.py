@@ -29,7 +29,7 @@ from polars.exceptions import PanicException, PolarsError
 from slackwater.errors import SlackwaterWarning, fault, notice
 from slackwater.formats.row_json import json_objects
 from slackwater.ground.crash_points import crash_point
-from slackwater.ground.durations import render_ms
+from slackwater.ground.durations import roughly
 from slackwater.sinks.base import DamagedMarkError, Mark, Sink, SinkBatch, SinkWriter, Slot, Unavailable
 
 FIRST_WAIT_S: Final = 0.2
@@ -185,9 +185,9 @@ class Outlet:
                 facts = {"sink": self.sink, "output": self.slot.output, "why": trouble}
                 waited_ms = round((time.monotonic() - began) * 1_000)
                 if waited_ms >= self.sink.retry_for_ms:
-                    raise fault("SINK_GAVE_UP", batch=batch, waited=render_ms(waited_ms), **facts) from trouble
+                    raise fault("SINK_GAVE_UP", batch=batch, waited=roughly(waited_ms), **facts) from trouble
                 if waited_ms >= reported_ms:
-                    patience = render_ms(self.sink.retry_for_ms - waited_ms)
+                    patience = roughly(self.sink.retry_for_ms - waited_ms)
                     _warn(notice("SINK_WAITING", patience=patience, **facts))
                     reported_ms = waited_ms + REPORTED_EVERY_MS
                 left_s = (self.sink.retry_for_ms - waited_ms) / 1_000
@@ -196,7 +196,7 @@ class Outlet:
                 self.retries += 1
             else:
                 if reported_ms:
-                    waited = render_ms(round((time.monotonic() - began) * 1_000))
+                    waited = roughly(round((time.monotonic() - began) * 1_000))
                     facts = {"sink": self.sink, "output": self.slot.output, "batch": batch, "waited": waited}
                     _warn(notice("SINK_BACK", **facts))
                 return

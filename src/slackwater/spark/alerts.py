@@ -11,7 +11,7 @@ from slackwater.clock.clock import Clock, StreamTime
 from slackwater.clock.lateness import AHEAD_MS, LatenessSketch
 from slackwater.clock.watermark import barren
 from slackwater.errors import SlackwaterWarning, notice
-from slackwater.ground.durations import render_ms
+from slackwater.ground.durations import render_ms, roughly
 from slackwater.planning.plan import Plan
 
 _ENOUGH_ROWS: Final = 10_000
@@ -94,7 +94,7 @@ def report_short_slack(
         slack_ms = source.time.out_of_orderness_ms
         if (p99_ms := sketch.quantile(_TARGET)) > slack_ms:
             reported.add(source.name)
-            facts = {"stream": source.name, "slack": render_ms(slack_ms), "measured": render_ms(round(p99_ms))}
+            facts = {"stream": source.name, "slack": render_ms(slack_ms), "measured": roughly(round(p99_ms))}
             share = f"{sketch.share_later_than(slack_ms):.1%}"
             warnings.warn(notice("LATENESS_ABOVE_SLACK", **facts, share=share), SlackWarning, stacklevel=2)
 

@@ -11,10 +11,10 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from slackwater.errors import counted
+from slackwater.ground.durations import roughly
 from slackwater.ground.times import LAST_USABLE_MS, MIN_MS
 from slackwater.metrics.monitor import Live
 from slackwater.metrics.report import BatchReport
-from slackwater.metrics.status_text import rough
 from slackwater.page.recording import Takers, recording_of
 from slackwater.planning.plan import Plan
 from slackwater.spark.job import Job
@@ -156,7 +156,7 @@ class RunningJob:
 def figures(known: dict[str, Any]) -> str:
     """Return the result of `RunningJob.status` as an HTML table."""
     lag = known["watermark_lag"]
-    behind = "" if lag is None else f", {rough(max(0, round(lag.total_seconds() * 1_000)))} behind"
+    behind = "" if lag is None else f", {roughly(max(0, round(lag.total_seconds() * 1_000)))} behind"
     watermark = "none yet" if known["watermark"] is None else f"{known['watermark']:%Y-%m-%d %H:%M:%S} UTC{behind}"
     rows = {
         "state": known["state"] if known["error"] is None else f"{known['state']}: {known['error']}",

@@ -12,7 +12,7 @@ from slackwater.checkpoint.checkpoint import Checkpoint
 from slackwater.clock.clock import Clock
 from slackwater.clock.table_versions import TableUnavailable, due_tables, with_tables
 from slackwater.errors import RunError, SlackwaterWarning, notice
-from slackwater.ground.durations import render_ms
+from slackwater.ground.durations import roughly
 from slackwater.outputs.evaluated import EvaluatedBatch
 from slackwater.sinks.delivery import FIRST_WAIT_S, LONGEST_WAIT_S, REPORTED_EVERY_MS, StoppedWaitingError
 from slackwater.spark.failures import unwrapped
@@ -106,7 +106,7 @@ class Outside:
                 wait_s = min(2 * wait_s, LONGEST_WAIT_S)
             else:
                 if reported_ms:
-                    waited = render_ms(round((time.monotonic() - began) * 1_000))
+                    waited = roughly(round((time.monotonic() - began) * 1_000))
                     warnings.warn(notice("STORE_BACK", batch=batch, waited=waited), OutsideWarning, stacklevel=2)
                 return done
 

@@ -16,12 +16,13 @@ import slackwater as sw
 from slackwater.checkpoint import lock
 from slackwater.checkpoint.lock import Owner, held, lock_folder
 from slackwater.cli.main import app
+from slackwater.ground.durations import roughly
 from slackwater.metrics.history import History, history_folder
 from slackwater.metrics.job_status import JobStatus
 from slackwater.metrics.record import BatchRecord
 from slackwater.metrics.runs import begin_run, last_run
 from slackwater.metrics.status import read_status, status_of
-from slackwater.metrics.status_text import print_status, rough, size
+from slackwater.metrics.status_text import print_status, size
 from tests.unit.metrics.made_records import QUANTILES, START_MS, record
 
 HEAD = JobStatus(pipeline="shop", checkpoint="/jobs/shop", state="running", since_ms=START_MS, starts=2)
@@ -167,10 +168,19 @@ def test_text_names_what_an_operator_looks_for() -> None:
 
 
 @pytest.mark.parametrize(
-    "milliseconds, said", [(0, "0s"), (1_234, "1s234ms"), (61_234, "1m1s"), (90_061_000, "1d1h"), (10**10, "115d")]
+    "milliseconds, said",
+    [
+        (0, "0s"),
+        (-7_799_392, "-2h9m"),
+        (7_799_392, "2h9m"),
+        (1_234, "1s234ms"),
+        (61_234, "1m1s"),
+        (90_061_000, "1d1h"),
+        (10**10, "115d"),
+    ],
 )
 def test_durations_are_shown_roughly(milliseconds: int, said: str) -> None:
-    assert rough(milliseconds) == said
+    assert roughly(milliseconds) == said
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from slackwater.checker.facts import Facts
 from slackwater.checker.rule import Found, Rule, rule
 from slackwater.deduplication.spec import DeduplicateSpec
 from slackwater.errors import counted
-from slackwater.ground.durations import render_ms
+from slackwater.ground.durations import render_ms, roughly
 from slackwater.ground.times import MAX_MS
 from slackwater.joins.as_of import FOREVER_MS, AsOfJoin
 from slackwater.joins.interval import IntervalJoin
@@ -168,7 +168,7 @@ def young_job(plan: Plan, facts: Facts) -> Iterator[Found]:
             continue
         length_ms = step.spec.window.longest_ms() or 0
         if facts.age_ms is not None and _DAY_MS <= length_ms < MAX_MS and length_ms > _MUCH * facts.age_ms:
-            age = render_ms(max(1, facts.age_ms // 60_000) * 60_000)
+            age = roughly(max(1, facts.age_ms // 60_000) * 60_000)
             what = f"its windows are {render_ms(length_ms)} long, the job has run for {age}"
             yield Found(f"step `{step.name}`", what)
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from slackwater.checker.facts import Facts
 from slackwater.checker.rule import Found, Rule, rule
-from slackwater.ground.durations import render_ms
+from slackwater.ground.durations import render_ms, roughly
 from slackwater.planning.plan import Plan, SourcePlan
 
 _DAY_MS: Final = 86_400_000
@@ -84,7 +84,7 @@ def out_of_orderness(plan: Plan, facts: Facts) -> Iterator[Found]:
         if source.time is not None and p99_ms is not None and source.time.out_of_orderness_ms < p99_ms:
             slack = render_ms(source.time.out_of_orderness_ms)
             yield Found(
-                f"stream `{source.name}`", f"out_of_orderness is {slack}, the measured p99 is {render_ms(p99_ms)}"
+                f"stream `{source.name}`", f"out_of_orderness is {slack}, the measured p99 is {roughly(p99_ms)}"
             )
 
 

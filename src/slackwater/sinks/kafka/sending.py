@@ -10,7 +10,7 @@ from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final
 
 from slackwater.errors import fault
-from slackwater.ground.durations import render_ms
+from slackwater.ground.durations import render_ms, roughly
 from slackwater.kafka.client import confluent
 from slackwater.sinks.base import Delivery, Unavailable
 from slackwater.sinks.kafka.options import MOST_BYTES
@@ -212,7 +212,7 @@ class Sender:
         if self.target.is_fencing(error) and taken_ms >= self.target.timeout_ms:
             facts = {"output": self.target.output, "topic": self.target.topic}
             return fault(
-                "KAFKA_SINK_TOO_SLOW", limit=render_ms(self.target.timeout_ms), taken=render_ms(taken_ms), **facts
+                "KAFKA_SINK_TOO_SLOW", limit=render_ms(self.target.timeout_ms), taken=roughly(taken_ms), **facts
             )
         return self.target.meaning(error)
 
