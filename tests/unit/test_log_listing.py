@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import os
+from dataclasses import asdict
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+import slackwater as sw
 from slackwater.errors import RunError
-from slackwater.sources.log.listing import file_position, named_offset, natural, reading_order
+from slackwater.sources.base import TaskFacts
+from slackwater.sources.log.listing import (
+    ListedFile,
+    file_position,
+    modified_ms,
+    named_offset,
+    natural,
+    reading_order,
+)
 from slackwater.sources.log.reading import LogFile, LogFileError, list_log, read_file, strays
 
 
@@ -85,7 +97,9 @@ def test_files_are_read_by_time_then_partition_then_name() -> None:
     [
         ("00000000000000000012.jsonl", 12),
         ("00000000000000000012.jsonl.gz", 12),
-        ("7.parquet", 7),
+        ("00000000000000000007.parquet", 7),
+        ("7.parquet", None),
+        ("20260301.jsonl", None),
         ("part-7.jsonl", None),
         ("9" * 20 + ".jsonl", None),
         ("9223372036854775806.jsonl", None),
@@ -93,11 +107,11 @@ def test_files_are_read_by_time_then_partition_then_name() -> None:
         (".jsonl", None),
     ],
 )
-def test_a_name_of_digits_is_the_offset_of_the_first_record(name: str, offset: int | None) -> None:
+def test_a_name_of_twenty_digits_is_the_offset_of_the_first_record(name: str, offset: int | None) -> None:
     assert named_offset(f"/log/p/{name}") == offset
 
 
-@pytest.mark.parametrize("name", [f"{2**63 - 2**40}.jsonl", f"{2**63 - 1}.jsonl"])
+@pytest.mark.parametrize("name", [f"{2**63 - 2**40:020d}.jsonl", f"{2**63 - 1:020d}.jsonl"])
 def test_the_offsets_of_a_files_records_fit_64_bits_whatever_its_name(name: str) -> None:
     assert (named_offset(f"/log/p/{name}") or 0) + 2**40 - 1 <= 2**63 - 1
 
@@ -148,3 +162,20 @@ def test_names_that_are_not_utf_8_are_listed_and_read(tmp_path: Path) -> None:
     assert chunk.frame["__payload"].to_list() == [b"x"]
     with pytest.raises(LogFileError, match=r"z\\xfcrich/\\xff\.jsonl was listed"):
         list(read_file(file.path, length=3, modified_ms=file.modified_ms, kind="json"))
+
+
+@pytest.mark.parametrize(
+    "name, shown", [("20260301.jsonl", [0, 1]), ("2026-03-01.jsonl", [0, 1]), ("00000000000000000040.jsonl", [40, 41])]
+)
+def test_records_are_shown_by_their_line_unless_the_writer_named_the_file(
+    tmp_path: Path, name: str, shown: list[int]
+) -> None:
+    path = tmp_path / name
+    path.write_text("a\nb\n")
+    status = path.stat()
+    facts = {"length": status.st_size, "modified_ms": modified_ms(status), "listing": 0}
+    listed = ListedFile(path=str(path), partition="p", number=7, **facts)
+    lines = pa.RecordBatch.from_pydict({"value": [json.dumps(asdict(listed))]})
+    [chunk] = sw.sources.log(tmp_path).chunks(iter([lines]), TaskFacts(stream="s", number=0, rows_before=0, now_ms=0))
+    assert chunk.first_offset == file_position(7)
+    assert [chunk.shown_offset, (chunk.shown_offset or 0) + 1] == shown

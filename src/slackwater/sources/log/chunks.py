@@ -27,7 +27,7 @@ def log_chunks(source: LogSource, batches: Iterator[pa.RecordBatch]) -> Iterator
 
 def _file_chunks(source: LogSource, file: ListedFile) -> Iterator[Chunk]:
     path, name = file.place, shown(file.place)
-    base, named = file_position(file.number), named_offset(path)
+    base, first = file_position(file.number), named_offset(path) or 0
     columns = None if source.schema is None else source.schema.names()
     facts: dict[str, Any] = {"length": file.length, "modified_ms": file.modified_ms}
     for piece in read_file(path, **facts, kind=source.format, columns=columns):
@@ -39,7 +39,7 @@ def _file_chunks(source: LogSource, file: ListedFile) -> Iterator[Chunk]:
             partition=file.partition,
             file=name,
             first_offset=base + piece.first_line,
-            shown_offset=None if named is None else named + piece.first_line,
+            shown_offset=first + piece.first_line,
             source=name,
             ingestion_ms=file.modified_ms,
         )

@@ -14,6 +14,8 @@ from slackwater.ground.times import render_time
 
 _LAST_OFFSET: Final = 2**63 - 2**40
 """The largest offset a file may start at, so that the offset of its last record fits in 64 bits."""
+OFFSET_DIGITS: Final = 20
+"""The number of digits of an offset in a file's name."""
 
 _RECORD_BITS: Final = 32
 """Bits for the records of one file."""
@@ -114,11 +116,12 @@ def shown(path: str) -> str:
 def named_offset(path: str | os.PathLike[str]) -> int | None:
     """Return the offset of a file's first record in its partition, if its name states it.
 
-    A name of digits does (`00000000000000000012.jsonl`, as written by `LogWriter`), if the offsets of all its
-    records fit below 2^63.
+    A name of 20 digits does (`00000000000000000012.jsonl`, as written by `LogWriter`), if the offsets of all its
+    records fit below 2^63. One of fewer digits may be a date.
     """
     stem = PurePath(path).name.partition(".")[0]
-    return int(stem) if stem.isascii() and stem.isdigit() and int(stem) <= _LAST_OFFSET else None
+    is_offset = len(stem) == OFFSET_DIGITS and stem.isascii() and stem.isdigit()
+    return int(stem) if is_offset and int(stem) <= _LAST_OFFSET else None
 
 
 def file_position(number: int) -> int:

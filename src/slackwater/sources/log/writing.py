@@ -27,13 +27,12 @@ from slackwater.errors import refuse
 from slackwater.formats.json_lines import Record, to_line, to_lines
 from slackwater.ground.durations import Duration, duration_ms
 from slackwater.ground.folders import given_path
-from slackwater.sources.log.listing import modified_ms
+from slackwater.sources.log.listing import OFFSET_DIGITS, modified_ms
 from slackwater.sources.log.reading import read_file
 
 __all__ = ["LogWriter"]
 
 _SUFFIX: Final = {"json": ".jsonl", "parquet": ".parquet"}
-_DIGITS: Final = 20
 _NO_LINKS: Final = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 
 
@@ -211,7 +210,7 @@ class _Partition:
     def _link(self, temporary: Path) -> None:
         while True:
             try:
-                _name(temporary, self.folder / f"{self._next:0{_DIGITS}}{_SUFFIX[self.kind]}")
+                _name(temporary, self.folder / f"{self._next:0{OFFSET_DIGITS}}{_SUFFIX[self.kind]}")
             except FileExistsError:
                 # Another writer was faster and took the name: continue after its files.
                 self._next, last_ms = self._position()
