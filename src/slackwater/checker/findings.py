@@ -11,11 +11,12 @@ from typing import Final
 
 from slackwater.checker.rule import SEVERITIES, Severity
 from slackwater.errors import counted
+from slackwater.ground.html import facts_table, rows_table
 
 _WIDTH: Final = 100
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Finding:
     """One place that breaks a rule, and what to do about it."""
 
@@ -35,8 +36,11 @@ class Finding:
         """The finding in one line."""
         return f"[{self.code}] {self.where}: {self.what}; {self.fix}"
 
+    def __repr__(self) -> str:
+        return f"<{self.severity} {self.line}>"
 
-@dataclass(frozen=True, kw_only=True)
+
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Findings:
     """All findings in one pipeline, the worst first; iterating gives those that it does not accept."""
 
@@ -81,6 +85,15 @@ class Findings:
                 lines += [*_wrapped("why", found[0].why), *_wrapped("fix", found[0].fix)]
             parts.append("\n".join(lines))
         return "\n\n".join(parts)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """Return the findings as a table for display in a notebook."""
+        head = ("severity", "code", "where", "what", "fix, or the reason to accept it")
+        rows = [(each.severity, each.code, each.where, each.what, each.accepted or each.fix) for each in self.all]
+        caption = f"{self.pipeline}: {self.summary}"
+        return rows_table(caption, head, rows) if rows else facts_table(caption, {})
 
 
 def _wrapped(label: str, text: str) -> list[str]:

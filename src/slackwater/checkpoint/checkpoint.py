@@ -26,7 +26,7 @@ import polars as pl
 from slackwater.checkpoint.step_changes import Definition
 from slackwater.clock.clock import Clock, Marks
 from slackwater.clock.next_clock import first_clock
-from slackwater.errors import RunError, fault
+from slackwater.errors import RunError, fault, listed
 from slackwater.ground.durable import write_durably
 from slackwater.ground.stored import DamageError, damaged, read_stored, readable, shaped
 from slackwater.ground.version import VERSION
@@ -246,7 +246,7 @@ def open_checkpoint(path: Path, plan: Plan, *, partitions: int, accept_changes: 
 def marked_outputs(plan: Plan) -> str:
     """Return the sinks that store batch marks, for an error that asks for new ones; "" if there are none."""
     sinks = [sink for output in plan.outputs for sink in output.sinks if sink.uses_marks]
-    return f" and change the outputs, currently {', '.join(map(str, sinks))}" if sinks else ""
+    return f" and change the outputs, currently {listed(sinks, most=3)}" if sinks else ""
 
 
 def _clear(checkpoint: Checkpoint) -> None:

@@ -97,6 +97,15 @@ def cause_of(error: BaseException) -> str:
     return f"{type(error).__name__}: {shown}" if shown else type(error).__name__
 
 
+def listed(names: Iterable[object], *, near: str = "", most: int = 10) -> str:
+    """Return names as a list in a sentence, those most like `near` first; of many, the first `most` and a number."""
+    texts = [str(name) for name in names]
+    close = difflib.get_close_matches(near, texts, n=most) if near else []
+    texts = [*close, *(text for text in texts if text not in close)]
+    more = len(texts) - most
+    return (", ".join(texts) if more <= 0 else f"{', '.join(texts[:most])} and {more:,} more") or "none"
+
+
 def near_miss(name: str, known: Iterable[str]) -> str:
     """Return ' (did you mean `x`?)' if one of `known`, or its part before the first dot, is close to `name`."""
     names = list(known)

@@ -8,7 +8,9 @@ from slackwater.clock.alignment import Ahead
 from slackwater.clock.batch_stats import BatchStats
 from slackwater.clock.clock import Clock
 from slackwater.clock.watermark import held_back_ms
-from slackwater.ground.times import MIN_MS
+from slackwater.errors import counted
+from slackwater.ground.html import facts_table
+from slackwater.ground.times import MIN_MS, render_time
 from slackwater.lookups.stats import LookupStats
 from slackwater.sources.intake import Lag
 
@@ -29,7 +31,7 @@ class Holder:
     """After how long without records it becomes idle; None for never."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class BatchReport:
     """The report of a delivered batch."""
 
@@ -47,6 +49,29 @@ class BatchReport:
     """The streams that the next batch does not read, because they are too far ahead of others."""
     timings_s: dict[str, float] = field(default_factory=dict)
     """The parts of `seconds`: "front", "keyed", "sinks", "clock"."""
+
+    def __repr__(self) -> str:
+        facts = [text if name in ("rows", "took") else f"{name} {text}" for name, text in self._facts.items()]
+        return f"<batch {self.batch}: {', '.join(facts)}>"
+
+    def _repr_html_(self) -> str:
+        """Return the batch in figures, for display in a notebook."""
+        return facts_table(f"batch {self.batch:,}", self._facts)
+
+    @property
+    def _facts(self) -> dict[str, str]:
+        out = " and ".join(f"{rows:,} of {name}" for name, rows in self.rows_out.items() if rows)
+        facts = {
+            "rows": f"{counted(self.rows, 'row')} in",
+            "out": out or "no rows",
+            "late": f"{self.total('late'):,}",
+            "dead letters": f"{self.dead_letters:,}",
+            "filtered": f"{self.filtered:,}",
+            "watermark": f"{render_time(self.watermark_ms)}",
+            "held back by": ", ".join(holder.partition for holder in self.holders[:1]),
+            "took": f"{self.seconds:.2f} s",
+        }
+        return {name: text for name, text in facts.items() if text and (text != "0" or name != "filtered")}
 
     @property
     def rows(self) -> int:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import threading
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
-from html import escape
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
 from slackwater.errors import counted
 from slackwater.ground.durations import roughly
+from slackwater.ground.html import facts_table
 from slackwater.ground.times import LAST_USABLE_MS, MIN_MS
 from slackwater.metrics.monitor import Live
 from slackwater.metrics.report import BatchReport
@@ -167,11 +167,8 @@ def figures(known: dict[str, Any]) -> str:
         "dead letters": f"{known['dead_letters']:,}",
         "checkpoint": known["checkpoint"],
     }
-    lines = [f"<tr><th>{name}</th><td>{escape(text)}</td></tr>" for name, text in rows.items()]
-    if known["page"] is not None and known["state"] == "running":
-        place = escape(known["page"])
-        lines.append(f'<tr><th>page</th><td><a href="{place}" target="_blank">{place}</a></td></tr>')
-    return f"<table><caption>{escape(known['pipeline'])}</caption>{''.join(lines)}</table>"
+    has_page = known["page"] is not None and known["state"] == "running"
+    return facts_table(known["pipeline"], rows, links={"page": known["page"]} if has_page else {})
 
 
 def _ms(milliseconds: int) -> timedelta:

@@ -14,6 +14,7 @@ from slackwater.formats.schemas import SchemaSpec
 from slackwater.ground.call_sites import remember
 from slackwater.ground.durations import Duration, Forever, duration_ms
 from slackwater.ground.expressions import Expression
+from slackwater.ground.html import facts_table
 from slackwater.ground.names import checked_name
 from slackwater.joins.as_of import as_of_join
 from slackwater.joins.columns import LEFT, RIGHT
@@ -28,6 +29,7 @@ from slackwater.process.step import Order
 from slackwater.state.late_rows import Late
 from slackwater.state.step import ROWS, StepDefinition
 from slackwater.streams.foreign_calls import Hinting
+from slackwater.streams.shown import facts_of
 from slackwater.streams.stream import Ended, Output, Step, Stream, called
 from slackwater.triggers import Trigger, after_watermark
 from slackwater.windows import Window
@@ -50,6 +52,11 @@ class KeyedStream(Hinting, kind="a keyed stream"):
 
     def __repr__(self) -> str:
         return f"<KeyedStream {self.stream.name} by {', '.join(self.keys)}>"
+
+    def _repr_html_(self) -> str:
+        """Return the key, the origin and the columns for display in a notebook."""
+        key = {"key": ", ".join(self.keys)}
+        return facts_table(f"KeyedStream {self.stream.name}", key | facts_of(self.stream))
 
     def window(
         self,
@@ -217,6 +224,11 @@ class WindowedStream(Hinting, kind="a windowed stream"):
 
     def __repr__(self) -> str:
         return f"<WindowedStream {self.name}: {self.window}>"
+
+    def _repr_html_(self) -> str:
+        """Return the window, the key, the origin and the columns for display in a notebook."""
+        facts = {"window": str(self.window), "key": ", ".join(self.keyed.keys)}
+        return facts_table(f"WindowedStream {self.name}", facts | facts_of(self.keyed.stream))
 
     def aggregate(self, **aggregates: Aggregate) -> WindowResults:
         """Compute aggregates per key and window: `aggregate(orders=count(), revenue=sum("amount"))`."""

@@ -14,6 +14,7 @@ from slackwater.formats.schemas import SchemaSpec, as_schema
 from slackwater.ground.call_sites import remember
 from slackwater.ground.durations import Duration, duration_ms
 from slackwater.ground.expressions import Expression, as_expr, as_written, check_column_name
+from slackwater.ground.html import facts_table
 from slackwater.ground.names import checked_name
 from slackwater.planning.enriching import Enriching
 from slackwater.planning.row_functions import (
@@ -103,7 +104,15 @@ class Stream(Hinting, Enriching, kind="a stream"):
     """The name of the step's other output that the rows come from; empty for its results."""
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.name}>"
+        from slackwater.streams.shown import columns_text  # noqa: PLC0415  it needs this module
+
+        return f"<{type(self).__name__} {self.name}: {columns_text(self)}>"
+
+    def _repr_html_(self) -> str:
+        """Return the origin and the columns for display in a notebook."""
+        from slackwater.streams.shown import facts_of  # noqa: PLC0415  as above
+
+        return facts_table(f"{type(self).__name__} {self.name}", facts_of(self))
 
     def _then(self, op: RowOp) -> Stream:
         return replace(self, ops=(*self.ops, remember(op)))

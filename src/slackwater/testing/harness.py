@@ -13,10 +13,11 @@ import polars as pl
 from slackwater.clock.batch_stats import BatchStats
 from slackwater.clock.next_clock import final_clock, first_clock, next_clock
 from slackwater.clock.table_versions import TableUnavailable, due_tables, with_tables
-from slackwater.errors import fault, near_miss, refuse
+from slackwater.errors import counted, fault, listed, near_miss, refuse
 from slackwater.formats.dead_letters import HEADERS
 from slackwater.formats.schemas import SchemaSpec, as_schema
 from slackwater.ground.durations import Duration, duration_ms
+from slackwater.ground.html import facts_table
 from slackwater.ground.times import EPOCH
 from slackwater.memory.engine import MemoryEngine
 from slackwater.pipeline import Pipeline
@@ -179,7 +180,8 @@ class Harness:
         """Return all rows so far of an output, given by name or as `results`, `results.late`, `stream.dead_letters`."""
         name = of if isinstance(of, str) else _output_name(of)
         if name not in self._outputs:
-            raise refuse("OUTPUT_UNKNOWN", name=name, hint=near_miss(name, self._outputs))
+            known = listed(self._outputs, near=name)
+            raise refuse("OUTPUT_UNKNOWN", name=name, hint=near_miss(name, self._outputs), known=known)
         return pl.concat(self._outputs[name])
 
     def state(self, of: str | Stream, key: str | None = None) -> pl.DataFrame:
@@ -189,7 +191,8 @@ class Harness:
         """
         name = of if isinstance(of, str) else of.name
         if name not in self.plan.by_name:
-            raise refuse("STEP_UNKNOWN", name=name, hint=near_miss(name, self.plan.by_name))
+            known = listed(self.plan.by_name, near=name)
+            raise refuse("STEP_UNKNOWN", name=name, hint=near_miss(name, self.plan.by_name), known=known)
         planned = self.plan.by_name[name]
         step = StoredStep(name=name, stage=planned.stage, spec=planned.spec)
         groups = MemoryGroups(self.engine.state)
@@ -209,11 +212,24 @@ class Harness:
         return sum(name != "index" for blobs in self.engine.state.values() for name in blobs)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Outcome:
     """The outputs of a complete run in memory."""
 
     harness: Harness
+
+    def __repr__(self) -> str:
+        rows = [f"{name} {counted(each, 'row')}" for name, each in self._rows.items()]
+        return f"<Outcome {self.harness.pipeline.name}: {', '.join(rows)}>"
+
+    def _repr_html_(self) -> str:
+        """Return the number of rows of each output, for display in a notebook."""
+        rows = {name: counted(each, "row") for name, each in self._rows.items()}
+        return facts_table(f"Outcome of {self.harness.pipeline.name}", rows)
+
+    @property
+    def _rows(self) -> dict[str, int]:
+        return {output.name: self.harness.output(output.name).height for output in self.harness.plan.outputs}
 
     def __getitem__(self, of: str | Stream | Output) -> pl.DataFrame:
         """Return all rows of an output."""

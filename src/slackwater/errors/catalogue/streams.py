@@ -179,7 +179,8 @@ MESSAGES: Final[dict[str, str]] = {
         '.output("{side}").to(sink), or discard its rows with .output("{side}").drop(): they are still counted'
     ),
     "SIDE_UNKNOWN": (
-        "an output must be declared by its step; got `{side}` of step `{step}`{hint}; declare it, or correct the name"
+        "an output must be declared by its step; got `{side}` of step `{step}`{hint}, which declares {known}; declare "
+        "it, or correct the name"
     ),
     "SINK_CANNOT_TAKE": (
         "a sink must support the changes that its output emits; `{output}` emits {need}, but {sink} accepts {takes}; "

@@ -6,8 +6,8 @@ from typing import Final
 
 MESSAGES: Final[dict[str, str]] = {
     "NOT_A_PIPELINE": "the harness takes a pipeline; got {got}; pass the sw.Pipeline itself",
-    "OUTPUT_UNKNOWN": "an output must exist; got `{name}`{hint}; `explain` lists the outputs of a pipeline",
-    "STEP_UNKNOWN": "a keyed step must exist; got `{name}`{hint}; `explain` lists the steps of a pipeline",
+    "OUTPUT_UNKNOWN": "an output must exist; got `{name}`{hint}; the pipeline has {known}",
+    "STEP_UNKNOWN": "a keyed step must exist; got `{name}`{hint}; the pipeline has {known}",
     "STREAM_UNKNOWN": "rows must be sent to a source stream; got `{name}`{hint}; the pipeline has {known}",
     "TEST_FINISHED": (
         "a finished run takes no more rows; got rows for stream `{stream}` after finish(); send them earlier, or "
