@@ -141,6 +141,7 @@ def test_command_draws_into_a_file(tmp_path: Path) -> None:
     file, picture = str(ROOT / "examples" / "purchases.py"), tmp_path / "plan.svg"
     done = CliRunner().invoke(app, ["explain", file, "--svg", str(picture)])
     assert (done.exit_code, done.stdout) == (0, "")
+    assert done.stderr == f"wrote the plan of purchases to {picture}\n"
     assert picture.read_text(encoding="utf-8").startswith("<svg ")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from slackwater.errors import DefinitionError, RunError, cause_of, counted, fault, near_miss, refuse, render
+from slackwater.errors import DefinitionError, RunError, cause_of, counted, fault, listed, near_miss, refuse, render
 from slackwater.errors.catalogue import CATALOGUE
 from tests.unit.error_codes import notices, placeholders, uses
 
@@ -109,3 +109,13 @@ def test_near_miss_offers_a_longer_name_by_what_stands_before_its_dot() -> None:
 
 def test_near_miss_is_silent_when_nothing_is_close() -> None:
     assert near_miss("weight", ["amount", "user_id"]) == ""
+
+
+def test_long_list_has_its_first_names_and_the_number_of_the_others() -> None:
+    assert listed(["a", "b", "c"], most=3) == "a, b, c"
+    assert listed(map(str, range(15)), most=3) == "0, 1, 2 and 12 more"
+    assert listed([]) == "none"
+
+
+def test_list_begins_with_what_was_probably_meant() -> None:
+    assert listed(["id", "total", "amount"], near="amonut") == "amount, id, total"

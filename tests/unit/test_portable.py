@@ -140,6 +140,24 @@ def test_what_cannot_be_pickled_is_known_before_spark_starts(case: str, tmp_path
         pipeline.check()
 
 
+@pytest.mark.parametrize(
+    "case, line",
+    [
+        ("process", 'self.clients = {"scores": threading.Lock()}'),
+        ("frames", "self.lock = threading.Lock()"),
+        ("accumulator", "held = threading.Lock()"),
+        ("map", "return rows.map(tidy)"),
+        ("lookup", 'return rows.lookup(sw.lookups.function(fetch), key="k", output="name string")'),
+    ],
+)
+def test_what_cannot_be_pickled_is_named_with_its_line(case: str, line: str) -> None:
+    with pytest.raises(DefinitionError) as refused:
+        check_portable(plan_of(CASES[case][0]).plan())
+    file, _, number = str(refused.value.where).rpartition(", line ")
+    assert file == __file__
+    assert Path(file).read_text().splitlines()[int(number) - 1].strip() == line
+
+
 def test_validate_with_a_function_that_cannot_be_pickled_is_refused_when_it_is_built() -> None:
     held = threading.Lock()
     rule = pl.col("v").map_batches(lambda values: values.is_in([held.locked()]), return_dtype=pl.Boolean)

@@ -13,7 +13,7 @@ from slackwater.checker.facts import ENOUGH_ROWS
 from slackwater.cli.lateness import ReadingProgress
 from slackwater.cli.loading import load_pipeline
 from slackwater.cli.paths import at_home
-from slackwater.errors import counted, fault, near_miss
+from slackwater.errors import counted, fault, listed, near_miss
 from slackwater.ground.folders import local_folder
 from slackwater.lateness import make_report, measure_source
 from slackwater.lateness.report import StreamReport
@@ -79,7 +79,7 @@ def _measured(plan: Plan, logs: list[str], *, measure: bool) -> dict[str, int]:
             name = next(iter(timed))
         if name not in timed:
             hint = near_miss(name, timed) if name else ""
-            raise fault("CHECK_LOG", got=given, hint=hint, known=", ".join(timed) or "none")
+            raise fault("CHECK_LOG", got=given, hint=hint, known=listed(timed, near=name))
         chosen[name] = _in_log(timed[name], folder)
     if not chosen:
         return {}

@@ -33,6 +33,7 @@ def explain(
     pipeline = load_pipeline(file)
     if svg is not None:
         _write(svg, pipeline.svg())
+        typer.echo(f"wrote the plan of {pipeline.name} to {svg}", err=True)
     if as_json or svg is None:
         typer.echo(pipeline.explain("json" if as_json else "text"), nl=as_json)
 

@@ -11,7 +11,7 @@ import typer
 
 from slackwater.cli.paths import at_home
 from slackwater.cli.status import Checkpoints, Files, job_folders
-from slackwater.errors import cause_of, fault
+from slackwater.errors import cause_of, fault, listed
 from slackwater.ground.stopping import stopped_by_signals
 from slackwater.metrics.history import MetricsWarning
 
@@ -60,7 +60,7 @@ def page(
             warnings.warn(f"[HISTORY_UNREADABLE] {notice}", MetricsWarning, stacklevel=1)
     if out is not None:
         if len(feeds) > 1:
-            raise fault("PAGE_OUT_ONE", count=len(feeds), known=", ".join(feed.name for feed in feeds))
+            raise fault("PAGE_OUT_ONE", count=len(feeds), known=listed(feed.name for feed in feeds))
         try:
             out.write_text(one_file(feeds[0]), encoding="utf-8")
         except OSError as error:

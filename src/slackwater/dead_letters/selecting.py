@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import polars as pl
 
-from slackwater.errors import DefinitionError, fault, refuse
+from slackwater.errors import DefinitionError, fault, listed, refuse
 from slackwater.ground.durations import duration
 
 
@@ -55,7 +55,7 @@ def only_letter(letters: pl.LazyFrame, prefix: str, *, where: object) -> dict[st
     if not beginning or not found.height:
         raise fault("DEAD_LETTER_UNKNOWN", id=prefix, where=where)
     if found.height > 1:
-        known = ", ".join(found["id"].head(5)) + (", …" if found.height > 5 else "")  # noqa: PLR2004  as many as fit on a line
+        known = listed(found["id"], most=5)
         raise fault("DEAD_LETTER_AMBIGUOUS", id=prefix, count=found.height, known=known)
     return found.row(0, named=True)
 

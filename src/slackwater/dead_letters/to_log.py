@@ -21,8 +21,8 @@ from slackwater.dead_letters.targets import RetryTarget, UnsureError, slices
 from slackwater.errors import DefinitionError, fault
 from slackwater.ground.durable import flush_folder
 from slackwater.sinks.files import OWNER
-from slackwater.sources.log.listing import list_log
-from slackwater.sources.log.writing import _DIGITS, _NO_LINKS, _check_partition, _Partition
+from slackwater.sources.log.listing import OFFSET_DIGITS, list_log
+from slackwater.sources.log.writing import _NO_LINKS, _check_partition, _Partition
 
 _NEVER: Final = "a log line cannot hold"
 
@@ -118,7 +118,7 @@ class _Publication(_Partition):
         """Link the file into the log, permanently; return the offset of its first record."""
         while True:
             try:
-                os.link(prepared, self.folder / f"{self._next:0{_DIGITS}}.jsonl")
+                os.link(prepared, self.folder / f"{self._next:0{OFFSET_DIGITS}}.jsonl")
             except FileExistsError:
                 # Another writer was faster: continue after its files.
                 self._next, last_ms = self._position()

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import polars as pl
 from polars.exceptions import DuplicateError, PanicException, PolarsError
 
-from slackwater.errors import DefinitionError, near_miss, refuse
+from slackwater.errors import DefinitionError, listed, near_miss, refuse
 from slackwater.ground.row_wise import is_row_wise
 from slackwater.ground.sql_errors import sql_advice, sql_cause
 from slackwater.ground.sql_names import clock_in, with_known_names
@@ -121,7 +121,7 @@ def check_predicate(frame_schema: pl.Schema, expression: pl.Expr, *, step: str) 
 def unknown_column(name: str, schema: pl.Schema, *, step: str) -> DefinitionError:
     """Return the error for a column that the rows of `step` do not have."""
     known = [column for column in schema.names() if not column.startswith("__")]
-    return refuse("UNKNOWN_COLUMN", step=step, name=name, known=", ".join(known), hint=near_miss(name, known))
+    return refuse("UNKNOWN_COLUMN", step=step, name=name, known=listed(known, near=name), hint=near_miss(name, known))
 
 
 def missing_field(expressions: list[pl.Expr], schema: pl.Schema) -> MissingField | None:
@@ -135,4 +135,4 @@ def missing_field(expressions: list[pl.Expr], schema: pl.Schema) -> MissingField
 def _unknown_field(missing: MissingField, *, step: str) -> DefinitionError:
     known = [f"{missing.of}.{name}" for name in missing.known]
     got = f"{missing.of}.{missing.name}"
-    return refuse("UNKNOWN_COLUMN", step=step, name=got, known=", ".join(known), hint=near_miss(got, known))
+    return refuse("UNKNOWN_COLUMN", step=step, name=got, known=listed(known, near=got), hint=near_miss(got, known))

@@ -10,7 +10,7 @@ from typing import Final
 
 import polars as pl
 
-from slackwater.errors import fault, near_miss
+from slackwater.errors import fault, listed, near_miss
 from slackwater.formats.json import json as json_format
 from slackwater.formats.schemas import SchemaSpec
 from slackwater.ground.durations import Duration
@@ -29,7 +29,6 @@ from slackwater.streams import Output, Stream, stream
 
 _NAME: Final = "log"
 _SAMPLE: Final = 200
-_SHOWN: Final = 20
 _FORMATS: Final[dict[str, LogFormat]] = {".parquet": "parquet", ".avro": "avro"}
 _TIMESTAMP: Final = pl.Datetime("us", "UTC")
 
@@ -138,7 +137,7 @@ def _seen_types(folder: str | Path, records: list[dict[str, object]], needed: li
         kinds = Counter(_kind(record[column]) for record in records if record.get(column) is not None)
         if not kinds:
             names = _fields(records)
-            facts = {"hint": near_miss(column, names), "known": ", ".join(names[:_SHOWN]) or "none"}
+            facts = {"hint": near_miss(column, names), "known": listed(names, near=column)}
             raise fault("LATENESS_TIME_UNKNOWN", column=column, path=folder, number=len(records), **facts)
         found[column] = kinds.most_common(1)[0][0]
     return found

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from slackwater.clock.lateness import LatenessSketch
-from slackwater.errors import counted
+from slackwater.errors import counted, listed
 from slackwater.ground.durations import render_ms
 from slackwater.ground.times import render_time
 from slackwater.lateness.ladder import round_up_ms, shorten_ms
@@ -42,8 +42,7 @@ def far_worse(sketches: Mapping[str, LatenessSketch], target: float) -> list[str
 
 def clock_ahead(events: int, furthest_ms: int, partitions: Sequence[str]) -> str:
     """Return the remark on events that were far ahead of the time they were received."""
-    places = ", ".join(name or "(the folder itself)" for name in partitions[:_SHOWN])
-    places += f" and {len(partitions) - _SHOWN} more" * (len(partitions) > _SHOWN)
+    places = listed((name or "(the folder itself)" for name in partitions), most=_SHOWN)
     number = f"{counted(events, 'event')}, in partition{'s' * (len(partitions) != 1)} {places},"
     return (
         f"A clock runs ahead: {number} {'was' if events == 1 else 'were'} up to {render_ms(shorten_ms(furthest_ms))} "

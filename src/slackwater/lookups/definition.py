@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 import polars as pl
 
-from slackwater.errors import near_miss, refuse
+from slackwater.errors import listed, near_miss, refuse
 from slackwater.formats.schemas import SchemaSpec, as_schema, shown
 from slackwater.ground.durations import Duration, duration_ms, render_ms
 from slackwater.ground.stable_text import stable_text
@@ -45,7 +45,7 @@ class LookUp:
     def schema_after(self, schema: pl.Schema, step: str) -> pl.Schema:
         """Return the columns of rows after the lookup; raises if the lookup is not possible."""
         if self.key not in schema:
-            known = ", ".join(schema)
+            known = listed(schema, near=self.key)
             hint = near_miss(self.key, schema)
             raise refuse("UNKNOWN_COLUMN", step=step, name=self.key, known=known, hint=hint)
         dtype = schema[self.key]

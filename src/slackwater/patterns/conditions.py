@@ -14,7 +14,7 @@ from operator import and_
 import polars as pl
 from polars.exceptions import PolarsError
 
-from slackwater.errors import near_miss, refuse
+from slackwater.errors import listed, near_miss, refuse
 from slackwater.ground.expressions import check_predicate, unknown_column
 from slackwater.patterns.steps import PatternStep
 
@@ -81,7 +81,11 @@ def _check_references(steps: Sequence[PatternStep], number: int, schema: pl.Sche
         elif is_field and root not in names:
             known = [*names[: number + 1]]
             raise refuse(
-                "PATTERN_REFERENCE_UNKNOWN", step=place, name=root, known=", ".join(known), hint=near_miss(root, known)
+                "PATTERN_REFERENCE_UNKNOWN",
+                step=place,
+                name=root,
+                known=listed(known, near=root),
+                hint=near_miss(root, known),
             )
 
 

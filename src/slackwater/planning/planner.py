@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 
 import polars as pl
 
-from slackwater.errors import DefinitionError, near_miss, refuse
+from slackwater.errors import DefinitionError, listed, near_miss, refuse
 from slackwater.formats.ddl import check_distinct_names
 from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA
 from slackwater.ground.call_sites import blame, blamed
@@ -329,7 +329,8 @@ class _Planner:
     def _check_sides(self, step: str, known: Mapping[str, pl.Schema]) -> None:
         """Reject side outputs that the pipeline uses but the step does not have."""
         for side in sorted(self._asked(step) - {*known}):
-            unknown = refuse("SIDE_UNKNOWN", step=step, side=side, hint=near_miss(side, known))
+            facts = {"hint": near_miss(side, known), "known": listed(known, near=side)}
+            unknown = refuse("SIDE_UNKNOWN", step=step, side=side, **facts)
             raise blamed(unknown, *self.origins[f"{step}.{side}"].written)
 
     def _dead_letters(self, step: StepPlan) -> str:

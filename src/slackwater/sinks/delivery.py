@@ -26,7 +26,7 @@ from typing import Final
 
 from polars.exceptions import PanicException, PolarsError
 
-from slackwater.errors import SlackwaterWarning, fault, notice
+from slackwater.errors import SlackwaterWarning, fault, listed, notice
 from slackwater.formats.row_json import json_objects
 from slackwater.ground.crash_points import crash_point
 from slackwater.ground.durations import roughly
@@ -275,7 +275,7 @@ def _unwritable(batch: SinkBatch) -> str:
                 json_objects(frame.select(name))
             except (PolarsError, PanicException):
                 found[name] = None
-    return ", ".join(f"`{name}`" for name in found)
+    return listed(f"`{name}`" for name in found) if found else ""
 
 
 def _warn(text: str) -> None:

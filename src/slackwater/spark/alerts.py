@@ -10,7 +10,7 @@ from slackwater.clock.batch_stats import BatchStats
 from slackwater.clock.clock import Clock, StreamTime
 from slackwater.clock.lateness import AHEAD_MS, LatenessSketch
 from slackwater.clock.watermark import barren
-from slackwater.errors import SlackwaterWarning, notice
+from slackwater.errors import SlackwaterWarning, listed, notice
 from slackwater.ground.durations import render_ms, roughly
 from slackwater.planning.plan import Plan
 
@@ -58,7 +58,7 @@ def report_barren(plan: Plan, clock: Clock, reported: set[str]) -> None:
             assert source.time is not None
             assert source.time.idle_after_ms is not None
             facts = {"stream": source.name, "idle_after": render_ms(source.time.idle_after_ms)}
-            partitions = ", ".join(f"`{name}`" for name in fresh[:_SHOWN]) + (", …" if len(fresh) > _SHOWN else "")
+            partitions = listed((f"`{name}`" for name in fresh), most=_SHOWN)
             warnings.warn(
                 notice("PARTITION_UNUSABLE", **facts, partitions=partitions), BarrenPartitionWarning, stacklevel=2
             )

@@ -7,7 +7,9 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
+import linecache
 import pickle
 from collections.abc import Iterator, Mapping
 from types import FunctionType
@@ -33,7 +35,11 @@ def check_portable(plan: Plan) -> None:
     got = _called(values[own]) + (f" with `{path}`" if path else "")
     cause = cause_of(_trouble(values[-1]) or TypeError())
     where = _where(values[places[-1]]) if places else f"pipeline `{plan.name}`"
-    raise blamed(refuse("CODE_NOT_PORTABLE", got=got, where=where, cause=cause), *values)
+    error = blamed(refuse("CODE_NOT_PORTABLE", got=got, where=where, cause=cause), *values)
+    if error.where is None and (line := _written(values[own], path.split("."))) is not None:
+        error.where = line
+        error.add_note(f"defined at {line}")
+    raise error
 
 
 def _is_plain(plan: Plan) -> bool:
@@ -79,6 +85,40 @@ def _parts(value: object) -> list[_Part]:
     if isinstance(value, type):
         return [(name, part) for name, part in vars(value).items() if not name.startswith("__") or callable(part)]
     return [*getattr(value, "__dict__", {}).items(), *([("", type(value))] if _is_users(value) else [])]
+
+
+def _written(value: object, path: list[str]) -> str | None:
+    """Return the line that assigns a name of `path`, best in the user's function or class, else in its file.
+
+    Without one, it is the line of the definition. The class of an object is meant.
+    """
+    own = value if isinstance(value, type | FunctionType) else type(value)
+    functions = [own, *vars(own).values()] if isinstance(own, type) else [own]
+    code = next((each.__code__ for each in functions if isinstance(each, FunctionType)), None)
+    if code is None:
+        return None
+    try:
+        tree = ast.parse("".join(linecache.getlines(code.co_filename)))
+    except SyntaxError:  # the file has changed since
+        return None
+    kinds = ast.ClassDef if isinstance(own, type) else ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+    around = [each for each in ast.walk(tree) if isinstance(each, kinds) and _holds(each, code.co_firstlineno)]
+    lines = [line for place in (*around[-1:], tree) for name in path for line in _assigned(place, name)]
+    lines += [each.lineno for each in around[-1:]]  # the innermost
+    return f"{code.co_filename}, line {lines[0]}" if lines else None
+
+
+def _holds(node: ast.stmt | ast.expr, line: int) -> bool:
+    return node.lineno <= line <= (node.end_lineno or 0)
+
+
+def _assigned(tree: ast.AST, name: str) -> Iterator[int]:
+    """Yield the lines of assignments to a variable or an attribute `name`."""
+    for each in ast.walk(tree):
+        if isinstance(each, ast.Assign | ast.AnnAssign):
+            targets = each.targets if isinstance(each, ast.Assign) else [each.target]
+            if any(name in (getattr(target, "id", None), getattr(target, "attr", None)) for target in targets):
+                yield each.lineno
 
 
 def _is_users(value: object) -> bool:

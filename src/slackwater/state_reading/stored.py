@@ -15,7 +15,7 @@ import polars as pl
 
 from slackwater.checkpoint.checkpoint import FORMAT, read_manifest
 from slackwater.checkpoint.step_changes import Definition
-from slackwater.errors import RunError, fault, near_miss
+from slackwater.errors import RunError, fault, listed, near_miss
 from slackwater.ground.stored import damaged, readable
 from slackwater.planning.plan import Plan
 from slackwater.state_reading.groups import StoredStep
@@ -36,7 +36,7 @@ class StoredState:
         """Return the steps to read: all, or the requested one."""
         names = [each.name for each in self.steps]
         if step is not None and step not in names:
-            known = ", ".join(names) or "none"
+            known = listed(names, near=step)
             raise fault("STATE_READ_STEP", path=self.path, step=step, hint=near_miss(step, names), known=known)
         return [each for each in self.steps if step in (None, each.name)]
 

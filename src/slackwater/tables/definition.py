@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 import polars as pl
 
-from slackwater.errors import RunError, near_miss, refuse
+from slackwater.errors import RunError, listed, near_miss, refuse
 from slackwater.formats.schemas import SchemaSpec, as_schema, shown
 from slackwater.ground.durations import Duration, duration_ms, render_ms
 from slackwater.ground.expressions import unknown_column
@@ -127,7 +127,9 @@ def _read_schema(
     for name, dtype in declared.items():
         if name not in found:
             hint = near_miss(name, found)
-            raise refuse("TABLE_COLUMN", place=_shown_place(kind, where), name=name, known=", ".join(found), hint=hint)
+            raise refuse(
+                "TABLE_COLUMN", place=_shown_place(kind, where), name=name, known=listed(found, near=name), hint=hint
+            )
         if found[name] != dtype:
             got = f"{found[name]} in `{name}`"
             raise refuse("TABLE_COLUMN_TYPE", place=_shown_place(kind, where), got=got, declared=dtype)
@@ -187,7 +189,7 @@ class JoinTable:
         known = self.table.schema
         if name not in known:
             hint = near_miss(name, known)
-            raise refuse("TABLE_COLUMN", place=self.table, name=name, known=", ".join(known), hint=hint)
+            raise refuse("TABLE_COLUMN", place=self.table, name=name, known=listed(known, near=name), hint=hint)
 
     @property
     def rules(self) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from slackwater.errors import fault, near_miss
+from slackwater.errors import fault, listed, near_miss
 from slackwater.kafka.client import confluent
 from slackwater.kafka.connection import Connection
 from slackwater.kafka.presence import Presence
@@ -24,7 +24,6 @@ _AT_ONCE_S: Final = 0.05
 _TIMEOUT_S: Final = 60.0
 _STOP_S: Final = 10.0
 _POLL_S: Final = 0.1
-_SHOWN: Final = 20
 _BY_KEY: Final = -1
 """Lets the client choose the partition by key."""
 
@@ -201,7 +200,7 @@ def _check_key(folder: Path, files: list[LogFile], key: str) -> None:
         if names:
             break
     if names and key not in names:
-        known, hint = ", ".join(list(names)[:_SHOWN]), near_miss(key, names)
+        known, hint = listed(names, near=key), near_miss(key, names)
         raise fault("PLAY_KEY", path=folder, key=key, hint=hint, known=known)
 
 

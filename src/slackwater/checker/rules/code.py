@@ -10,6 +10,7 @@ from slackwater.checker.code_reading import Use
 from slackwater.checker.facts import Facts
 from slackwater.checker.rule import Found, Rule, rule
 from slackwater.checker.user_code import UserCode, methods_of, user_code
+from slackwater.errors import listed
 from slackwater.planning.plan import Plan
 from slackwater.process.base import Process
 from slackwater.process.declarations import states_of
@@ -106,7 +107,7 @@ def assigned(plan: Plan, _facts: Facts) -> Iterator[Found]:
             found = [each for method in methods_of(cls, (Process,)) for each in assignments(method, states)]
             named = [f"{each.function} {each.verb} self.{each.name} (line {each.line})" for each in found]
             if named:
-                yield Found(f"step `{step.name}`", _listed(named))
+                yield Found(f"step `{step.name}`", listed(named, most=_MOST_NAMED))
 
 
 def _found(plan: Plan, is_bad: Callable[[UserCode, Use], bool]) -> Iterator[Found]:
@@ -118,12 +119,7 @@ def _found(plan: Plan, is_bad: Callable[[UserCode, Use], bool]) -> Iterator[Foun
                 places.setdefault(code.where, {}).setdefault(f"{use.function} {use.name}", use)
     for where, bad in places.items():
         named = [f"{use.function} uses {_shown(use.name)} (line {use.line})" for use in bad.values()]
-        yield Found(where, _listed(named))
-
-
-def _listed(named: list[str]) -> str:
-    more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
-    return ", ".join(named[:_MOST_NAMED]) + more
+        yield Found(where, listed(named, most=_MOST_NAMED))
 
 
 def _is_in(name: str, known: tuple[str, ...]) -> bool:

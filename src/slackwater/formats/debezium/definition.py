@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from slackwater.errors import near_miss, refuse
+from slackwater.errors import listed, near_miss, refuse
 from slackwater.formats.base import Decoded, Decoder, Flaw, Format
 from slackwater.formats.debezium.columns import TAKEN, change_schema
 from slackwater.formats.debezium.encodings import DECIMALS, UNITS, Decimals, Encodings, Reading, Times
@@ -114,10 +114,10 @@ def _rows_of(value: object) -> pl.Schema:
 def _checked_key(key: object, rows: pl.Schema) -> tuple[str, ...]:
     names = (key,) if isinstance(key, str) else tuple(key) if isinstance(key, Sequence) else ()
     if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
-        raise refuse("DEBEZIUM_KEY", got=repr(key), known=", ".join(rows))
+        raise refuse("DEBEZIUM_KEY", got=repr(key), known=listed(rows))
     for name in names:
         if name not in rows:
-            raise refuse("DEBEZIUM_KEY", got=f"{name!r}{near_miss(name, rows)}", known=", ".join(rows))
+            raise refuse("DEBEZIUM_KEY", got=f"{name!r}{near_miss(name, rows)}", known=listed(rows, near=name))
         if name in TAKEN:
             raise refuse("DEBEZIUM_KEY_NAME", got=name, taken=", ".join(sorted(TAKEN)))
     return names

@@ -21,7 +21,7 @@ from google.protobuf import (  # type: ignore[import-untyped]  # no stubs
 from google.protobuf.descriptor import Descriptor  # type: ignore[import-untyped]  # no stubs
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]  # no stubs
 
-from slackwater.errors import near_miss, refuse
+from slackwater.errors import listed, near_miss, refuse
 from slackwater.ground.folders import given_path
 
 DescriptorSet = bytes | str | os.PathLike[str]
@@ -93,7 +93,7 @@ def _from_set(given: DescriptorSet, name: str) -> Described:
     by_name = {file.name: file for file in files}
     of_message = {known: file.name for file in files for known in _messages(file.message_type, file.package)}
     if name not in of_message:
-        known = ", ".join(sorted(of_message)[:10]) or "none"
+        known = listed(sorted(of_message), near=name)
         raise refuse("PROTOBUF_NAME", name=name, hint=near_miss(name, of_message), known=known)
     needed: dict[str, bytes] = {}
     _collect_given(of_message[name], by_name, needed, within=())

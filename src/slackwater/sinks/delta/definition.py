@@ -11,7 +11,7 @@ from typing import ClassVar, Final
 import polars as pl
 
 from slackwater.delta.connector import delta_path, delta_session, delta_session_conf, own_session
-from slackwater.errors import near_miss, refuse
+from slackwater.errors import listed, near_miss, refuse
 from slackwater.formats.schemas import check_arrow, spark_type
 from slackwater.ground.durations import Duration, duration_ms
 from slackwater.sinks.base import EVERYTHING, Change, Delivery, Sink, SinkWriter, Slot, Trial
@@ -59,7 +59,12 @@ class DeltaSink(Sink):
         for what, names in (("merge_on", self.merge_on), ("partition_by", self.partition_by)):
             for name in names:
                 if name not in stored:
-                    facts = {"what": what, "column": name, "hint": near_miss(name, stored), "known": ", ".join(stored)}
+                    facts = {
+                        "what": what,
+                        "column": name,
+                        "hint": near_miss(name, stored),
+                        "known": listed(stored, near=name),
+                    }
                     raise refuse("DELTA_COLUMN_UNKNOWN", **facts)
         for name, dtype in stored.items():
             # Parquet, in which Delta stores them, does not allow such names; and Spark ignores case.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 import polars as pl
 
-from slackwater.errors import RunError, near_miss, refuse, row_error
+from slackwater.errors import RunError, listed, near_miss, refuse, row_error
 from slackwater.formats.row_json import check_json, json_objects
 from slackwater.sinks.base import SinkBatch, Slot, Unavailable
 from slackwater.sinks.options import check_key_values
@@ -245,7 +245,7 @@ def _check_header(header: Header, slot: Slot) -> None:
 
 
 def _unknown(what: str, got: str, slot: Slot) -> Exception:
-    known = ", ".join(slot.schema)
+    known = listed(slot.schema, near=got)
     return refuse(
         "KAFKA_SINK_COLUMN", what=what, output=slot.output, got=got, known=known, hint=near_miss(got, slot.schema)
     )

@@ -9,7 +9,7 @@ from typing import ClassVar, Final
 
 import polars as pl
 
-from slackwater.errors import fault, near_miss, refuse
+from slackwater.errors import fault, listed, near_miss, refuse
 from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA
 from slackwater.ground.durations import Duration, duration_ms
 from slackwater.secrets import Secret
@@ -67,14 +67,14 @@ class PostgresSink(Sink):
         for source in names:
             if source not in schema:
                 hint = near_miss(source, schema)
-                raise refuse("POSTGRES_COLUMN_UNKNOWN", column=source, hint=hint, known=", ".join(schema))
+                raise refuse("POSTGRES_COLUMN_UNKNOWN", column=source, hint=hint, known=listed(schema, near=source))
             if postgres_type(schema[source]) is None:
                 raise refuse("POSTGRES_TYPE", column=source, dtype=schema[source])
             if not is_name(names[source]):
                 raise refuse("POSTGRES_COLUMN_NAME", column=names[source])
         for key in self.upsert_on:
             if key not in names:
-                raise refuse("POSTGRES_KEY_UNKNOWN", key=key, hint=near_miss(key, names), known=", ".join(names))
+                raise refuse("POSTGRES_KEY_UNKNOWN", key=key, hint=near_miss(key, names), known=listed(names, near=key))
         check_result_keys("upsert_on", self.upsert_on, slot)
 
     def trial(self, slot: Slot) -> Trial:

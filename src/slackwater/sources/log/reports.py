@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from slackwater.errors import SlackwaterWarning, counted, notice
+from slackwater.errors import SlackwaterWarning, counted, listed, notice
 from slackwater.sources.log.listing import is_passed_over, shown
 
 _SHOWN: Final = 5
@@ -55,4 +55,4 @@ def _why(file: str, root: str) -> tuple[str, str]:
 
 
 def _listed(files: Sequence[str]) -> str:
-    return ", ".join(files[:_SHOWN]) + (", …" if len(files) > _SHOWN else "")
+    return listed(files, most=_SHOWN)
