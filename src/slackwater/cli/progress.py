@@ -91,10 +91,10 @@ class Progress:
 
     def end(self, outputs: Sequence[OutputPlan], *, finished: bool = False, owed: int | None = None) -> None:
         """Print what the whole run did, where its rows are, and which batch is still to be delivered."""
-        took = time.monotonic() - self._began
+        took = _seconds(round(1_000 * (time.monotonic() - self._began)))
         totals = self.totals
         self.note(
-            f"{'finished' if finished else 'stopped'} after {took:.0f} s: {counted(totals['rows'], 'row')} in, "
+            f"{'finished' if finished else 'stopped'} after {took}: {counted(totals['rows'], 'row')} in, "
             f"{counted(totals['panes'], 'pane')} shown, {_late(totals)}, "
             f"{counted(totals['dead'], 'dead letter')}{_others(totals)}"
         )

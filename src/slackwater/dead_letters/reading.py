@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from slackwater.dead_letters.places import Folder, Where
 from slackwater.dead_letters.topics import ends_of, read_values
-from slackwater.errors import fault
+from slackwater.errors import fault, listed
 from slackwater.formats.dead_letter_json import decode_letters
 from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA
 from slackwater.ground.stable_hash import hash_expr
@@ -83,12 +83,12 @@ def _parquet(part: Path) -> pl.LazyFrame:
         raise fault("DEAD_LETTERS_SCHEMA", path=part, found=f"is not readable: {error!s:.200}") from error
     lacking = [name for name in DEAD_LETTER_SCHEMA if name not in found and name not in _MAY_LACK]
     if lacking:
-        raise fault("DEAD_LETTERS_SCHEMA", path=part, found=f"lacks {', '.join(lacking)}")
+        raise fault("DEAD_LETTERS_SCHEMA", path=part, found=f"lacks {listed(lacking)}")
     other = [
         f"{name} is {found[name]}" for name, dtype in DEAD_LETTER_SCHEMA.items() if found.get(name, dtype) != dtype
     ]
     if other:
-        raise fault("DEAD_LETTERS_SCHEMA", path=part, found=f"has other types: {', '.join(other)}")
+        raise fault("DEAD_LETTERS_SCHEMA", path=part, found=f"has other types: {listed(other)}")
     return pl.scan_parquet(part).select(
         pl.col(name) if name in found else pl.lit(None, dtype=dtype).alias(name)
         for name, dtype in DEAD_LETTER_SCHEMA.items()

@@ -375,7 +375,10 @@ def _unequal(place: str, first: pl.Schema, other: pl.Schema) -> DefinitionError:
     lacking = [f"{name} {dtype}" for name, dtype in first.items() if other.get(name) != dtype]
     strange = [f"{name} {dtype}" for name, dtype in other.items() if first.get(name) != dtype]
     return refuse(
-        "UNION_COLUMNS", place=place, first=", ".join(lacking) or "nothing", other=", ".join(strange) or "nothing"
+        "UNION_COLUMNS",
+        place=place,
+        first=listed(lacking) if lacking else "nothing",
+        other=listed(strange) if strange else "nothing",
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from slackwater.delta.connector import check_delta_session
-from slackwater.errors import RunError, fault
+from slackwater.errors import RunError, fault, listed
 from slackwater.formats.schemas import as_schema, quoted
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def delta_stream(spark: SparkSession, source: DeltaSource) -> DataFrame:
         if name in found and found[name] != dtype
     ]
     if problems:
-        raise fault("DELTA_SOURCE_COLUMNS", path=source.path, problems=", ".join(problems))
+        raise fault("DELTA_SOURCE_COLUMNS", path=source.path, problems=listed(problems))
     return frame.select(*(quoted(name) for name in source.typed))
 
 

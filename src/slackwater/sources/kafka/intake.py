@@ -12,7 +12,7 @@ import time
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
-from slackwater.errors import RunError, counted, fault, near_miss, notice
+from slackwater.errors import RunError, counted, fault, listed, near_miss, notice
 from slackwater.ground.durable import write_durably
 from slackwater.ground.stored import damaged, read_stored, shaped
 from slackwater.kafka.client import Cluster, Place, confluent, partition_name
@@ -102,7 +102,7 @@ class KafkaIntake(Intake):
             names = frozenset(map(partition_name, {*self._places, *processed}))
             return Look(known=names, backlog=names, missing=frozenset(partitions) - names, lag=self._last)
         if fresh := sorted(map(partition_name, places - self._places)):
-            warn_of(notice("KAFKA_NEW_PARTITIONS", stream=self.stream, partitions=", ".join(fresh)))
+            warn_of(notice("KAFKA_NEW_PARTITIONS", stream=self.stream, partitions=listed(fresh)))
         self._places = places
         behind = {partition_name(place): end - processed.get(place, 0) for place, end in ends.items()}
         known = frozenset(map(partition_name, places))

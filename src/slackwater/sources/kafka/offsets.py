@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
-from slackwater.errors import fault, near_miss, refuse
+from slackwater.errors import fault, listed, near_miss, refuse
 from slackwater.kafka.client import Cluster, Place, partition_name
 
 Offsets = Mapping[str, Mapping[int, int]]
@@ -51,7 +51,7 @@ def check_offsets_exist(cluster: Cluster, given: Offsets, *, stream: str) -> Non
         if not begins[place] <= offset <= ends[place]
     ]
     if facts:
-        raise fault("KAFKA_OFFSETS_RANGE", stream=stream, facts=", ".join(facts))
+        raise fault("KAFKA_OFFSETS_RANGE", stream=stream, facts=listed(facts))
 
 
 def connector_offsets(given: Offsets, places: Iterable[Place]) -> str:
