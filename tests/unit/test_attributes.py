@@ -18,7 +18,7 @@ EVERY = [STREAM, KEYED, WINDOWED, RESULTS, RESULTS.late]
 
 
 @pytest.mark.parametrize("definition", EVERY, ids=lambda definition: type(definition).__name__)
-@pytest.mark.parametrize("name", ["no_such_thing", "__no_dunder__", "_repr_html_", "__array__"])
+@pytest.mark.parametrize("name", ["no_such_thing", "__no_dunder__", "_repr_png_", "__array__"])
 def test_an_attribute_that_nothing_has_is_an_attribute_error(definition: object, name: str) -> None:
     assert not hasattr(definition, name)
     with pytest.raises(

@@ -50,7 +50,7 @@ DEDUPLICATION = [
     Bad("duplicates left unhandled", "SIDE_UNHANDLED", 'add .output("duplicates").to(sink)', lambda: without("duplicates")),
     Bad("late rows of a deduplication left unhandled", "LATE_UNHANDLED", "step `purchases.deduplicate`", lambda: without("late")),
     Bad("an output that a step has not", "SIDE_UNKNOWN", "got `duplicate` of step `purchases.deduplicate` (did you mean `duplicates`?)", lambda: ended(kept := deduplicated(), kept.output("duplicate").drop())),
-    Bad("an output of a window", "SIDE_UNKNOWN", "got `panes` of step `purchases.window`; declare it", lambda: built(results := windowed().aggregate(n=sw.count()), results.output("panes").drop())),
+    Bad("an output of a window", "SIDE_UNKNOWN", "got `panes` of step `purchases.window`, which declares none; declare it", lambda: built(results := windowed().aggregate(n=sw.count()), results.output("panes").drop())),
     Bad("late rows where there are none", "LATE_NEVER", "so it has no late output; got `.late`", lambda: ended(deduplicated(late="process"))),
     Bad("a column of late rows", "LATE_COLUMN_TAKEN", "already have a column `watermark`", lambda: ended(purchases().with_columns(watermark="amount").key_by("user_id").deduplicate(within="1h"))),
     Bad("a column of retractions", "RETRACTION_COLUMN_TAKEN", "step `purchases.deduplicate`", lambda: ended(purchases().with_columns(is_retraction="amount > 1").key_by("user_id").deduplicate(within="1h", keep="last_by_time"))),
