@@ -201,7 +201,7 @@ def write_part(folder: Path, frame: pl.DataFrame) -> None:
         (["list", "good", "--since", "noon"], "DEAD_LETTERS_SINCE", "got 'noon'; times are in UTC"),
         (["show", "good", "zz"], "DEAD_LETTER_UNKNOWN", "has none that starts with `zz`; list the ids"),
         (["show", "good", " "], "DEAD_LETTER_UNKNOWN", "list the ids"),
-        (["show", "many", "a"], "DEAD_LETTER_AMBIGUOUS", ", …; give more digits"),
+        (["show", "many", "a"], "DEAD_LETTER_AMBIGUOUS", " more; give more digits"),
         (["list", "kafka://localhost:9092"], "DEAD_LETTERS_TOPIC", "got 'kafka://localhost:9092'; try kafka://"),
         (["list", "kafka://a:1/b/c"], "DEAD_LETTERS_TOPIC", "WHERE on Kafka must be written as kafka://SERVERS/TOPIC"),
         (["list", "kafka://host/b"], "KAFKA_SERVERS", "got 'host'"),
