@@ -7,6 +7,7 @@ match nothing.
 
 from __future__ import annotations
 
+import json
 from typing import Final
 
 import polars as pl
@@ -45,6 +46,21 @@ def tried_alone(condition: pl.Expr, side: SideName, schema: pl.Schema) -> tuple[
         elif side in names and not text.startswith(_TERNARY):
             parts += part.meta.pop()
     return tuple(found)
+
+
+def columns_read(condition: pl.Expr, side: SideName, schema: pl.Schema) -> list[str]:
+    """Return the columns of one side that `condition` reads: all of them, unless it reads single fields only."""
+    parts, found = [condition], set[str]()
+    while parts:
+        part = parts.pop()
+        text = part.meta.serialize(format="json")
+        if text.startswith(_FIELD.format(side=side)):
+            found.add(json.loads(text)["Function"]["function"]["StructExpr"]["FieldByName"])
+        elif text == f'{{"Column":"{side}"}}' or '"Selector":' in text:
+            return schema.names()
+        elif side in part.meta.root_names():
+            parts += part.meta.pop()
+    return [name for name in schema if name in found] or schema.names()[:1]
 
 
 def _stands_alone(part: pl.Expr, schema: pl.Schema) -> bool:

@@ -14,7 +14,7 @@ from slackwater.formats.undecoded import Undecoded
 from slackwater.ground.durations import Duration, duration_ms, render_ms
 from slackwater.ground.expressions import Expression, as_expr, as_written, check_predicate, missing_field, one_type
 from slackwater.joins.columns import LEFT, RIGHT, SIDES, SideName, join_columns
-from slackwater.joins.conditions import tried_alone
+from slackwater.joins.conditions import columns_read, tried_alone
 from slackwater.joins.front import JoinFront
 from slackwater.joins.interval_operator import IntervalOperator
 from slackwater.joins.kept_rows import Kept
@@ -95,6 +95,12 @@ class IntervalJoin(JoinStep):
         if self.on_match is None:
             return dict.fromkeys(SIDES, ())
         return {side: tried_alone(self.on_match, side, self.ports[side].schema) for side in SIDES}
+
+    @cached_property
+    def condition_columns(self) -> Mapping[SideName, list[str]]:
+        """The columns of each side that the condition reads."""
+        assert self.on_match is not None
+        return {side: columns_read(self.on_match, side, self.ports[side].schema) for side in SIDES}
 
     def operator(self) -> Operator:
         """Return the KEYED part."""

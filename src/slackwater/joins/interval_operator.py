@@ -121,8 +121,8 @@ class Meeting:
         if self.step.on_match is None:
             yield from found
             return
-        mine = left.rows.select(self.step.left.schema.names())
-        other = right.rows.select(self.step.right.schema.names())
+        mine = left.rows.select(self.step.condition_columns[LEFT])
+        other = right.rows.select(self.step.condition_columns[RIGHT])
         for some in found:
             truths, failed = judged(self.step.on_match, mine, other, some)
             self.unmatchable += failed
