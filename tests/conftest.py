@@ -143,7 +143,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory, needs: Needs) -> Iterator[Sp
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         **_connectors(),
     }
-    session = SparkSession.builder.config(map={**session_conf("local[2]", "tests", conf)}).getOrCreate()
+    # A task that fails is not retried, so that a test of a failure meets it once.
+    session = SparkSession.builder.config(map={**session_conf("local[2,1]", "tests", conf)}).getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()

@@ -38,7 +38,7 @@ class Started:
         log: Path,
         *,
         pipeline: str,
-        master: str,
+        master: str | None,
         points: Collection[str],
         sink: tuple[str, str],
         slots: bool,
@@ -70,8 +70,7 @@ class Started:
             "run",
             str(PIPELINES / pipeline),
             "--bounded",
-            "--master",
-            master,
+            *(() if master is None else ("--master", master)),
         ]
         with (folder / "output.txt").open("ab") as output:
             process = subprocess.Popen(

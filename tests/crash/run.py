@@ -33,10 +33,10 @@ from tests.matrix.targets import TARGETS, Target
 
 VICTIMS: Final[tuple[Victim, ...]] = ("driver", "everything", "worker", "jvm", "connection", "server")
 _KILLS_A_JOB: Final = 8
-FAILS_FAST: Final = "local[2]"
+FAILS_FAST: Final = "local[2,1]"
 """A dead worker fails the batch, and with it the query: the driver must be started again."""
-TRIES_AGAIN: Final = "local[2,4]"
-"""A dead worker's task is tried again, as on a cluster."""
+TRIES_AGAIN: Final = None
+"""The default master, on which a dead worker's task is tried again, as on a cluster."""
 OF_THE_SINK: Final = ("evaluated", "opened", "written", "committed", "delivering", "delivered", "clock")
 """The points around and inside a sink."""
 IN_A_WORKER: Final = ("front", "keyed", "opened", "written", "committed")
@@ -69,12 +69,12 @@ class Course:
     """What one job has to go through."""
 
     kills: Sequence[Kill]
-    master: str = FAILS_FAST
+    master: str | None = FAILS_FAST
     slots: bool = False
     """Whether the executors write, each its own slot, or the driver does, in one go."""
 
     def __str__(self) -> str:
-        return f"{self.master}, written by {'executors' if self.slots else 'the driver'}"
+        return f"{self.master or 'default master'}, written by {'executors' if self.slots else 'the driver'}"
 
 
 @dataclass(kw_only=True)

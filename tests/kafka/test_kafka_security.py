@@ -38,7 +38,7 @@ from slackwater.kafka import client
 
 servers, ca, home = sys.argv[1:]
 spark = (
-    SparkSession.builder.master("local[2]")
+    SparkSession.builder.master("local[2,4]")
     .config("spark.eventLog.enabled", "true").config("spark.eventLog.dir", home + "/events")
     .config("spark.driver.extraJavaOptions", "-Dlog4j2.configurationFile=" + home + "/log4j2.properties")
     .config("spark.ui.port", "0").config("spark.driver.host", "127.0.0.1")

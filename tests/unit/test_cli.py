@@ -31,7 +31,7 @@ from slackwater.lookups.stats import LookupStats
 from slackwater.metrics.report import BatchReport
 from slackwater.planning.plan import OutputPlan
 from slackwater.spark.failures import jvm_ended
-from slackwater.spark.session_conf import check_master
+from slackwater.spark.session_conf import check_master, session_conf, with_retries
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -214,6 +214,26 @@ def test_master_that_is_none_is_one_sentence_before_spark_starts(tmp_path: Path)
 )
 def test_master_of_any_kind_is_taken(master: str) -> None:
     check_master(master)
+
+
+@pytest.mark.parametrize(
+    "master, started",
+    [
+        (None, "local[*,4]"),
+        ("local", "local[1,4]"),
+        ("local[*]", "local[*,4]"),
+        ("local[3]", "local[3,4]"),
+        ("local[2,1]", "local[2,1]"),
+        ("local[ 2 , 3 ]", "local[ 2 , 3 ]"),
+        ("local-cluster[2,1,1024]", "local-cluster[2,1,1024]"),
+        ("spark://a:7077", "spark://a:7077"),
+    ],
+)
+def test_killed_worker_is_retried_on_every_master_unless_its_failures_are_given(
+    master: str | None, started: str
+) -> None:
+    assert session_conf(master, "p", {})["spark.master"] == started
+    assert with_retries(started) == started
 
 
 def test_jvm_that_was_killed_is_one_sentence() -> None:

@@ -30,6 +30,9 @@ _SESSION_CONF: Final = {
     "spark.sql.streaming.metricsEnabled": "false",
     "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",  # as in QUERY_CONF
 }
+_ONE_TRY: Final = re.compile(r"local(?:\[\s*([0-9]+|\*)\s*\])?")
+_TRIES: Final = 4
+"""How often a task is tried before its batch fails: the same number as on a cluster."""
 _MASTER: Final = re.compile(r"local(\[[^\]]+\]|-cluster\[[^\]]+\])?|spark://.+|k8s://.+|yarn")
 
 
@@ -37,6 +40,15 @@ def check_master(master: str | None) -> None:
     """Reject a master URL that Spark does not know."""
     if master is not None and not _MASTER.fullmatch(master):
         raise fault("SPARK_MASTER", got=master)
+
+
+def with_retries(master: str | None) -> str:
+    """Return a master on which a failed task is retried; `local[N,F]` keeps its number of failures.
+
+    On `local[N]`, Spark never retries, whatever `spark.task.maxFailures` is: one killed worker would end the job.
+    """
+    match = _ONE_TRY.fullmatch(master or "local[*]")
+    return (master or "") if match is None else f"local[{match[1] or 1},{_TRIES}]"
 
 
 def start_jvm(*, master: str | None, name: str, conf: Mapping[str, str], is_short: bool) -> Jvm | None:
@@ -52,7 +64,7 @@ def session_conf(master: str | None, name: str, conf: Mapping[str, str]) -> dict
     """Return the settings of a new session; `conf` overrides the defaults."""
     return {
         "spark.app.name": f"slackwater {name}",
-        "spark.master": master or "local[*]",
+        "spark.master": with_retries(master),
         "spark.ui.enabled": "false",
         "spark.driver.memory": "2g",
         **_SESSION_CONF,

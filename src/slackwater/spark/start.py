@@ -6,6 +6,7 @@ The JVM is started as soon as the checks are done; PySpark and the modules that 
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from slackwater.checkpoint.checkpoint import existing_checkpoint, open_checkpoint
 from slackwater.checkpoint.lock import check_free, held
-from slackwater.errors import fault
+from slackwater.errors import SlackwaterWarning, fault, notice
 from slackwater.ground.durations import Duration, duration_ms
 from slackwater.ground.folders import plain_path
 from slackwater.ground.stopping import stopped_by_signals
@@ -24,7 +25,7 @@ from slackwater.planning.skipping import skipping
 from slackwater.spark.folders import check_logs
 from slackwater.spark.intake import check_intake
 from slackwater.spark.portable import check_portable
-from slackwater.spark.session_conf import check_master, start_jvm
+from slackwater.spark.session_conf import check_master, start_jvm, with_retries
 from slackwater.spark.warm_up import warm_up
 
 if TYPE_CHECKING:
@@ -100,6 +101,8 @@ def make_job(
     if jvm is not None and (master or "local").startswith("local"):
         warm_up(session)
     begin("opening the checkpoint")
+    if (better := with_retries(given := str(session.sparkContext.master))) != given:
+        warnings.warn(notice("SPARK_WITHOUT_RETRIES", master=given, better=better), SlackwaterWarning, stacklevel=2)
     if session.sparkContext.getConf().get("spark.speculation", "false") == "true":
         raise fault("SPECULATION")
     if partitions is None:

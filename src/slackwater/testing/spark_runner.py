@@ -51,7 +51,7 @@ class SparkRunner:
         (self._folder / "log" / "0").mkdir(parents=True)
         self.case = case_pipeline(case, self._log)
         self._schema = self.case.pipeline.plan().sources[0].source.schema
-        self._spark = spark or spark_session(master="local[2]", name="conformance")
+        self._spark = spark or spark_session(master="local[2,1]", name="conformance")
         self._orders: queue.Queue[_Order | None] = queue.Queue()
         self._finished: queue.Queue[int | BaseException] = queue.Queue()
         self._files = itertools.count()

@@ -105,6 +105,10 @@ MESSAGES: Final[dict[str, str]] = {
         "a job must run alongside its Spark driver; got a Spark Connect session; pass a session from "
         "SparkSession.builder.master(...), or pass `master` and no session"
     ),
+    "SPARK_WITHOUT_RETRIES": (
+        "Spark does not retry a task on master {master}: if a worker is killed, the job ends; start the session on "
+        "{better}"
+    ),
     "SPECULATION": (
         "a batch must not be computed twice at the same time; the Spark session has spark.speculation enabled; start "
         "it with spark.speculation=false"
