@@ -21,7 +21,12 @@ HOSTILE = [
     "a%2Fb",
     "?x=1&y",
     "#",
+    ".",
     "..",
+    "...",
+    "a/../b",
+    "\x00",
+    "\x7f",
     "{key}",
     "'; --",
     '"',
@@ -101,7 +106,8 @@ def test_thousands_of_keys_are_asked_for_together_where_the_store_can(store: Sto
 
 
 def test_a_key_of_any_text_finds_its_own_row(store: Store) -> None:
-    keys = [key for key in HOSTILE if not (store.kind == "http, by key" and key in ("", ".."))]
+    refused = {"http, by key": ("", ".", ".."), "postgres": ("\x00",)}.get(store.kind, ())
+    keys = [key for key in HOSTILE if key not in refused]
     store.put({key: row(number) for number, key in enumerate(keys)})
     got = by_key(ask(at_work(store.lookup()), *keys).answers)
     assert {key: got[key]["visits"] for key in keys} == {key: (1 << 53) + at for at, key in enumerate(keys)}

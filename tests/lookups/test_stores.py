@@ -6,6 +6,7 @@ import json
 import uuid
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import quote
 
 import polars as pl
 import pytest
@@ -276,3 +277,41 @@ def test_a_slow_http_service_is_asked_side_by_side(service: Service) -> None:
 def test_unknown_hosts_are_named() -> None:
     lookup = sw.lookups.http("http://no-such-host.invalid/users")
     assert "unknown host" in ask(at_work(lookup, "name string", timeout="10s"), "ada").failed["ada"]
+
+
+@pytest.mark.parametrize(
+    "path, refused",
+    [
+        ("users/{key}", ["", ".", ".."]),
+        ("users/{key}/profile", ["", ".", ".."]),
+        ("users/{key}?full=1", ["", ".", ".."]),
+        ("users/.{key}", ["", "."]),
+        ("users/%2e{key}", ["", "."]),
+        ("users/id-{key}", []),
+        ("users?id={key}", []),
+        ("users?next=/{key}", []),
+    ],
+)
+def test_a_key_never_changes_the_path_that_is_requested(service: Service, path: str, refused: list[str]) -> None:
+    keys = ["", ".", "..", "...", "a/../b", "..\\", "%2e%2e", ";", "a?b", "#", "\x00", "ada"]
+    service.reply = lambda *_: (200, b'{"name": "someone"}')
+    step = at_work(sw.lookups.http(url(service, path)), "name string")
+    for key in keys:
+        service.requests.clear()
+        found = one(ask(step, key).answers, key)
+        if key in refused:
+            assert found[STATUS] == UNFIT
+            assert "must not be empty, `.` or `..`" in found[MESSAGE]
+            assert service.requests == [], "no address is asked"
+        else:
+            before, _, after = path.partition("{key}")
+            [(_, asked)] = service.requests
+            assert asked == f"/{before.replace('%2e', '%2E')}{quote(key, safe='')}{after}"
+            assert found[STATUS] == FOUND
+
+
+def test_the_wire_format_of_an_array_of_keys_keeps_any_key(service: Service) -> None:
+    keys = ["", ".", "..", "\x00", "__proto__", "a\nb", "x" * 100_000]
+    service.rows = {key: {"name": str(at)} for at, key in enumerate(keys)}
+    got = ask(at_work(sw.lookups.http(url(service)), "name string", timeout="10s"), *keys).answers
+    assert [one(got, key)["name"] for key in keys] == [str(at) for at in range(len(keys))]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from json.decoder import scanstring  # type: ignore[attr-defined]  # the stubs leave it out
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from slackwater.errors import fault
 from slackwater.ground.http_client import explained, http_library
@@ -30,6 +30,9 @@ _SHOWN: Final = 200
 _OK, _NOTHING = (200, 203), (204, 404, 410)
 _DENIED: Final = (401, 403, 407)
 _PASSING: Final = (408, 409, 425, 429)
+_REST_OF_PART: Final = re.compile(r"[^/?#]*")
+_OTHER_PLACES: Final = ("", ".", "..")
+"""Parts of a path that lead somewhere else."""
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
 
 
@@ -47,6 +50,18 @@ class HttpLookup(Lookup):
     def is_by_key(self) -> bool:
         """Whether each key has its own URL."""
         return _KEY in self.url
+
+    def url_of(self, key: Any) -> str:  # noqa: ANN401  of any type that a key may have
+        """Return the URL of a key; raises for a key that would change the path.
+
+        Clients and proxies take `..` for the parent, also if it is written %2E%2E, and an empty part for the whole list.
+        """
+        before, _, after = self.url.partition(_KEY)
+        text = quote(str(key), safe="")
+        part = f"{before.rpartition('/')[2]}{text}{_REST_OF_PART.findall(after)[0]}"
+        if "?" not in before and unquote(part) in _OTHER_PLACES:
+            raise RefusedKeysError(f"a key that is part of a path must not be empty, `.` or `..`; got {str(key)!r}")
+        return f"{before}{text}{after}"
 
     def open(self, question: Question) -> LookupClient:
         """Return a client that connects when first used."""
@@ -85,8 +100,7 @@ class _HttpClient(ThreadedClient):
 
     def _by_key(self, keys: Sequence[Any]) -> Mapping[Any, Answer]:
         [key] = keys
-        url = self._lookup.url.replace(_KEY, quote(str(key), safe=""))
-        status, body = self._response("GET", url, None)
+        status, body = self._response("GET", self._lookup.url_of(key), None)
         return {key: None if status in _NOTHING else body}
 
     def _by_list(self, keys: Sequence[Any]) -> Mapping[Any, Answer]:
@@ -210,7 +224,7 @@ def http(
     With `{key}` in the URL, each key is a GET, answered with the output columns as an object, or with 404. Without it,
     up to `batch` keys, by default 500, are a POST of a JSON array, answered with an object of such objects by key. An
     answer of 408, 409, 425, 429 or 5xx is a failed request, and 401, 403, 407 or a redirect ends the job; any other 4xx
-    is an error of its key.
+    is an error of its key. So is an empty key, `.` or `..` if it would be a whole part of the path.
     """
     check_url(url, has_ca=ca is not None, option=_option)
     if url.count(_KEY) > 1 or (_KEY in url and "/" not in url.partition("://")[2].partition(_KEY)[0]):
