@@ -13,6 +13,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from slackwater.cli.loading import load_pipeline
+from slackwater.metrics.history import history_folder
+from slackwater.metrics.runs import last_run
 from tests.conftest import Needs
 from tests.crash.comparison import OUTPUTS, compare, read
 from tests.crash.log import write_log
@@ -61,6 +63,8 @@ def test_undisturbed_run_accounts_for_every_event(ground: Ground) -> None:
 def test_job_that_is_killed_loses_nothing_and_doubles_nothing(ground: Ground, kills: list[Kill]) -> None:
     course = Course(kills=kills, master=TRIES_AGAIN)
     assert list(ground.suffer(course)) == kills, "every kill took place"
+    history = history_folder(ground.folder / f"job-{ground.jobs}" / "checkpoint")
+    assert last_run(history).starts == 1 + sum(kill.victim != "worker" for kill in kills), "a worker's task is retried"
     verdict = ground.verdicts[-1]
     assert (verdict.lost, verdict.doubled, verdict.examples) == (0, 0, ())
 
