@@ -257,10 +257,12 @@ def test_http_sends_keys_of_their_type_and_secret_headers_that_are_shown_nowhere
     assert "abcdefghijkl" not in str(got.failed) + str(lookup) + repr(lookup)
 
 
-def test_an_endless_http_answer_is_not_waited_for(service: Service) -> None:
+def test_an_endless_http_answer_is_the_error_of_its_key(service: Service) -> None:
     service.reply = lambda *_: (200, b" " * (70 << 20))
-    got = ask(at_work(sw.lookups.http(url(service)), "name string", timeout="20s"), "ada")
-    assert "too long" in got.failed["ada"]
+    for path in ("users", "users/{key}"):
+        got = ask(at_work(sw.lookups.http(url(service, path)), "name string", timeout="20s"), "ada", "bob").answers
+        assert got[STATUS].to_list() == [UNFIT, UNFIT], "the job does not wait for an answer that never fits"
+        assert "an answer has at most" in one(got, "ada")[MESSAGE]
 
 
 def test_a_slow_http_service_is_asked_side_by_side(service: Service) -> None:

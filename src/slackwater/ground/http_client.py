@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from http.client import HTTPException, IncompleteRead
 from types import ModuleType
 
 from slackwater.errors import fault
@@ -26,4 +27,13 @@ def explained(error: Exception, *, timeout_ms: int) -> str:
         return f"cannot connect: {str(error).rpartition(': ')[2]}"
     if isinstance(error, errors.TimeoutError):
         return f"no response within {render_ms(timeout_ms)}"
-    return f"TLS failed: {error}" if isinstance(error, errors.SSLError) else "the connection was closed"
+    if isinstance(error, errors.SSLError):
+        return f"TLS failed: {error}"
+    if isinstance(error, errors.DecodeError):
+        return "the response cannot be decompressed"
+    is_garbled = isinstance(error, errors.InvalidHeader) or any(map(_is_garbled, error.args))
+    return "the response is not HTTP" if is_garbled else "the connection was closed"
+
+
+def _is_garbled(cause: object) -> bool:
+    return isinstance(cause, HTTPException) and not isinstance(cause, ConnectionError | IncompleteRead)

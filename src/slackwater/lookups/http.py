@@ -25,6 +25,8 @@ _NAMES: Final = re.compile(r"\{[^{}]*\}")
 _KEYS: Final = 500
 _MOST_KEYS: Final = 10_000
 _MOST_BYTES: Final = 64 << 20
+_MOST_BYTES_OF_A_KEY: Final = 4 << 20
+"""Hundreds of keys are asked for at once, and a worker holds all of their answers."""
 _READ_BYTES: Final = 1 << 16
 _SHOWN: Final = 200
 _OK, _NOTHING = (200, 203), (204, 404, 410)
@@ -54,7 +56,7 @@ class HttpLookup(Lookup):
     def url_of(self, key: Any) -> str:  # noqa: ANN401  of any type that a key may have
         """Return the URL of a key; raises for a key that would change the path.
 
-        Clients and proxies take `..` for the parent, also if it is written %2E%2E, and an empty part for the whole list.
+        Clients and proxies take `..` for the parent, even as %2E%2E, and an empty part for the whole list.
         """
         before, _, after = self.url.partition(_KEY)
         text = quote(str(key), safe="")
@@ -125,7 +127,7 @@ class _HttpClient(ThreadedClient):
                 method, url, body=body, headers=headers, redirect=False, preload_content=False
             )
             try:
-                content = _read(response, until)
+                content = _read(response, until, _MOST_BYTES if body else _MOST_BYTES_OF_A_KEY)
             finally:
                 response.release_conn()
         except errors.HTTPError as error:
@@ -160,15 +162,18 @@ class _HttpClient(ThreadedClient):
         self._pool.clear()
 
 
-def _read(response: Any, until: float) -> bytes:  # noqa: ANN401  the library's own
+def _read(response: Any, until: float, most: int) -> bytes:  # noqa: ANN401  the library's own
     """Return a body; raises if it is too long, or still incomplete after the timeout."""
     parts, size = [], 0
-    while part := response.read(_READ_BYTES):
+    while part := response.read1(_READ_BYTES):
         parts.append(part)
         size += len(part)
-        if size > _MOST_BYTES or time.monotonic() > until:
+        if size > most:
             response.close()
-            raise Unavailable("the response is too long" if size > _MOST_BYTES else "the response takes too long")
+            raise RefusedKeysError(f"an answer has at most {most >> 20} MB; got more")
+        if time.monotonic() > until:
+            response.close()
+            raise Unavailable("the response takes too long")
     return b"".join(parts)
 
 

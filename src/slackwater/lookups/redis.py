@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 
 import polars as pl
 
-from slackwater.errors import fault, refuse
+from slackwater.errors import cause_of, fault, refuse
 from slackwater.formats.base import Format
 from slackwater.formats.csv import csv
 from slackwater.formats.json import json
@@ -92,7 +92,9 @@ class _RedisClient(ThreadedClient):
             raise Unavailable(f"no answer within {render_ms(self._question.timeout_ms)}") from error
         except errors.ConnectionError as error:
             raise Unavailable(str(error).rstrip(".")) from error
-        return dict(zip(keys, map(self._answer, found), strict=True))
+        except (errors.RedisError, ValueError, AttributeError, TypeError, RecursionError) as error:
+            raise Unavailable(f"it does not answer as Redis does: {cause_of(error)}") from error
+        return dict(zip(keys, map(self._answer, _listed(found, len(keys))), strict=True))
 
     def _hashes(self, names: list[str]) -> list[Any]:
         pipeline = self._client.pipeline(transaction=False)
@@ -108,8 +110,10 @@ class _RedisClient(ThreadedClient):
                 return Refused("the key holds another type than a hash")
             raise refusal from found
         if self._lookup.values == "hash":
-            return None if all(value is None for value in found) else b",".join(map(_quoted, found))
-        return _quoted(found) if self._lookup.values == "text" and found is not None else found
+            values = [_text(value) for value in _listed(found, len(self._fields))]
+            return None if all(value is None for value in values) else b",".join(map(_quoted, values))
+        value = _text(found)
+        return _quoted(value) if self._lookup.values == "text" and value is not None else value
 
     def _refusal(self, error: Exception) -> Exception:
         words = server_words(error)
@@ -120,6 +124,24 @@ class _RedisClient(ThreadedClient):
     async def close(self) -> None:
         await super().close()
         self._client.close()
+
+
+def _listed(found: Any, size: int) -> list[Any]:  # noqa: ANN401  whatever the server returns
+    if not isinstance(found, list) or len(found) != size:
+        raise _strange(f"a list of {size}", f"a list of {len(found)}" if isinstance(found, list) else found)
+    return found
+
+
+def _text(found: Any) -> bytes | None:  # noqa: ANN401  as above
+    if found is not None and not isinstance(found, bytes):
+        raise _strange("a text", found)
+    return found
+
+
+def _strange(expected: str, got: object) -> Unavailable:
+    """Return the error for a reply that no Redis sends: to make an answer of it would be to invent one."""
+    shown = got if isinstance(got, str) else f"a {type(got).__name__}"
+    return Unavailable(f"it does not answer as Redis does: expected {expected}, got {shown}")
 
 
 def _quoted(value: bytes | None) -> bytes:

@@ -101,10 +101,7 @@ def make_job(
     if jvm is not None and (master or "local").startswith("local"):
         warm_up(session)
     begin("opening the checkpoint")
-    if (better := with_retries(given := str(session.sparkContext.master))) != given:
-        warnings.warn(notice("SPARK_WITHOUT_RETRIES", master=given, better=better), SlackwaterWarning, stacklevel=2)
-    if session.sparkContext.getConf().get("spark.speculation", "false") == "true":
-        raise fault("SPECULATION")
+    _check_session(session)
     if partitions is None:
         partitions = _power_of_two_at_most(min(plan.key_groups, max(1, session.sparkContext.defaultParallelism)))
     elif partitions < 1 or plan.key_groups % partitions:
@@ -125,6 +122,14 @@ def make_job(
         clock_hook=clock_hook,
         on_phase=on_phase,
     )
+
+
+def _check_session(session: SparkSession) -> None:
+    """Reject a session that computes tasks twice at a time; warn about one that does not retry them."""
+    if session.sparkContext.getConf().get("spark.speculation", "false") == "true":
+        raise fault("SPECULATION")
+    if (better := with_retries(given := str(session.sparkContext.master))) != given:
+        warnings.warn(notice("SPARK_WITHOUT_RETRIES", master=given, better=better), SlackwaterWarning, stacklevel=3)
 
 
 def _needed(plan: Plan) -> dict[str, str]:
