@@ -252,7 +252,7 @@ def test_a_batch_whose_lookup_waits_is_evaluated_again_with_one_notice(
     assert done == "done"
     assert numbers == [7, 7, 7, 7]
     assert [str(each.message).partition("]")[0] for each in said] == ["[LOOKUP_WAITING", "[STORE_BACK"]
-    assert "batch 7 is waiting for a lookup" in str(said[0].message)
+    assert "batch 7 is waiting for a lookup, 0s so far: " in str(said[0].message)
     assert "redis of `orders.lookup` did not answer for 1 key, last error: refused" in str(said[0].message)
 
 

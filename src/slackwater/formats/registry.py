@@ -49,9 +49,8 @@ class Revealing(Protocol):
         """Return the secret's value."""
 
 
-Credential = str | Revealing
-Auth = Credential | tuple[str, Credential]
-"""A bearer token, or a user and a password."""
+Auth = Revealing | tuple[str, Revealing]
+"""A bearer token, or a user and a password; as secrets, because a definition is sent to the executors."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -209,9 +208,9 @@ class Registry:
         if self.auth is None:
             return {}
         if isinstance(self.auth, tuple):
-            pair = f"{self.auth[0]}:{_revealed(self.auth[1])}"
+            pair = f"{self.auth[0]}:{self.auth[1].reveal()}"
             return {"Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}
-        token = _revealed(self.auth)
+        token = self.auth.reveal()
         if not token.isascii() or not token.isprintable():
             # The HTTP library would include such a token in its error message.
             raise fault("REGISTRY_TOKEN", url=self)
@@ -231,12 +230,14 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 def registry(url: str, *, auth: Auth | None = None, timeout: Duration = "10s") -> Registry:
     """Refer to a schema registry with Confluent's API: `registry("http://registry:8081")`.
 
-    `auth` is a pair of user and password, or a bearer token; passwords and tokens are strings or, better, secrets:
+    `auth` is a pair of user and password, or a bearer token; passwords and tokens are secrets:
     `auth=("reader", sw.secret("REGISTRY_PASSWORD"))`. The registry is contacted on first use. A failed request is
     tried four times within a few seconds; then the batch fails, and is run again when the job restarts.
     """
     if not isinstance(url, str) or _ADDRESS.fullmatch(url) is None:
         raise refuse("REGISTRY_ADDRESS", got=repr(shown_url(url) if isinstance(url, str) else url))
+    if isinstance(auth[-1] if isinstance(auth, tuple) and auth else auth, str):
+        raise refuse("SECRET_EXPECTED", what="auth")
     if auth is not None and not _is_auth(auth):
         raise refuse("REGISTRY_AUTH", got=type(auth).__name__)
     return Registry(url=url.rstrip("/"), auth=auth, timeout_ms=duration_ms(timeout, what="registry `timeout`"))
@@ -244,16 +245,8 @@ def registry(url: str, *, auth: Auth | None = None, timeout: Duration = "10s") -
 
 def _is_auth(auth: object) -> bool:
     if isinstance(auth, tuple):
-        return len(auth) == len(("user", "password")) and isinstance(auth[0], str) and _is_credential(auth[1])
-    return _is_credential(auth)
-
-
-def _is_credential(given: object) -> bool:
-    return isinstance(given, str | Revealing)
-
-
-def _revealed(credential: Credential) -> str:
-    return credential if isinstance(credential, str) else credential.reveal()
+        return len(auth) == len(("user", "password")) and isinstance(auth[0], str) and isinstance(auth[1], Revealing)
+    return isinstance(auth, Revealing)
 
 
 def _versions(subject: str, version: int | str | None = None) -> str:

@@ -116,7 +116,7 @@ class _RedisClient(ThreadedClient):
         return _quoted(value) if self._lookup.values == "text" and value is not None else value
 
     def _refusal(self, error: Exception) -> Exception:
-        words = server_words(error)
+        words = server_words(error, self._lookup.password)
         remedy = "check the password and the user's ACL"
         facts = {"lookup": self._lookup, "step": self._question.step, "why": words.rstrip("."), "remedy": remedy}
         return passing(words) or fault("LOOKUP_REFUSED", **facts)

@@ -59,9 +59,9 @@ class Outside:
         def read() -> Clock:
             return with_tables(self.plan, clock, self.checkpoint.snapshots, due)
 
-        def words(trouble: Exception) -> str:
+        def words(trouble: Exception, waited: str) -> str:
             assert isinstance(trouble, TableUnavailable)
-            return notice("TABLE_WAITING", batch=clock.batch, **trouble.facts)
+            return notice("TABLE_WAITING", batch=clock.batch, waited=waited, **trouble.facts)
 
         made = self._patiently(clock.batch, read, lambda error: isinstance(error, TableUnavailable), words)
         self.check_owner()
@@ -76,10 +76,10 @@ class Outside:
             found = unwrapped(error)
             return isinstance(found, RunError) and found.code == "LOOKUP_UNAVAILABLE"
 
-        def words(error: Exception) -> str:
+        def words(error: Exception, waited: str) -> str:
             found = unwrapped(error)
             assert isinstance(found, RunError)
-            return notice("LOOKUP_WAITING", batch=number, why=found.message)
+            return notice("LOOKUP_WAITING", batch=number, waited=waited, why=found.message)
 
         return self._patiently(number, lambda: EvaluatedBatch.evaluate(frame, number), is_waiting, words)
 
@@ -88,7 +88,7 @@ class Outside:
         batch: int,
         act: Callable[[], T],
         may_pass: Callable[[Exception], bool],
-        words: Callable[[Exception], str],
+        words: Callable[[Exception, str], str],
     ) -> T:
         """Call `act`; after a failure that may be temporary, warn, wait and retry."""
         began, wait_s, reported_ms = time.monotonic(), FIRST_WAIT_S, 0
@@ -100,7 +100,7 @@ class Outside:
                     raise
                 waited_ms = round((time.monotonic() - began) * 1_000)
                 if waited_ms >= reported_ms:
-                    warnings.warn(words(error), OutsideWarning, stacklevel=2)
+                    warnings.warn(words(error, render_ms(waited_ms // 1_000 * 1_000)), OutsideWarning, stacklevel=2)
                     reported_ms = waited_ms + REPORTED_EVERY_MS
                 self._wait(wait_s)
                 wait_s = min(2 * wait_s, LONGEST_WAIT_S)

@@ -156,9 +156,10 @@ def test_credentials_are_sent_and_never_shown(server: RegistryServer, monkeypatc
     assert copy.schema_id() == 1
 
 
-def test_users_register_for_themselves(server: RegistryServer) -> None:
+def test_users_register_for_themselves(server: RegistryServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REGISTRY_PASSWORD", "swordfish!")
     for user in ("ada", "bob", "ada"):
-        registry(server.url, auth=(user, "x")).register(SUBJECT, '"string"')
+        registry(server.url, auth=(user, secret("REGISTRY_PASSWORD"))).register(SUBJECT, '"string"')
     assert len(posts(server)) == 2
 
 

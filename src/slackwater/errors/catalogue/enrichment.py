@@ -54,7 +54,7 @@ MESSAGES: Final[dict[str, str]] = {
         "a batch waits until every lookup is answered; {lookup} of `{step}` did not answer for {count}, last error: "
         '{why}; fix the store or the function, or use on_error="dead_letter" or on_error="null"'
     ),
-    "LOOKUP_WAITING": "batch {batch} is waiting for a lookup: {why}; retrying (Ctrl-C stops)",
+    "LOOKUP_WAITING": "batch {batch} is waiting for a lookup, {waited} so far: {why}; retrying (Ctrl-C stops)",
     "LOOKUP_WITHOUT_PLACES": (
         "a lookup stores each answer by the position of its row, so that a replayed batch gets the same answers; "
         "{source} gives rows no stable positions, in `{step}`; read from a log or from Kafka, join a table with "
@@ -149,6 +149,7 @@ MESSAGES: Final[dict[str, str]] = {
         "of the checkpoint, or start with a new checkpoint"
     ),
     "TABLE_WAITING": (
-        "batch {batch} is waiting for {table} of `{step}`, which cannot be read: {why}; retrying (Ctrl-C stops)"
+        "batch {batch} is waiting for {table} of `{step}`, {waited} so far; it cannot be read: {why}; retrying (Ctrl-C "
+        "stops)"
     ),
 }

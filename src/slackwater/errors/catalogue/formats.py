@@ -114,7 +114,7 @@ MESSAGES: Final[dict[str, str]] = {
         "that of a registry, including its path if it has one"
     ),
     "REGISTRY_AUTH": (
-        "`auth` of a registry must be a pair of user and password or a bearer token, as strings or secrets; got a "
+        "`auth` of a registry must be a pair of user and password or a bearer token, as secrets; got a "
         '{got}; write auth=("user", sw.secret("PASSWORD")) or auth=sw.secret("TOKEN")'
     ),
     "REGISTRY_DENIED": (

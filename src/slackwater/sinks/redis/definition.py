@@ -341,16 +341,20 @@ def _troubles(sink: RedisSink) -> Iterator[None]:
     try:
         yield
     except (errors.AuthenticationError, errors.AuthorizationError, errors.ResponseError) as error:
-        raise _refusal(sink, server_words(error)) from error
+        raise _refusal(sink, server_words(error, sink.password)) from error
     except errors.TimeoutError as error:
         raise Unavailable(f"no response within {_TIMEOUT_S:.0f} s") from error
     except errors.ConnectionError as error:
         raise Unavailable(str(error).rstrip(".")) from error
 
 
-def server_words(error: Exception) -> str:
-    """Return the server's reply, with the error prefix that the client turned into an exception class."""
-    return f"{_WORDS.get(type(error).__name__, '')} {error}".strip()
+def server_words(error: Exception, password: Secret | None) -> str:
+    """Return the server's reply, with the error prefix that the client turned into an exception class.
+
+    A server that does not know AUTH repeats its arguments, the password among them.
+    """
+    text = f"{_WORDS.get(type(error).__name__, '')} {error}".strip()
+    return text if password is None else text.replace(password.reveal(), "…")
 
 
 def passing(cause: str) -> Unavailable | None:
