@@ -49,8 +49,10 @@ class Stores:
         self.postgres.sql("INSERT INTO users (key) SELECT 'u' || number FROM generate_series(0, 7) number")
         self.change()
         self._over = threading.Event()
+        changing = threading.Thread(target=self._changing, daemon=True)
+        changing.start()
+        closing.callback(changing.join)
         closing.callback(self._over.set)
-        threading.Thread(target=self._changing, daemon=True).start()
 
     @property
     def address(self) -> str:

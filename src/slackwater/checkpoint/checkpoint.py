@@ -130,7 +130,7 @@ class Checkpoint:
             _, facts = [*path.read_text().splitlines(), "", ""][:2]
             if not facts:
                 raise DamageError("it ends before the line with the batch's time")
-            return replace(clock, now_ms=shaped(json.loads(facts), _Begun)["batchTimestampMs"])
+            return clock.begun(shaped(json.loads(facts), _Begun)["batchTimestampMs"])
 
     def source_offsets(self, batch: int) -> list[str]:
         """Return each source's end offset for a batch, in the source's own format; empty if Spark has none."""

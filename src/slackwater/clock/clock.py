@@ -7,13 +7,15 @@ before batch N-1 is committed, and passes it to the tasks of batch N. A replay o
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from slackwater.ground.stored import shaped
 from slackwater.ground.times import MAX_MS, MIN_MS
 
 _MOST_HANDED_OVER: Final = 64
+_MOST_PASSED_MS: Final = 60_000
+"""The most time between two batches that counts while processing time is ahead: more may be a step forward."""
 
 Marks = dict[str, dict[str, int]]
 """The last batch that each slot of each sink has committed."""
@@ -71,6 +73,11 @@ class Clock:
     streams: dict[str, StreamTime]
     now_ms: int | None = None
     """The processing time of the batch; None until the batch begins."""
+    logged_ms: int | None = None
+    """The machine's time when the batch began, as Spark logged it; None until then."""
+    last_now_ms: int = MIN_MS
+    """The processing time of the batch before this one."""
+    last_logged_ms: int = MIN_MS
     is_final: bool = False
     fingerprint: str = ""
     marks: Marks = field(default_factory=dict)
@@ -85,6 +92,15 @@ class Clock:
         """The processing time of the batch, which must have begun."""
         assert self.now_ms is not None, f"batch {self.batch} has not begun"
         return self.now_ms
+
+    def begun(self, logged_ms: int) -> Clock:
+        """Return the clock of a batch that began at a time of the machine's clock, which may have been set back.
+
+        Processing time never goes backwards and never stands still: while it is ahead of the machine's clock, it
+        passes at half the speed, until the two agree again.
+        """
+        passed_ms = min(max(0, logged_ms - self.last_logged_ms), _MOST_PASSED_MS)
+        return replace(self, logged_ms=logged_ms, now_ms=max(logged_ms, self.last_now_ms + passed_ms // 2))
 
     @property
     def is_over(self) -> bool:

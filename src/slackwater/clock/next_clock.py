@@ -9,6 +9,7 @@ from slackwater.clock.batch_stats import BatchStats
 from slackwater.clock.clock import Clock, StreamTime
 from slackwater.clock.step_times import reached
 from slackwater.clock.watermark import Seen, TimePolicy, advance, finished
+from slackwater.ground.times import MIN_MS
 from slackwater.planning.plan import Plan, SourcePlan
 
 
@@ -54,6 +55,8 @@ def next_clock(
         fingerprint=plan.fingerprint,
         steps=reached(plan, clock),
         tables=clock.tables,
+        last_now_ms=MIN_MS if clock.now_ms is None else clock.now_ms,
+        last_logged_ms=MIN_MS if clock.logged_ms is None else clock.logged_ms,
     )
 
 

@@ -36,6 +36,7 @@ from slackwater.metrics.report import BatchReport
 from slackwater.outputs.deliveries import Deliveries
 from slackwater.sinks.delivery import StoppedWaitingError
 from slackwater.spark.alerts import report_barren, report_schemas, report_short_slack, report_skew
+from slackwater.spark.clock_steps import ClockSteps
 from slackwater.spark.dead_letter_share import DeadLetterShare
 from slackwater.spark.failures import cause_of, is_worker_missing, reason_of, unwrapped
 from slackwater.spark.feed import Feed
@@ -197,7 +198,12 @@ class Job:
         self._query(available_now=True)
 
     def _query(self, *, available_now: bool) -> None:
-        """Run the query until it ends; restart it if it could not start its workers."""
+        """Run the query until it ends; restart it if the machine's clock was set back."""
+        while self._queried(available_now=available_now):
+            pass
+
+    def _queried(self, *, available_now: bool) -> bool:
+        """Run the query until it ends, and return whether to run it again; restart it if it could not start workers."""
         for attempt in range(_STARTS):
             before, self._limits = len(self.reports), None
             try:
@@ -215,7 +221,7 @@ class Job:
                 self._phase("planning the first batch" if not self.reports else "")
                 listed = () if available_now else self._intakes.listed
                 with Feed(listed, is_between=self._between.is_set, on_error=self._fail):
-                    self._await()
+                    is_set_back = self._await(waits=not available_now and self.trigger_ms > 0)
             except Py4JJavaError as error:
                 raise cause_of(error, self.plan, self._intakes) from error
             except StreamingQueryException as error:
@@ -224,14 +230,19 @@ class Job:
                 if not unbegun or attempt == _STARTS - 1:
                     raise cause_of(error, self.plan, self._intakes) from error
             else:
-                return
+                return is_set_back
+        raise AssertionError("the last attempt has returned or raised")
 
-    def _await(self) -> None:
+    def _await(self, *, waits: bool) -> bool:
+        """Wait for the query's end; return whether it was stopped because it `waits` for a time that was set back."""
+        steps, is_set_back = ClockSteps(), False
         try:
             while not self.query.awaitTermination(0.2):
+                is_set_back = is_set_back or (waits and steps.is_set_back())
                 # Only between two batches is it safe to stop: inside the callback, Spark's stop overflows the stack,
                 # and right after it the batch is not committed yet and would be replayed.
-                if self._stopping.is_set() and self._between.is_set() and not self.checkpoint.is_amid_batch():
+                is_wanted = self._stopping.is_set() or is_set_back
+                if is_wanted and self._between.is_set() and not self.checkpoint.is_amid_batch():
                     # The stop interrupts whatever Spark was about to begin, and Spark would log that as an error.
                     hush(self.spark, self.plan.name)
                     self.query.stop()
@@ -243,6 +254,7 @@ class Job:
         if self._failure and not isinstance(self._failure[0], _Stopped | StoppedWaitingError):
             raise unwrapped(self._failure.pop())
         self._failure.clear()
+        return is_set_back and not self._stopping.is_set()
 
     def _on_batch(self, frame: DataFrame, number: int) -> None:
         self._between.clear()
