@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from slackwater.errors import fault
+from slackwater.ground.open_files import check_open_files
 from slackwater.spark.jvm import SHORT_OPTIONS, Jvm, is_jvm_there, utf8
 
 WORKER_ENV: Final = {
@@ -57,6 +58,7 @@ def start_jvm(*, master: str | None, name: str, conf: Mapping[str, str], is_shor
         return None
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         raise fault("JAVA_MISSING")
+    check_open_files()
     return Jvm.start(session_conf(master, name, conf), options=SHORT_OPTIONS if is_short else "")
 
 

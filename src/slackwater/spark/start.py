@@ -17,6 +17,7 @@ from slackwater.checkpoint.lock import check_free, held
 from slackwater.errors import SlackwaterWarning, fault, notice
 from slackwater.ground.durations import Duration, duration_ms
 from slackwater.ground.folders import plain_path
+from slackwater.ground.open_files import check_open_files
 from slackwater.ground.stopping import stopped_by_signals
 from slackwater.metrics.monitor import OnRecord
 from slackwater.metrics.report import BatchReport
@@ -71,6 +72,8 @@ def make_job(
     trigger_ms = duration_ms(trigger, what="`trigger`", least_ms=0)
     path = plain_path(checkpoint or Path(".slackwater") / plan.name)
     check_master(master)
+    if spark is None:
+        check_open_files()
     if spark is not None and ".connect." in type(spark).__module__:
         raise fault("SPARK_CONNECT")
     check_portable(plan)

@@ -69,6 +69,10 @@ MESSAGES: Final[dict[str, str]] = {
         "rows became {after}, and {lost} were dropped; use filter, explode or with_columns instead of select or a "
         "new frame"
     ),
+    "OPEN_FILES": (
+        "a job with Spark needs at least {needed} open files; the limit of this process is {got}; run `ulimit -n "
+        "65536` first, or set LimitNOFILE=65536 in its systemd unit"
+    ),
     "PARTITIONS": (
         "`partitions` must divide the number of key groups ({key_groups}); got {got}; use a smaller power of two"
     ),
