@@ -43,6 +43,8 @@ def test_token_that_is_kept_is_the_same_at_each_start(kept: str) -> None:
     for _ in range(2):
         with served() as server:
             assert urlsplit(server.address).query == f"token={kept}"
+            assert kept not in server.printed
+            assert server.printed.endswith("/?token=<SLACKWATER_PAGE_TOKEN>")
             assert asked(server, f"/api/job?token={kept}")[0] == 200
             assert asked(server, f"/api/job?token={kept}x")[0] == 403
     with SimulatorServer({}, host="0.0.0.0") as simulator:  # noqa: S104  what is tried
@@ -51,6 +53,7 @@ def test_token_that_is_kept_is_the_same_at_each_start(kept: str) -> None:
 
 def test_token_is_new_at_each_start_if_none_is_kept() -> None:
     with served() as one, served() as other:
+        assert one.printed == one.address, "nobody else knows it"
         assert urlsplit(one.address).query != urlsplit(other.address).query
 
 

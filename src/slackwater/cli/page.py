@@ -69,5 +69,5 @@ def page(
         return
     stopped = threading.Event()
     with PageServer(feeds, port=port, host=host) as server, Following(jobs), stopped_by_signals(stopped.set):
-        typer.echo(f"page: {server.address}  (Ctrl-C stops)")
+        typer.echo(f"page: {server.printed}  (Ctrl-C stops)")
         stopped.wait()

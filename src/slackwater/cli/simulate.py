@@ -169,7 +169,7 @@ def _serve(asked: dict[str, str], *, port: int, host: str) -> None:
 
     stopped = threading.Event()
     with SimulatorServer(asked, port=port, host=host) as server, stopped_by_signals(stopped.set):
-        typer.echo(f"page: {server.address}  (Ctrl-C stops)")
+        typer.echo(f"page: {server.printed}  (Ctrl-C stops)")
         stopped.wait()
 
 

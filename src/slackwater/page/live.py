@@ -46,6 +46,11 @@ class LivePage:
         """The address of the page."""
         return self._server.address
 
+    @property
+    def printed(self) -> str:
+        """The address for the terminal and logs, without a token that the user keeps."""
+        return self._server.printed
+
     def phase(self, name: str) -> None:
         """Show a phase of the start, which ends the one before; after the first batch, there are none."""
         job = self._feed.job

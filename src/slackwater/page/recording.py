@@ -100,7 +100,7 @@ def _page(plan: Plan, place: tuple[str, int], takers: Takers, stack: ExitStack, 
     collector, (host, port) = Collector(), place
     shown = stack.enter_context(LivePage(plan, host=host, port=port, metrics=partial(exposition, collector)))
     takers.page = shown
-    say(f"page: {shown.address}")
+    say(f"page: {shown.printed}")
     takers.of_runs.append(collector.note)
     takers.of_records.append(shown.note)
 

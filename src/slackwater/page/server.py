@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from slackwater.errors import fault
-from slackwater.metrics.page_token import page_token
+from slackwater.metrics.page_token import PAGE_TOKEN, kept_token, page_token
 from slackwater.page.feed import Feed
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ class PageServer:
     ) -> None:
         is_local = host in _LOOPBACK
         token = None if is_local else page_token()
+        self._kept = None if is_local else kept_token()
         try:
             import uvicorn  # noqa: PLC0415  only a page needs it
 
@@ -52,6 +53,11 @@ class PageServer:
         bound = self._socket.getsockname()[1]
         shown = f"[{host}]" if ":" in host else host
         self.address = f"http://{shown}:{bound}/" + ("" if token is None else f"?token={token}")
+
+    @property
+    def printed(self) -> str:
+        """The address for the terminal and logs: a token that the user keeps is not repeated there."""
+        return self.address if self._kept is None else self.address.replace(self._kept, f"<{PAGE_TOKEN.name}>")
 
     def close(self) -> None:
         """Stop serving."""
