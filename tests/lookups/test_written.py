@@ -22,6 +22,7 @@ from slackwater.errors import RunError
 from slackwater.front.enrichment import Enrichment
 from slackwater.front.front import Front
 from slackwater.ground import durable
+from slackwater.ground.sealed import checkpoint_folder
 from slackwater.lookups.desk import Desk
 from slackwater.lookups.written import Answers, FolderAnswers, Listing, MemoryAnswers, Span
 from slackwater.memory.engine import MemoryEngine
@@ -36,9 +37,13 @@ from tests.lookups.scripted import Script, looked_up, orders, rows
 Where = Callable[[], Answers]
 
 
+def folder_answers(checkpoint: Path) -> FolderAnswers:
+    return FolderAnswers(files=checkpoint_folder(checkpoint / "slackwater", "incarnation"))
+
+
 @pytest.fixture(params=["folder", "memory"])
 def answers(request: pytest.FixtureRequest, tmp_path: Path) -> Answers:
-    return FolderAnswers(home=tmp_path / "slackwater") if request.param == "folder" else MemoryAnswers()
+    return folder_answers(tmp_path) if request.param == "folder" else MemoryAnswers()
 
 
 def planned(script: Script, **options: Any) -> Plan:  # noqa: ANN401  those of `.lookup`
@@ -172,7 +177,7 @@ def test_of_two_tasks_that_do_the_same_work_the_first_one_that_writes_decides(an
 
 def test_a_crash_before_the_file_has_its_name_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = Script()
-    plan, home = planned(script), FolderAnswers(home=tmp_path / "slackwater")
+    plan, home = planned(script), folder_answers(tmp_path)
 
     def crash(*_: object) -> None:
         raise KeyboardInterrupt
@@ -186,7 +191,7 @@ def test_a_crash_before_the_file_has_its_name_leaves_nothing(tmp_path: Path, mon
 
 
 def test_a_damaged_file_of_answers_is_named(tmp_path: Path) -> None:
-    plan, home = planned(Script()), FolderAnswers(home=tmp_path / "slackwater")
+    plan, home = planned(Script()), folder_answers(tmp_path)
     task(plan, home, chunk("ada"))
     [path] = home.folder.rglob("*.arrow")
     path.write_bytes(path.read_bytes()[:50])
@@ -195,7 +200,7 @@ def test_a_damaged_file_of_answers_is_named(tmp_path: Path) -> None:
 
 
 def test_files_are_named_by_step_batch_partition_and_offsets(tmp_path: Path) -> None:
-    plan, home = planned(Script(), name="users"), FolderAnswers(home=tmp_path / "slackwater")
+    plan, home = planned(Script(), name="users"), folder_answers(tmp_path)
     task(plan, home, chunk("ada", "bob", first=40), batch=7)
     [path] = (tmp_path / "slackwater" / "lookups" / "users" / "7").iterdir()
     assert "_40_41_" in path.name
@@ -217,7 +222,7 @@ def test_a_listing_knows_which_files_are_about_the_rows_of_a_span(answers: Answe
 
 
 def test_strange_files_beside_answers_are_left_alone(tmp_path: Path) -> None:
-    plan, home = planned(Script()), FolderAnswers(home=tmp_path / "slackwater")
+    plan, home = planned(Script()), folder_answers(tmp_path)
     first = task(plan, home, chunk("ada"))
     (home.folder / "orders.lookup" / "0" / "readme.txt").write_text("hello")
     assert_frame_equal(task(plan, home, chunk("ada")), first)

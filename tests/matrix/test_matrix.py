@@ -21,6 +21,7 @@ from tests.conftest import Needs
 from tests.matrix.jobs import KEYS, LONG, SHORT, crashing, matrix_pipeline, write_matrix_log
 from tests.matrix.targets import TARGETS, Content, Kafka, Redis, Target
 from tests.redis.servers import redis_program
+from tests.sealing import content_of, reseal
 from tests.spark.jobs import CrashError, run
 
 pytestmark = pytest.mark.spark
@@ -108,7 +109,7 @@ def crashed_at(
     for path in (checkpoint / "offsets").glob(f"*{last + 1}*"):
         path.unlink()  # of a batch that the query had begun when it was stopped
     manifest = checkpoint / "slackwater" / "manifest.json"
-    manifest.write_text(manifest.read_text().replace('"finished": true', '"finished": false'))
+    reseal(manifest, {**content_of(manifest), "finished": False})
     again = run(spark, pipeline, checkpoint)
     assert again.reports[0].batch == last
     assert ground.target.content(place) == ground.whole(files)

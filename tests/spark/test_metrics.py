@@ -18,6 +18,7 @@ from slackwater.metrics.history import history_folder, read_history
 from slackwater.metrics.monitor import Live
 from slackwater.metrics.prometheus import Collector, serving
 from slackwater.metrics.status import read_status
+from tests.sealing import content_of, reseal
 from tests.spark.jobs import MINUTE, Kept, record, run, stream, write_log
 
 pytestmark = pytest.mark.spark
@@ -66,7 +67,7 @@ def test_job_is_recorded_scraped_and_known_after_its_death(spark: SparkSession, 
 
     assert read_status(checkpoint).state == "finished"
     manifest = checkpoint / "slackwater" / "manifest.json"
-    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "finished": False}))
+    reseal(manifest, {**content_of(manifest), "finished": False})
     newest = max(lock_folder(checkpoint).iterdir(), key=lambda path: int(path.name))
     newest.write_text(json.dumps(asdict(replace(Owner.read(newest), is_released=False, born="long ago"))))
     os.utime(newest, (1_767_225_600, 1_767_225_600))

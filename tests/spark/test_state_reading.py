@@ -23,6 +23,7 @@ from slackwater.spark.state_groups import CheckpointGroups
 from slackwater.state_reading.rows import all_rows, rows_of_key
 from slackwater.state_reading.stored import StoredState, stored_state
 from slackwater.state_reading.summary import summarise
+from tests.sealing import content_of
 from tests.spark.jobs import MINUTE, record, write_log
 
 pytestmark = pytest.mark.spark
@@ -188,4 +189,4 @@ def check_damage(spark: SparkSession, stored: StoredState) -> None:
 
 
 def json_steps(checkpoint: Path) -> list[str]:
-    return list(json.loads((checkpoint / "slackwater" / "manifest.json").read_text())["steps"])
+    return list(content_of(checkpoint / "slackwater" / "manifest.json")["steps"])

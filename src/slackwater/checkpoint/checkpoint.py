@@ -3,17 +3,20 @@
 - `<checkpoint>/offsets`, `commits`, `state`, `sources`: Spark's
 - `<checkpoint>/slackwater/manifest.json`: the pipeline and layout that the checkpoint belongs to
 - `<checkpoint>/slackwater/clock/<batch>`: the clock of each batch
-- `<checkpoint>/slackwater/delivering.json`: the batch whose delivery was last started, its code and its slots
+- `<checkpoint>/slackwater/delivering.json`: the batch whose delivery was last started, its code, its slots, its answers
 - `<checkpoint>/slackwater/attempts.json`: the last batch attempted for each at-most-once sink
 - `<checkpoint>/slackwater/lookups/<step>/<batch>/`: the answers that a batch's lookups received
 - `<checkpoint>/slackwater/tables/<step>/`: the versions of a table that batches were joined with
 - `<checkpoint>/slackwater/history/`: the figures of batches and the number of starts; nothing depends on them
+
+All of Slackwater's files but the last are sealed (`ground/sealed.py`), and those that a batch needs must be there.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 import uuid
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, suppress
@@ -27,15 +30,21 @@ from slackwater.checkpoint.step_changes import Definition
 from slackwater.clock.clock import Clock, Marks
 from slackwater.clock.next_clock import first_clock
 from slackwater.errors import RunError, fault, listed
-from slackwater.ground.durable import write_durably
-from slackwater.ground.stored import DamageError, damaged, read_stored, readable, shaped
+from slackwater.ground.durable import space_for
+from slackwater.ground.sealed import SealedFolder, checkpoint_folder
+from slackwater.ground.stored import DamageError, damaged, readable, shaped
 from slackwater.ground.version import VERSION
 from slackwater.lookups.written import FolderAnswers
 from slackwater.planning.plan import STAGE, Plan
 from slackwater.sinks.base import Mark
 from slackwater.tables.snapshots import FolderSnapshots
 
-FORMAT: Final = 2
+FORMAT: Final = 3
+_FORMAT_BEFORE: Final = re.compile(rb'\{\s*"format": ([12]),')
+"""Matches a manifest from before there were seals."""
+_MANIFEST: Final = "manifest.json"
+_DELIVERING: Final = "delivering.json"
+_ATTEMPTS: Final = "attempts.json"
 RETAIN: Final = 100
 """How many batches' clocks are kept: as many as Spark keeps of its own logs."""
 
@@ -56,6 +65,11 @@ class Checkpoint:
         """Slackwater's own subfolder."""
         return self.path / "slackwater"
 
+    @property
+    def files(self) -> SealedFolder:
+        """Slackwater's own files."""
+        return checkpoint_folder(self.home, self.incarnation)
+
     def next_batch(self) -> int:
         """Return the next batch that Spark will run: the last one started, if it was not committed."""
         begun, committed = _newest(self.path / "offsets"), _newest(self.path / "commits")
@@ -71,14 +85,7 @@ class Checkpoint:
 
     def clock(self, batch: int) -> Clock:
         """Read the clock of a batch."""
-        path = self._clock_path(batch)
-        try:
-            clock: Clock = read_stored(path, Clock, damaged(self.path))
-        except FileNotFoundError as error:
-            raise fault("CLOCK_MISSING", batch=batch, path=path) from error
-        with self.readable(path):
-            if clock.batch != batch:
-                raise DamageError(f"it is the clock of batch {clock.batch}")
+        clock: Clock = self.files.read_json(_clock(batch), Clock)
         return clock
 
     def readable(self, path: Path) -> AbstractContextManager[None]:
@@ -87,26 +94,26 @@ class Checkpoint:
 
     def write_clock(self, clock: Clock) -> None:
         """Write the clock of a batch durably, and delete the one that Spark can no longer replay."""
-        write_durably(self._clock_path(clock.batch), clock.to_json())
-        self._clock_path(clock.batch - RETAIN - 1).unlink(missing_ok=True)
+        owned = replace(clock, incarnation=self.incarnation, token_before=self._token(clock.batch - 1))
+        self.files.write(_clock(clock.batch), owned.to_json().encode())
+        self.files.at(_clock(clock.batch - RETAIN - 1)).unlink(missing_ok=True)
         self.answers.forget(clock.batch - RETAIN - 1)
 
     @property
     def answers(self) -> FolderAnswers:
         """The stored answers of lookups."""
-        return FolderAnswers(home=self.home)
+        return FolderAnswers(files=self.files)
 
     @property
     def snapshots(self) -> FolderSnapshots:
         """The stored versions of tables."""
-        return FolderSnapshots(home=self.home)
+        return FolderSnapshots(files=self.files)
 
     def complete_clock(self, clock: Clock) -> None:
         """Persist which tables a batch joins with, before its first task; delete versions that no batch can use."""
         self.write_clock(replace(self.clock(clock.batch), tables=clock.tables))
-        batches = [int(entry.name) for entry in (self.home / "clock").iterdir() if entry.name.isdigit()]
         kept = []
-        for batch in batches:
+        for batch in self._clocks():
             with suppress(RunError):  # damaged, so its batch cannot be replayed
                 kept.append(self.clock(batch).tables)
         for step in clock.tables:
@@ -140,35 +147,67 @@ class Checkpoint:
 
     def begun_mark(self, batch: int) -> Mark:
         """Return the mark of a batch; if Spark has not started it yet, a mark that no sink can hold."""
-        offsets = self.path / "offsets" / str(batch)
-        token = hashlib.blake2b(offsets.read_bytes(), digest_size=8).hexdigest() if offsets.exists() else ""
-        return Mark(incarnation=self.incarnation, batch=batch, token=token)
+        return Mark(incarnation=self.incarnation, batch=batch, token=self._token(batch))
+
+    def check_offsets(self) -> None:
+        """Raise if Spark's offset log is not the one that the batches ran with."""
+        begun, committed, clocks = _newest(self.path / "offsets"), self.committed_batch(), self._clocks()
+        if begun > committed + 1 and begun not in clocks:
+            raise self._not_offsets(begun, f"it does not follow batch {committed}, the last in `commits`")
+        for clock in map(self.clock, {self.next_batch(), *clocks[-1:]} & {*clocks}):
+            self._check_entry(clock.batch - 1, clock.token_before)
+        if (note := self._delivering())["batch"] == self.next_batch():
+            self._check_entry(note["batch"], note["token"])
+
+    def _check_entry(self, batch: int, token: str) -> None:
+        if token and self._token(batch) != token:
+            is_there = (self.path / "offsets" / str(batch)).exists()
+            raise self._not_offsets(batch, f"batch {batch} ran with other offsets" if is_there else "it is missing")
+
+    def _not_offsets(self, batch: int, why: str) -> RunError:
+        return damaged(self.path)(self.path / "offsets" / str(batch), why)
+
+    def _token(self, batch: int) -> str:
+        """Return a hash of a batch's entry in Spark's offset log; empty if there is none."""
+        entry = self.path / "offsets" / str(batch)
+        return hashlib.blake2b(entry.read_bytes(), digest_size=8).hexdigest() if entry.exists() else ""
 
     def noted_marks(self, clock: Clock) -> Marks:
         """Return the last batch recorded for every slot: from before this batch, or after it if it was delivered."""
-        following = self._clock_path(clock.batch + 1)
-        return self.clock(clock.batch + 1).marks if following.exists() else clock.marks
+        following = clock.batch + 1
+        return self.clock(following).marks if self.files.at(_clock(following)).exists() else clock.marks
 
     def begin_delivery(self, batch: int, fingerprint: str, slots: Mapping[str, int]) -> dict[str, int]:
         """Record, before the first sink is called, which code delivers the batch and through which slots.
 
         Returns the slots: a batch whose delivery had already started keeps its own.
         """
-        slots, before = dict(slots), self._delivering()
+        slots, before, answers = dict(slots), self._delivering(), self.answers.written(batch)
         if before["batch"] == batch:
-            slots |= {sink: number for sink, number in before.get("slots", {}).items() if sink in slots}
-        note = {"batch": batch, "fingerprint": fingerprint, "slots": slots}
-        write_durably(self.home / "delivering.json", json.dumps(note))
+            slots |= {sink: number for sink, number in before["slots"].items() if sink in slots}
+            answers |= {step: sorted({*answers.get(step, ()), *names}) for step, names in before["answers"].items()}
+        facts = {"batch": batch, "fingerprint": fingerprint, "slots": slots}
+        self.files.write_json(_DELIVERING, {**facts, "token": self._token(batch), "answers": answers})
         return slots
 
     def begin_attempt(self, sink: str, batch: int) -> bool:
         """Record that a sink is about to be sent a batch; return False if that was already recorded."""
-        path = self.home / "attempts.json"
-        attempts = self._stored(path, dict[str, int]) if path.exists() else {}
+        attempts = self.files.read_json(_ATTEMPTS, dict[str, int])
         if attempts.get(sink, -1) >= batch:
             return False
-        write_durably(path, json.dumps({**attempts, sink: batch}))
+        self.files.write_json(_ATTEMPTS, {**attempts, sink: batch})
         return True
+
+    def check_begun_delivery(self, batch: int) -> None:
+        """Raise unless the delivery of a batch is recorded, which a sink has."""
+        if (found := self._delivering()["batch"]) != batch:
+            with self.files.readable(_DELIVERING):
+                raise DamageError(f"it is of batch {found}, and a sink has batch {batch}")
+
+    def check_answers(self, batch: int) -> None:
+        """Raise if a file of answers is missing with which a partly delivered batch was evaluated."""
+        if (note := self._delivering())["batch"] == batch:
+            self.answers.check_written(batch, note["answers"])
 
     def check_half_delivered(self, fingerprint: str) -> None:
         """Refuse to finish a partly delivered batch with different code."""
@@ -177,24 +216,20 @@ class Checkpoint:
             raise fault("BATCH_HALF_DELIVERED", batch=before["batch"], path=self.path)
 
     def _delivering(self) -> _Delivering:
-        path = self.home / "delivering.json"
-        none: _Delivering = {"batch": -1, "fingerprint": "", "slots": {}}
-        return self._stored(path, _Delivering) if path.exists() else none
-
-    def _stored(self, path: Path, shape: Any) -> Any:  # noqa: ANN401  the shape gives the type
-        return read_stored(path, shape, damaged(self.path))
+        found: _Delivering = self.files.read_json(_DELIVERING, _Delivering)
+        return found
 
     def mark_finished(self) -> None:
         """Record that a bounded run has ended: its watermark is the end of time."""
-        manifest = read_manifest(self.path)
-        write_durably(self.home / "manifest.json", json.dumps({**manifest, "finished": True}, indent=1))
+        self.files.write_json(_MANIFEST, {**read_manifest(self.path), "finished": True}, indent=1)
 
     def is_finished(self) -> bool:
         """Return whether a bounded run has ended here."""
         return bool(read_manifest(self.path)["finished"])
 
-    def _clock_path(self, batch: int) -> Path:
-        return self.home / "clock" / str(batch)
+    def _clocks(self) -> list[int]:
+        """Return the batches that have a clock, in order."""
+        return sorted(int(entry.name) for entry in (self.home / "clock").iterdir() if entry.name.isdigit())
 
 
 def existing_checkpoint(path: Path, plan: Plan, *, accept_changes: bool = False) -> Checkpoint | None:
@@ -211,6 +246,7 @@ def existing_checkpoint(path: Path, plan: Plan, *, accept_changes: bool = False)
         partitions=manifest["partitions"],
         accepts_changes=accept_changes,
     )
+    found.check_offsets()
     if not accept_changes:
         found.check_half_delivered(plan.fingerprint)
     return found
@@ -218,16 +254,19 @@ def existing_checkpoint(path: Path, plan: Plan, *, accept_changes: bool = False)
 
 def open_checkpoint(path: Path, plan: Plan, *, partitions: int, accept_changes: bool = False) -> Checkpoint:
     """Open or create the checkpoint at `path` for `plan`; raises if that would continue from the wrong state."""
-    manifest_path = path / "slackwater" / "manifest.json"
     if (found := existing_checkpoint(path, plan, accept_changes=accept_changes)) is not None:
         _clear(found)
         manifest = read_manifest(path)
         steps = {step.name: plan.placed(step, step.spec.continued(manifest["steps"][step.name])) for step in plan.steps}
-        write_durably(manifest_path, json.dumps({**manifest, "steps": steps, **_code(plan)}, indent=1))
+        found.files.write_json(_MANIFEST, {**manifest, "steps": steps, **_code(plan)}, indent=1)
         return found
-    (path / "slackwater" / "clock").mkdir(parents=True, exist_ok=True)
+    with space_for(path):
+        (path / "slackwater" / "clock").mkdir(parents=True, exist_ok=True)
     checkpoint = Checkpoint(path=path, incarnation=str(uuid.uuid4()), partitions=partitions)
     checkpoint.write_clock(first_clock(plan))
+    # Later on, the absence of a note is damage.
+    checkpoint.files.write_json(_DELIVERING, {"batch": -1, "fingerprint": "", "slots": {}, "token": "", "answers": {}})
+    checkpoint.files.write_json(_ATTEMPTS, {})
     manifest = {
         "format": FORMAT,
         "pipeline": plan.name,
@@ -239,7 +278,7 @@ def open_checkpoint(path: Path, plan: Plan, *, partitions: int, accept_changes: 
         "finished": False,
         **_code(plan),
     }
-    write_durably(manifest_path, json.dumps(manifest, indent=1))
+    checkpoint.files.write_json(_MANIFEST, manifest, indent=1)
     return checkpoint
 
 
@@ -264,7 +303,10 @@ class _Begun(TypedDict):
 class _Delivering(TypedDict):
     batch: int
     fingerprint: str
-    slots: NotRequired[dict[str, int]]
+    slots: dict[str, int]
+    token: str
+    answers: dict[str, list[str]]
+    """The files of answers that the batch was evaluated with, by step."""
 
 
 class _Format(TypedDict):
@@ -287,10 +329,14 @@ class _Manifest(_Format):
 
 def read_manifest(path: Path) -> dict[str, Any]:
     """Read a manifest; if it has another format, only the format is checked."""
-    file = path / "slackwater" / "manifest.json"
-    found: dict[str, Any] = read_stored(file, _Format, damaged(path))
-    with readable(file, damaged(path)):
-        return found if found["format"] != FORMAT else shaped(found, _Manifest)
+    files = checkpoint_folder(path / "slackwater", None)
+    with files.readable(_MANIFEST):
+        if (older := _FORMAT_BEFORE.match(files.at(_MANIFEST).read_bytes())) is not None:
+            return {"format": int(older[1])}
+    found: dict[str, Any] = files.read_json(_MANIFEST, _Format)
+    if found["format"] != FORMAT:
+        return found
+    return dict(checkpoint_folder(files.path, found.get("incarnation")).read_json(_MANIFEST, _Manifest))
 
 
 def _code(plan: Plan) -> dict[str, Any]:
@@ -332,6 +378,10 @@ def _check_steps(manifest: Mapping[str, Any], plan: Plan, path: Path) -> None:
             is_named = difference is not None and difference.part not in now.layout
             changes = str(difference) if is_named else before.changes(now, step.spec)
             raise fault("CHECKPOINT_STEP_CHANGED", path=path, step=step.name, changes=changes)
+
+
+def _clock(batch: int) -> str:
+    return f"clock/{batch}"
 
 
 def _newest(folder: Path) -> int:

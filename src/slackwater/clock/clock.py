@@ -86,6 +86,10 @@ class Clock:
     """The progress of each keyed step before this batch."""
     tables: dict[str, TableVersion] = field(default_factory=dict)
     """The tables that the batch joins with, by step. They are read when the batch begins, before its first task."""
+    incarnation: str = ""
+    """The checkpoint's; empty without one."""
+    token_before: str = ""
+    """The token of the batch before: a hash of its entry in Spark's offset log."""
 
     @property
     def now(self) -> int:
@@ -132,8 +136,8 @@ class Clock:
         }
         steps = {name: [step.watermark_ms, step.forgotten_ms] for name, step in self.steps.items()}
         tables = {name: table.version for name, table in self.tables.items()}
-        known = {"batch": self.batch, "streams": streams, "steps": steps, "tables": tables, "now_ms": self.now_ms}
-        return json.dumps(known)
+        facts = {"batch": self.batch, "now_ms": self.now_ms, "incarnation": self.incarnation}
+        return json.dumps({**facts, "streams": streams, "steps": steps, "tables": tables})
 
     @classmethod
     def from_json(cls, text: str) -> Clock:
@@ -159,7 +163,8 @@ class Clock:
             for name, (watermark, forgotten) in known["steps"].items()
         }
         tables = {name: TableVersion(version=version) for name, version in known["tables"].items()}
-        return cls(batch=known["batch"], streams=streams, steps=steps, tables=tables, now_ms=known["now_ms"])
+        facts = {name: known[name] for name in ("batch", "now_ms", "incarnation")}
+        return cls(streams=streams, steps=steps, tables=tables, **facts)
 
 
 def _newest_ms(time: StreamTime) -> dict[str, int]:

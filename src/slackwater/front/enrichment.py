@@ -15,7 +15,7 @@ from slackwater.lookups.definition import LookUp
 from slackwater.lookups.desk import Desk
 from slackwater.lookups.fitting import FAILED, KEY, MESSAGE, MISSING, STATUS, UNFIT, answers_schema
 from slackwater.lookups.stats import LookupStats
-from slackwater.lookups.written import Answers, Listing, Span
+from slackwater.lookups.written import ROWS, Answers, Listing, Span
 from slackwater.tables.definition import JoinTable
 from slackwater.tables.snapshots import Snapshots
 
@@ -58,15 +58,16 @@ class Enrichment:
         keys = rows.select(pl.int_range(pl.len(), dtype=pl.UInt32()).alias(_ROW), pl.col(op.key).alias(KEY), "__off")
         schema = answers_schema(rows.schema[op.key], op.output)
         todo = keys.filter(pl.col(KEY).is_not_null())  # 1
-        got = []
+        got, is_first = [], True
         for covered in self._written(step).covering(span) if todo.height else ():  # 2
-            if covered.answers.schema != schema:
+            if covered.schema != schema:
                 continue  # written by an earlier definition, which the user has agreed to replace
-            reached = todo.filter(pl.col("__off").is_between(covered.first, covered.last))
-            got.append(reached.join(covered.answers, on=KEY, how="inner"))
+            is_first = False
+            got.append(covered.answered(todo))
             todo = todo.join(got[-1], on=_ROW, how="anti", maintain_order="left")
         if todo.height:
-            fresh = self._asked(todo[KEY].unique().sort(), op, step, span)
+            rows_of = None if is_first else todo.group_by(KEY).agg(pl.col("__off").unique().sort().alias(ROWS))
+            fresh = self._asked(todo[KEY].unique().sort(), op, step, span, rows_of)
             got.append(todo.join(fresh, on=KEY, how="inner"))  # 4
         nothing = pl.DataFrame(schema={_ROW: pl.UInt32(), "__off": pl.Int64(), **schema})
         every = pl.concat([nothing, *(part.select(nothing.columns) for part in got)]).drop(KEY, "__off")
@@ -77,8 +78,11 @@ class Enrichment:
             self._listings[step] = Listing(self.answers, step, self.clock.batch)
         return self._listings[step]
 
-    def _asked(self, keys: pl.Series, op: LookUp, step: str, span: Span) -> pl.DataFrame:
-        """Query the store for `keys`, persist and return the answers; raise if the batch has to wait for the store."""
+    def _asked(self, keys: pl.Series, op: LookUp, step: str, span: Span, rows_of: pl.DataFrame | None) -> pl.DataFrame:
+        """Query the store for `keys`, persist and return the answers; raise if the batch has to wait for the store.
+
+        `rows_of` has the rows that each answer is for; None if it is for all rows of the span that have the key.
+        """
         stats = self.stats.setdefault(step, LookupStats())
         at_work = self.desk.step(op, step, keys.dtype)
         patience_s = self.patience_s if op.on_error == "wait" else 0.0
@@ -86,6 +90,8 @@ class Enrichment:
         answers = got.answers
         if op.on_error != "wait":
             answers = pl.concat([answers, at_work.failed(got.failed)])
+        if rows_of is not None:
+            answers = answers.join(rows_of, on=KEY, how="inner")
         if answers.height:
             answers = self.answers.write(step, self.clock.batch, span, answers.sort(KEY))  # 3
         if op.on_error == "wait" and got.failed:

@@ -24,15 +24,6 @@ class DamageError(ValueError):
     """A file is damaged; the message is a sentence about the file."""
 
 
-def read_stored(path: Path, shape: Any, damaged: Damaged) -> Any:  # noqa: ANN401  depends on the shape
-    """Return the content of a file as a `shape`; raise the error of `damaged`, or `FileNotFoundError`."""
-    with readable(path, damaged):
-        text = path.read_text(encoding="utf-8")
-        if not text.strip():
-            raise DamageError("it is empty")
-        return shaped(json.loads(text), shape)
-
-
 @contextmanager
 def readable(path: Path, damaged: Damaged) -> Iterator[None]:
     """Turn the errors of reading a damaged file into the error of `damaged`."""

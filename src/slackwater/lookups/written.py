@@ -1,10 +1,14 @@
 """Answers, persisted before they are used: a replayed batch gets the same ones.
 
 1. A task has some rows of one source partition, with offsets from `first` to `last`, all of one chunk.
-2. It reads the answers persisted for the batch, the step and this range of the partition. A row is covered if the range
-   of a file includes its offset, and the file has its key.
+2. It reads the answers persisted for the batch, the step and this range of the partition. A row is covered if a file
+   has an answer for its offset and its key.
 3. It asks for the keys of the rows that are not covered, and writes the answers to one file, atomically.
 4. Only then does it use them.
+
+An answer belongs to rows, not to the chunk in which they were asked for. If no file covers any of a chunk's rows, its
+answers are for all rows of the range that have the key. Otherwise each answer has the offsets of its rows: those that
+another file covers keep that file's answer, however a later attempt cuts the rows into chunks.
 
 A crash before 3 leaves nothing, one after it leaves what the next attempt will use. Two tasks that do the same work at
 the same time ask for the same keys, so they write the same file name: the first one wins, and the second uses what the
@@ -18,19 +22,20 @@ import io
 import re
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 import polars as pl
 
-from slackwater.ground.durable import write_once
-from slackwater.ground.stored import damaged
+from slackwater.ground.sealed import SealedFolder
 from slackwater.lookups.fitting import KEY
 
 _FILE: Final = re.compile(r"([0-9a-f]{16})_(\d+)_(\d+)_[0-9a-f]{16}\.arrow")
+_LOOKUPS: Final = "lookups"
+ROWS: Final = "__rows"
+"""The column with the offsets of the rows that an answer is for."""
 RETAIN: Final = 100
 """How many batches' answers are kept in memory: as many as a checkpoint keeps."""
 
@@ -49,19 +54,32 @@ class Span:
         return hashlib.blake2b(self.partition.encode(), digest_size=8).hexdigest()
 
     def file(self, answers: pl.DataFrame) -> str:
-        """Return the file name for some answers; the same keys and columns have the same name."""
+        """Return the file name for some answers; the same keys, rows and columns have the same name."""
         asked = hashlib.blake2b(str(answers.schema).encode(), digest_size=8)
-        asked.update(_stored(answers.select(KEY)))
+        asked.update(_stored(answers.select(KEY, *({ROWS} & {*answers.columns}))))
         return f"{self.place}_{self.first}_{self.last}_{asked.hexdigest()}.arrow"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Covered:
-    """Answers persisted for the rows from `first` to `last`."""
+    """Answers persisted for rows from `first` to `last`."""
 
     first: int
     last: int
     answers: pl.DataFrame
+
+    @property
+    def schema(self) -> pl.Schema:
+        """The columns of the answers."""
+        return self.answers.drop(ROWS, strict=False).schema
+
+    def answered(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Return those of `rows` that have an answer here, with it; `rows` have their offset in `__off`."""
+        within = rows.filter(pl.col("__off").is_between(self.first, self.last))
+        if ROWS not in self.answers.columns:
+            return within.join(self.answers, on=KEY, how="inner")
+        each = self.answers.explode(ROWS, empty_as_null=False).rename({ROWS: "__off"})
+        return within.join(each, on=[KEY, "__off"], how="inner")
 
 
 class Answers(ABC):
@@ -101,31 +119,41 @@ class Listing:
 
 @dataclass(frozen=True, kw_only=True)
 class FolderAnswers(Answers):
-    """Answers as Arrow files, in a folder that the driver and all executors see: `<step>/<batch>/<range>.arrow`."""
+    """Answers as sealed Arrow files that the driver and all executors see: `lookups/<step>/<batch>/<range>.arrow`."""
 
-    home: Path
+    files: SealedFolder
     """Slackwater's own subfolder of the checkpoint."""
 
     @property
     def folder(self) -> Path:
         """The folder with the answers of all steps."""
-        return self.home / "lookups"
+        return self.files.at(_LOOKUPS)
 
     def names(self, step: str, batch: int) -> list[str]:
         """Return the file names; empty if there is no folder yet."""
         folder = self.folder / step / str(batch)
         return [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
 
+    def written(self, batch: int) -> dict[str, list[str]]:
+        """Return the names of all files of answers of a batch, by step."""
+        steps = [entry.name for entry in self.folder.iterdir()] if self.folder.is_dir() else []
+        found = {step: sorted(filter(_FILE.fullmatch, self.names(step, batch))) for step in steps}
+        return {step: names for step, names in found.items() if names}
+
+    def check_written(self, batch: int, expected: Mapping[str, list[str]]) -> None:
+        """Raise if one of the files is missing."""
+        for step, names in expected.items():
+            for name in sorted({*names} - {*self.names(step, batch)}):
+                self.read(step, batch, name)
+
     def read(self, step: str, batch: int, name: str) -> pl.DataFrame:
         """Read a file."""
-        path = self.folder / step / str(batch) / name
-        with readable_arrow(path, self.home.parent):
-            return _read(path.read_bytes())
+        return _read(self.files.read(_place(step, batch, name)))
 
     def write(self, step: str, batch: int, span: Span, answers: pl.DataFrame) -> pl.DataFrame:
         """Write a file atomically and durably, unless it exists; return the answers that count."""
         name = span.file(answers)
-        is_first = write_once(self.folder / step / str(batch) / name, _stored(answers))
+        is_first = self.files.write_once(_place(step, batch, name), _stored(answers))
         return answers if is_first else self.read(step, batch, name)
 
     def forget(self, batch: int) -> None:
@@ -155,13 +183,8 @@ class MemoryAnswers(Answers):
         return _read(self.files.setdefault((step, batch), {}).setdefault(span.file(answers), _stored(answers)))
 
 
-@contextmanager
-def readable_arrow(path: Path, checkpoint: Path) -> Iterator[None]:
-    """Report errors inside as damage to a file of the checkpoint."""
-    try:
-        yield
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError) as error:
-        raise damaged(checkpoint)(path, str(error).partition("\n")[0]) from error
+def _place(step: str, batch: int, name: str) -> str:
+    return f"{_LOOKUPS}/{step}/{batch}/{name}"
 
 
 def _stored(frame: pl.DataFrame) -> bytes:

@@ -56,7 +56,9 @@ class Deliveries:
                 self._outlets[name] = Outlet(
                     sink=sink, slot=slot, is_stopping=self.is_stopping, check_owner=self.lease.check
                 )
-                self._outlets[name].check(self._expected(name, 0, begun, noted), is_prepared=name in self.prepared)
+                expected = self._expected(name, 0, begun, noted)
+                if self._outlets[name].check(expected, is_prepared=name in self.prepared):
+                    self.checkpoint.check_begun_delivery(clock.batch)
 
     def deliver(self, batch: EvaluatedBatch, clock: Clock) -> Marks:
         """Deliver a batch to every sink; return the last batch of every slot."""

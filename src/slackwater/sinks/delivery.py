@@ -132,15 +132,17 @@ class Outlet:
         if found is not None:
             expected.check_run(found, self.sink, self.slot)
 
-    def check(self, expected: Expected, *, is_prepared: bool = False) -> None:
-        """Prepare the sink unless it is prepared already, and check that this run can continue from its mark."""
+    def check(self, expected: Expected, *, is_prepared: bool = False) -> bool:
+        """Prepare the sink unless it is prepared already, and check that this run can continue from its mark.
+
+        Returns whether the slot already has the batch.
+        """
         if not is_prepared:
             self.prepare(came_before=expected.came_before)
         self.slot = replace(self.slot, behind=None if expected.takes_over else expected.behind)
         with self._reachable():
             self._open()
-            if self.sink.uses_marks:
-                expected.is_there(self._found, self.sink, self.slot)
+            return self.sink.uses_marks and expected.is_there(self._found, self.sink, self.slot)
 
     @contextmanager
     def _reachable(self) -> Iterator[None]:

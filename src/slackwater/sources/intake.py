@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import ClassVar, Protocol
 
 from slackwater.errors import RunError
+from slackwater.ground.sealed import SealedFolder
 from slackwater.sources.reading import Reading
 
 
@@ -26,6 +27,10 @@ class Progress(Protocol):
     @property
     def home(self) -> Path:
         """Slackwater's subfolder of it."""
+
+    @property
+    def files(self) -> SealedFolder:
+        """The sealed files in that subfolder."""
 
     @property
     def accepts_changes(self) -> bool:

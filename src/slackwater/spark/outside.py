@@ -49,9 +49,12 @@ class Outside:
     def completed(self, clock: Clock) -> Clock:
         """Return the clock of a new batch, completed with its table versions and persisted.
 
+        A batch that is partly delivered needs the answers that it had.
+
         The first batch after a start reads all tables, later ones those that are due. A batch that had begun before
         the start keeps its versions, if it had got that far.
         """
+        self.checkpoint.check_answers(clock.batch)
         due = due_tables(self.plan, clock, all_of_them=not self._is_read and clock.batch != self.run_again)
         if not due:
             return clock

@@ -18,6 +18,7 @@ from slackwater.errors import fault
 from slackwater.front.enrichment import Enrichment
 from slackwater.front.front import Front
 from slackwater.ground.crash_points import crash_point
+from slackwater.ground.sealed import checkpoint_folder
 from slackwater.keyed.stage import Stage
 from slackwater.lookups.desk import Desk
 from slackwater.lookups.written import FolderAnswers
@@ -57,10 +58,11 @@ def task_enrichment(home: str, clock: Clock) -> Enrichment:
     """Return a task's access to stores and tables; answers and tables are in the checkpoint, shared by all tasks."""
     context = TaskContext.get()
     assert context is not None
+    files = checkpoint_folder(Path(home), clock.incarnation)
     return Enrichment(
         clock=clock,
-        answers=FolderAnswers(home=Path(home)),
-        snapshots=FolderSnapshots(home=Path(home)),
+        answers=FolderAnswers(files=files),
+        snapshots=FolderSnapshots(files=files),
         desk=_DESK,
         # The driver cannot interrupt a task, so a task waits only briefly; the batch waits longer and can be stopped.
         patience_s=_PATIENCE_S if context.attemptNumber() == 0 else 0.0,

@@ -1,7 +1,7 @@
 """Persisted versions of a table: a replayed batch sees the same one.
 
 `<checkpoint>/slackwater/tables/<step>/<version>.arrow`. The version is a hash of the rows, so an unchanged table is not
-written again. The clock of a batch names the version of each table.
+written again. The clock of a batch names the version of each table. The files are sealed.
 """
 
 from __future__ import annotations
@@ -12,13 +12,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import lru_cache
-from pathlib import Path
 
 import polars as pl
 
-from slackwater.errors import fault
-from slackwater.ground.durable import write_once
-from slackwater.lookups.written import readable_arrow
+from slackwater.ground.sealed import SealedFolder
+from slackwater.ground.stored import DamageError
 
 
 class Snapshots(ABC):
@@ -37,28 +35,25 @@ class Snapshots(ABC):
 class FolderSnapshots(Snapshots):
     """Versions as Arrow files, in a folder that the driver and all executors see."""
 
-    home: Path
+    files: SealedFolder
     """Slackwater's own subfolder of the checkpoint."""
 
     def keep(self, step: str, frame: pl.DataFrame) -> str:
         """Write a file atomically and durably, unless it exists; return its version."""
         content = _stored(frame)
         version = _version(content)
-        write_once(self._path(step, version), content)
+        self.files.write_once(_place(step, version), content)
         return version
 
     def load(self, step: str, version: str) -> pl.DataFrame:
         """Read a version; the process caches the last few."""
-        return _loaded(self._path(step, version), self.home.parent)
+        return _loaded(self.files, step, version)
 
     def forget(self, step: str, keep: Collection[str]) -> None:
         """Delete the versions of a table that no batch can use any more."""
-        for path in (self.home / "tables" / step).glob("*.arrow"):
+        for path in self.files.at(_place(step, "")).parent.glob("*.arrow"):
             if path.stem not in keep:
                 path.unlink(missing_ok=True)
-
-    def _path(self, step: str, version: str) -> Path:
-        return self.home / "tables" / step / f"{version}.arrow"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,12 +74,16 @@ class MemorySnapshots(Snapshots):
 
 
 @lru_cache(maxsize=8)
-def _loaded(path: Path, checkpoint: Path) -> pl.DataFrame:
-    try:
-        with readable_arrow(path, checkpoint):
-            return pl.read_ipc(io.BytesIO(path.read_bytes()))
-    except FileNotFoundError as error:
-        raise fault("TABLE_VERSION_MISSING", path=path) from error
+def _loaded(files: SealedFolder, step: str, version: str) -> pl.DataFrame:
+    content = files.read(_place(step, version))
+    with files.readable(_place(step, version)):
+        if (found := _version(content)) != version:
+            raise DamageError(f"it has the rows of version {found}")
+    return pl.read_ipc(io.BytesIO(content))
+
+
+def _place(step: str, version: str) -> str:
+    return f"tables/{step}/{version}.arrow"
 
 
 def _version(content: bytes) -> str:

@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from slackwater.checkpoint.checkpoint import FORMAT
 from slackwater.cli.main import app
 from slackwater.metrics import history
 from slackwater.metrics.history import History, MetricsWarning, history_folder
 from slackwater.metrics.runs import begin_run
 from slackwater.metrics.status import read_status
 from slackwater.page.stored import StoredJob
+from tests.sealing import write_manifest
 from tests.unit.metrics.made_records import START_MS, record
 
 REST = "the job, its state and its results do not depend on it"
@@ -25,11 +27,8 @@ def checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give the checkpoint of a job with forty batches in four files."""
     monkeypatch.setattr(history, "SEGMENT_LINES", 10)
     path = tmp_path / "shop"
-    (path / "slackwater").mkdir(parents=True)
-    facts = {"format": 2, "pipeline": "shop", "incarnation": "i", "key_groups": 8, "partitions": 1}
-    (path / "slackwater" / "manifest.json").write_text(
-        json.dumps({**facts, "sources": {}, "steps": {}, "finished": False})
-    )
+    facts = {"format": FORMAT, "pipeline": "shop", "incarnation": "i", "key_groups": 8, "partitions": 1}
+    write_manifest(path, {**facts, "sources": {}, "steps": {}, "finished": False})
     (path / "commits").mkdir()
     (path / "commits" / "39").touch()
     begin_run(history_folder(path), START_MS)

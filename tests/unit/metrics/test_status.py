@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 import slackwater as sw
 from slackwater.checkpoint import lock
+from slackwater.checkpoint.checkpoint import FORMAT
 from slackwater.checkpoint.lock import Owner, held, lock_folder
 from slackwater.cli.main import app
 from slackwater.ground.durations import roughly
@@ -23,6 +24,7 @@ from slackwater.metrics.record import BatchRecord
 from slackwater.metrics.runs import begin_run, last_run
 from slackwater.metrics.status import read_status, status_of
 from slackwater.metrics.status_text import print_status, size
+from tests.sealing import content_of, reseal, write_manifest
 from tests.unit.metrics.made_records import QUANTILES, START_MS, record
 
 HEAD = JobStatus(pipeline="shop", checkpoint="/jobs/shop", state="running", since_ms=START_MS, starts=2)
@@ -31,10 +33,9 @@ HEAD = JobStatus(pipeline="shop", checkpoint="/jobs/shop", state="running", sinc
 @pytest.fixture
 def checkpoint(tmp_path: Path) -> Path:
     path = tmp_path / "shop"
-    (path / "slackwater").mkdir(parents=True)
-    facts = {"format": 2, "pipeline": "shop", "incarnation": "i", "key_groups": 8, "partitions": 1}
+    facts = {"format": FORMAT, "pipeline": "shop", "incarnation": "i", "key_groups": 8, "partitions": 1}
     facts |= {"sources": {}, "steps": {}, "finished": False}
-    (path / "slackwater" / "manifest.json").write_text(json.dumps(facts))
+    write_manifest(path, facts)
     return path
 
 
@@ -78,7 +79,7 @@ def test_job_at_the_end_of_its_input_is_finished(checkpoint: Path) -> None:
     with held(checkpoint):
         pass
     manifest = checkpoint / "slackwater" / "manifest.json"
-    manifest.write_text(manifest.read_text().replace('"finished": false', '"finished": true'))
+    reseal(manifest, {**content_of(manifest), "finished": True})
     assert read_status(checkpoint).state == "finished"
 
 

@@ -43,7 +43,8 @@ class Job:
         log, offsets = self.home / "sources" / "0", self.home / "offsets"
         for folder in (log, offsets, self.home / "commits"):
             folder.mkdir(parents=True, exist_ok=True)
-        batch, entry = len(list(offsets.iterdir())), len(list(log.iterdir()))
+        batch = len(list(offsets.iterdir()))
+        entry = 1 + max((int(path.stem) for path in log.iterdir() if path.stem.isdigit()), default=-1)
         if shares := self.offer(most):
             lines = [json.dumps({"path": f"file://{s}", "timestamp": 0, "batchId": entry}) for s in shares]
             (log / str(entry)).write_text("\n".join(["v1", *lines]))

@@ -56,7 +56,7 @@ def test_rule_02_batch_run_again_has_the_processing_time_that_spark_logged_for_i
 def test_rule_02_missing_clock_stops_the_job(tmp_path: Path) -> None:
     checkpoint = checkpoint_at(tmp_path, begun=3, committed=2, clocks=range(5))
     (tmp_path / "slackwater" / "clock" / "3").unlink()
-    with pytest.raises(RunError, match=r"CLOCK_MISSING.*batch 3 is missing"):
+    with pytest.raises(RunError, match=r"CHECKPOINT_DAMAGED.*clock/3` is damaged: it is missing"):
         checkpoint.next_clock()
 
 

@@ -164,7 +164,7 @@ def test_checkpoint_that_has_lost_what_it_listed_is_refused(tmp_path: Path) -> N
     job.intake.publish()
     job.batch()
     shutil.rmtree(job.home / "slackwater" / "log")
-    with pytest.raises(RunError, match=r"CHECKPOINT_DAMAGED.*files.jsonl.*it ends before listing 0"):
+    with pytest.raises(RunError, match=r"CHECKPOINT_DAMAGED.*files.jsonl` is damaged: it is missing"):
         Job(tmp_path)
 
 

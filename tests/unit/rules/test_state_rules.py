@@ -15,7 +15,7 @@ import pytest
 
 import slackwater as sw
 from slackwater.aggregates.base import Aggregate
-from slackwater.checkpoint.checkpoint import existing_checkpoint, open_checkpoint
+from slackwater.checkpoint.checkpoint import FORMAT, existing_checkpoint, open_checkpoint
 from slackwater.errors import RunError
 from slackwater.planning.plan import Plan
 from slackwater.spark.start import make_job
@@ -23,6 +23,7 @@ from slackwater.state import pieces
 from slackwater.state.key_groups import labels, spark_hash
 from slackwater.testing import Harness
 from slackwater.windows import Window
+from tests.sealing import content_of, reseal
 from tests.unit.rules.pipelines import built, events, row, send
 
 MINUTE = 60_000
@@ -58,11 +59,14 @@ def test_rule_12_checkpoint_is_not_continued_by_what_does_not_fit_it(tmp_path: P
 def of_format(path: Path, number: int) -> None:
     """Let the manifest of a checkpoint be of another version's format, in which nothing else is as it is here."""
     manifest = path / "slackwater" / "manifest.json"
-    assert json.loads(manifest.read_text())["format"] != number
-    manifest.write_text(json.dumps({"format": number}))
+    assert content_of(manifest)["format"] != number
+    if number > FORMAT:
+        reseal(manifest, {"format": number})
+    else:
+        manifest.write_text(json.dumps({"format": number, "pipeline": "from before there were seals"}, indent=1))
 
 
-@pytest.mark.parametrize("number", [1, 99], ids=["older", "newer"])
+@pytest.mark.parametrize("number", [1, 2, 99], ids=["older", "old", "newer"])
 def test_rule_12_checkpoint_of_another_format_is_not_continued(tmp_path: Path, number: int) -> None:
     path = tmp_path / "orders"
     open_checkpoint(path, plan(), partitions=2)
@@ -121,8 +125,7 @@ def test_rule_12_refusal_compares_with_the_trigger_that_ran_last(tmp_path: Path)
 def test_rule_12_refusal_of_a_checkpoint_without_rules_shows_the_state(tmp_path: Path) -> None:
     open_checkpoint(tmp_path, of(), partitions=2)
     manifest = tmp_path / "slackwater" / "manifest.json"
-    facts = json.loads(manifest.read_text())
-    manifest.write_text(json.dumps({name: fact for name, fact in facts.items() if name != "rules"}))
+    reseal(manifest, {name: fact for name, fact in content_of(manifest).items() if name != "rules"})
     with pytest.raises(RunError, match="state: k String, __start Int64"):
         open_checkpoint(tmp_path, of(trigger=sw.every("10s")), partitions=2)
 
@@ -130,7 +133,7 @@ def test_rule_12_refusal_of_a_checkpoint_without_rules_shows_the_state(tmp_path:
 def test_rule_12_step_that_is_not_in_the_checkpoint_is_refused(tmp_path: Path) -> None:
     open_checkpoint(tmp_path, plan(), partitions=2)
     manifest = tmp_path / "slackwater" / "manifest.json"
-    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "steps": {}}))
+    reseal(manifest, {**content_of(manifest), "steps": {}})
     with pytest.raises(RunError, match="CHECKPOINT_STEP_NEW"):
         open_checkpoint(tmp_path, plan(), partitions=2)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -14,6 +13,7 @@ import slackwater as sw
 from slackwater.errors import DefinitionError, RunError
 from slackwater.sinks.base import Mark, SinkBatch, Slot
 from slackwater.testing import SinkHarness
+from tests.sealing import content_of
 
 SCHEMA = pl.Schema({"id": pl.Int64()})
 
@@ -86,7 +86,7 @@ def test_task_that_is_tried_again_replaces_its_part(tmp_path: Path) -> None:
 
 def test_mark_says_whose_batch_it_is_and_how_many_rows(tmp_path: Path) -> None:
     job(tmp_path).deliver(rows(1, 2, 3), batch=7)
-    mark = json.loads((tmp_path / "batch-000000000007" / "_mark.json").read_text())
+    mark = content_of(tmp_path / "batch-000000000007" / "_mark.json")
     assert mark == {"incarnation": "first", "batch": 7, "token": "token-7", "rows": 3}
 
 

@@ -13,7 +13,7 @@ from slackwater.errors import DefinitionError, RunError
 from slackwater.sinks.base import Slot
 from slackwater.sinks.delivery import SinkWarning
 from slackwater.sinks.files import batches
-from slackwater.sinks.files.turn import Turn
+from slackwater.sinks.files.turn import Turn, files_of
 from slackwater.testing import SinkHarness
 
 SCHEMA = pl.Schema({"id": pl.Int64()})
@@ -62,9 +62,9 @@ def test_small_folders_become_one_and_stay_until_the_next_merging(
 def test_number_of_folders_does_not_grow_with_the_batches(tmp_path: Path) -> None:
     run = job(tmp_path)
     deliver(run, *range(81))
-    assert batches.Manifest.read(tmp_path).folders == ("merged4-000000000000-000000000080",)
+    assert batches.Manifest.read(files_of(tmp_path)).folders == ("merged4-000000000000-000000000080",)
     deliver(run, *range(81, 107))
-    assert len(batches.Manifest.read(tmp_path).folders) == 7
+    assert len(batches.Manifest.read(files_of(tmp_path)).folders) == 7
     assert len(folders(tmp_path)) <= 7 + 4 * 3, "with those that wait for their deletion"
     assert ids(tmp_path) == list(range(107))
 
@@ -88,7 +88,7 @@ def test_folder_that_is_full_is_merged_no_further(tmp_path: Path, monkeypatch: p
     run = job(tmp_path)
     deliver(run, *range(10))
     first = ["merged-000000000000-000000000002", "merged-000000000003-000000000005", "merged-000000000006-000000000008"]
-    assert batches.Manifest.read(tmp_path).folders == (*first, "batch-000000000009")
+    assert batches.Manifest.read(files_of(tmp_path)).folders == (*first, "batch-000000000009")
     assert ids(tmp_path) == list(range(10))
 
 
@@ -100,7 +100,7 @@ def test_folders_that_fill_one_together_are_merged_before_there_are_enough(
     [part] = tmp_path.glob("merged-*/part-*")
     monkeypatch.setattr(batches, "_FULL_BYTES", part.stat().st_size + 1)
     deliver(run, 3, 4, 5)
-    assert batches.Manifest.read(tmp_path).folders == ("merged2-000000000000-000000000005",)
+    assert batches.Manifest.read(files_of(tmp_path)).folders == ("merged2-000000000000-000000000005",)
 
 
 def test_batch_that_was_merged_is_known_when_it_comes_again(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_crash_in_mid_merging_is_mended(tmp_path: Path, monkeypatch: pytest.Monk
     run.restart()
     deliver(run, 5, 6, 7, 8)
     assert ids(tmp_path) == list(range(9))
-    manifest = batches.Manifest.read(tmp_path)
+    manifest = batches.Manifest.read(files_of(tmp_path))
     assert folders(tmp_path) == sorted([*manifest.folders, *manifest.retired])
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ import pytest
 import slackwater as sw
 from slackwater.errors import RunError
 from slackwater.testing import SinkHarness
+from tests.sealing import content_of
 from tests.sinks.zombies import FROZEN_IN, SCHEMA, Freezer, Zombie, job, rows
 
 CHANGES = ("mkdir", "rename", "replace", "open")
@@ -128,5 +128,5 @@ def test_two_writers_at_once_in_one_process_leave_every_batch_whole(tmp_path: Pa
                 writer.join()
                 assert isinstance(writer.error, RunError | None), writer.error
         [mark] = folder.glob("batch-*/_mark.json")
-        assert json.loads(mark.read_text())["rows"] == 1_000
+        assert content_of(mark)["rows"] == 1_000
         assert sw.sinks.read_files(folder).collect().height == 1_000, "the one that came later has written it"

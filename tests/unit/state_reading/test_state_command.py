@@ -20,6 +20,7 @@ from slackwater.errors import RunError
 from slackwater.planning.plan import Plan
 from slackwater.state_reading.groups import MemoryGroups
 from slackwater.state_reading.stored import stored_state
+from tests.sealing import reseal
 from tests.unit.state_reading.held import at, row
 
 Told = Callable[..., str]
@@ -95,7 +96,7 @@ def test_checkpoint_of_another_pipeline_is_refused(checkpoint: Path) -> None:
 
 
 def test_checkpoint_of_another_format_is_refused(checkpoint: Path) -> None:
-    (checkpoint / "slackwater" / "manifest.json").write_text('{"format": 99}')
+    reseal(checkpoint / "slackwater" / "manifest.json", {"format": 99})
     assert refusal(checkpoint).code == "CHECKPOINT_FORMAT"
 
 

@@ -58,8 +58,4 @@ MESSAGES: Final[dict[str, str]] = {
         "a step cannot be added to an existing checkpoint; step `{step}` is not in `{path}`; give a renamed step its "
         "old name, or start with a new checkpoint"
     ),
-    "CLOCK_MISSING": (
-        "every batch needs its clock file; `{path}` for batch {batch} is missing; restore the whole checkpoint "
-        "folder, or start with a new checkpoint"
-    ),
 }

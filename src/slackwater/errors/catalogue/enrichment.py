@@ -144,10 +144,6 @@ MESSAGES: Final[dict[str, str]] = {
         "the values of a table must have the declared types; {place} has {value} in column `{column}`, row {row}, "
         "which is declared as {dtype}; correct the value, or the schema"
     ),
-    "TABLE_VERSION_MISSING": (
-        "a batch joins with the version of a table that its clock names; `{path}` is missing; restore it from a backup "
-        "of the checkpoint, or start with a new checkpoint"
-    ),
     "TABLE_WAITING": (
         "batch {batch} is waiting for {table} of `{step}`, {waited} so far; it cannot be read: {why}; retrying (Ctrl-C "
         "stops)"

@@ -17,6 +17,10 @@ MESSAGES: Final[dict[str, str]] = {
         "Spark's {name} connector must match Spark's minor version; pyspark {installed} is installed, and the "
         "connector is for {spark}; run `pip install 'pyspark~={minor}.0'`"
     ),
+    "DISK_FULL": (
+        "a job needs space for its files; `{path}` could not be written: {why}; free space there and restart: the job "
+        "continues where it stopped"
+    ),
     "DURATION_TOO_FINE": "{what} must be a whole number of milliseconds; got {got}; round it",
     "DURATION_TOO_LONG": "{what} must be shorter than a hundred years; got {got}; check its unit",
     "DURATION_TOO_SHORT": '{what} must be {rule}; got {got}; try "30s", "5m" or "1h30m"',

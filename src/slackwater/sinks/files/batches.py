@@ -27,13 +27,13 @@ from typing import Any, Final
 
 import polars as pl
 
-from slackwater.errors import fault, notice
+from slackwater.errors import notice
 from slackwater.ground.durable import flush_file, write_and_flush
 from slackwater.ground.folders import given_path
-from slackwater.ground.stored import Damaged, read_stored, readable
+from slackwater.ground.sealed import SealedFolder
 from slackwater.sinks.base import Mark
 from slackwater.sinks.delivery import SinkWarning
-from slackwater.sinks.files.turn import Turn
+from slackwater.sinks.files.turn import Turn, files_of
 
 OWNER: Final = "_slackwater.json"
 MARK: Final = "_mark.json"
@@ -45,11 +45,6 @@ _FULL_BYTES: Final = 128 << 20
 """A folder of this size is not merged again."""
 
 
-def damaged(home: Path) -> Damaged:
-    """Return a function that creates the error for a damaged file of a sink."""
-    return lambda path, why: fault("FILES_DAMAGED", path=path, why=why, home=home)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
     """The folders that hold the rows."""
@@ -59,22 +54,22 @@ class Manifest:
     """Folders whose rows are now in a merged one."""
 
     @classmethod
-    def read(cls, home: Path) -> Manifest:
-        """Return the stored manifest; without one, every batch folder counts."""
-        try:
-            found: Manifest = read_stored(home / MANIFEST, cls, damaged(home))
-        except FileNotFoundError:
+    def read(cls, files: SealedFolder) -> Manifest:
+        """Return the stored manifest; without one, every batch folder counts, unless some were merged."""
+        home = files.path
+        if not (home / MANIFEST).exists() and not any(home.glob("merged*")):
             return cls(folders=tuple(sorted(path.name for path in home.glob("batch-*"))))
+        found: Manifest = files.read_json(MANIFEST, cls)
         return found
 
     def write(self, turn: Turn) -> None:
         """Replace the manifest."""
-        turn.replace_file(MANIFEST, json.dumps({"folders": self.folders, "retired": self.retired}))
+        turn.replace_file(MANIFEST, json.dumps({"folders": self.folders, "retired": self.retired}).encode())
 
 
 def part_files(home: Path) -> list[Path]:
     """Return the files that hold a files sink's rows, oldest batch first."""
-    folders = (home / name for name in Manifest.read(home).folders)
+    folders = (home / name for name in Manifest.read(files_of(home)).folders)
     return [part for folder in folders for part in sorted(folder.glob("part-*"))]
 
 
@@ -107,7 +102,7 @@ class Batches:
 
     def repair(self) -> None:
         """Repair what a crash left behind."""
-        manifest = Manifest.read(self.home)
+        manifest = Manifest.read(self.turn.files)
         self.newest = last_batch(manifest.folders)
         named = {*manifest.folders, *manifest.retired}
         for path in sorted(self.home.iterdir()):
@@ -124,18 +119,18 @@ class Batches:
 
     def mark(self) -> Mark | None:
         """Return the mark of the newest batch."""
-        return _mark_in(self.home, Manifest.read(self.home).folders)
+        return _mark_in(self.turn.files, Manifest.read(self.turn.files).folders)
 
     def add(self, folder: Path, batch: int) -> None:
         """Publish a written batch, and merge if there are enough folders."""
-        name = f"batch-{batch:012d}"
+        name = batch_folder(batch)
         self.turn.add(folder, name)
         self.newest = batch
         if self.merge_after is None:
             self._advise()
             if not (self.home / MANIFEST).exists():
                 return
-        before = Manifest.read(self.home)
+        before = Manifest.read(self.turn.files)
         folders = (*before.folders, name)
         retired: tuple[str, ...] = ()
         while small := self._to_merge(folders):
@@ -183,25 +178,31 @@ class Batches:
                     with part.open("rb") as lines:
                         shutil.copyfileobj(lines, out)
         flush_file(target)
-        write_and_flush(folder / MARK, (self.home / small[-1] / MARK).read_text())
+        mark = self.turn.files.read(f"{small[-1]}/{MARK}")
+        write_and_flush(folder / MARK, self.turn.files.seal(f"{name}/{MARK}", mark))
         self.turn.add(folder, name)
         return name
 
 
-def newest_mark(home: Path) -> Mark | None:
+def newest_mark(files: SealedFolder) -> Mark | None:
     """Return the mark of the newest batch in a folder that may not have been repaired yet."""
-    named = Manifest.read(home).folders
-    added = [path.name for path in home.glob("batch-*") if last_batch([path.name]) > last_batch(named)]
-    return _mark_in(home, (*named, *sorted(added)))
+    named = Manifest.read(files).folders
+    added = [path.name for path in files.path.glob("batch-*") if last_batch([path.name]) > last_batch(named)]
+    return _mark_in(files, (*named, *sorted(added)))
 
 
-def _mark_in(home: Path, folders: tuple[str, ...]) -> Mark | None:
+def _mark_in(files: SealedFolder, folders: tuple[str, ...]) -> Mark | None:
     """Return the mark in the last of a sink's folders."""
-    path = home / folders[-1] / MARK if folders else None
-    if path is None or not path.exists():
+    place = f"{folders[-1]}/{MARK}" if folders else ""
+    if not place or not files.at(place).exists():
         return None
-    with readable(path, damaged(home)):
-        return Mark.from_dict(read_stored(path, dict[str, Any], damaged(home)))
+    with files.readable(place):
+        return Mark.from_dict(files.read_json(place, dict[str, Any]))
+
+
+def batch_folder(batch: int) -> str:
+    """Return the name of a batch's folder."""
+    return f"batch-{batch:012d}"
 
 
 def last_batch(folders: tuple[str, ...] | list[str]) -> int:

@@ -18,12 +18,11 @@ import polars as pl
 from slackwater.errors import fault, refuse
 from slackwater.formats.row_json import bytes_as_base64, check_json
 from slackwater.ground.crash_points import crash_point
-from slackwater.ground.durable import flush_file, write_and_flush, write_durably
+from slackwater.ground.durable import flush_file, write_and_flush
 from slackwater.ground.folders import local_folder
-from slackwater.ground.stored import read_stored
 from slackwater.sinks.base import Change, Delivery, Mark, Sink, SinkBatch, SinkWriter, Slot, Trial
-from slackwater.sinks.files.batches import MARK, OWNER, Batches, damaged, newest_mark
-from slackwater.sinks.files.turn import Turn
+from slackwater.sinks.files.batches import MARK, OWNER, Batches, batch_folder, newest_mark
+from slackwater.sinks.files.turn import Turn, files_of
 from slackwater.sinks.options import check_flags
 
 _LEAST_MERGED: Final = 2
@@ -59,22 +58,22 @@ class FilesSink(Sink):
         owner = folder / OWNER
         mine = {"pipeline": slot.pipeline, "output": slot.output}
         if owner.exists():
-            found = read_stored(owner, _Owner, damaged(folder))
+            found = files_of(folder).read_json(OWNER, _Owner)
             if found != mine:
                 raise fault("FILES_FOREIGN", path=folder, found=_output(found), mine=_output(mine))
-        elif any(folder.glob("batch-*")):
+        elif any(folder.glob("batch-*")) or any(folder.glob("merged*")):
             raise fault("FILES_UNMARKED", path=folder)
         else:
             folder.mkdir(parents=True, exist_ok=True)
-            write_durably(owner, json.dumps(mine))
+            files_of(folder, slot).write_json(OWNER, mine)
 
     def trial(self, slot: Slot) -> Trial | None:  # noqa: ARG002  depends only on the format
         """Return the check for rows that cannot be written as JSON; Parquet can hold any."""
         return Trial(rule="json", check=check_json) if self.format == "json" else None
 
-    def last_mark(self, slot: Slot) -> Mark | None:  # noqa: ARG002  a folder has one slot
+    def last_mark(self, slot: Slot) -> Mark | None:
         """Return the mark of the newest batch."""
-        return newest_mark(Path(self.path))
+        return newest_mark(files_of(Path(self.path), slot))
 
     def check_take_over(self, found: Mark, batch: int) -> None:
         """Reject a batch that is not newer than those in the folder: its name would be taken."""
@@ -141,7 +140,9 @@ class _FilesWriter(SinkWriter):
                 batch.in_parallel(write)
             else:
                 write(0, batch)
-            write_and_flush(folder / MARK, json.dumps({**mark.as_dict(), "rows": batch.rows}))
+            noted = json.dumps({**mark.as_dict(), "rows": batch.rows}).encode()
+            place = f"{batch_folder(batch.batch)}/{MARK}"
+            write_and_flush(folder / MARK, self.batches.turn.files.seal(place, noted))
             crash_point("written", batch.batch)
             self.batches.add(folder, batch.batch)
 

@@ -18,11 +18,21 @@ from pathlib import Path
 from typing import Final
 
 from slackwater.errors import fault
-from slackwater.ground.durable import flush_folder, write_and_flush
+from slackwater.ground.durable import flush_folder, space_for, write_and_flush
+from slackwater.ground.sealed import SealedFolder
 from slackwater.sinks.base import Slot
 
 _OTHERS: Final = (".writer-*", ".batch-*", ".merged-*")
 """The unfinished work of other writers; the last two patterns are from an earlier version."""
+
+
+def files_of(home: Path, slot: Slot | None = None) -> SealedFolder:
+    """Return the sealed files of a sink: its owner, its manifest, its marks; without a slot, whatever output it is."""
+    return SealedFolder(
+        path=home,
+        of=None if slot is None else f"{slot.pipeline}/{slot.output}",
+        damaged=lambda path, why: fault("FILES_DAMAGED", path=path, why=why, home=home),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,11 +55,17 @@ class Turn:
                     turn.remove(other.name)
         return turn
 
+    @property
+    def files(self) -> SealedFolder:
+        """The sealed files of the sink."""
+        return files_of(self.home, self.slot)
+
     @contextmanager
     def checked(self) -> Iterator[None]:
         """Report an error inside as fencing, if this writer was fenced."""
         try:
-            yield
+            with space_for(self.home):
+                yield
         except Exception as error:
             if self.own.is_dir():
                 raise
@@ -68,10 +84,10 @@ class Turn:
         folder.rename(self.home / name)
         flush_folder(self.home)
 
-    def replace_file(self, name: str, text: str) -> None:
-        """Replace a file of the sink atomically."""
+    def replace_file(self, name: str, content: bytes) -> None:
+        """Replace a sealed file of the sink atomically."""
         path = self._new_path()
-        write_and_flush(path, text)
+        write_and_flush(path, self.files.seal(name, content))
         path.replace(self.home / name)
         flush_folder(self.home)
 

@@ -13,8 +13,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from slackwater.errors import RunError, counted, fault, listed, near_miss, notice
-from slackwater.ground.durable import write_durably
-from slackwater.ground.stored import damaged, read_stored, shaped
+from slackwater.ground.stored import DamageError, shaped
 from slackwater.kafka.client import Cluster, Place, confluent, partition_name
 from slackwater.kafka.presence import warn_of
 from slackwater.sources.intake import Intake, Lag, Look, StreamPlace
@@ -33,8 +32,8 @@ class KafkaIntake(Intake):
         self.group = source.group or place.pipeline
         self.cluster = Cluster(connection=source.connection)
         self._progress, self._number = place.progress, place.number
-        self._notes = None if place.progress is None else place.progress.home / f"kafka-{place.stream}.json"
-        """The file with the ids of the topics."""
+        self._notes = f"kafka-{place.stream}.json"
+        """The file with the ids of the topics. Users may delete it, to accept topics that were recreated."""
         self._processed: dict[Place, int] = {}
         """The offsets up to which batches have read, as of the last look."""
         self._ends: dict[Place, int] = {}
@@ -53,6 +52,7 @@ class KafkaIntake(Intake):
         connector would look for them forever.
         """
         processed = {} if self._progress is None else self._read_up_to(self._progress.committed_batch())
+        self._check_beginning()
         try:
             self._check_topics()
             if self.source.offsets is not None and not processed:
@@ -151,11 +151,19 @@ class KafkaIntake(Intake):
         with self._progress.readable(self._progress.path / "offsets" / str(batch)):
             return processed_offsets(lines[self._number]) if self._number < len(lines) else {}
 
+    def _check_beginning(self) -> None:
+        """Raise if Spark has begun the first batch and no longer knows where: it would choose other offsets."""
+        if self._progress is None or not self._progress.is_amid_batch() or self._progress.next_batch() > 0:
+            return
+        first = self._progress.path / "sources" / str(self._number) / "0"
+        with self._progress.readable(first):
+            if not first.exists():
+                raise DamageError("it is missing")
+
     def _ids(self) -> dict[str, str]:
-        if self._notes is None or not self._notes.exists():
+        if self._progress is None or not self._progress.files.at(self._notes).exists():
             return {}
-        checkpoint = self._notes.parent.parent
-        known: dict[str, str] = read_stored(self._notes, dict[str, str], damaged(checkpoint))
+        known: dict[str, str] = self._progress.files.read_json(self._notes, dict[str, str])
         return known
 
     def _check_loss(self, processed: dict[Place, int]) -> None:
@@ -184,9 +192,10 @@ class KafkaIntake(Intake):
             raise fault("KAFKA_TOPIC_MISSING", topics=named, servers=self.source.connection.servers)
         for name, topic_id in known.items():
             if found[name] != topic_id:
-                raise fault("KAFKA_TOPIC_RECREATED", topic=name, stream=self.stream, notes=self._notes)
-        if self._notes is not None and found != known:
-            write_durably(self._notes, json.dumps(found))
+                notes = None if self._progress is None else self._progress.files.at(self._notes)
+                raise fault("KAFKA_TOPIC_RECREATED", topic=name, stream=self.stream, notes=notes)
+        if self._progress is not None and found != known:
+            self._progress.files.write_json(self._notes, found)
 
 
 def processed_offsets(line: str) -> dict[Place, int]:

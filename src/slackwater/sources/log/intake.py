@@ -2,7 +2,7 @@
 
 For the log with index `i` among the sources, in `<checkpoint>/slackwater/log/<i>`:
 
-- `files.jsonl` has one line for every file ever listed;
+- `files.jsonl` has every file ever listed, one sealed line for each listing;
 - `listings/<number>/<number>-<share>` are the files of one listing, divided among as many tasks as run at once. Spark
   streams this folder: it records which listings a batch has, and its workers read the files they name. It identifies a
   share by its name alone, which is unique, so that a copy of a checkpoint reads nothing twice.
@@ -10,10 +10,11 @@ For the log with index `i` among the sources, in `<checkpoint>/slackwater/log/<i
 A listing is created in these steps, and a crash between any two of them leaves the log correct:
 
 1. files not listed yet are taken, in the order of modification time, partition and name;
-2. their lines are appended to `files.jsonl`, durably;
+2. they are appended to `files.jsonl`, durably;
 3. the listing is renamed to its final name.
 
-Listings that no batch has taken when a job starts are created again.
+Listings that no batch has taken when a job starts are created again. The files that a listing of a batch names are
+compared with `files.jsonl`: when a job starts, shares that differ are written again; later, they are an error.
 
 The last listing of a bounded run has no files. Its only share is called `<number>-end`, and makes Spark run one more
 batch: the one for the final watermark.
@@ -21,21 +22,20 @@ batch: the one for the final watermark.
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import threading
 import time
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from slackwater.errors import fault
-from slackwater.ground.durable import write_durably
-from slackwater.ground.stored import DamageError, shaped
+from slackwater.ground.durable import space_for
+from slackwater.ground.stored import DamageError
 from slackwater.sources.intake import Intake, Look, StreamPlace
 from slackwater.sources.log.listing import (
     ListedFile,
@@ -47,8 +47,9 @@ from slackwater.sources.log.listing import (
     reading_order,
     shown,
 )
+from slackwater.sources.log.record import Record, differing_share, write_share, write_shares
 from slackwater.sources.log.reports import report_left, report_strays
-from slackwater.sources.log.spark_files import adopt, entry_of, listed_files, newest_files, trim
+from slackwater.sources.log.spark_files import adopt, entry_of, listed_files, missing_entry, newest_files, trim
 from slackwater.sources.reading import Reading
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class LogIntake(Intake):
         assert place.progress is not None, "a log is listed for a job that has a checkpoint"
         self._progress, self._number = place.progress, place.number
         self._home = self._progress.home / "log" / str(self._number)
-        self._record = self._home / "files.jsonl"
+        self._record = Record(self._progress.files, self._number)
         self._taken_by_spark = self._progress.path / "sources" / str(self._number)
         self._lock = threading.RLock()
         self._files: dict[str, ListedFile] = {}
@@ -113,9 +114,15 @@ class LogIntake(Intake):
         taken, is_all = self._read()
         with self._progress.readable(self._taken_by_spark):
             adopt(self._taken_by_spark, self.listings)
-        self.listings.mkdir(parents=True, exist_ok=True)
-        if not is_all or not self._record.exists():
-            write_durably(self._record, "".join(map(_line, taken)))
+        with space_for(self.listings):
+            self.listings.mkdir(parents=True, exist_ok=True)
+            if not is_all:
+                self._record.rewrite(taken)
+            for listing, shares in self._by_folder(newest_files(self._taken_by_spark)).items():
+                files = self._by_listing.get(listing, ())
+                if files and differing_share(shares, files) is not None:
+                    shares[0].parent.mkdir(exist_ok=True)
+                    write_shares(shares, files, self._later_ms())
         for folder in self.listings.iterdir():
             if folder.name.startswith(".") or int(folder.name) > self._taken:
                 shutil.rmtree(folder)
@@ -123,23 +130,33 @@ class LogIntake(Intake):
 
     def _read(self) -> tuple[list[ListedFile], bool]:
         """Return the files that batches have taken, and whether nothing else was listed."""
-        record = self._record
+        self._check_entries()
         with self._progress.readable(self._taken_by_spark):
             newest = newest_files(self._taken_by_spark)
             self._taken = max(map(_listing_of, newest), default=-1)
         self._next = self._taken + 1
         is_amid = self._progress.is_amid_batch()
         self._begun = self._listings_of(self._progress.next_batch()) if is_amid else frozenset()
-        with self._progress.readable(record):
-            lines = record.read_text(encoding="ascii").splitlines(keepends=True) if record.exists() else []
-            # A crash may have truncated the last line, before anything used it.
-            listed = [shaped(json.loads(line), ListedFile) for line in lines if line.endswith("\n")]
-            if max((file.listing for file in listed), default=-1) < self._taken - any(map(_is_end, newest)):
-                raise DamageError(f"it ends before listing {self._taken}, which a batch has taken")
+        listed, flaw = self._record.read()
         taken = [file for file in listed if file.listing <= self._taken]
         self._files, self._by_listing, self._counts = {}, {}, {}
         self._note(taken)
-        return taken, len(taken) == len(lines)
+        with self._progress.readable(self._record.path):
+            if max((file.listing for file in listed), default=-1) < self._taken - any(map(_is_end, newest)):
+                raise DamageError(flaw or f"it ends before listing {self._taken}, which a batch has taken")
+        return taken, flaw is None and len(taken) == len(listed)
+
+    def _check_entries(self) -> None:
+        """Raise if Spark's log of this source lacks an entry that Spark reads when it starts."""
+        last = -1
+        offsets = self._progress.path / "offsets"
+        for batch in {self._progress.committed_batch(), self._progress.next_batch()}:
+            if lines := self._progress.source_offsets(batch):
+                with self._progress.readable(offsets / str(batch)):
+                    last = max(last, entry_of(lines, self._number))
+        if (missing := missing_entry(self._taken_by_spark, last)) is not None:
+            with self._progress.readable(missing):
+                raise DamageError("it is missing")
 
     def reading(self, *, bounded: bool) -> Reading:
         """Return how Spark reads the listings."""
@@ -165,9 +182,10 @@ class LogIntake(Intake):
             self._next += 1
             self._by_listing[self._end] = []
             temporary = self.listings / f".{self._end}"
-            temporary.mkdir()
-            _write_share(temporary / _share(self._end, _END), "\n", self._later_ms())
-            temporary.rename(self.listings / f"{self._end:012d}")
+            with space_for(temporary):
+                temporary.mkdir()
+                write_share(temporary / _share(self._end, _END), "\n", self._later_ms())
+                temporary.rename(self.listings / f"{self._end:012d}")
 
     @property
     def waiting(self) -> int:
@@ -181,18 +199,22 @@ class LogIntake(Intake):
 
     def take(self, batch: int) -> None:
         """Record the listings of a batch; raises if one of its files is missing or has changed."""
-        listings = self._listings_of(batch)
+        listings = self._by_folder(self._shares_of(batch))
         with self._lock:
             self._begun = frozenset()
             self._taken = max([self._taken, *listings])
-            for listing in sorted(listings):
+            for listing, shares in sorted(listings.items()):
                 files = self._by_listing.get(listing, ())
                 changed = [(file, found) for file in files if (found := _found(file)) is not None]
-                if changed and self._progress.accepts_changes:
+                differing = differing_share(shares, files)
+                if (changed or differing) and self._progress.accepts_changes:
                     self._relist(listing)
                 elif changed:
                     facts = {"batch": batch, "stream": self.stream, "path": shown(changed[0][0].place)}
                     raise fault("BATCH_INPUT_CHANGED", **facts, found=changed[0][1])
+                elif differing is not None:
+                    with self._progress.readable(differing):
+                        raise DamageError(f"it does not name the files of listing {listing}")
             self._forget_listings()
 
     def look(self, batch: int, partitions: Collection[str]) -> Look:  # noqa: ARG002  keeps track of what batches have taken
@@ -242,6 +264,13 @@ class LogIntake(Intake):
         with self._lock:
             return frozenset(name for name, folder in self._folders.items() if not folder.is_dir())
 
+    def _by_folder(self, shares: Iterable[str]) -> dict[int, list[Path]]:
+        """Return the shares of each listing; if the checkpoint was moved, Spark's log has their former paths."""
+        found: dict[int, list[Path]] = {}
+        for share in map(Path, shares):
+            found.setdefault(_listing_of(str(share)), []).append(self.listings / share.parent.name / share.name)
+        return found
+
     def _listings_of(self, batch: int) -> frozenset[int]:
         return frozenset(map(_listing_of, self._shares_of(batch)))
 
@@ -273,16 +302,15 @@ class LogIntake(Intake):
             return
         listing = self._next
         listed = [self._listed(file, listing) for file in files]  # 1
-        with self._record.open("a", encoding="ascii") as record:
-            record.write("".join(map(_line, listed)))
-            record.flush()
-            os.fsync(record.fileno())  # 2
+        self._record.append(listed)  # 2
         self._next = listing + 1
         self._note(listed)
         temporary = self.listings / f".{listing}"
-        temporary.mkdir()
-        self._write([temporary / _share(listing, f"{share:04d}") for share in range(shares)], listed)
-        temporary.rename(self.listings / f"{listing:012d}")  # 3
+        with space_for(temporary):
+            temporary.mkdir()
+            places = [temporary / _share(listing, f"{share:04d}") for share in range(shares)]
+            write_shares(places, listed, self._later_ms())
+            temporary.rename(self.listings / f"{listing:012d}")  # 3
 
     def _listed(self, file: LogFile, listing: int) -> ListedFile:
         number = self._counts[file.partition] = self._counts.get(file.partition, -1) + 1
@@ -302,18 +330,6 @@ class LogIntake(Intake):
             self._folders.setdefault(file.partition, Path(file.place).parent)
             self._counts[file.partition] = max(self._counts.get(file.partition, -1), file.number)
 
-    def _write(self, shares: Sequence[Path], files: Iterable[ListedFile]) -> None:
-        """Divide files into shares of about equal size, with one modification time, later than the last listing's."""
-        dealt: list[list[ListedFile]] = [[] for _ in shares]
-        sizes = [0] * len(shares)
-        for file in sorted(files, key=lambda file: -file.length):
-            smallest = sizes.index(min(sizes))
-            dealt[smallest].append(file)
-            sizes[smallest] += file.length + 1
-        later_ms = self._later_ms()
-        for path, share in zip(shares, dealt, strict=True):
-            _write_share(path, "".join(map(_line, share)), later_ms)
-
     def _later_ms(self) -> int:
         self._last_ms = max(time.time_ns() // 1_000_000, self._last_ms + 1)
         return self._last_ms
@@ -328,7 +344,7 @@ class LogIntake(Intake):
                 files.append(ListedFile(**{**asdict(file), **now}))
         self._note(files)
         folder = self.listings / f"{listing:012d}"
-        self._write(sorted(folder.iterdir()), files)  # Spark knows these shares by name
+        write_shares(sorted(folder.iterdir()), files, self._later_ms())  # Spark knows these shares by name
 
     def _forget_listings(self) -> None:
         """Delete the listings of batches that Spark cannot replay."""
@@ -360,17 +376,8 @@ def _is_end(path: str) -> bool:
     return Path(path).name.endswith(_END)
 
 
-def _write_share(path: Path, lines: str, time_ms: int) -> None:
-    path.write_text(lines, encoding="ascii")
-    os.utime(path, ns=(time_ms * 1_000_000,) * 2)
-
-
 def _text(path: str) -> str:
     return os.fsencode(path).decode("utf-8", "surrogateescape")
-
-
-def _line(file: ListedFile) -> str:
-    return json.dumps(asdict(file)) + "\n"
 
 
 def _facts(file: LogFile | ListedFile) -> str:

@@ -41,11 +41,24 @@ def listed_files(folder: Path, before: Sequence[str], after: Sequence[str], numb
 
 def newest_files(folder: Path) -> list[str]:
     """Return the files of the newest entry in a source's log; empty if it has none."""
-    entries = [int(path.stem) for path in folder.iterdir() if path.stem.isdigit()] if folder.is_dir() else []
-    if not entries:
+    newest = max(_entries(folder), default=None)
+    if newest is None:
         return []
-    newest = max(entries)
     return [path for path, _ in listed_files(folder, [], [json.dumps({"logOffset": newest})], 0)]
+
+
+def missing_entry(folder: Path, last: int) -> Path | None:
+    """Return the first entry that a source's log lacks, of those that Spark reads up to `last`; None if it has all.
+
+    Spark reads the newest compaction, which contains all entries before it, and every entry after it.
+    """
+    compacted = max((int(path.stem) for path in folder.glob("*.compact")), default=-1)
+    needed = range(compacted + 1, max([last, *_entries(folder)]) + 1)
+    return next((folder / str(entry) for entry in needed if not (folder / str(entry)).exists()), None)
+
+
+def _entries(folder: Path) -> list[int]:
+    return [int(path.stem) for path in folder.iterdir() if path.stem.isdigit()] if folder.is_dir() else []
 
 
 def entry_of(offsets: Sequence[str], number: int) -> int:
