@@ -8,7 +8,7 @@ counts.
 3. Check that it is the newest: a driver that was frozen between 1 and 2 may have created an outdated one.
 4. Touch the file every few seconds: the heartbeat.
 5. Before a delivery, and before the clock is written, check that the file is still the newest.
-6. At the end, note in the file that the lock is released.
+6. At the end, note in the file that the lock is released; if the disk is full, let the heartbeat look old instead.
 
 All this needs from a file system is exclusive creation and up-to-date listings; the age of a heartbeat is measured by
 the file system's clock alone. A process on the same machine is looked up by its pid and start time, so a driver that
@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Final
 
 from slackwater.errors import RunError, fault
-from slackwater.ground.durable import write_durably
+from slackwater.ground.durable import space_for, write_and_flush, write_durably
 from slackwater.ground.durations import roughly
 
 HEARTBEAT_S: Final = 3.0
@@ -157,28 +157,42 @@ def held(checkpoint: Path) -> Iterator[Lease]:
     """Hold the lock of a checkpoint while the context is open."""
     lease = _taken(checkpoint)
     over = threading.Event()
-    threading.Thread(target=_beat, args=(lease, over), daemon=True, name="slackwater-heartbeat").start()
+    heart = threading.Thread(target=_beat, args=(lease, over), daemon=True, name="slackwater-heartbeat")
+    heart.start()
     try:
         yield lease
     finally:
         over.set()
+        heart.join(HEARTBEAT_S)
         if lease.lost() is None:  # 6
-            released = replace(Owner.read(lease.file), is_released=True)
-            write_durably(lease.file, json.dumps(asdict(released)))
+            _release(lease)
+
+
+def _release(lease: Lease) -> None:
+    released = replace(Owner.read(lease.file), is_released=True)
+    try:
+        write_durably(lease.file, json.dumps(asdict(released)))
+    except (OSError, RunError):
+        # Whatever ended the run, mostly the same full disk, is the error to report. A time needs no space.
+        beat = lease.file.stat().st_mtime - STALE_S
+        os.utime(lease.file, (beat, beat))
 
 
 def _taken(checkpoint: Path) -> Lease:
     folder = lock_folder(checkpoint)
-    folder.mkdir(parents=True, exist_ok=True)
+    with space_for(folder):
+        folder.mkdir(parents=True, exist_ok=True)
     while True:
         newest = _newest(folder)
         check_free(checkpoint)  # 1
         lease = Lease(path=checkpoint, epoch=newest + 1)
         try:
-            with lease.file.open("x") as file:  # 2
-                file.write(json.dumps(asdict(Owner.this())))
+            write_and_flush(lease.file, json.dumps(asdict(Owner.this())))  # 2
         except FileExistsError:
             continue
+        except RunError:
+            lease.file.unlink(missing_ok=True)  # without the owner's name, it would look like an unknown driver's
+            raise
         if _newest(folder) == lease.epoch:  # 3
             for path in folder.iterdir():
                 if path.name.isdigit() and int(path.name) < newest:
@@ -190,7 +204,8 @@ def _taken(checkpoint: Path) -> Lease:
 def _now(folder: Path) -> float:
     """Return the current time by the file system's clock, from a new file."""
     path = folder / f".{uuid.uuid4().hex}"
-    path.touch()
+    with space_for(path):
+        path.touch()
     try:
         return path.stat().st_mtime
     finally:

@@ -6,10 +6,9 @@ the steps of the next stage.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import Any
 
 import polars as pl
 
@@ -25,11 +24,10 @@ from slackwater.planning.plan import Plan, RowNode, StepPlan
 from slackwater.state.counted_keys import has_turn
 from slackwater.state.key_groups import labels
 from slackwater.state.packets import OUTPUT, STATS, TICK, Packet, stats, tick
-from slackwater.state.pieces import StepState, Store
+from slackwater.state.pieces import StepState, Store, read_index, write_index
 from slackwater.state.step import PORT_ROWS, TIMER_FAILED, Emitted, Failed, StepRows
 from slackwater.state.whole_rows import STREAM, place_of_result, stream_of
 
-INDEX: Final = "index"
 _COUNTED: Final = {TIMER_FAILED: "failed_timers", STORED_FAILED: "failed_in_state"}
 """What dead letters are counted as that are no rows of the batch, by reason."""
 
@@ -57,7 +55,8 @@ class Stage:
                 rows[packet.target].add(packet)
             else:
                 yield packet
-        index = json.loads(store.get(INDEX) or b"{}")
+        place = f"state/{self.number}/{key_group}"
+        index = read_index(store, place, clock.incarnation)
         arrivals = Arrivals(plan=self.plan, clock=clock, way_out=key_group)
         states = {}
         for step in self.steps:
@@ -69,8 +68,7 @@ class Stage:
             arrivals.relay(step, rows[step.name])
         if any(state.is_changed for state in states.values()):
             held = {name: state.to_index() for name, state in states.items() if state.pieces}
-            # A group without state stores nothing, not even an index.
-            store.put(INDEX, json.dumps(held).encode()) if held else store.remove(INDEX)
+            write_index(store, held, place, clock.incarnation)
         yield from arrivals.flush()
         if not self.is_last:
             yield tick(key_group)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import shutil
 import signal
 import subprocess
+import tempfile
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +18,7 @@ from slackwater.checkpoint.damage import damage_of
 from slackwater.checkpoint.lock import Lease
 from slackwater.errors import RunError, SlackwaterError, fault
 from slackwater.errors.catalogue import CATALOGUE
+from slackwater.ground.durable import full_disk
 from slackwater.planning.plan import Plan
 from slackwater.spark.intake import Intakes
 
@@ -28,7 +31,7 @@ _OURS: Final = re.compile(r"slackwater\.\S+: \[([A-Z0-9_]+)\] (.+)")
 
 
 def reason_of(error: Exception, lease: Lease, checkpoint: Checkpoint, spark: SparkSession) -> SlackwaterError | None:
-    """Return why a run failed: the driver was replaced, the JVM ended, the checkpoint was moved or is damaged."""
+    """Return why a run failed: a replaced driver, a JVM that ended, a full disk, a checkpoint that moved or is damaged."""
     # A replaced driver may fail in many ways, mostly on Spark's files; the replacement is always the reason.
     if (lost := lease.lost()) is not None:
         return lost
@@ -36,9 +39,18 @@ def reason_of(error: Exception, lease: Lease, checkpoint: Checkpoint, spark: Spa
         return ended
     if isinstance(error, SlackwaterError):
         return None
+    if (why := full_disk(error)) is not None:
+        return fault("DISK_FULL", path=_full_folder(checkpoint.path, error), why=why)
     if (noted := _NOTED.search(str(error))) is not None and Path(noted[1]) != checkpoint.path:
         return fault("CHECKPOINT_MOVED", path=checkpoint.path, found=noted[1])
     return damage_of(checkpoint.path, error)
+
+
+def _full_folder(checkpoint: Path, error: Exception) -> str | Path:
+    """Return the file that could not be written, if it is known; or else the folder with the least space."""
+    if isinstance(error, OSError) and error.filename is not None:
+        return str(error.filename)
+    return min((checkpoint, Path(tempfile.gettempdir())), key=lambda folder: shutil.disk_usage(folder).free)
 
 
 def jvm_ended(spark: SparkSession) -> SlackwaterError | None:

@@ -20,10 +20,10 @@ from pyspark.sql import functions as F  # noqa: N812  PySpark's own convention
 from slackwater.checkpoint.damage import damage_of
 from slackwater.errors import RunError, cause_of, fault
 from slackwater.ground.spark_settings import settings
-from slackwater.keyed.stage import INDEX
 from slackwater.spark.failures import unwrapped
 from slackwater.spark.session import UNPACKING_CONF, hush, unhush
 from slackwater.state.key_groups import spark_hash
+from slackwater.state.pieces import INDEX
 from slackwater.state_reading.groups import Answer, Reading, StoredStep, answers
 from slackwater.state_reading.stored import StoredState, chosen_batch, state_name
 

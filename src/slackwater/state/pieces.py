@@ -3,17 +3,22 @@
 A piece is a packed frame of state rows. Rows are appended as new pieces and merged when something
 fires, so that the cost of a batch depends on what it touches, not on the size of the state. For each
 piece, the index has its range of `__end` and when it must next be processed; if nothing is due, a
-batch reads only the index.
+batch reads only the index. The index also has the checksum of each piece, and is itself sealed.
 """
 
 from __future__ import annotations
 
+import json
+import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, Protocol
 
 import polars as pl
 
+from slackwater.errors import fault
+from slackwater.ground.sealed import sealed, unsealed
+from slackwater.ground.stored import DamageError
 from slackwater.ground.times import MAX_MS
 from slackwater.state.packets import Packet
 from slackwater.state.packing import pack, unpack
@@ -23,6 +28,8 @@ MOST_BYTES: Final = 4 << 20
 """The size limit of a piece: Spark's state calls slow down sharply above a few megabytes."""
 COMPACT_AT: Final = 16
 """The number of pieces of one tier that are merged into one of the next."""
+INDEX: Final = "index"
+"""The key of a key group's index."""
 INBOX: Final = -1
 """The bucket number of rows that have not yet been moved to their bucket."""
 _GROWTH: Final = 4
@@ -80,6 +87,25 @@ class DictStore:
         self.blobs.pop(key, None)
 
 
+def read_index(store: Store, place: str | None, of: str | None) -> dict[str, Any]:
+    """Return the index of a key group's state; `place` and `of` say whose it must be, None that it may be anyone's."""
+    blob = store.get(INDEX)
+    if blob is None:
+        return {}
+    try:
+        return dict(json.loads(unsealed(blob, place=place, of=of)))
+    except DamageError as error:
+        raise fault("STATE_DAMAGED", what=f"the index of `{place or 'a key group'}`", why=error) from error
+
+
+def write_index(store: Store, index: dict[str, Any], place: str, of: str) -> None:
+    """Store the index of a key group's state; a group without state stores nothing, not even an index."""
+    if index:
+        store.put(INDEX, sealed(json.dumps(index).encode(), place=place, of=of))
+    else:
+        store.remove(INDEX)
+
+
 @dataclass
 class Piece:
     """The index entry of one piece."""
@@ -100,6 +126,8 @@ class Piece:
     """The bucket of its rows, for state by key; see `buckets`."""
     part: int = 0
     """The kind of its rows, for a step that stores several kinds."""
+    crc: int = 0
+    """The checksum of its blob."""
 
     def wakes(self, time: StepTime) -> bool:
         """Return whether one of its rows is due: to fire a pane, or to be forgotten."""
@@ -156,7 +184,7 @@ class StepState:
     def append_blob(self, blob: bytes, **facts: Any) -> None:  # noqa: ANN401  a Piece's own fields
         """Store a piece that is already packed."""
         self.store.put(f"{self.step}/{self.next_seq}", blob)
-        self.pieces.append(Piece(seq=self.next_seq, bytes=len(blob), **facts))
+        self.pieces.append(Piece(seq=self.next_seq, bytes=len(blob), crc=zlib.crc32(blob), **facts))
         self.next_seq += 1
         self.is_changed = True
 
@@ -178,10 +206,10 @@ class StepState:
         frames = []
         for piece in sorted(pieces, key=lambda piece: piece.seq):
             blob = self.store.get(f"{self.step}/{piece.seq}")
-            if blob is None:
-                # The index and the pieces are written in one batch, so one without the other is corruption.
-                message = f"piece {piece.seq} of step {self.step} is in the index but not in the state"
-                raise AssertionError(message)
+            # The index and the pieces are written in one batch, so one without the other is damage.
+            if blob is None or (len(blob), zlib.crc32(blob)) != (piece.bytes, piece.crc):
+                why = "it is missing" if blob is None else "its content is not what was stored"
+                raise fault("STATE_DAMAGED", what=f"piece {piece.seq} of step `{self.step}`", why=why)
             frames.append(unpack(blob, self.step))
         return frames
 

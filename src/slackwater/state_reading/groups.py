@@ -6,13 +6,11 @@ stored: only the answers travel, even if the state is gigabytes.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from slackwater.keyed.stage import INDEX
-from slackwater.state.pieces import StepState
+from slackwater.state.pieces import StepState, read_index
 from slackwater.state.step import KeyedStep
 
 
@@ -70,7 +68,7 @@ class MemoryGroups:
 
 def answers(blobs: Mapping[str, bytes], steps: Iterable[StoredStep], reading: Reading) -> Iterator[Answer]:
     """Yield the answers of `reading` for the blobs of one key group."""
-    index = json.loads(blobs.get(INDEX, b"{}"))
+    index = read_index(Blobs(blobs), None, None)
     for step in steps:
         if step.name in index:
             state = StepState.from_index(step.name, Blobs(blobs), index[step.name])

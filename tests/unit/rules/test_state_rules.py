@@ -17,6 +17,7 @@ import slackwater as sw
 from slackwater.aggregates.base import Aggregate
 from slackwater.checkpoint.checkpoint import FORMAT, existing_checkpoint, open_checkpoint
 from slackwater.errors import RunError
+from slackwater.ground.sealed import sealed, unsealed
 from slackwater.planning.plan import Plan
 from slackwater.spark.start import make_job
 from slackwater.state import pieces
@@ -144,13 +145,18 @@ def test_rule_12_checkpoint_of_another_spark_query_is_refused(tmp_path: Path) ->
         open_checkpoint(tmp_path, plan(), partitions=2)
 
 
+def renamed(index: bytes, place: str) -> bytes:
+    """Return the index of a key group with step `b` in the place of `a`."""
+    return sealed(unsealed(index, place=place, of="").replace(b'"a"', b'"b"', 1), place=place, of="")
+
+
 def test_rule_12_state_of_another_step_is_never_read() -> None:
     """Two steps change places, as Spark would let them: it numbers stateful operators by position."""
     harness = Harness(built(events().key_by("k").window(sw.tumbling("1m"), name="a").aggregate(n=sw.count())))
     send(harness, row("k", 0)).run_batch()
     moved = {
         place: {
-            key.replace("a/", "b/"): blob.replace(b'"a"', b'"b"', 1) if key == "index" else blob
+            key.replace("a/", "b/"): renamed(blob, f"state/{place[0]}/{place[1]}") if key == "index" else blob
             for key, blob in blobs.items()
         }
         for place, blobs in harness.engine.state.items()

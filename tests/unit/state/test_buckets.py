@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -86,23 +85,6 @@ def test_quiet_batch_reads_nothing(traffic: Traffic) -> None:
     harness.run_batch()
     harness.advance_watermark(START + 1)
     assert traffic.read == 0
-
-
-def test_state_of_one_piece_without_buckets_is_continued() -> None:
-    """A checkpoint from before there were buckets has all rows of a step in pieces of no bucket."""
-    harness = visits()
-    open_sessions(harness, 1_000)
-    for blobs in harness.engine.state.values():
-        index = json.loads(blobs["index"])
-        for step in index.values():
-            del step["buckets"]
-            step["pieces"] = [entry[:-1] for entry in step["pieces"]]
-        blobs["index"] = json.dumps(index).encode()
-    harness.send("s", pl.DataFrame({"k": ["u1", "u999"], "ts": [START + HOUR, START + HOUR]}))
-    harness.finish()
-    shown = harness.output("s.window")
-    assert shown.height == 1_000
-    assert shown.filter(pl.col("n") == 2)["k"].sort().to_list() == ["u1", "u999"]
 
 
 def test_inbox_that_is_emptied_is_hashed_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,7 +42,7 @@ def test_a_step_that_is_handed_another_steps_state_does_not_go_on() -> None:
                 blobs[name] = pack(FRAME, "clicks.window")
     with pytest.raises(RunError) as refused:
         step.advance(10)
-    assert refused.value.code == "STATE_OF_ANOTHER_STEP"
+    assert refused.value.code == "STATE_DAMAGED"
 
 
 def test_blob_of_another_layout_is_refused_with_what_to_do() -> None:

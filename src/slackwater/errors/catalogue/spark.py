@@ -117,6 +117,10 @@ MESSAGES: Final[dict[str, str]] = {
         "a batch must not be computed twice at the same time; the Spark session has spark.speculation enabled; start "
         "it with spark.speculation=false"
     ),
+    "STATE_DAMAGED": (
+        "stored state must not be modified; {what} is damaged: {why}; restore all of the checkpoint from a backup, or "
+        "start with a new checkpoint and new output locations"
+    ),
     "STATE_OF_ANOTHER_STEP": (
         "state must belong to the step that reads it; step `{step}` found state of `{got}`; start from this "
         "pipeline's checkpoint, or from a new one"
