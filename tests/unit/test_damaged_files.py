@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -17,13 +18,12 @@ from slackwater.errors import RunError
 from slackwater.planning.plan import Plan
 from slackwater.sinks.base import DamagedMarkError, Mark
 from slackwater.sources.kafka.intake import processed_offsets
+from slackwater.sources.log.listing import ListedFile
+from slackwater.sources.log.record import Record
 from slackwater.spark.intake import Intakes
 from slackwater.spark.start import make_job
 from slackwater.testing import SinkHarness
-
-
-def _other_types(whole: bytes) -> bytes:
-    return json.dumps({name: [None] for name in json.loads(whole)}).encode()
+from tests.sealing import content_of, reseal
 
 
 DAMAGES: dict[str, Callable[[bytes], bytes]] = {
@@ -34,7 +34,7 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
     "another shape": lambda _: b'[{"a": 1}]',
     "a number": lambda _: b"7",
     "nothing in it": lambda _: b"{}",
-    "other types": _other_types,
+    "other types": lambda _: b'{"sealed": [1], "place": [null], "of": {}, "length": "x", "sha256": 7}',
 }
 
 
@@ -57,7 +57,14 @@ def plan() -> Plan:
     return sw.Pipeline("damaged", *ends).plan()
 
 
-LISTED = {"path": "/log/0/a", "partition": "0", "number": 0, "length": 1, "modified_ms": 1, "listing": 0}
+LISTED: dict[str, Any] = {
+    "path": "/log/0/a",
+    "partition": "0",
+    "number": 0,
+    "length": 1,
+    "modified_ms": 1,
+    "listing": 0,
+}
 
 
 def opened(path: Path) -> Checkpoint:
@@ -75,10 +82,10 @@ def begun(path: Path) -> Checkpoint:
     for name, text in {
         "offsets/0": 'v1\n{"batchTimestampMs":1}\n{"logOffset":0}\n{"a": 1}\n',
         "sources/0/0": f'v1\n{{"path":"file://{share}","timestamp":1,"batchId":0}}\n',
-        "slackwater/log/0/files.jsonl": f"{json.dumps(LISTED)}\n",
     }.items():
         (path / name).parent.mkdir(parents=True, exist_ok=True)
         (path / name).write_text(text)
+    Record(checkpoint.files, 0).rewrite([ListedFile(**LISTED)])
     return checkpoint
 
 
@@ -93,8 +100,7 @@ READERS: dict[str, Callable[[Checkpoint], object]] = {
 
 @pytest.mark.parametrize(
     "file, damage",
-    # An object without attempts is as good as any.
-    [(file, damage) for file in READERS for damage in DAMAGES if (file, damage) != ("attempts.json", "nothing in it")],
+    [(file, damage) for file in READERS for damage in DAMAGES],
 )
 def test_damaged_file_of_a_checkpoint_is_one_sentence(tmp_path: Path, file: str, damage: str) -> None:
     checkpoint = begun(tmp_path)
@@ -159,7 +165,7 @@ def test_damaged_offsets_of_kafka_are_one_sentence(tmp_path: Path, line: str) ->
 def test_file_with_more_in_it_than_belongs_there_is_damaged(tmp_path: Path) -> None:
     checkpoint = begun(tmp_path)
     path = checkpoint.home / "clock" / "0"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "tide": 1}))
+    reseal(path, {**content_of(path), "tide": 1})
     with pytest.raises(RunError) as caught:
         checkpoint.clock(0)
     assert why(caught.value) == "`tide` does not belong there"
@@ -176,7 +182,7 @@ def test_damaged_list_of_a_batchs_files_is_one_sentence(tmp_path: Path, damage: 
 def test_clock_under_the_name_of_another_is_found(tmp_path: Path) -> None:
     checkpoint = begun(tmp_path)
     (checkpoint.home / "clock" / "0").rename(checkpoint.home / "clock" / "7")
-    with pytest.raises(RunError, match=r"CHECKPOINT_DAMAGED.*clock/7.*it is the clock of batch 0"):
+    with pytest.raises(RunError, match=r"CHECKPOINT_DAMAGED.*clock/7.*it was written as `clock/0`"):
         checkpoint.clock(7)
 
 

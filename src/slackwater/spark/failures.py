@@ -31,7 +31,7 @@ _OURS: Final = re.compile(r"slackwater\.\S+: \[([A-Z0-9_]+)\] (.+)")
 
 
 def reason_of(error: Exception, lease: Lease, checkpoint: Checkpoint, spark: SparkSession) -> SlackwaterError | None:
-    """Return why a run failed: a replaced driver, a JVM that ended, a full disk, a checkpoint that moved or is damaged."""
+    """Return why a run failed: a replaced driver, a JVM that ended, a full disk, a moved or damaged checkpoint."""
     # A replaced driver may fail in many ways, mostly on Spark's files; the replacement is always the reason.
     if (lost := lease.lost()) is not None:
         return lost

@@ -352,16 +352,20 @@ class LogIntake(Intake):
         while len(self._history) > KEPT:
             before, oldest = self._history.popleft(), self._history[0]
             if before < oldest:
-                trim(self._taken_by_spark, partial(_is_after, before))
+                with self._progress.readable(self._taken_by_spark):
+                    trim(self._taken_by_spark, partial(_is_after, before))
                 for folder in self.listings.iterdir():
                     if not folder.name.startswith(".") and int(folder.name) <= before:
                         shutil.rmtree(folder)
                         self._by_listing.pop(int(folder.name), None)
 
 
-def _listing_of(path: str | None) -> int:
-    """Return the listing that a share belongs to, or -1."""
-    return -1 if path is None else int(Path(path).parent.name)
+def _listing_of(path: str) -> int:
+    """Return the listing that a share belongs to, which its folder and its name both state."""
+    listing, share = Path(path).parent.name, Path(path).name
+    if not share.startswith(f"{listing}-"):
+        raise DamageError(f"it names `{listing}/{share}`, which is not part of a listing")
+    return int(listing)
 
 
 def _is_after(listing: int, path: str) -> bool:

@@ -36,6 +36,8 @@ def listed_files(folder: Path, before: Sequence[str], after: Sequence[str], numb
                 break
             if facts["batchId"] == entry:
                 found.append((unquote(urlsplit(facts["path"]).path), facts["timestamp"]))
+        if not found:
+            raise DamageError(f"entry {entry} names no files")
         yield from reversed(found)
 
 
