@@ -25,7 +25,7 @@ def write_durably(path: Path, content: str | bytes) -> None:
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     with space_for(path):
         try:
-            write_and_flush(temporary, content)
+            _write(temporary, content)
             temporary.replace(path)
         except BaseException:
             temporary.unlink(missing_ok=True)
@@ -35,10 +35,8 @@ def write_durably(path: Path, content: str | bytes) -> None:
 
 def write_and_flush(path: Path, content: str | bytes) -> None:
     """Write a new file, and make sure that it survives a power failure under this name."""
-    with space_for(path), path.open("xb") as out:
-        out.write(content.encode() if isinstance(content, str) else content)
-        out.flush()
-        os.fsync(out.fileno())
+    with space_for(path):
+        _write(path, content)
 
 
 def flush_file(path: Path) -> None:
@@ -67,7 +65,7 @@ def write_once(path: Path, content: bytes) -> bool:
             folder.mkdir(exist_ok=True)
             flush_folder(folder.parent)
         try:
-            write_and_flush(temporary, content)
+            _write(temporary, content)
             os.link(temporary, path)
         except FileExistsError:
             return False
@@ -75,6 +73,13 @@ def write_once(path: Path, content: bytes) -> bool:
             temporary.unlink(missing_ok=True)
         flush_folder(path.parent)
     return True
+
+
+def _write(path: Path, content: str | bytes) -> None:
+    with path.open("xb") as out:
+        out.write(content.encode() if isinstance(content, str) else content)
+        out.flush()
+        os.fsync(out.fileno())
 
 
 @contextmanager
