@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from itertools import pairwise
 
 import polars as pl
 import pytest
@@ -33,7 +34,7 @@ def attempt(plan: Plan, answers: MemoryAnswers, users: list[str], cuts: list[int
     rows = pl.DataFrame({"user": users, "ts": range(len(users)), "x": range(len(users))}, schema=SCHEMA)
     chunks = [
         Chunk(frame=rows[a:b], partition="0", file="0/0", first_offset=a, source="orders", ingestion_ms=0)
-        for a, b in zip(cuts, cuts[1:], strict=False)
+        for a, b in pairwise(cuts)
     ]
     shown = MemoryEngine(plan=plan, answers=answers).run({"orders": chunks}, clock).outputs["orders.rows"]
     return dict(zip(shown["ts"].to_list(), shown["seen"].to_list(), strict=True))
