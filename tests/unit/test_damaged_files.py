@@ -25,7 +25,6 @@ from slackwater.spark.start import make_job
 from slackwater.testing import SinkHarness
 from tests.sealing import content_of, reseal
 
-
 DAMAGES: dict[str, Callable[[bytes], bytes]] = {
     "truncated": lambda whole: whole[: len(whole) // 2],
     "empty": lambda _: b"",
