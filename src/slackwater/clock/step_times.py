@@ -50,6 +50,6 @@ def _slowest_ms(step: StepPlan, clock: Clock, streams_ms: Mapping[str, int]) -> 
 
     No delay is subtracted from the final watermark.
     """
-    known = [(streams_ms[name], delay_ms) for name, delay_ms in step.behind_ms.items()]
+    known = [(streams_ms[name], delay_ms + step.spec.trails_ms) for name, delay_ms in step.behind_ms.items()]
     slowest = min(at_ms if at_ms >= MAX_MS else at_ms - delay_ms for at_ms, delay_ms in known)
     return max(clock.steps.get(step.name, Reached()).watermark_ms, MIN_MS, slowest)

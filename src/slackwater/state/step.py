@@ -268,6 +268,11 @@ class KeyedStep(ABC):
         return ()
 
     @property
+    def trails_ms(self) -> int:
+        """How far the step's own watermark trails that of its streams."""
+        return 0
+
+    @property
     @abstractmethod
     def emission_delay_ms(self) -> int:
         """How long after the watermark the step may still emit."""

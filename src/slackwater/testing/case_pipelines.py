@@ -7,6 +7,7 @@ from typing import Final, Protocol
 
 import polars as pl
 
+from slackwater.ground.times import MAX_MS
 from slackwater.pipeline import Pipeline
 from slackwater.sinks import MemorySink
 from slackwater.sources import Source
@@ -15,6 +16,9 @@ from slackwater.testing.cases import Case, CasePipeline, Event, Row
 from slackwater.testing.dedup_cases import DedupPipeline
 from slackwater.testing.harness import rows_source
 from slackwater.testing.join_cases import JoinPipeline
+
+_END_OF_TIME_MS: Final = 10**18
+"""The end of time in the cases; Slackwater's own is slightly later."""
 
 
 class ReplayedPipeline(Protocol):
@@ -49,3 +53,14 @@ _PIPELINES: Final[dict[str, Callable[[Case, Callable[[pl.Schema], Source]], Repl
 def case_pipeline(case: Case, source: Callable[[pl.Schema], Source] = rows_source) -> ReplayedPipeline:
     """Return the pipeline of `case`, which reads from the source that `source` creates for its columns."""
     return _PIPELINES[case["operator"]](case, source)
+
+
+def stream_watermark(replayed: ReplayedPipeline, watermark_ms: int) -> int:
+    """Return the watermark of the stream at which the step works by the watermark `watermark_ms` of its case.
+
+    To the cases, every window is complete when the watermark reaches its end. A session that takes a row exactly at
+    its end is complete when the watermark is past it.
+    """
+    if watermark_ms >= _END_OF_TIME_MS:
+        return MAX_MS
+    return watermark_ms + replayed.pipeline.plan().by_name[replayed.results.name].spec.trails_ms

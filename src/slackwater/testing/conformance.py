@@ -22,8 +22,7 @@ from typing import Final
 import polars as pl
 
 from slackwater.errors import DefinitionError
-from slackwater.ground.times import MAX_MS
-from slackwater.testing.case_pipelines import case_pipeline
+from slackwater.testing.case_pipelines import case_pipeline, stream_watermark
 from slackwater.testing.cases import (
     STREAM,
     Case,
@@ -36,8 +35,6 @@ from slackwater.testing.harness import Harness
 from slackwater.testing.replays import REPLAYS, Mismatch, Replay, Runner, StepOutput, depends_on_batches, replay
 
 _AT_ONCE: Final = 3
-_END_OF_TIME_MS: Final = 10**18
-"""The end of time in the cases; Slackwater's own is slightly later."""
 
 
 class MemoryRunner:
@@ -52,7 +49,7 @@ class MemoryRunner:
         self.harness = Harness(self.case.pipeline)
         first = case["params"].get("initial_watermark_ms")
         if first is not None:
-            self.harness.advance_watermark(_watermark(first))
+            self.harness.advance_watermark(stream_watermark(self.case, first))
 
     def step(
         self, events: Sequence[Event], *, watermark_ms: int | None, processing_time_ms: int | None, restart: bool
@@ -66,7 +63,7 @@ class MemoryRunner:
         if processing_time_ms is not None:
             self.harness.now_ms = max(self.harness.now_ms, processing_time_ms)
         if watermark_ms is not None:
-            self._collect(out, self.harness.advance_watermark(_watermark(watermark_ms)))
+            self._collect(out, self.harness.advance_watermark(stream_watermark(self.case, watermark_ms)))
         elif processing_time_ms is not None:
             self._collect(out, self.harness.run_batch())
         return out
@@ -236,10 +233,6 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 def _unreadable(why: str) -> int:
     print(f"cannot read the cases: {why}", file=sys.stderr)
     return 2
-
-
-def _watermark(milliseconds: int) -> int:
-    return MAX_MS if milliseconds >= _END_OF_TIME_MS else milliseconds
 
 
 if __name__ == "__main__":

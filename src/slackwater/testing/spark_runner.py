@@ -17,17 +17,16 @@ import polars as pl
 from pyspark.sql import SparkSession
 
 from slackwater.clock.clock import Clock, StreamTime
-from slackwater.ground.times import MAX_MS, MIN_MS
+from slackwater.ground.times import MIN_MS
 from slackwater.sources import Source, log
 from slackwater.spark.job import Job
 from slackwater.spark.session import spark_session
 from slackwater.spark.start import make_job
-from slackwater.testing.case_pipelines import case_pipeline
+from slackwater.testing.case_pipelines import case_pipeline, stream_watermark
 from slackwater.testing.cases import STREAM, Case, Event
 from slackwater.testing.replays import StepOutput
 
 _LONGEST_BATCH_S: Final = 120
-_END_OF_TIME_MS: Final = 10**18
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +58,7 @@ class SparkRunner:
         self._start()
         first = case["params"].get("initial_watermark_ms")
         if first is not None:
-            self._watermark_ms = _watermark(first)
+            self._watermark_ms = stream_watermark(self.case, first)
             self._batch([])
 
     def step(
@@ -75,7 +74,7 @@ class SparkRunner:
         if processing_time_ms is not None or watermark_ms is not None:
             self._now_ms = max(self._now_ms, processing_time_ms or 0)
             if watermark_ms is not None:
-                self._watermark_ms = max(self._watermark_ms, _watermark(watermark_ms))
+                self._watermark_ms = max(self._watermark_ms, stream_watermark(self.case, watermark_ms))
             self._collect(out, self._batch([]))
         return out
 
@@ -141,7 +140,3 @@ class SparkRunner:
         shown, late, _ = self.case.kept
         out.rows += self.case.shown(shown.batch(batch))
         out.late += self.case.late(late.batch(batch))
-
-
-def _watermark(milliseconds: int) -> int:
-    return MAX_MS if milliseconds >= _END_OF_TIME_MS else milliseconds

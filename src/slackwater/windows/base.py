@@ -75,6 +75,11 @@ class Window(ABC):
         """
         return []
 
+    @property
+    def trails_ms(self) -> int:
+        """How long after its end a window may still get an on-time row."""
+        return 0
+
     def longest_ms(self) -> int | None:
         """Return the maximum length of a window; None if it depends on the rows, or if windows never end."""
         return None

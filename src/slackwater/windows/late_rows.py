@@ -26,7 +26,6 @@ def missed_windows(rows: pl.DataFrame, window: Window) -> pl.Series:
 
 def late_rows(rows: pl.DataFrame, spec: WindowSpec, watermark_ms: int) -> pl.DataFrame:
     """Return `rows` (with `__ts`, and their cell or interval in `__start`, `__end`) as late rows of `spec`."""
-    found = missed_windows(rows, spec.window)
-    return of_steps.late_rows(
-        rows.with_columns(found), spec.late_types, spec.name, watermark_ms, windows=pl.col("__windows")
-    )
+    shown_ms = spec.shown_watermark_ms(watermark_ms)
+    found = rows.with_columns(missed_windows(rows, spec.window))
+    return of_steps.late_rows(found, spec.late_types, spec.name, shown_ms, windows=pl.col("__windows"))

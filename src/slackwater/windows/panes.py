@@ -244,7 +244,7 @@ class Panes:
             pl.lit(pane).alias("pane"),
             pl.col("__panes").cast(pl.Int32).alias("pane_index"),
             pl.lit(retraction).alias("is_retraction"),
-            timestamp_lit(watermark_ms).alias("watermark"),
+            timestamp_lit(self.spec.shown_watermark_ms(watermark_ms)).alias("watermark"),
         )
         return shown if shown.schema == self.spec.result_types else shown.cast(self.spec.result_types)
 

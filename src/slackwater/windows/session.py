@@ -61,6 +61,14 @@ class SessionWindow(Window):
         """Return `max_length`; without it, the length depends on the rows."""
         return self.max_length_ms
 
+    @property
+    def trails_ms(self) -> int:
+        """One instant if sessions that touch merge: a row exactly at the end of a session belongs to it.
+
+        Such a row is on time until the watermark has passed it.
+        """
+        return 1 if self.touching == "merge" else 0
+
     def state_types(self) -> dict[str, pl.DataType]:
         """Return the additional columns of the units of a session with a maximum length.
 

@@ -15,7 +15,7 @@ from slackwater.errors import refuse
 from slackwater.formats.schemas import spark_type
 from slackwater.formats.undecoded import Undecoded
 from slackwater.ground.durations import render_ms
-from slackwater.ground.times import TIMESTAMP
+from slackwater.ground.times import MIN_MS, TIMESTAMP
 from slackwater.state.identity import Identity
 from slackwater.state.late_rows import late_schema
 from slackwater.state.pieces import StepState
@@ -236,9 +236,18 @@ class WindowSpec(KeyedStep):
         return [*self.keys, *self.identity.bounds]
 
     @property
+    def trails_ms(self) -> int:
+        """How long after its end a window may still get an on-time row."""
+        return self.window.trails_ms
+
+    def shown_watermark_ms(self, own_ms: int) -> int:
+        """Return the watermark that results and late rows show, from the step's own."""
+        return own_ms + self.trails_ms if own_ms > MIN_MS else own_ms
+
+    @property
     def emission_delay_ms(self) -> int:
-        """The allowed lateness: a window may fire until it is forgotten."""
-        return self.lateness_ms
+        """The allowed lateness: a window may fire until it is forgotten by the step's own watermark."""
+        return self.lateness_ms + self.trails_ms
 
     @property
     def layout(self) -> dict[str, str]:

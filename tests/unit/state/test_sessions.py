@@ -25,7 +25,8 @@ GAP = 8
 def test_event_exactly_one_gap_later_joins_the_session() -> None:
     step = Windowed(sw.session("10ms"))
     step.add(("a", 0, 0), ("a", 10, 1))
-    assert panes(step.advance(20)) == [(0, 20, [0, 1], "on_time")]
+    assert panes(step.advance(20)) == []
+    assert panes(step.advance(21)) == [(0, 20, [0, 1], "on_time")]
 
 
 def test_event_exactly_one_gap_later_begins_a_session_where_touching_is_separate() -> None:
@@ -49,7 +50,7 @@ def test_an_old_event_is_kept_if_its_session_is_alive_and_late_if_not() -> None:
     shown = step.add(("a", 92, 2), ("b", 42, 3))
     assert shown == []
     assert step.late_ids() == [3]
-    assert panes(step.advance(110)) == [(92, 110, [2, 0], "on_time")]
+    assert panes(step.advance(111)) == [(92, 110, [2, 0], "on_time")]
 
 
 def test_old_events_are_judged_as_a_batch_whatever_their_order() -> None:
@@ -61,27 +62,31 @@ def test_old_events_are_judged_as_a_batch_whatever_their_order() -> None:
         rows = [("a", 82, 0), ("a", 90, 1), ("a", 98, 2)]
         step.add(*(rows[number] for number in order))
         late.append(step.late_ids())
-        assert panes(step.advance(108)) == [(82, 108, [0, 1, 2], "on_time")]
+        assert panes(step.advance(109)) == [(82, 108, [0, 1, 2], "on_time")]
     assert late == [[], [], []]
 
 
-def test_row_at_the_watermark_finds_the_session_that_ends_there_complete() -> None:
-    """It would touch the session, and joins it in one batch; once the watermark has closed it, it begins another."""
-    together, after = Windowed(sw.session("10ms")), Windowed(sw.session("10ms"))
-    together.add(("a", 0, 0), ("a", 10, 1))
-    assert [(row["start"], row["end"]) for row in together.advance(20)] == [(0, 20)]
-    after.add(("a", 0, 0))
-    assert [(row["start"], row["end"]) for row in after.advance(10)] == [(0, 10)]
-    after.add(("a", 10, 1))
-    assert after.late_ids() == []
-    assert [(row["start"], row["end"]) for row in after.advance(20)] == [(10, 20)]
+def test_row_at_the_watermark_joins_the_session_that_ends_there() -> None:
+    step = Windowed(sw.session("10ms"))
+    step.add(("a", 0, 0), ("b", 0, 9))
+    assert step.advance(10) == []
+    step.add(("a", 10, 1))
+    assert panes(step.advance(11)) == [(0, 10, [9], "on_time")]
+    assert panes(step.advance(21)) == [(0, 20, [0, 1], "on_time")]
+    assert step.late_ids() == []
+
+
+def test_row_at_the_watermark_begins_a_session_where_touching_is_separate() -> None:
+    step = Windowed(sw.session("10ms", touching="separate"))
+    step.add(("a", 0, 0))
+    assert panes(step.advance(10)) == [(0, 10, [0], "on_time")]
+    step.add(("a", 10, 1))
+    assert panes(step.advance(20)) == [(10, 20, [1], "on_time")]
+    assert step.late_ids() == []
 
 
 def on_time(times: list[int], cuts: list[int], *, seed: int) -> Windowed:
-    """Feed rows in batches such that none is behind the watermark, nor exactly at it.
-
-    At the watermark a session of one gap before is complete already, though a row there would touch it.
-    """
+    """Feed rows in batches such that none is behind the watermark."""
     step = Windowed(sw.session(f"{GAP}ms", max_length=f"{LONGEST}ms"))
     rows = [("a", ts, number) for number, ts in enumerate(times)]
     edges = sorted({0, *(cut % (len(rows) + 1) for cut in cuts), len(rows)})
@@ -89,7 +94,7 @@ def on_time(times: list[int], cuts: list[int], *, seed: int) -> Windowed:
     for start, end in pairwise(edges):
         step.add(*rows[start:end])
         if rest := times[end:]:
-            step.advance(min(rest) - dice.randint(1, 6))
+            step.advance(min(rest) - dice.randint(0, 6))
     step.finish()
     return step
 
