@@ -22,8 +22,8 @@ class Ahead:
 def ahead(plan: Plan, clock: Clock, *, brings: Callable[[str], bool]) -> dict[str, Ahead]:
     """Return the streams that the batch of `clock` does not read.
 
-    A stream waits only for streams that have had an event, have a partition that is not idle, and may receive more
-    according to `brings`. The slowest stream never waits.
+    A stream waits only for streams that have had an event, have a partition that is neither idle nor finished, and may
+    receive more according to `brings`. The slowest stream never waits.
     """
     waiting = {}
     for source in plan.sources:
@@ -44,4 +44,4 @@ def ahead(plan: Plan, clock: Clock, *, brings: Callable[[str], bool]) -> dict[st
 
 
 def _is_live(time: StreamTime) -> bool:
-    return time.watermark_ms > MIN_MS and any(not known.is_idle for known in time.partitions.values())
+    return time.watermark_ms > MIN_MS and any(not known.is_aside for known in time.partitions.values())

@@ -31,6 +31,13 @@ class PartitionTime:
     barren_since_ms: int | None = None
     """Since when batches have read only rows without a usable time; None if the last ones had one."""
     is_idle: bool = False
+    is_finished: bool = False
+    """Whether a bounded run has read the partition to its end."""
+
+    @property
+    def is_aside(self) -> bool:
+        """Whether the partition does not hold back the watermark of its stream."""
+        return self.is_idle or self.is_finished
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +52,16 @@ class StreamTime:
     held_since_ms: int = MIN_MS
     rows: int = 0
     """The number of rows read by earlier batches: the first place of the batch, if the source has no places."""
+    since_ms: int = MIN_MS
+    """The processing time of the first batch."""
+    is_idle: bool = False
+    is_finished: bool = False
+    """Whether a bounded run has read the stream to its end."""
+
+    @property
+    def is_aside(self) -> bool:
+        """Whether the stream does not hold back the steps that it shares with others."""
+        return self.is_idle or self.is_finished
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,7 +148,7 @@ class Clock:
         partitions to send to every task. All other details stay in the file.
         """
         streams = {
-            name: [time.watermark_ms, time.previous_ms, _newest_ms(time), time.rows]
+            name: [time.watermark_ms, time.previous_ms, _newest_ms(time), time.rows, time.is_aside]
             for name, time in self.streams.items()
         }
         steps = {name: [step.watermark_ms, step.forgotten_ms] for name, step in self.steps.items()}
@@ -155,8 +172,9 @@ class Clock:
                 previous_ms=previous,
                 partitions={part: PartitionTime(max_ts_ms=newest) for part, newest in newest_ms.items()},
                 rows=rows,
+                is_idle=is_aside,
             )
-            for name, (watermark, previous, newest_ms, rows) in known["streams"].items()
+            for name, (watermark, previous, newest_ms, rows, is_aside) in known["streams"].items()
         }
         steps = {
             name: Reached(watermark_ms=watermark, forgotten_ms=forgotten)

@@ -27,8 +27,12 @@ def next_clock(
     existing: Mapping[str, frozenset[str]] | None = None,
     gone: Mapping[str, frozenset[str]] | None = None,
     may_idle: bool = True,
+    ending: frozenset[str] = frozenset(),
 ) -> Clock:
-    """Return the clock that follows `clock`, from the statistics of the batch."""
+    """Return the clock that follows `clock`, from the statistics of the batch.
+
+    `ending` are the streams whose partitions without backlog have been read to the end of a bounded run.
+    """
     streams = {}
     for source in plan.sources:
         seen = {}
@@ -47,6 +51,7 @@ def next_clock(
             gone=(gone or {}).get(source.name, frozenset()),
             now_ms=stats.now_ms,
             may_idle=may_idle,
+            is_ending=source.name in ending,
         )
         streams[source.name] = replace(moved, rows=before.rows + (0 if read is None else read.rows))
     return Clock(

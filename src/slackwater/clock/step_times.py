@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from slackwater.clock.clock import Clock, Reached
-from slackwater.ground.times import MAX_MS, MIN_MS
+from slackwater.clock.clock import Clock, Reached, StreamTime
+from slackwater.clock.watermark import slowest_ms
+from slackwater.ground.times import MIN_MS
 from slackwater.planning.plan import Plan, StepPlan
 from slackwater.state.step_time import StepTime
 
@@ -38,18 +37,19 @@ def reached(plan: Plan, clock: Clock) -> dict[str, Reached]:
 
 
 def _previous_ms(step: StepPlan, clock: Clock) -> int:
-    return _slowest_ms(step, clock, {name: time.previous_ms for name, time in clock.streams.items()})
+    """Return the watermark of the step in the batch before: as reached or, for a new step, that of its streams."""
+    before = {name: StreamTime(watermark_ms=clock.streams[name].previous_ms) for name in step.behind_ms}
+    return _at_least(step, clock, slowest_ms((before[name], ms) for name, ms in _delays_ms(step).items()))
 
 
 def _watermark_ms(step: StepPlan, clock: Clock) -> int:
-    return _slowest_ms(step, clock, {name: time.watermark_ms for name, time in clock.streams.items()})
+    return _at_least(step, clock, slowest_ms((clock.streams[name], ms) for name, ms in _delays_ms(step).items()))
 
 
-def _slowest_ms(step: StepPlan, clock: Clock, streams_ms: Mapping[str, int]) -> int:
-    """Return the smallest watermark of the streams, each minus its delay, but never less than the step has reached.
+def _delays_ms(step: StepPlan) -> dict[str, int]:
+    return {name: delay_ms + step.spec.trails_ms for name, delay_ms in step.behind_ms.items()}
 
-    No delay is subtracted from the final watermark.
-    """
-    known = [(streams_ms[name], delay_ms + step.spec.trails_ms) for name, delay_ms in step.behind_ms.items()]
-    slowest = min(at_ms if at_ms >= MAX_MS else at_ms - delay_ms for at_ms, delay_ms in known)
+
+def _at_least(step: StepPlan, clock: Clock, slowest: int) -> int:
+    """Return the watermark of a step, which is never less than it has reached."""
     return max(clock.steps.get(step.name, Reached()).watermark_ms, MIN_MS, slowest)

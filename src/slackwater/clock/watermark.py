@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -43,6 +43,7 @@ def advance(
     gone: frozenset[str] = frozenset(),
     now_ms: int,
     may_idle: bool = True,
+    is_ending: bool = False,
 ) -> StreamTime:
     """Return the time of a stream after a batch that read `seen`.
 
@@ -50,8 +51,10 @@ def advance(
     the source no longer has: they are forgotten after a day without rows. A partition that was never
     read also holds back the watermark until it is idle: no usable row for `idle_after_ms`, and no
     backlog, or a backlog that has produced no usable row for as long. Bounded runs have no idleness
-    (`may_idle=False`). When every partition is idle, the watermark is the largest that one of them has
-    reached, and advances with the clock if the policy says so.
+    (`may_idle=False`), but with `is_ending` a partition without backlog has been read to its end, and
+    is finished. When every partition is idle or finished, the watermark is the largest that one of them
+    has reached, and advances with the clock if all are idle and the policy says so. The stream is then
+    idle or finished itself, as is one that has had no partition for `idle_after_ms`.
     """
     partitions = _met(time.partitions, seen, backlog | existing, now_ms)
     for name, known in list(partitions.items()):
@@ -63,16 +66,36 @@ def advance(
         idle = may_idle and idle_after is not None and silent_ms >= idle_after and name not in backlog
         if may_idle and idle_after is not None and known.barren_since_ms is not None:
             idle |= now_ms - known.barren_since_ms >= idle_after and (name in seen or known.is_idle)
-        partitions[name] = replace(known, is_idle=idle)
+        partitions[name] = replace(known, is_idle=idle, is_finished=is_ending and name not in backlog)
+    since_ms = time.since_ms if time.since_ms > MIN_MS else now_ms
+    is_silent = may_idle and policy.idle_after_ms is not None and now_ms - since_ms >= policy.idle_after_ms
+    follows_events = not policy.follows_processing_time
     reached = max(time.watermark_ms, _reached(partitions, policy, now_ms))
-    held_by = _holder(partitions) if not policy.follows_processing_time else ""
+    held_by = _holder(partitions) if follows_events else ""
     return StreamTime(
         watermark_ms=reached,
         previous_ms=time.watermark_ms,
         partitions=partitions,
         held_by=held_by,
         held_since_ms=time.held_since_ms if held_by == time.held_by else now_ms,
+        since_ms=since_ms,
+        is_idle=follows_events and (all(known.is_idle for known in partitions.values()) if partitions else is_silent),
+        is_finished=is_ending and all(known.is_finished for known in partitions.values()),
     )
+
+
+def slowest_ms(streams: Iterable[tuple[StreamTime, int]]) -> int:
+    """Return the watermark of what reads several streams: the smallest, each minus its delay.
+
+    Streams that are set aside do not count; if all are, the largest watermark does. No delay is subtracted from the
+    final watermark.
+    """
+    reached = [
+        (time.is_aside, time.watermark_ms if time.watermark_ms >= MAX_MS else time.watermark_ms - delay_ms)
+        for time, delay_ms in streams
+    ]
+    live = [at_ms for is_aside, at_ms in reached if not is_aside]
+    return min(live) if live else max(at_ms for _, at_ms in reached)
 
 
 def barren(time: StreamTime) -> list[str]:
@@ -85,7 +108,7 @@ def held_back_ms(time: StreamTime) -> int:
     others = [
         known.max_ts_ms
         for name, known in time.partitions.items()
-        if name != time.held_by and not known.is_idle and known.max_ts_ms > MIN_MS
+        if name != time.held_by and not known.is_aside and known.max_ts_ms > MIN_MS
     ]
     if not others or not time.held_by:
         return 0
@@ -116,21 +139,21 @@ def _met(
 def _reached(partitions: Mapping[str, PartitionTime], policy: TimePolicy, now_ms: int) -> int:
     if policy.follows_processing_time:
         return now_ms
-    live = [known.max_ts_ms for known in partitions.values() if not known.is_idle]
+    live = [known.max_ts_ms for known in partitions.values() if not known.is_aside]
     if live:
         return MIN_MS if min(live) == MIN_MS else min(live) - policy.out_of_orderness_ms
     newest = max((known.max_ts_ms for known in partitions.values()), default=MIN_MS)
     if newest == MIN_MS:
         return MIN_MS
     silent_ms = 0
-    if policy.goes_on_when_idle:
+    if policy.goes_on_when_idle and all(known.is_idle for known in partitions.values()):
         # While nothing arrives, time advances from the newest event at the pace of the clock.
         silent_ms = now_ms - max(known.active_at_ms for known in partitions.values())
     return newest + silent_ms - policy.out_of_orderness_ms
 
 
 def _holder(partitions: Mapping[str, PartitionTime]) -> str:
-    live = [(known.max_ts_ms, name) for name, known in partitions.items() if not known.is_idle]
+    live = [(known.max_ts_ms, name) for name, known in partitions.items() if not known.is_aside]
     return min(live)[1] if live else ""
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from slackwater.clock.alignment import Ahead
 from slackwater.clock.batch_stats import BatchStats
 from slackwater.clock.clock import Clock
-from slackwater.clock.watermark import held_back_ms
+from slackwater.clock.watermark import held_back_ms, slowest_ms
 from slackwater.errors import counted
 from slackwater.ground.html import facts_table
 from slackwater.ground.times import MIN_MS, render_time
@@ -127,5 +127,5 @@ class BatchReport:
 
     @property
     def watermark_ms(self) -> int:
-        """The slowest stream's watermark in the next batch."""
-        return min(time.watermark_ms for time in self.next_clock.streams.values())
+        """The watermark in the next batch of the slowest stream that is not set aside."""
+        return slowest_ms((time, 0) for time in self.next_clock.streams.values())

@@ -85,6 +85,8 @@ class Look:
     """Partitions that exist, even if nothing was ever in them."""
     missing: frozenset[str] = frozenset()
     """Partitions that were read and no longer exist."""
+    is_complete: bool = False
+    """Whether no other partition than those in `backlog` has records for a later batch of this run."""
     lag: dict[str, Lag] = field(default_factory=dict)
     """Unread records per partition, where known."""
 

@@ -17,6 +17,8 @@ class Unread:
     backlog: dict[str, frozenset[str]] = field(default_factory=dict)
     known: dict[str, frozenset[str]] = field(default_factory=dict)
     missing: dict[str, frozenset[str]] = field(default_factory=dict)
+    complete: set[str] = field(default_factory=set)
+    """The streams whose backlog is certain to be all that is left."""
     lag: dict[str, dict[str, Lag]] = field(default_factory=dict)
 
 
@@ -83,6 +85,8 @@ class Intakes:
             look = intake.look(clock.batch, clock.streams[stream].partitions)
             found.backlog[stream], found.known[stream] = look.backlog, look.known
             found.missing[stream] = look.missing
+            if look.is_complete:
+                found.complete.add(stream)
             if look.lag:
                 found.lag[stream] = look.lag
         return found

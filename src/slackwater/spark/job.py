@@ -303,6 +303,7 @@ class Job:
                 existing=found.known,
                 gone=found.missing,
                 may_idle=not self.bounded,
+                ending=frozenset(found.complete) if self.bounded else frozenset(),
             )
             if self.clock_hook is not None:
                 following = self.clock_hook(following)

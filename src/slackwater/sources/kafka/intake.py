@@ -110,6 +110,7 @@ class KafkaIntake(Intake):
             known=known,
             backlog=frozenset(name for name, records in behind.items() if records > 0),
             missing=frozenset(partitions) - known,
+            is_complete=True,
             lag=self._lag(behind),
         )
 

@@ -224,7 +224,7 @@ class LogIntake(Intake):
         read one partition after another.
         """
         self._seen, waiting = self.unread()
-        return Look(backlog=frozenset(waiting), missing=self._missing())
+        return Look(backlog=frozenset(waiting), missing=self._missing(), is_complete=True)
 
     def brings(self) -> bool:
         """Return whether files are waiting for the next batch."""
