@@ -17,7 +17,7 @@ from slackwater.sinks.delta import delta as delta_sink
 from slackwater.sources.delta.definition import delta as delta_source
 from tests.delta.tables import Lake
 from tests.matrix.jobs import crashing, matrix_pipeline, write_matrix_log
-from tests.spark.jobs import CrashError, run
+from tests.spark.jobs import SCHEMA, CrashError, record, run, write_log
 
 pytestmark = pytest.mark.spark
 
@@ -135,3 +135,26 @@ def test_job_that_crashes_at_every_step_leaves_what_an_undisturbed_one_does(
             run(lake.spark, pipeline(lake), tmp_path / "checkpoint")
     run(lake.spark, pipeline(lake), tmp_path / "checkpoint")
     assert lake.rows(*RESULTS) == whole.rows(*RESULTS)
+
+
+@pytest.mark.long
+def test_a_table_read_to_its_end_does_not_hold_back_a_join(lake: Lake, tmp_path: Path) -> None:
+    lake.write([(1, "a", at(0))], COLUMNS)
+    write_log(tmp_path / "log", [[record(number, _ms(number))] for number in range(6)])
+    source = sw.sources.log(tmp_path / "log", max_files_per_batch=1)
+    events = sw.stream("events", source).decode(sw.formats.json(SCHEMA)).event_time("ts")
+    table = sw.stream("table", delta_source(lake.path())).event_time("ts")
+    pairs = events.key_by("k").join(table.key_by("k"), between=("0s", "0s"), how="left", name="pairs")
+    shown, late = sw.sinks.memory(), sw.sinks.memory()
+    letters = (events.dead_letters.drop(), table.dead_letters.drop())
+    job = run(
+        lake.spark,
+        sw.Pipeline("p", pairs.to(shown), pairs.late.to(late), *letters, key_groups=2),
+        tmp_path / "checkpoint",
+    )
+    assert (shown.rows().height, late.rows().height) == (6, 0)
+    assert sum(report.rows_out.get(pairs.name, 0) for report in job.reports[:-1]) >= 3
+
+
+def _ms(minute: int) -> int:
+    return round(at(minute).timestamp() * 1_000)

@@ -128,6 +128,23 @@ def test_what_is_produced_during_a_bounded_run_is_left_to_the_next(
     assert ids(left) == [2, 3]
 
 
+def test_partitions_read_to_their_end_hold_nothing_back_in_a_bounded_run(
+    spark: SparkSession, topics: Topics, tmp_path: Path
+) -> None:
+    """One partition has no record, one has few and early ones, one has many."""
+    topic = topics.make(partitions=3)
+    topics.produce(topic, records(10, 60), partition=0)
+    topics.produce(topic, records(0, 2), partition=1)
+    events = decoded(sw.sources.kafka(topics.servers, topic=topic, max_records_per_batch=20))
+    counted = events.key_by("id").window(sw.tumbling("1s"), name="seconds").aggregate(n=sw.count())
+    shown, late = sw.sinks.memory(), sw.sinks.memory()
+    ends = (counted.to(shown), counted.late.to(late), events.dead_letters.drop())
+    job = job_of(spark, sw.Pipeline("backfill", *ends, key_groups=2), tmp_path / "checkpoint", bounded=True)
+    job.run()
+    assert (shown.rows()["n"].sum(), late.rows().height) == (62, 0)
+    assert sum(report.rows_out.get(counted.name, 0) for report in job.reports[:-1]) >= 20
+
+
 def test_starts_at_a_time_at_offsets_or_at_the_end(spark: SparkSession, topics: Topics, tmp_path: Path) -> None:
     topic = topics.make(partitions=2, retention_ms="-1")  # the records are older than a week
     for number in range(10):

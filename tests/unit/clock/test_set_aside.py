@@ -6,6 +6,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import slackwater as sw
 from slackwater.clock.alignment import ahead
@@ -197,3 +199,32 @@ def test_the_final_watermark_has_no_delay() -> None:
     assert (
         slowest_ms([(StreamTime(watermark_ms=MAX_MS), 9), (StreamTime(watermark_ms=MAX_MS, is_idle=True), 0)]) == MAX_MS
     )
+
+
+@given(
+    st.dictionaries(st.sampled_from("abc"), st.lists(st.integers(0, 9), max_size=6), min_size=1),
+    st.lists(st.dictionaries(st.sampled_from("abc"), st.integers(1, 3)), max_size=12),
+)
+def test_what_a_bounded_run_sets_aside_makes_no_row_late(
+    partitions: dict[str, list[int]], batches: list[dict[str, int]]
+) -> None:
+    """Each partition is in order, and batches read some rows of some of them, until nothing is left."""
+    unread = {name: [at * MINUTE for at in sorted(minutes)] for name, minutes in partitions.items()}
+    newest_ms = max((max(times) for times in unread.values() if times), default=MIN_MS)
+    time = StreamTime()
+    for taken in [*batches, {name: len(rows) for name, rows in unread.items()}]:
+        read = {name: unread[name][:count] for name, count in taken.items() if unread.get(name)}
+        assert all(ts >= time.watermark_ms for times in read.values() for ts in times)
+        unread = {name: times[len(read.get(name, ())) :] for name, times in unread.items()}
+        time = advance(
+            time,
+            TimePolicy(),
+            seen={name: Seen(rows=len(times), max_ts_ms=max(times)) for name, times in read.items() if times},
+            backlog=frozenset(name for name, times in unread.items() if times),
+            existing=frozenset(partitions),
+            now_ms=0,
+            may_idle=False,
+            is_ending=True,
+        )
+    assert time.watermark_ms == newest_ms
+    assert time.is_finished

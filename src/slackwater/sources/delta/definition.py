@@ -16,8 +16,10 @@ from slackwater.errors import RunError, refuse
 from slackwater.formats.schemas import SchemaSpec, as_schema
 from slackwater.sources.base import Source, TaskFacts
 from slackwater.sources.chunk import Chunk
+from slackwater.sources.delta.intake import DeltaIntake
 from slackwater.sources.delta.log_schema import logged_schema
 from slackwater.sources.delta.stream import changed_source, delta_stream
+from slackwater.sources.intake import StreamPlace
 from slackwater.sources.reading import Reading
 from slackwater.sources.rows import frame_chunks, numbered
 
@@ -64,6 +66,10 @@ class DeltaSource(Source):
     def chunks(self, batches: Iterator[pa.RecordBatch], task: TaskFacts) -> Iterator[Chunk]:
         """Yield the rows, numbered after those of earlier batches."""
         return frame_chunks(self.typed, task, batches)
+
+    def intake(self, place: StreamPlace) -> DeltaIntake:
+        """Return the driver's part in reading the table."""
+        return DeltaIntake(place)
 
     def explained(self, error: Exception) -> RunError | None:
         """Return the error for a commit that changed rows, if that stopped the query."""
