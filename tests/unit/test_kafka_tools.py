@@ -91,8 +91,18 @@ def test_missing_certificate_is_said_before_anybody_is_called(tmp_path: Path) ->
         way.for_librdkafka()
 
 
-@pytest.mark.parametrize("idle_after_ms, words", [(None, "(set idle_after?)"), (10_000, "(idle after 10s)")])
-def test_partition_that_holds_the_watermark_is_named_with_what_ends_that(idle_after_ms: int | None, words: str) -> None:
+@pytest.mark.parametrize(
+    "idle_after_ms, is_bounded, words",
+    [
+        (None, False, "(set idle_after?)"),
+        (10_000, False, "(idle after 10s)"),
+        (None, True, "(not read to its end)"),
+        (10_000, True, "(not read to its end)"),
+    ],
+)
+def test_partition_that_holds_the_watermark_is_named_with_what_ends_that(
+    idle_after_ms: int | None, words: str, *, is_bounded: bool
+) -> None:
     partitions = {"orders/3": PartitionTime(max_ts_ms=5_000), "orders/4": PartitionTime()}
     clock = Clock(batch=1, streams={"orders": StreamTime(partitions=partitions, held_by="orders/4")}, now_ms=0)
     report = BatchReport(
@@ -102,6 +112,7 @@ def test_partition_that_holds_the_watermark_is_named_with_what_ends_that(idle_af
         clock=clock,
         next_clock=clock,
         rows_out={},
+        is_bounded=is_bounded,
         idle_after_ms={"orders": idle_after_ms},
     )
     assert f"held back by orders/4, which has no record yet {words}" in line(report, Counter())

@@ -176,6 +176,7 @@ def _held(report: BatchReport) -> str:
         if not holder.has_records:
             idle = holder.idle_after_ms
             remedy = "set idle_after?" if idle is None else f"idle after {render_ms(idle)}"
+            remedy = "not read to its end" if holder.is_unread else remedy
             return f"  held back by {holder.partition}, which has no record yet ({remedy})"
         if holder.behind_ms >= _WORTH_SAYING_MS:
             since = render_time(holder.since_ms)

@@ -196,6 +196,12 @@ FAMILIES: Final[tuple[Family, ...]] = (
         samples=_partitions(lambda part: float(part.is_idle)),
     ),
     Family(
+        name="slackwater_stream_set_aside",
+        help="1 if a stream is idle, or read to the end of a bounded run, so that no step over several waits for it.",
+        labels=("stream",),
+        samples=_streams(lambda each: float(bool(each.aside))),
+    ),
+    Family(
         name="slackwater_partition_holds_watermark",
         help="1 for the partition that determines the watermark.",
         labels=("stream", "partition"),

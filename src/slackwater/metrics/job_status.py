@@ -26,6 +26,10 @@ class StreamStatus:
     held_since_ms: int | None
     held_back_ms: int
     """How much further the watermark would be without the partition that holds it back."""
+    is_held_by_none: bool
+    """Whether the partition that holds it back has had no usable record yet."""
+    aside: str
+    """Why no step that reads several streams waits for this one: "idle" or "finished"; "" if they do."""
     waits_for: str
     waits_ms: int
     idle: list[str]

@@ -30,6 +30,8 @@ class PartitionRecord:
     """The largest event time so far; None if no row had one."""
     is_idle: bool = False
     """Whether the partition is idle, so that it does not hold back the watermark."""
+    is_finished: bool = False
+    """Whether a bounded run has read the partition to its end, so that it does not hold back the watermark either."""
     lag: int | None = None
     """Records of a Kafka partition that no batch has read; None for other sources."""
     lag_per_s: float | None = None
@@ -56,6 +58,8 @@ class StreamRecord:
     """The batch time since which this partition has determined it."""
     held_back_ms: int = 0
     """How much further the watermark would be if the next slowest partition determined it."""
+    aside: str = ""
+    """Why no step that reads several streams waits for this one: "idle", or "finished" in a bounded run. Else ""."""
     waits_for: str = ""
     """The stream that this one waits for: too far ahead, it is not read in the next batch. "" if it does not wait."""
     waits_ms: int = 0

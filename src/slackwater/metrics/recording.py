@@ -104,6 +104,7 @@ def _stream(plan: Plan, report: BatchReport, name: str) -> StreamRecord:
         held_by=time.held_by,
         held_since_ms=_usable(time.held_since_ms),
         held_back_ms=held_back_ms(time),
+        aside="idle" if time.is_idle else "finished" if time.is_finished else "",
         waits_for="" if waits is None else waits.of,
         waits_ms=0 if waits is None else waits.by_ms,
         out_of_orderness_ms=None if source.time is None else source.time.out_of_orderness_ms,
@@ -117,7 +118,7 @@ def _stream(plan: Plan, report: BatchReport, name: str) -> StreamRecord:
 def _partitions(time: StreamTime, report: BatchReport, name: str) -> dict[str, PartitionRecord]:
     lags: Mapping[str, Lag] = report.lag.get(name, {})
     read = report.stats.streams.get(name)
-    known = sorted(time.partitions.items(), key=lambda part: (part[1].is_idle, part[1].max_ts_ms, part[0]))
+    known = sorted(time.partitions.items(), key=lambda part: (part[1].is_aside, part[1].max_ts_ms, part[0]))
     found = {}
     for part, facts in known[:_MOST_PARTITIONS]:
         lag = lags.get(part)
@@ -125,6 +126,7 @@ def _partitions(time: StreamTime, report: BatchReport, name: str) -> dict[str, P
             rows=read.partitions[part].rows if read is not None and part in read.partitions else 0,
             max_ts_ms=_usable(facts.max_ts_ms),
             is_idle=facts.is_idle,
+            is_finished=facts.is_finished,
             lag=None if lag is None else lag.records,
             lag_per_s=None if lag is None else float(lag.per_second),
         )

@@ -56,7 +56,7 @@ def status_lines(job: dict[str, Any]) -> list[str]:
     )
     for name, stream in last["streams"].items():
         if stream["watermark"] is None:
-            lines.append(f"  {name}: no watermark")
+            lines.append(f"  {name}: {'end of time' if job.get('state') == 'finished' else 'no watermark'}")
             continue
         behind = roughly(max(0, last["at"] - stream["watermark"]) // _SECOND_MS * _SECOND_MS)
         held = f", held by partition {stream['held_by']}" if stream["held_by"] else ""

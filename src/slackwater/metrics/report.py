@@ -26,7 +26,9 @@ class Holder:
     since_ms: int
     """The time of the batch in which it became the slowest."""
     has_records: bool
-    """False for a partition that never had any records."""
+    """False for a partition that never had any usable records."""
+    is_unread: bool = False
+    """Whether a bounded run has yet to read it to its end; nothing else holds back the watermark of such a run."""
     idle_after_ms: int | None = None
     """After how long without records it becomes idle; None for never."""
 
@@ -45,6 +47,7 @@ class BatchReport:
     """Per Kafka stream and partition: the unread records, and how fast their number grows."""
     idle_after_ms: dict[str, int | None] = field(default_factory=dict)
     """Per stream, after how long without records a partition no longer holds back the watermark."""
+    is_bounded: bool = False
     ahead: dict[str, Ahead] = field(default_factory=dict)
     """The streams that the next batch does not read, because they are too far ahead of others."""
     timings_s: dict[str, float] = field(default_factory=dict)
@@ -118,6 +121,7 @@ class BatchReport:
                 behind_ms=behind,
                 since_ms=time.held_since_ms,
                 has_records=time.partitions[time.held_by].max_ts_ms > MIN_MS,
+                is_unread=self.is_bounded,
                 idle_after_ms=self.idle_after_ms.get(name),
             )
             for name, time in self.next_clock.streams.items()

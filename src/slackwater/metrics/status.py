@@ -106,6 +106,7 @@ def _lately(of_run: Sequence[BatchRecord], now_ms: int) -> _Lately:
 
 def _stream(name: str, last: BatchRecord, total: BatchRecord, lately: _Lately, *, now_ms: int) -> StreamStatus:
     found, run = last.streams[name], total.streams[name]
+    holder = found.partitions.get(found.held_by)
     growths = [part.lag_per_s for part in found.partitions.values() if part.lag_per_s is not None]
     return StreamStatus(
         rows=run.rows,
@@ -115,6 +116,8 @@ def _stream(name: str, last: BatchRecord, total: BatchRecord, lately: _Lately, *
         held_by=found.held_by,
         held_since_ms=found.held_since_ms,
         held_back_ms=found.held_back_ms,
+        is_held_by_none=holder is not None and holder.max_ts_ms is None,
+        aside=found.aside,
         waits_for=found.waits_for,
         waits_ms=found.waits_ms,
         idle=[part for part, facts in found.partitions.items() if facts.is_idle],

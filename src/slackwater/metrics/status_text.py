@@ -118,9 +118,13 @@ def _remarks(status: JobStatus) -> list[Text]:
     """Return a line for everything unusual about the streams."""
     shown = []
     for name, each in status.streams.items():
-        if each.held_back_ms >= _WORTH_SAYING_MS and each.held_since_ms is not None:
+        if each.held_back_ms > 0 and each.is_held_by_none:
+            shown.append(f"{name}: held back by {each.held_by}, which has had no usable record")
+        elif each.held_back_ms >= _WORTH_SAYING_MS and each.held_since_ms is not None:
             since = render_time(each.held_since_ms)[:19]
             shown.append(f"{name}: held back by {each.held_by}, {roughly(each.held_back_ms)} behind, since {since}")
+        if each.aside and len(status.streams) > 1 and status.state != "finished":
+            shown.append(f"{name}: set aside: {each.aside}")
         if each.waits_for:
             shown.append(f"{name}: waiting, {roughly(each.waits_ms)} ahead of {each.waits_for}")
         if each.idle:

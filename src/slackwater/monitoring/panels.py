@@ -107,10 +107,11 @@ ROWS: Final[dict[str, tuple[Panel, ...]]] = {
             least=0,
         ),
         Panel(
-            title="Idle partitions, waiting streams",
+            title="Idle partitions, streams set aside, waiting streams",
             help="Idle when it should send: check the producer. Waiting for long: the other stream is stuck.",
             lines=(
                 (f"sum by ({TARGET}, stream) ({_M('slackwater_partition_idle')})", "{{stream}} idle"),
+                (_M("slackwater_stream_set_aside"), "{{stream}} set aside"),
                 (_M("slackwater_stream_waits"), "{{stream}} waits"),
             ),
             least=0,

@@ -49,6 +49,7 @@ def _stream(record: StreamRecord) -> Shown:
         "ahead": record.dead.get(AHEAD, 0) + record.ahead_of_clock,
         "dead": record.dead,
         "held_by": record.held_by if record.held_back_ms > 0 else "",
+        "aside": record.aside,
         "waits": {"of": record.waits_for, "by_ms": record.waits_ms} if record.waits_for else None,
         "partitions": {name: _partition(each) for name, each in record.partitions.items()},
     }
@@ -62,7 +63,13 @@ def _bars(ages: tuple[tuple[int, int], ...]) -> list[list[int]]:
 
 
 def _partition(record: PartitionRecord) -> Shown:
-    return {"max_ts": record.max_ts_ms, "rows": record.rows, "idle": record.is_idle, "lag": record.lag}
+    return {
+        "max_ts": record.max_ts_ms,
+        "rows": record.rows,
+        "idle": record.is_idle,
+        "finished": record.is_finished,
+        "lag": record.lag,
+    }
 
 
 def _step(record: StepRecord) -> Shown:

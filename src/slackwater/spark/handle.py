@@ -132,7 +132,7 @@ class RunningJob:
 
     def __repr__(self) -> str:
         known = self.status()
-        batch = "no batch yet" if known["batch"] is None else f"batch {known['batch']}, watermark {known['watermark']}"
+        batch = "no batch yet" if known["batch"] is None else f"batch {known['batch']}, watermark {_shown(known)}"
         return f"<{self._job.plan.name}: {known['state']}, {batch}>"
 
     def _repr_html_(self) -> str:
@@ -157,18 +157,24 @@ def figures(known: dict[str, Any]) -> str:
     """Return the result of `RunningJob.status` as an HTML table."""
     lag = known["watermark_lag"]
     behind = "" if lag is None else f", {roughly(max(0, round(lag.total_seconds() * 1_000)))} behind"
-    watermark = "none yet" if known["watermark"] is None else f"{known['watermark']:%Y-%m-%d %H:%M:%S} UTC{behind}"
     rows = {
         "state": known["state"] if known["error"] is None else f"{known['state']}: {known['error']}",
         "batches": f"{known['batches']:,}" + ("" if known["batch"] is None else f", last {known['batch']:,}"),
         "rows": f"{known['rows']:,} in, {known['rows_out']:,} out",
-        "watermark": watermark,
+        "watermark": f"{_shown(known)}{behind}",
         "late": counted(known["late"], "row"),
         "dead letters": f"{known['dead_letters']:,}",
         "checkpoint": known["checkpoint"],
     }
     has_page = known["page"] is not None and known["state"] == "running"
     return facts_table(known["pipeline"], rows, links={"page": known["page"]} if has_page else {})
+
+
+def _shown(known: dict[str, Any]) -> str:
+    """Return the watermark of a status; a finished job has the final one."""
+    if known["watermark"] is None:
+        return "end of time" if known["state"] == "finished" else "none yet"
+    return f"{known['watermark']:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _ms(milliseconds: int) -> timedelta:

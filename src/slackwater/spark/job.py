@@ -327,6 +327,7 @@ class Job:
             next_clock=following,
             rows_out=batch.rows,
             lag=found.lag,
+            is_bounded=self.bounded,
             ahead=waiting,
             idle_after_ms={each.name: each.time.idle_after_ms for each in self.plan.sources if each.time is not None},
             timings_s={

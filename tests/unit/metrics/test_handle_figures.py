@@ -51,5 +51,5 @@ def test_job_that_has_ended_has_no_page(state: str) -> None:
     error = "<no>" if state == "failed" else None
     found = cells(figures({**KNOWN, "state": state, "error": error, "watermark": None, "watermark_lag": None}))
     assert "page" not in found
-    assert found["watermark"] == "none yet"
+    assert found["watermark"] == ("end of time" if state == "finished" else "none yet")
     assert found["state"] == ("failed: &lt;no&gt;" if error else state)

@@ -69,6 +69,7 @@ TRUTH: dict[str, Samples] = {
     "slackwater_watermark_lag_seconds": {("orders",): 30},
     "slackwater_partition_watermark_lag_seconds": {("orders-0", "orders"): 15, ("orders-1", "orders"): 30},
     "slackwater_partition_idle": {("orders-0", "orders"): 0, ("orders-1", "orders"): 0, ("orders-2", "orders"): 1},
+    "slackwater_stream_set_aside": {("orders",): 0},
     "slackwater_partition_holds_watermark": {
         ("orders-0", "orders"): 0,
         ("orders-1", "orders"): 1,

@@ -20,7 +20,7 @@ from slackwater.cli.main import app
 from slackwater.ground.durations import roughly
 from slackwater.metrics.history import History, history_folder
 from slackwater.metrics.job_status import JobStatus
-from slackwater.metrics.record import BatchRecord
+from slackwater.metrics.record import BatchRecord, StreamRecord
 from slackwater.metrics.runs import begin_run, last_run
 from slackwater.metrics.status import read_status, status_of
 from slackwater.metrics.status_text import print_status, size
@@ -146,6 +146,25 @@ def test_latency_of_an_output_is_that_of_its_last_rows() -> None:
     outputs = {name: replace(each, rows=0, event_s={}, ingestion_s={}) for name, each in empty.outputs.items()}
     status = status_of([record(0), replace(empty, outputs=outputs)], HEAD, now_ms=START_MS + 2_000)
     assert status.outputs["orders"].event_s == QUANTILES
+
+
+def test_text_says_which_partition_has_no_record_and_which_stream_no_step_waits_for() -> None:
+    last = record(0)
+    orders = replace(last.streams["orders"], held_by="orders-2", held_back_ms=5_400_000)
+    streams = {"orders": orders, "refunds": StreamRecord(aside="idle")}
+    status = status_of([replace(last, streams=streams)], HEAD, now_ms=START_MS + 2_000)
+    text = shown(status)
+    assert "orders: held back by orders-2, which has had no usable record\n" in text
+    assert "behind, since" not in text
+    assert "refunds: set aside: idle\n" in text
+    assert "set aside" not in shown(replace(status, state="finished"))
+
+
+def shown(status: JobStatus) -> str:
+    console = Console(width=160, record=True, file=open(os.devnull, "w"))  # noqa: PTH123, SIM115  thrown away
+    print_status([status], console)
+    console.file.close()
+    return "\n".join(line.rstrip() for line in console.export_text().splitlines())
 
 
 def test_text_names_what_an_operator_looks_for() -> None:

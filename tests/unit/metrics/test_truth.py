@@ -130,6 +130,7 @@ TRUTH: dict[str, Samples] = {
     "slackwater_watermark_lag_seconds": {("orders",): 40},
     "slackwater_partition_watermark_lag_seconds": {("orders", "0"): 5, ("orders", "1"): 40},
     "slackwater_partition_idle": {("orders", "0"): 0, ("orders", "1"): 0},
+    "slackwater_stream_set_aside": {("orders",): 0},
     "slackwater_partition_holds_watermark": {("orders", "0"): 0, ("orders", "1"): 1},
     "slackwater_watermark_held_since_timestamp_seconds": {("orders",): NOW / 1_000},
     "slackwater_consumer_lag_records": {("orders", "0"): 7},

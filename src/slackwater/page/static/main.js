@@ -205,7 +205,7 @@ function header(last, stream) {
   const took = Math.max(1, (last.at - recent[0].at) / 1000 + recent[0].seconds);
   const follows = state.live && state.job.state === "running";
   const ago = Math.max(0, Date.now() - last.at);
-  const isOver = own?.watermark === null && state.records.some((record) => record.streams[stream]?.watermark != null);
+  const isOver = own?.watermark === null && (state.job.state === "finished" || state.records.some((record) => record.streams[stream]?.watermark != null));
   const figures = [
     ["batch", `${last.batch}${follows ? `, ${ago < 1000 ? "just now" : `${duration(Math.floor(ago / 1000) * 1000)} ago`}` : ""}`, "The number of the last batch, and how long ago it was delivered.", follows && ago > MOST_QUIET_MS ? "holds" : ""],
     ["rows/s", count(rows / took), "Rows read per second, over the last minute."],

@@ -245,9 +245,10 @@ export class Picture {
     const lines = [`batch ${record.batch}, ${clock(record.at)} UTC: ${count(own.rows)} rows`];
     lines.push(own.watermark === null ? "no watermark yet" : `watermark ${moment(own.watermark)}, ${duration(record.at - own.watermark)} behind the clock`);
     if (own.held_by) lines.push(`held back by partition ${own.held_by}`);
+    if (own.aside && Object.keys(record.streams).length > 1) lines.push(`set aside: ${own.aside}`);
     if (own.waits) lines.push(`waiting: ${duration(own.waits.by_ms)} ahead of ${own.waits.of}`);
     const parts = Object.entries(own.partitions).slice(0, 6);
-    for (const [name, part] of parts) lines.push(`${name}: ${part.idle ? "idle, " : ""}newest event ${part.max_ts === null ? "none" : clock(part.max_ts)}`);
+    for (const [name, part] of parts) lines.push(`${name}: ${part.finished ? "finished, " : part.idle ? "idle, " : ""}newest event ${part.max_ts === null ? "none" : clock(part.max_ts)}`);
     for (const [reason, rows] of Object.entries(own.dead)) lines.push(`${count(rows)} dead: ${reason}`);
     const step = this.step && record.steps?.[this.step.name];
     if (step?.refired) lines.push(`${count(step.refired)} rows corrected windows of ${this.step.name}`);

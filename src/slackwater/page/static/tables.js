@@ -61,6 +61,7 @@ function partitions(last, stream) {
     part.max_ts === null ? "–" : duration(last.at - part.max_ts),
     part.lag === null || part.lag === undefined ? "–" : count(part.lag),
     own.held_by === name ? ["holds", "holds", "The slowest partition that is not idle: the watermark waits for it."]
+      : part.finished ? ["finished", "idle", "Read to the end of a bounded run: the watermark does not wait for it."]
       : part.idle ? ["idle", "idle", "No usable row for idle_after: the watermark does not wait for it."] : ["live", "", "It sends rows and is not the slowest."],
   ]);
   table("partitions", heads, rows, "No partitions yet.");
