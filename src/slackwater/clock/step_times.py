@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from slackwater.clock.clock import Clock, Reached, StreamTime
-from slackwater.clock.watermark import slowest_ms
+from slackwater.clock.clock import Clock, Reached
+from slackwater.clock.watermark import delayed_ms, slowest_ms
 from slackwater.ground.times import MIN_MS
 from slackwater.planning.plan import Plan, StepPlan
 from slackwater.state.step_time import StepTime
@@ -38,18 +38,18 @@ def reached(plan: Plan, clock: Clock) -> dict[str, Reached]:
 
 def _previous_ms(step: StepPlan, clock: Clock) -> int:
     """Return the watermark of the step in the batch before: as reached or, for a new step, that of its streams."""
-    before = {name: StreamTime(watermark_ms=clock.streams[name].previous_ms) for name in step.behind_ms}
-    return _at_least(step, clock, slowest_ms((before[name], ms) for name, ms in _delays_ms(step).items()))
+    trails_ms = step.spec.trails_ms
+    before = (delayed_ms(clock.streams[name].previous_ms, ms + trails_ms) for name, ms in step.behind_ms.items())
+    return _at_least(step, clock, min(before))
 
 
 def _watermark_ms(step: StepPlan, clock: Clock) -> int:
-    return _at_least(step, clock, slowest_ms((clock.streams[name], ms) for name, ms in _delays_ms(step).items()))
-
-
-def _delays_ms(step: StepPlan) -> dict[str, int]:
-    return {name: delay_ms + step.spec.trails_ms for name, delay_ms in step.behind_ms.items()}
+    trails_ms = step.spec.trails_ms
+    streams, delays_ms = (clock.streams[name] for name in step.behind_ms), step.behind_ms.values()
+    return _at_least(step, clock, slowest_ms(streams, (ms + trails_ms for ms in delays_ms)))
 
 
 def _at_least(step: StepPlan, clock: Clock, slowest: int) -> int:
     """Return the watermark of a step, which is never less than it has reached."""
-    return max(clock.steps.get(step.name, Reached()).watermark_ms, MIN_MS, slowest)
+    reached = clock.steps.get(step.name)
+    return max(MIN_MS, slowest) if reached is None else max(reached.watermark_ms, MIN_MS, slowest)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import repeat
 from typing import Final
 
 from slackwater.clock.clock import PartitionTime, StreamTime
@@ -84,18 +85,19 @@ def advance(
     )
 
 
-def slowest_ms(streams: Iterable[tuple[StreamTime, int]]) -> int:
+def slowest_ms(streams: Iterable[StreamTime], delays_ms: Iterable[int] = repeat(0)) -> int:
     """Return the watermark of what reads several streams: the smallest, each minus its delay.
 
-    Streams that are set aside do not count; if all are, the largest watermark does. No delay is subtracted from the
-    final watermark.
+    Streams that are set aside do not count; if all are, the largest watermark does.
     """
-    reached = [
-        (time.is_aside, time.watermark_ms if time.watermark_ms >= MAX_MS else time.watermark_ms - delay_ms)
-        for time, delay_ms in streams
-    ]
+    reached = [(time.is_aside, delayed_ms(time.watermark_ms, by)) for time, by in zip(streams, delays_ms, strict=False)]
     live = [at_ms for is_aside, at_ms in reached if not is_aside]
     return min(live) if live else max(at_ms for _, at_ms in reached)
+
+
+def delayed_ms(watermark_ms: int, delay_ms: int) -> int:
+    """Return a watermark minus a delay, which is not subtracted from the final one."""
+    return watermark_ms if watermark_ms >= MAX_MS else watermark_ms - delay_ms
 
 
 def barren(time: StreamTime) -> list[str]:

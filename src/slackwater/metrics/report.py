@@ -132,4 +132,4 @@ class BatchReport:
     @property
     def watermark_ms(self) -> int:
         """The watermark in the next batch of the slowest stream that is not set aside."""
-        return slowest_ms((time, 0) for time in self.next_clock.streams.values())
+        return slowest_ms(self.next_clock.streams.values())

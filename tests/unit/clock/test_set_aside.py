@@ -192,12 +192,12 @@ def test_when_all_partitions_are_finished_so_is_the_stream_and_it_does_not_move_
 def test_a_stream_without_any_record_is_finished_at_once() -> None:
     time = advance(StreamTime(), TimePolicy(), seen={}, backlog=frozenset(), now_ms=0, may_idle=False, is_ending=True)
     assert time.is_finished
-    assert slowest_ms([(time, 0), (StreamTime(watermark_ms=7), 2)]) == 5
+    assert slowest_ms([time, StreamTime(watermark_ms=7)], [0, 2]) == 5
 
 
 def test_the_final_watermark_has_no_delay() -> None:
     assert (
-        slowest_ms([(StreamTime(watermark_ms=MAX_MS), 9), (StreamTime(watermark_ms=MAX_MS, is_idle=True), 0)]) == MAX_MS
+        slowest_ms([StreamTime(watermark_ms=MAX_MS), StreamTime(watermark_ms=MAX_MS, is_idle=True)], [9, 0]) == MAX_MS
     )
 
 

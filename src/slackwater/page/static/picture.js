@@ -243,7 +243,8 @@ export class Picture {
     const record = this.records[at];
     const own = record.streams[this.stream];
     const lines = [`batch ${record.batch}, ${clock(record.at)} UTC: ${count(own.rows)} rows`];
-    lines.push(own.watermark === null ? "no watermark yet" : `watermark ${moment(own.watermark)}, ${duration(record.at - own.watermark)} behind the clock`);
+    const hadOne = this.records.slice(0, at).some((before) => before.streams[this.stream]?.watermark != null);
+    lines.push(own.watermark === null ? (hadOne ? "watermark at the end of time" : "no watermark yet") : `watermark ${moment(own.watermark)}, ${duration(record.at - own.watermark)} behind the clock`);
     if (own.held_by) lines.push(`held back by partition ${own.held_by}`);
     if (own.aside && Object.keys(record.streams).length > 1) lines.push(`set aside: ${own.aside}`);
     if (own.waits) lines.push(`waiting: ${duration(own.waits.by_ms)} ahead of ${own.waits.of}`);
