@@ -157,4 +157,5 @@ def test_a_table_read_to_its_end_does_not_hold_back_a_join(lake: Lake, tmp_path:
 
 
 def _ms(minute: int) -> int:
-    return round(at(minute).timestamp() * 1_000)
+    since: float = at(minute).timestamp()
+    return round(since * 1_000)
