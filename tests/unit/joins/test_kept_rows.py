@@ -9,6 +9,8 @@ from unittest import mock
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from slackwater.ground.stable_hash import hash_columns
 from slackwater.joins import kept_rows, nodes
@@ -315,3 +317,42 @@ def test_large_batches_that_expire_soon_are_dropped_as_they_came() -> None:
             assert len(side.pieces) <= 2
     assert store.read == 0
     assert store.written < 20 * 1.01 * max(piece.bytes for piece in of.pieces)
+
+
+@given(st.integers(0, 1 << 30), st.sampled_from([0, 50, 5_000, 1 << 40]), st.booleans())
+def test_every_row_that_has_not_expired_is_found_once_whatever_the_batches(
+    seed: int,
+    width_ms: int,
+    is_awaited: bool,  # noqa: FBT001
+) -> None:
+    dice, of, added = np.random.default_rng(seed), state(), []
+    options = {"width_ms": width_ms, "reach_ms": 300, "is_awaited": is_awaited}
+    watermark_ms = 0
+    with small_pieces(2_000):
+        for number in range(15):
+            previous_ms, watermark_ms = watermark_ms, watermark_ms + int(dice.integers(0, 3)) * 100
+            now = time(watermark_ms, previous_ms)
+            side = kept(of, **options)
+            if is_awaited:
+                side.over(now)
+            else:
+                side.forget(watermark_ms)
+            size, lag = int(dice.choice([0, 1, 5, 400])), int(dice.choice([1, 100, 20_000]))
+            keys = dice.integers(0, int(dice.choice([1, 5, 1_000])), size)
+            times = watermark_ms + dice.integers(0, lag, size)
+            notes = [f"{number} {n}" for n in range(size)]
+            frame = pl.DataFrame({"key": keys, "note": notes, "__end": times}, schema=TYPES)
+            added.append(frame)
+            side.add([packet(frame)] if size else [], frame)
+            side.tidy(now, stagger=number)
+            stored = pl.concat(added).filter(pl.col("__end") + 300 >= watermark_ms)
+            sought = pl.DataFrame({"key": dice.integers(0, 6, 3), "__end": watermark_ms + dice.integers(0, 5_000, 3)})
+            asked = sought["__end"].to_numpy()
+            pieces = side.near(hash_columns(sought, ["key"]), asked - width_ms, asked + width_ms)
+            expected = stored.join(sought, on="key", suffix="_sought").filter(
+                (pl.col("__end") - pl.col("__end_sought")).abs() <= width_ms
+            )
+            found = side.read(pieces)["note"]
+            assert {*expected["note"]} <= {*found}
+            assert found.n_unique() == found.len()
+            assert {*stored["note"]} <= {*side.read(side.pieces)["note"]}
