@@ -214,9 +214,11 @@ class KeptRows:
         if self.kept.width_ms is None or nodes.depth(node) == nodes.DEEPEST:
             return small / most
         most_bytes = LARGE_BYTES * (2 if node == nodes.ROOT else 1) + 1
-        if node == nodes.ROOT and tier == 0:
+        if node == nodes.ROOT:
+            # As much as so many batches of this size: they are merged early only for batches that are smaller.
             batch = self._added_bytes
-            most_bytes = max(most_bytes, most * min(batch, LARGE_BYTES), _BATCHES * batch)
+            most_bytes = max(most_bytes, min(most ** (tier + 1) * batch, most * LARGE_BYTES))
+            most_bytes = max(most_bytes, _BATCHES * batch) if tier == 0 else most_bytes
         return max(small / most, sum(piece.bytes for piece in group) / most_bytes)
 
     def _slice_ms(self) -> int | None:
