@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import slackwater as sw
 
@@ -14,7 +15,7 @@ urls = json.loads(os.environ["CRASH_ADDRESS"])
 events = sw.stream("events", sw.sources.log(log, max_files_per_batch=2)).decode(
     sw.formats.json("id long, user string, ts long, amount long")
 )
-options = {"key": "user", "cache": None, "timeout": "1s", "retries": 1}
+options: dict[str, Any] = {"key": "user", "cache": None, "timeout": "1s", "retries": 1}
 looked_up = (
     events.lookup(sw.lookups.http(urls["http"]), output="a long", name="by_http", **options)
     .lookup(sw.lookups.redis(urls["redis"], prefix="user"), output="b long", name="by_redis", **options)
