@@ -117,5 +117,6 @@ def test_long_list_has_its_first_names_and_the_number_of_the_others() -> None:
     assert listed([]) == "none"
 
 
-def test_list_begins_with_what_was_probably_meant() -> None:
-    assert listed(["id", "total", "amount"], near="amonut") == "amount, id, total"
+def test_long_list_begins_with_what_was_probably_meant() -> None:
+    assert listed(["id", "total", "amount"], near="amonut", most=2) == "amount, id and 1 more"
+    assert listed(["id", "total", "amount"], near="amonut") == "id, total, amount"

@@ -53,9 +53,8 @@ def test_the_watermark_of_a_stream_that_is_not_there_cannot_be_moved() -> None:
 
 
 def test_output_that_is_not_there_is_not_an_empty_one() -> None:
-    with pytest.raises(
-        DefinitionError, match=r"OUTPUT_UNKNOWN.*did you mean `events.window`\?\); the pipeline has events.window, "
-    ):
+    words = r"OUTPUT_UNKNOWN.*did you mean `events.window`\?\); the pipeline has events.dead_letters, "
+    with pytest.raises(DefinitionError, match=words):
         sw.testing.Harness(pipeline()).output("events.windwo")
 
 

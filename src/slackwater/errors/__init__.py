@@ -98,12 +98,13 @@ def cause_of(error: BaseException) -> str:
 
 
 def listed(names: Iterable[object], *, near: str = "", most: int = 10) -> str:
-    """Return names as a list in a sentence, those most like `near` first; of many, the first `most` and a number."""
+    """Return names as a list in a sentence; of many, `most` of them, those like `near` first, and a number."""
     texts = [str(name) for name in names]
+    if (more := len(texts) - most) <= 0:
+        return ", ".join(texts) or "none"
     close = difflib.get_close_matches(near, texts, n=most) if near else []
-    texts = [*close, *(text for text in texts if text not in close)]
-    more = len(texts) - most
-    return (", ".join(texts) if more <= 0 else f"{', '.join(texts[:most])} and {more:,} more") or "none"
+    first = [*close, *(text for text in texts if text not in close)][:most]
+    return f"{', '.join(first)} and {more:,} more"
 
 
 def near_miss(name: str, known: Iterable[str]) -> str:
