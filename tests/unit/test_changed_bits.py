@@ -202,8 +202,8 @@ def state_kinds(home: Path) -> dict[str, Kind]:
         store = stores[name] = _Stored(home / name)
         state = StepState(step=STEP, store=store)
         for number in range(2):
-            rows = pl.DataFrame({"__end": [value + number], "n": [value]})
-            state.append(rows, lambda _: {"min_end_ms": 0, "max_end_ms": 9, "wake_ms": 9})
+            added = pl.DataFrame({"__end": [value + number], "n": [value]})
+            state.append(added, lambda _: {"min_end_ms": 0, "max_end_ms": 9, "wake_ms": 9})
         write_index(store, {STEP: state.to_index()}, PLACE, owner)
 
     def rows() -> list[Any]:
