@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from slackwater.process.operator import Worker
+from slackwater.process.python_range import OUT_OF_RANGE, split_off
 from slackwater.process.running import Done, Work
 from slackwater.state.step import TIMER_FAILED, Failed
 from slackwater.state.step_time import StepTime
@@ -22,6 +23,14 @@ class EventWorker(Worker):
     def __init__(self, spec: ProcessSpec, time: StepTime) -> None:
         super().__init__()
         self.spec, self.time = spec, time
+
+    def readable(self, events: pl.DataFrame) -> pl.DataFrame:
+        """Return the events that Python can represent; the others become dead letters."""
+        sound, beyond, messages = split_off(events, self.spec.limited_columns)
+        if beyond.height:
+            rows = beyond.select(*self.spec.row_schema, *self.spec.place)
+            self.out.failed.append(Failed(rows=rows, messages=messages, reason=OUT_OF_RANGE))
+        return sound
 
     def work(
         self, keys: pl.DataFrame, known: pl.DataFrame, events: pl.DataFrame | None, *, watermark_ms: int

@@ -25,6 +25,10 @@ class Worker(ABC):
     def __init__(self) -> None:
         self.out = Emitted()
 
+    def readable(self, events: pl.DataFrame) -> pl.DataFrame:
+        """Return the events that the user's code can be given; the others become dead letters."""
+        return events
+
     @abstractmethod
     def work(
         self, keys: pl.DataFrame, known: pl.DataFrame, events: pl.DataFrame | None, *, watermark_ms: int
@@ -63,6 +67,7 @@ class ProcessOperator(Operator):
 
     def _take(self, events: pl.DataFrame, batch: _Batch) -> None:
         """Process events in order of arrival."""
+        events = batch.worker.readable(events)
         for portion in batch.buckets.touched(events):
             known, theirs = portion.rows, portion.of(events)
             keys = theirs.select(self._keys).unique(maintain_order=True)
@@ -97,7 +102,7 @@ class ProcessOperator(Operator):
         is_event = pl.col("__ts").is_not_null()
         known, events = rows.filter(~is_event), rows.filter(is_event)
         is_over = pl.col("__ts") < time.watermark_ms
-        ready = events.filter(is_over).sort(IN_ORDER)
+        ready = batch.worker.readable(events.filter(is_over).sort(IN_ORDER))
         keys = pl.concat([ready.select(self._keys), known.filter(is_due).select(self._keys)])
         keys = keys.unique(maintain_order=True)
         untouched = known.join(keys, on=self._keys, how="anti", nulls_equal=True, maintain_order="left")

@@ -12,6 +12,7 @@ from slackwater.process.base import Process
 from slackwater.process.declarations import side_outputs_of, states_of
 from slackwater.process.emitting import Outlet, emitted_types
 from slackwater.process.event_worker import EventWorker
+from slackwater.process.python_range import limited
 from slackwater.process.running import Running
 from slackwater.process.shown import TIMERS, shown_cells
 from slackwater.process.state import State
@@ -44,6 +45,11 @@ class ProcessSpec(ProcessStep):
         """The columns of the state of one key, without the key."""
         types = {column: dtype for name, state in self.states.items() for column, dtype in state.columns(name).items()}
         return pl.Schema({**types, TIMERS: pl.List(TIMER)})
+
+    @cached_property
+    def limited_columns(self) -> dict[str, pl.Expr]:
+        """The columns of an event that may hold a value that Python cannot represent, with the check for it."""
+        return limited(self.row_schema)
 
     @property
     def fields(self) -> dict[str, str]:
