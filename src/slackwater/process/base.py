@@ -16,7 +16,7 @@ from slackwater.process.state import Clock
 
 
 class Context(ABC):
-    """The context of `on_event` and `on_timer`: the key, the times, timers, and further outputs."""
+    """The context of one call of `on_event` or `on_timer`: the key, the times, timers, and further outputs."""
 
     key: Any
     """The value of the key; a tuple if it has several columns."""
@@ -28,7 +28,7 @@ class Context(ABC):
     def event_time(self) -> datetime:
         """The time of the event; in `on_timer`, that of the timer.
 
-        For a processing-time timer, it is the watermark, or the event time at which the timer was set if that is later
+        For a processing-time timer, it is the watermark, or the time of the call that set the timer if that is later
         or if a bounded run is ending.
         """
 
@@ -44,11 +44,12 @@ class Context(ABC):
 
     @abstractmethod
     def set_timer(self, when: datetime, *, clock: Clock = "event", name: str = "") -> None:
-        """Call `on_timer` when the watermark, or processing time, has reached `when`.
+        """Call `on_timer` once the watermark has passed `when`, or processing time has reached it.
 
-        Unnamed timers are identified by their time, so there may be many. A name has one timer: setting it again moves
-        it. A timer in the past fires when the watermark next moves. At the end of a bounded run, all timers fire; a
-        timer that is set by one of them is dropped.
+        So an event at `when` that is not late is processed before the timer. Unnamed timers are identified by their
+        time, so there may be many. A name has one timer: setting it again moves it. A timer in the past fires when the
+        watermark next moves. At the end of a bounded run, all timers fire; a timer that is set by one of them is
+        dropped.
         """
 
     @abstractmethod

@@ -2,7 +2,8 @@
 
 1. The state row of a key is loaded into the cells.
 2. `on_event` and `on_timer` are called; the journal records their changes until the call has ended. If a call fails,
-   its changes are undone from the journal, and its event becomes a dead letter.
+   what it left to run (a generator's `finally`) runs first; then its changes are undone from the journal, and its event
+   becomes a dead letter.
 3. The values of the cells are dumped into the columns of the new state.
 """
 
@@ -11,18 +12,17 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from types import GeneratorType
 from typing import Any
 
-from slackwater.errors import near_miss
 from slackwater.ground.expressions import FAILURES
 from slackwater.ground.times import MAX_MS, MIN_MS, render_time
 from slackwater.process.base import Context, Process
+from slackwater.process.call_context import Acting, CallContext
 from slackwater.process.emitting import Outlet
-from slackwater.process.failures import MOST_LETTERS, MisfitError, described
-from slackwater.process.state import NEVER_MS, Clock, Journal, Moment, State
-from slackwater.process.timers import Timer, Timers, milliseconds, moment
+from slackwater.process.failures import MOST_LETTERS, MisfitError, described, ended
+from slackwater.process.state import NEVER_MS, Journal, Moment, State
+from slackwater.process.timers import Timer, Timers, moment
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,8 +62,8 @@ class Done:
     """The number of timers that were set at the end of time, and so never fire."""
 
 
-class Running(Context):
-    """Runs one process in one key group, during one batch; it is also the context of its calls."""
+class Running:
+    """Runs one process in one key group, during one batch."""
 
     def __init__(
         self, process: Process, states: Mapping[str, State], outlets: Mapping[str, Outlet], results: Outlet
@@ -82,29 +82,33 @@ class Running(Context):
         self._own = self._process.__dict__
         self._named = list(zip(states, self._cells, strict=True))
         self._event_cells = [cell for cell in self._cells if cell.clock == "event"]
-        self._outlets, self._results = outlets, results
-        self._has_on_timer = type(process).on_timer is not Process.on_timer
-        self._place = 0
-        self._is_ending = False
-        self._values: tuple[Any, ...] = ()
-        self._event_ms = self._watermark_ms = self._now_ms = MIN_MS
-        self.key: Any = None
-        self.timer = ""
+        self._results = results
+        self._acting = Acting(
+            timers=self._timers,
+            outlets=outlets,
+            journal=self._journal,
+            moment=self._event_moment,
+            has_on_timer=type(process).on_timer is not Process.on_timer,
+        )
+        self._key: Any = None
+        self._event_ms = MIN_MS
+        self._unclosed: list[Any] = []
+        """Generators that refuse to end; kept, so that they are not resumed while the state is another key's."""
 
     def run(self, work: Work) -> Done:
         """Process the work, key by key."""
         width = len(work.states)
         done = Done(states=[[] for _ in range(width)], wakes=[], dues=[])
-        self._watermark_ms, self._now_ms = work.watermark_ms, work.now_ms
+        acting = self._acting
+        acting.watermark_ms, acting.now_ms = work.watermark_ms, work.now_ms
         self._moment.ms = work.now_ms
         for cell in self._cells:
             cell.dead_ms = work.now_ms - cell.ttl_ms  # for event-time cells, `_set_time` replaces it
         start = 0
         ends = work.ends or [0] * len(work.keys)
         for place, (values, end) in enumerate(zip(work.keys, ends, strict=True)):
-            self._place, self._values = place, values
-            self.key = values[0] if len(values) == 1 else values
-            self._is_ending = False
+            acting.place, acting.values, acting.is_ending = place, values, False
+            self._key = values[0] if len(values) == 1 else values
             self._load([column[place] for column in work.states])
             if work.in_order:
                 self._in_order(work, start, end, done)
@@ -112,6 +116,8 @@ class Running(Context):
                 self._as_they_come(work, start, end, done)
             self._dump(done, work)
             start = end
+        for cell in self._cells:
+            cell.unbind()
         done.dropped_timers = self._timers.dropped
         return done
 
@@ -122,6 +128,7 @@ class Running(Context):
 
     def _dump(self, done: Done, work: Work) -> None:
         """Add the state row of the key to the columns, and when the key must next be processed."""
+        self._undo()
         is_over = work.watermark_ms >= MAX_MS
         if is_over:
             self._timers.clear()
@@ -179,14 +186,14 @@ class Running(Context):
 
     def _fire_all(self, work: Work, done: Done) -> None:
         """Fire the timers that are due; at the end of time, only those already set, because a timer may set another."""
-        self._is_ending = work.watermark_ms >= MAX_MS
+        self._acting.is_ending = work.watermark_ms >= MAX_MS
         if work.fires_event:
             self._fire(work.watermark_ms, done)
         if work.fires_processing:
             self._fire_processing(work, done)
 
     def _fire(self, until_ms: int, done: Done) -> None:
-        """Call `on_timer` for the event-time timers up to `until_ms`, each at its own time, however long ago."""
+        """Call `on_timer` for the event-time timers before `until_ms`, each at its own time, however long ago."""
         for timer in self._timers.due(until_ms, is_processing=False):
             self._event_ms = timer.at
             self._set_time(max(timer.at, timer.since))  # one in the past sees no more than the call that set it
@@ -200,37 +207,54 @@ class Running(Context):
             self._on_timer(timer, done)
 
     def _on_timer(self, timer: Timer, done: Done) -> None:
-        self.timer = timer.name
-        if trouble := self._call(self._process.on_timer, moment(timer.at)):
+        if trouble := self._call(self._process.on_timer, moment(timer.at), timer.name):
             message = f"timer of {render_time(timer.at)}: {trouble}"[:MOST_LETTERS]
-            done.failed_timers.append((self._place, timer, message))
-        self.timer = ""
+            done.failed_timers.append((self._acting.place, timer, message))
 
-    def _call(self, method: Callable[[Any, Context], Any], given: object) -> str:
+    def _call(self, method: Callable[[Any, Context], Any], given: object, timer: str = "") -> str:
         """Call one of the user's methods; if it fails, undo its changes and return the error message."""
-        results = self._results
-        before = len(results.rows)
+        if self._journal:
+            self._undo()
+        before, made = len(self._results.rows), None
+        ctx = CallContext(self._acting, self._key, timer, self._event_ms)
         try:
-            made = method(given, self)
+            made = method(given, ctx)
             if made is not None:
-                if type(made) is not GeneratorType and isinstance(made, Mapping | str | bytes):
-                    raise MisfitError(f"results are yielded, one dictionary each; got {made!r:.80}")
-                for row in made:
-                    results.add(results.checked(row, self._values), self._place, self._event_ms)
+                self._collect(made)
             for name, cell in self._named:
                 if self._own.get(name) is not cell:
                     raise MisfitError  # described below
         except FAILURES as error:
             if isinstance(error, MemoryError):
                 raise
-            trouble = self._assigned() or described(error)
-            for changed, *noted in reversed(self._journal):
-                changed.undo(*noted)
+            trouble = described(error)
+            if more := ended(made, error):
+                self._unclosed.append(made)
+                trouble = f"{trouble} | {more}"[:MOST_LETTERS]
+        else:
             self._journal.clear()
-            results.undo(before)
-            return trouble
+            ctx.is_over = True
+            return ""
+        # Out here the error is gone, and with it the frames that may hold further generators.
+        del made
+        self._undo()
+        self._results.undo(before)
+        ctx.is_over = True
+        return self._assigned() or trouble
+
+    def _collect(self, made: Any) -> None:  # noqa: ANN401  the user's own
+        """Add the results that a call returned or yields."""
+        if type(made) is not GeneratorType and isinstance(made, Mapping | str | bytes):
+            raise MisfitError(f"results are yielded, one dictionary each; got {made!r:.80}")
+        acting, results, event_ms = self._acting, self._results, self._event_ms
+        for row in made:
+            results.add(results.checked(row, acting.values), acting.place, event_ms)
+
+    def _undo(self) -> None:
+        """Undo the changes in the journal: those of a failed call, or made outside any call."""
+        for changed, *noted in reversed(self._journal):
+            changed.undo(*noted)
         self._journal.clear()
-        return ""
 
     def _assigned(self) -> str:
         """Restore the cells that the user's code has replaced; return the error message, or an empty string."""
@@ -241,55 +265,3 @@ class Running(Context):
         self._own.update(self._named)
         use = f"use self.{name}.set(...) or another of them"
         return f"state is changed by its methods; got self.{name} = {got!r:.80}; {use}"
-
-    @property
-    def event_time(self) -> datetime:
-        """The time of the event, or of the timer."""
-        return moment(self._event_ms)
-
-    @property
-    def watermark(self) -> datetime | None:
-        """The watermark in effect."""
-        return None if self._watermark_ms <= MIN_MS else moment(self._watermark_ms)
-
-    @property
-    def processing_time(self) -> datetime:
-        """The processing time of the batch."""
-        return moment(self._now_ms)
-
-    def set_timer(self, when: datetime, *, clock: Clock = "event", name: str = "") -> None:
-        """Set a timer of the current key."""
-        if not self._has_on_timer:
-            raise MisfitError("set_timer needs a method on_timer in the class")
-        at, is_processing = milliseconds(when, "set_timer"), _is_processing(clock)
-        timer = Timer(at, _name(name), is_processing, self._event_ms)
-        if self._is_ending:
-            self._timers.drop(timer)
-        else:
-            self._timers.set(timer)
-
-    def delete_timer(self, when: datetime | None = None, *, clock: Clock = "event", name: str = "") -> None:
-        """Remove a timer of the current key."""
-        at = 0 if name else milliseconds(when, "delete_timer")
-        self._timers.delete(is_processing=_is_processing(clock), name=_name(name), at=at)
-
-    def emit(self, output: str, row: Mapping[str, Any]) -> None:
-        """Send a row to an output that the class declares."""
-        outlet = self._outlets.get(output)
-        if outlet is None:
-            hint = near_miss(str(output), self._outlets)
-            raise MisfitError(f"emit takes an output that the class declares; got {output!r}{hint}")
-        self._journal.append((outlet, len(outlet.rows)))
-        outlet.add(outlet.checked(row, self._values), self._place, self._event_ms)
-
-
-def _is_processing(clock: object) -> bool:
-    if clock not in ("event", "processing"):
-        raise MisfitError(f'`clock` must be "event" or "processing"; got {clock!r:.80}')
-    return clock == "processing"
-
-
-def _name(name: object) -> str:
-    if not isinstance(name, str):
-        raise MisfitError(f"a timer's name is a text; got {name!r:.80}")
-    return name

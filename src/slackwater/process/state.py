@@ -84,6 +84,10 @@ class State(ABC):
         self._checks = {part: checker(dtype, f"state `{name}`") for part, dtype in self.types.items()}
         self.clear_unseen()
 
+    def unbind(self) -> None:
+        """Turn the cell back into a declaration, which has no values and rejects every use."""
+        del self.moment, self.journal, self.dead_ms
+
     @abstractmethod
     def _parts(self) -> dict[str, pl.DataType]:
         """Return the columns of the state, by the suffixes of their names."""
