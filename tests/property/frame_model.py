@@ -68,7 +68,8 @@ class FrameModel:
             total, seen = held.total + sum(event.n for event in mine), held.seen + len(mine)
             self.shown.append(Shown(key, " ".join(str(event.id) for event in mine), total, seen, last))
             if mine[-1].op != "clear":
-                self.keys[key] = Held(total, seen, last if self.in_order else max(last, self.watermark))
+                at = last if self.in_order else max(last, self.watermark)
+                self.keys[key] = Held(total, seen, max(at, held.at))
 
     def _lives(self, held: Held, now: int) -> bool:
         return self.ttl_ms is None or now <= held.at + self.ttl_ms

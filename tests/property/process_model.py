@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 END = 1 << 60
 OPS = (
-    "set", "clear", "push", "join", "leave", "put", "drop", "timer", "named", "later", "untimer", "unname", "fail",
-    "mistype", "emit", "look",
+    "set", "clear", "push", "join", "leave", "put", "drop", "replace", "timer", "named", "later", "untimer", "unname",
+    "fail", "mistype", "emit", "look",
 )  # fmt: skip
 
 
@@ -36,7 +36,7 @@ class Key:
     members: dict[str, int] = field(default_factory=dict)
     table: dict[str, tuple[int, int]] = field(default_factory=dict)
     timers: dict[tuple[str, str, int], tuple[int, int]] = field(default_factory=dict)
-    """By clock, name and, without a name, time: when it fires, and the event time of what has set it."""
+    """By clock, name and, without a name, time: when it fires, and what time it was for the call that set it."""
 
 
 class FailedError(Exception):
@@ -126,12 +126,14 @@ class Model:
         if self._value(key) == 3:
             raise FailedError
         key.items.append((-1, self.written))
+        if (value := self._value(key)) is not None and key.value is not None:
+            key.value = (value + 1, max(self.written, key.value[1]))
         if called == "t":
             key.timers.pop(("event", "u", 0), None)
             if self.is_ending:
                 self.dropped += 1
             else:
-                key.timers["event", "u", 0] = (at + 7, event_time)
+                key.timers["event", "u", 0] = (at + 7, self.written)
         self._show(name, key, f"timer {called} {at}", event_time)
 
     def _event(self, event: Event) -> None:
@@ -149,7 +151,7 @@ class Model:
         n, name = event.n, str(event.n % 3)
         match event.op:
             case "set":
-                key.value = (n, self.written)
+                key.value = (n, max(self.written, key.value[1] if key.value else -END))
             case "clear":
                 key.value = None
             case "push":
@@ -159,15 +161,18 @@ class Model:
             case "leave":
                 key.members.pop(name, None)
             case "put":
-                key.table[name] = (n, self.written)
+                key.table[name] = (n, max(self.written, key.table.get(name, (0, -END))[1]))
             case "drop":
                 key.table.pop(name, None)
+            case "replace":
+                at = max([self.written, *(at for _, at in key.items)])
+                key.items = [(value, at) for value, was in key.items if self._lives(was, self.clock)] + [(n, at)]
             case "timer":
-                key.timers["event", "", event.ts + n] = (event.ts + n, event.ts)
+                key.timers["event", "", event.ts + n] = (event.ts + n, self.written)
             case "named":
-                key.timers["event", "t", 0] = (event.ts + n, event.ts)
+                key.timers["event", "t", 0] = (event.ts + n, self.written)
             case "later":
-                key.timers["processing", "", self.now + n] = (self.now + n, event.ts)
+                key.timers["processing", "", self.now + n] = (self.now + n, self.written)
             case "untimer":
                 key.timers.pop(("event", "", event.ts + n), None)
             case "unname":

@@ -55,6 +55,8 @@ class Probe(sw.Process):
                 self.table.set(name, n)
             case "drop":
                 self.table.remove(name)
+            case "replace":
+                self.items.set([*self.items, n])
             case "timer":
                 ctx.set_timer(ctx.event_time + n * MS)
             case "named":
@@ -75,6 +77,8 @@ class Probe(sw.Process):
         if self.value.get() == 3:
             raise ValueError("three")
         self.items.add(-1)
+        if (value := self.value.get()) is not None:
+            self.value.set(value + 1)
         if ctx.timer == "t":
             ctx.set_timer(when + 7 * MS, name="u")
         at = (when - EPOCH) // MS
@@ -95,10 +99,16 @@ class Probe(sw.Process):
         ctx.set_timer(ctx.event_time)
         ctx.delete_timer(ctx.event_time + event["n"] * MS)
         ctx.emit("alerts", {"id": event["id"]})
-        yield {"what": "never", "known": None}
-        if event["op"] == "fail":
-            raise ValueError("on purpose")
-        yield {"what": 5, "known": None}
+        try:
+            yield {"what": "never", "known": None}
+            if event["op"] == "fail":
+                raise ValueError("on purpose")
+            yield {"what": 5, "known": None}
+        finally:
+            self.value.set(98)
+            self.table.set("2", 98)
+            ctx.set_timer(ctx.event_time, name="u")
+            ctx.emit("alerts", {"id": event["id"]})
 
     def _known(self) -> str:
         return f"{self.value.get()} {self.items.get()} {sorted(self.members)} {sorted(self.table.items())}"

@@ -67,6 +67,9 @@ class FrameWorker(Worker):
         state = pl.concat([made.state for made in self._made(touched, events, old, failed)] or [old.clear()])
         at = self._written(watermark_ms, pl.col("__last"))
         new = self._joined(state, touched.select(*self._keys, at.alias("__at")), "left")
+        # What is returned never lives shorter than what it replaces, even if the events are behind those of that.
+        new = self._joined(new, old.select(*self._keys, _AT.alias("__before")), "left")
+        new = new.with_columns(pl.max_horizontal("__at", "__before"))
         done = self._joined(touched, pl.concat(failed), "anti") if failed else touched
         untouched = self._joined(mine, done, "anti")
         return self._kept(pl.concat([untouched, new.select(mine.columns)]), watermark_ms)

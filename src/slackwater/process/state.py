@@ -133,7 +133,9 @@ class ValueState(State):
         """Replace the value; None clears it."""
         value = self._check(value)
         self.journal.append((self, self._value, self._at))
-        self._value, self._at = value, self.moment.ms
+        at = self.moment.ms
+        # A write never shortens the life of what it replaces, even if its call is behind the one that wrote that.
+        self._value, self._at = value, at if self._value is None or self._at < at else self._at
 
     def clear(self) -> None:
         """Forget the value."""

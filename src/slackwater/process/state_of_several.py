@@ -40,7 +40,8 @@ class ListState(State):
         """Replace all values."""
         taken = [self._checks["value"](value) for value in values]
         self.journal.append((self, self._values, self._ats))
-        self._restore(taken, [self.moment.ms] * len(taken))
+        at = max(self.moment.ms, max(self._ats, default=-NEVER_MS))  # never earlier than what is replaced
+        self._restore(taken, [at] * len(taken))
 
     def get(self) -> list[Any]:
         """Return the values."""
@@ -135,6 +136,10 @@ class _Entries(State):
         self._restore(self._live())
         return self._held
 
+    def _write(self, key: Any, value: Any) -> None:  # noqa: ANN401  the user's own values
+        before, at = self._held.get(key), self.moment.ms
+        self._put(key, (value, at if before is None or before[1] < at else before[1]))
+
     def _put(self, key: Any, held: Any) -> None:  # noqa: ANN401  the user's own values
         self.journal.append((self, key, self._held.get(key, _GONE)))
         self._set(key, held)
@@ -182,7 +187,7 @@ class SetState(_Entries):
 
     def add(self, value: Any) -> None:  # noqa: ANN401  the user's own value
         """Add a value."""
-        self._put(self._key(value), (None, self.moment.ms))
+        self._write(self._key(value), None)
 
     def get(self) -> set[Any]:
         """Return the values."""
@@ -217,7 +222,7 @@ class MapState(_Entries):
 
     def set(self, key: Any, value: Any) -> None:  # noqa: ANN401  the user's own values
         """Set the value of `key`."""
-        self._put(self._key(key), (self._checks["value"](value), self.moment.ms))
+        self._write(self._key(key), self._checks["value"](value))
 
     def keys(self) -> list[Any]:
         """Return the keys."""

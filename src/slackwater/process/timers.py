@@ -25,7 +25,7 @@ class Timer(NamedTuple):
     name: str
     is_processing: bool
     since: int
-    """The event time at which it was set."""
+    """The event time of the call that set it, as for state: behind the watermark, the watermark."""
 
 
 class Timers:
