@@ -102,7 +102,11 @@ class Model:
         while True:
             key = self.keys.setdefault(name, Key())
             due = sorted((at, slot[1], slot, since) for slot, (at, since) in key.timers.items() if slot[0] == clock)
-            due = [each for each in due if each[0] <= until and (last is None or each[:2] > last or each[2] in before)]
+            # An event at the time of an event-time timer comes first.
+            last_at = until if clock == "processing" else until - 1
+            due = [
+                each for each in due if each[0] <= last_at and (last is None or each[:2] > last or each[2] in before)
+            ]
             if not due:
                 return
             at, called, slot, since = due[0]

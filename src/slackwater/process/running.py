@@ -148,7 +148,7 @@ class Running:
                 # At the end of time, there is nothing to wait for.
                 wake, due = min(wake, MAX_MS), min(due, oldest + cell.ttl_ms + 1)
         if (at := self._timers.first_ms(is_processing=False)) is not None:
-            wake = min(wake, at)
+            wake = min(wake, at + 1)  # an event at the time of the timer comes first
         if (at := self._timers.first_ms(is_processing=True)) is not None:
             wake, due = min(wake, MAX_MS), min(due, at)
         row.append(self._timers.dump())

@@ -64,7 +64,7 @@ class Timers:
         self._put((is_processing, name, 0 if name else at), None)
 
     def due(self, until_ms: int, *, is_processing: bool) -> Iterator[Timer]:
-        """Remove and yield the timers of a clock up to a time, in order.
+        """Remove and yield the timers of a clock that are due, in order: see `_is_due`.
 
         A timer that is set in the meantime fires in its turn if that has not passed. Otherwise it waits for the next
         call: a timer that keeps setting itself for the same time must not block everything else.
@@ -114,7 +114,13 @@ class Timers:
 
 
 def _is_due(timer: Timer, until_ms: int, *, is_processing: bool) -> bool:
-    return timer.is_processing == is_processing and timer.at <= until_ms
+    """Return whether the watermark has passed an event-time timer, or processing time has reached the other.
+
+    An event at the watermark is on time, so a timer at the watermark still waits for it.
+    """
+    if timer.is_processing != is_processing:
+        return False
+    return timer.at <= until_ms if is_processing else timer.at < until_ms
 
 
 def _slot(timer: Timer) -> tuple[bool, str, int]:
