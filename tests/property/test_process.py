@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from slackwater.testing import Harness
 from tests.property.accounts import Counted
 from tests.property.process_model import END, OPS, Event, Model
 from tests.property.test_batches_run_again import ShufflingEngine, copied
+from tests.unit.process.chunk_sizes import tiny_chunks
 from tests.unit.state.bucket_sizes import tiny_buckets
 
 T0 = 1_700_000_000_000
@@ -130,6 +131,17 @@ class Setup:
     order: Any
     forgets: bool = True
     is_crowded: bool = False
+    chunk_rows: int = 0
+
+    @contextmanager
+    def stored(self) -> Iterator[None]:
+        """Store state as if there was much more of it."""
+        with ExitStack() as sizes:
+            if self.is_crowded:
+                sizes.enter_context(tiny_buckets())
+            if self.chunk_rows:
+                sizes.enter_context(tiny_chunks(self.chunk_rows))
+            yield
 
     def pipeline(self) -> tuple[sw.Pipeline, Stream, Results]:
         source = sw.testing.rows_source("id long, key string, ts long, op string, n long")
@@ -142,7 +154,9 @@ class Setup:
         return sw.Pipeline("probed", *ends, key_groups=4), events, results
 
 
-SETUPS = st.builds(Setup, st.sampled_from(["arrival", "event_time"]), st.booleans(), st.booleans())
+SETUPS = st.builds(
+    Setup, st.sampled_from(["arrival", "event_time"]), st.booleans(), st.booleans(), st.sampled_from([0, 2, 4])
+)
 
 
 @dataclass(frozen=True)
@@ -192,7 +206,7 @@ def run(setup: Setup, stream: list[Batch]) -> Run:
     pipeline, events, results = setup.pipeline()
     harness = Counted(pipeline, now=T0)
     model = Model(20 if setup.forgets else None, setup.order == "event_time")
-    with tiny_buckets() if setup.is_crowded else nullcontext():
+    with setup.stored():
         for batch in stream:
             if batch.restart:
                 harness.restart()
@@ -261,7 +275,7 @@ def test_a_batch_run_again_gives_the_same_rows_and_state(
 ) -> None:
     pipeline, _, results = setup.pipeline()
     harness = Harness(pipeline, now=T0)
-    with tiny_buckets() if setup.is_crowded else nullcontext():
+    with setup.stored():
         for batch in stream:
             harness.now_ms += batch.later_ms
             send(harness, batch)

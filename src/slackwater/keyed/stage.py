@@ -189,9 +189,7 @@ class Stage:
         passed_ms = {step.name: step_time(step, arrivals.clock).watermark_ms for step in self.steps}
         held = {
             name: {
-                "pieces": len(state.pieces),
-                "rows": sum(piece.rows for piece in state.pieces),
-                "bytes": sum(piece.bytes for piece in state.pieces),
+                **state.sizes,
                 # An estimate that reads no piece: the rows of one piece end at nearly the same time.
                 "open": sum(piece.rows for piece in state.pieces if piece.max_end_ms > passed_ms[name]),
             }

@@ -11,7 +11,8 @@ from slackwater.errors import refuse
 from slackwater.formats.schemas import SchemaSpec, as_schema
 from slackwater.ground.durations import Duration, Forever
 from slackwater.process.state import Clock, State, ValueState
-from slackwater.process.state_of_several import ListState, MapState, SetState
+from slackwater.process.state_of_entries import MapState, SetState
+from slackwater.process.state_of_several import ListState
 
 RESERVED: Final = ("dead_letters", "late", "results", "rows")
 """The names of outputs that every step may have."""

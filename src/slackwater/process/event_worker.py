@@ -10,6 +10,7 @@ import polars as pl
 from slackwater.process.operator import Worker
 from slackwater.process.python_range import OUT_OF_RANGE, split_off
 from slackwater.process.running import Done, Work
+from slackwater.state.pieces import StepState
 from slackwater.state.step import TIMER_FAILED, Failed
 from slackwater.state.step_time import StepTime
 
@@ -20,9 +21,9 @@ if TYPE_CHECKING:
 class EventWorker(Worker):
     """Runs a process on the events and timers of some keys."""
 
-    def __init__(self, spec: ProcessSpec, time: StepTime) -> None:
+    def __init__(self, spec: ProcessSpec, time: StepTime, state: StepState) -> None:
         super().__init__()
-        self.spec, self.time = spec, time
+        self.spec, self.time, self.state = spec, time, state
 
     def readable(self, events: pl.DataFrame) -> pl.DataFrame:
         """Return the events that Python can represent; the others become dead letters."""
@@ -45,7 +46,7 @@ class EventWorker(Worker):
         if events is not None:
             events = events.join(slots, on=spec.keys, how="left", nulls_equal=True, maintain_order="left")
             events = events.sort("__slot", maintain_order=True)
-        running, results, sides = spec.running()
+        running, results, sides = spec.running(self.state)
         done = running.run(
             Work(
                 keys=keys.rows(),
@@ -54,6 +55,7 @@ class EventWorker(Worker):
                 times=[] if events is None else events["__ts"].to_list(),
                 ends=_ends(events, keys.height),
                 watermark_ms=watermark_ms,
+                floor_ms=time.previous_ms,
                 now_ms=time.now_ms,
                 in_order=spec.order == "event_time",
                 fires_event=is_clock and time.watermark_ms > time.previous_ms,

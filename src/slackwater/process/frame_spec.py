@@ -54,7 +54,7 @@ class FrameSpec(ProcessStep):
         """The time to live of a row of state."""
         return {"state": self.ttl_ms}
 
-    def worker(self, time: StepTime) -> FrameWorker:
+    def worker(self, time: StepTime, state: StepState) -> FrameWorker:  # noqa: ARG002  nothing is apart
         """Return the worker for one batch."""
         return FrameWorker(self, time)
 

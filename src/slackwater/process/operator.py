@@ -54,7 +54,7 @@ class ProcessOperator(Operator):
 
     def run(self, rows: StepRows, time: StepTime, state: StepState, *, stagger: int) -> Emitted:  # noqa: ARG002  nothing to compact
         """Run one batch: advance the clocks and process the events, in the order given by `time.fire_first`."""
-        batch = _Batch(time=time, buckets=Buckets(state, self.spec), worker=self.spec.worker(time))
+        batch = _Batch(time=time, buckets=Buckets(state, self.spec), worker=self.spec.worker(time, state))
         if time.fire_first:
             self._advance(state, batch)
         if self._waits:

@@ -19,10 +19,13 @@ from slackwater.ground.expressions import FAILURES
 from slackwater.ground.times import MAX_MS, MIN_MS, render_time
 from slackwater.process.base import Context, Process
 from slackwater.process.call_context import Acting, CallContext
+from slackwater.process.chunks import Chunk, chunks_of
 from slackwater.process.emitting import Outlet
 from slackwater.process.failures import MOST_LETTERS, MisfitError, described, ended
 from slackwater.process.state import NEVER_MS, Journal, Moment, State
+from slackwater.process.state_of_several import StateOfSeveral
 from slackwater.process.timers import Timer, Timers, moment
+from slackwater.state.pieces import StepState
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,13 +34,15 @@ class Work:
 
     keys: list[tuple[Any, ...]]
     states: list[list[Any]]
-    """The state columns, with a value for each key; the timers are last."""
+    """The state columns, with a value for each key; the timers and the directory of chunks are last."""
     events: list[dict[str, Any]] = field(default_factory=list)
     """The events, sorted by key, then in the order in which they are processed."""
     times: list[int] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
     """The end position of each key's events."""
     watermark_ms: int
+    floor_ms: int
+    """The watermark of the batch before: what had expired by then is gone, even if a chunk still has it."""
     now_ms: int
     in_order: bool = False
     """Whether events and timers are interleaved by event time; else there are only events, or only timers."""
@@ -66,17 +71,22 @@ class Running:
     """Runs one process in one key group, during one batch."""
 
     def __init__(
-        self, process: Process, states: Mapping[str, State], outlets: Mapping[str, Outlet], results: Outlet
+        self,
+        process: Process,
+        states: Mapping[str, State],
+        outlets: Mapping[str, Outlet],
+        results: Outlet,
+        home: StepState,
     ) -> None:
-        self._process = copy.copy(process)
+        self._process, self._home = copy.copy(process), home
         self._journal: Journal = []
         self._event_moment, self._moment = Moment(), Moment()
-        self._timers = Timers(self._journal)
+        self._timers = Timers(self._journal, home)
         self._cells = [copy.copy(state) for state in states.values()]
         self._columns: list[tuple[State, slice]] = []
         at = 0
         for name, cell in zip(states, self._cells, strict=True):
-            cell.bind(name, self._event_moment if cell.clock == "event" else self._moment, self._journal)
+            cell.bind(name, self._event_moment if cell.clock == "event" else self._moment, self._journal, home)
             self._process.__dict__[name] = cell
             self._columns.append((cell, slice(at, at := at + len(cell.columns(name)))))
         self._own = self._process.__dict__
@@ -104,6 +114,8 @@ class Running:
         self._moment.ms = work.now_ms
         for cell in self._cells:
             cell.dead_ms = work.now_ms - cell.ttl_ms  # for event-time cells, `_set_time` replaces it
+        for cell in self._event_cells:
+            cell.gone_ms = work.floor_ms - cell.ttl_ms
         start = 0
         ends = work.ends or [0] * len(work.keys)
         for place, (values, end) in enumerate(zip(work.keys, ends, strict=True)):
@@ -124,7 +136,18 @@ class Running:
     def _load(self, row: list[Any]) -> None:
         for cell, columns in self._columns:
             cell.load(*row[columns])
-        self._timers.load(row[-1])
+        self._timers.load(row[-2])
+        if row[-1] is not None:
+            self._attach(chunks_of(row[-1]))
+
+    def _attach(self, found: dict[str, list[Chunk]]) -> None:
+        """Let the cells know of their chunks; those of cells that are no longer declared are dropped."""
+        self._timers.attach(found)
+        for name, cell in self._named:
+            if name in found and isinstance(cell, StateOfSeveral):
+                cell.attach(found.pop(name))
+        for chunk in (chunk for chunks in found.values() for chunk in chunks):
+            self._home.drop_chunk(chunk.seq, rows=chunk.rows, size=chunk.bytes)
 
     def _dump(self, done: Done, work: Work) -> None:
         """Add the state row of the key to the columns, and when the key must next be processed."""
@@ -134,11 +157,14 @@ class Running:
             self._timers.clear()
         self._set_time(work.watermark_ms)  # no later event or timer can see what has expired by now
         row: list[Any] = []
+        apart: list[dict[str, Any]] = []
         wake, due = MAX_MS + 1, MAX_MS
         for cell in self._cells:
             if is_over and cell.ttl_ms < NEVER_MS:
                 cell.clear_unseen()
             row += cell.dump()
+            if cell.tree is not None:
+                apart += cell.tree.entries()
             oldest = cell.oldest_ms
             if oldest is None or cell.ttl_ms >= NEVER_MS:
                 continue
@@ -147,11 +173,12 @@ class Running:
             else:
                 # At the end of time, there is nothing to wait for.
                 wake, due = min(wake, MAX_MS), min(due, oldest + cell.ttl_ms + 1)
+        timers, directory = self._timers.dump()
         if (at := self._timers.first_ms(is_processing=False)) is not None:
             wake = min(wake, at + 1)  # an event at the time of the timer comes first
         if (at := self._timers.first_ms(is_processing=True)) is not None:
             wake, due = min(wake, MAX_MS), min(due, at)
-        row.append(self._timers.dump())
+        row += [timers, apart + directory or None]
         for column, value in zip(done.states, row, strict=True):
             column.append(value)
         done.wakes.append(wake)

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 import polars as pl
 
+from slackwater.process.chunks import APART, chunks_of
+from slackwater.process.migration import conformed
 from slackwater.process.state import State
+from slackwater.process.state_of_several import StateOfSeveral
+from slackwater.process.timers import KINDS
+from slackwater.state.pieces import StepState
 from slackwater.state.shown import free_names, moment
 
 TIMERS: Final = "__timers"
@@ -31,6 +36,33 @@ def shown_cells(
         facts |= {"event_time": moment(pl.col("__ts")), "waiting_event": event}
     free = free_names({name: name for name in facts}, (*keys, *names.values()))
     return rows.select(*keys, *cells, *(expr.alias(free[name]) for name, expr in facts.items()))
+
+
+def with_chunks(rows: pl.DataFrame, state: StepState, states: Mapping[str, State]) -> pl.DataFrame:
+    """Return `rows` with the entries that are stored in chunks, in the columns of those that are not."""
+    large = rows.with_row_index("__row").filter(pl.col(APART).is_not_null())
+    for place, directory in large.select("__row", APART).rows():
+        for of, chunks in chunks_of(directory).items():
+            found = pl.concat(state.read_chunk(chunk.seq, size=chunk.bytes, crc=chunk.crc) for chunk in chunks)
+            for column, held in _lists(of, found, states):
+                own = rows[column].to_list()[place] or []
+                whole = pl.Series(column, [[*own, *held]], dtype=rows.schema[column])
+                rows = pl.concat([rows[:place], rows[place : place + 1].with_columns(whole), rows[place + 1 :]])
+    return rows
+
+
+def _lists(of: str, found: pl.DataFrame, states: Mapping[str, State]) -> list[tuple[str, list[Any]]]:
+    """Return the columns of a state row that the entries of a cell's chunks belong to, with their values."""
+    if of in KINDS:
+        is_processing = pl.lit(KINDS[of][0]).alias("is_processing")
+        timers = found.sort("at").select("at", "name", is_processing, "since")
+        return [(TIMERS, timers.to_dicts())]
+    state = states.get(of)
+    if not isinstance(state, StateOfSeveral):
+        return []
+    held = conformed(found, pl.Schema(state.apart_types)).sort("seq")
+    parts = {"map": {"keys": "key", "values": "value"}, "set": {"values": "key"}}.get(state.kind, {"values": "value"})
+    return [(f"__{of}.{part}", held[column].to_list()) for part, column in {**parts, "at": "at"}.items()]
 
 
 def _cell(name: str, state: State) -> pl.Expr:

@@ -9,12 +9,13 @@ from functools import cached_property
 import polars as pl
 
 from slackwater.process.base import Process
+from slackwater.process.chunks import APART, CHUNK
 from slackwater.process.declarations import side_outputs_of, states_of
 from slackwater.process.emitting import Outlet, emitted_types
 from slackwater.process.event_worker import EventWorker
 from slackwater.process.python_range import limited
 from slackwater.process.running import Running
-from slackwater.process.shown import TIMERS, shown_cells
+from slackwater.process.shown import TIMERS, shown_cells, with_chunks
 from slackwater.process.state import State
 from slackwater.process.step import ProcessStep, lives_for
 from slackwater.process.timers import TIMER
@@ -44,7 +45,7 @@ class ProcessSpec(ProcessStep):
     def cell_types(self) -> pl.Schema:
         """The columns of the state of one key, without the key."""
         types = {column: dtype for name, state in self.states.items() for column, dtype in state.columns(name).items()}
-        return pl.Schema({**types, TIMERS: pl.List(TIMER)})
+        return pl.Schema({**types, TIMERS: pl.List(TIMER), APART: pl.List(CHUNK)})
 
     @cached_property
     def limited_columns(self) -> dict[str, pl.Expr]:
@@ -61,22 +62,23 @@ class ProcessSpec(ProcessStep):
         """The time to live of each declared state."""
         return {name: state.ttl_ms for name, state in self.states.items()}
 
-    def worker(self, time: StepTime) -> EventWorker:
+    def worker(self, time: StepTime, state: StepState) -> EventWorker:
         """Return the worker for one batch."""
-        return EventWorker(self, time)
+        return EventWorker(self, time, state)
 
-    def running(self) -> tuple[Running, Outlet, dict[str, Outlet]]:
+    def running(self, state: StepState) -> tuple[Running, Outlet, dict[str, Outlet]]:
         """Return the runner of the user's code, with the outlets of its results and side outputs."""
         cls = type(self.process)
         results = Outlet("`output`", self.output, self.key_types)
         sides = {
             name: Outlet(f"output `{name}`", schema, self.key_types) for name, schema in side_outputs_of(cls).items()
         }
-        return Running(self.process, self.states, sides, results), results, sides
+        return Running(self.process, self.states, sides, results, state), results, sides
 
     def shown_state(self, state: StepState, key: pl.DataFrame | None = None) -> pl.DataFrame:
         """Return the state of each key by its declared names, and the events that wait for the watermark."""
-        return shown_cells(held_rows(state, self.keys, key, self), self.keys, self.states, self.row_schema)
+        rows = with_chunks(held_rows(state, self.keys, key, self), state, self.states)
+        return shown_cells(rows, self.keys, self.states, self.row_schema)
 
     def _described_state(self) -> list[tuple[str, str]]:
         return [("state", f"{name}: {state}, {lives_for(state.ttl_ms)}") for name, state in self.states.items()]

@@ -18,7 +18,9 @@ import polars as pl
 from slackwater.errors import DefinitionError, refuse
 from slackwater.formats.schemas import as_schema
 from slackwater.ground.durations import Duration, Forever, duration_ms
+from slackwater.process.chunks import Tree
 from slackwater.process.values import Check, checker
+from slackwater.state.pieces import StepState
 
 Clock = Literal["event", "processing"]
 NEVER_MS: Final = 1 << 62
@@ -46,8 +48,14 @@ class State(ABC):
     dead_ms: int
     """Values written before this time are forgotten. It may move backwards, because events arrive out of order."""
     _checks: dict[str, Check]
+    gone_ms = -NEVER_MS
+    """Stored values written before this time are gone, for earlier events as well, even if a chunk still has them."""
+    _label: str
+    _home: StepState
     _name = ""
     """The class and the attribute that declare it."""
+    tree: Tree | None = None
+    """The chunks of the current key's entries, if there are so many that they are stored apart."""
 
     def __init__(self, *, ttl: Duration | Forever | None, clock: Clock, **types: object) -> None:
         call = f"sw.{self.kind}_state"
@@ -78,15 +86,17 @@ class State(ABC):
         types = ", ".join(str(dtype) for dtype in self.types.values())
         return f"{self.kind} of {types}, {self.clock} time"
 
-    def bind(self, name: str, moment: Moment, journal: Journal) -> None:
-        """Turn this copy of the declaration into a cell, for the values of one key after another."""
+    def bind(self, name: str, moment: Moment, journal: Journal, home: StepState) -> None:
+        """Turn this copy of the declaration into a cell, for the values of one key after another; `home` has chunks."""
         self.moment, self.journal, self.dead_ms = moment, journal, -NEVER_MS
+        self._label, self._home = name, home
         self._checks = {part: checker(dtype, f"state `{name}`") for part, dtype in self.types.items()}
         self.clear_unseen()
 
     def unbind(self) -> None:
         """Turn the cell back into a declaration, which has no values and rejects every use."""
         del self.moment, self.journal, self.dead_ms
+        self.tree = None
 
     @abstractmethod
     def _parts(self) -> dict[str, pl.DataType]:
@@ -107,7 +117,7 @@ class State(ABC):
     @property
     @abstractmethod
     def oldest_ms(self) -> int | None:
-        """The time of the oldest write; None without values."""
+        """The time of the oldest write, or the last of the chunk that expires first; None without values."""
 
     @abstractmethod
     def undo(self, *before: Any) -> None:  # noqa: ANN401  the user's own values

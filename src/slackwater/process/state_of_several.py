@@ -1,32 +1,102 @@
-"""State of a key with several values: a list, a set, a map."""
+"""State of a key with several values, and the list; `state_of_entries` has the set and the map.
+
+Few values are in the state row of the key; many are in chunks, which are read when they are reached for.
+"""
 
 # ruff: noqa: D102  the base class says what the methods do
 
 from __future__ import annotations
 
 import copy
-import math
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from itertools import compress
+from typing import Any
 
-import numpy as np
 import polars as pl
 
-from slackwater.process.failures import MisfitError
+from slackwater.process import chunks
+from slackwater.process.chunks import Chunk, Row, Tree
 from slackwater.process.state import NEVER_MS, State
 
-_GONE: Final = object()
+
+class StateOfSeveral(State):
+    """Entries of one key, each of which is forgotten individually."""
+
+    _stored: Tree | None = None
+    """The chunks as they were loaded."""
+    _oldest: int
+    """A lower bound of the write times of the entries at hand."""
+
+    def attach(self, directory: list[Chunk]) -> None:
+        """Let the key, whose row was just loaded, have the entries of some chunks as well."""
+        self.tree = self._stored = self._new_tree(directory)
+
+    def _new_tree(self, directory: Iterable[Chunk] = ()) -> Tree:
+        return Tree(self._home, self._label, self.apart_types, self._place, directory, gone_ms=self.gone_ms)
+
+    @property
+    @abstractmethod
+    def apart_types(self) -> dict[str, pl.DataType]:
+        """The columns of a chunk: an entry's values, when it was written, and its number in their order."""
+
+    @abstractmethod
+    def _place(self, row: Row) -> int:
+        """Return the place of an entry."""
+
+    @abstractmethod
+    def _at_hand(self) -> Iterator[Row]:
+        """Yield the entries that were read or added, without those that are forgotten."""
+
+    @abstractmethod
+    def _take_over(self, rows: list[Row]) -> None:
+        """Replace all entries by those of chunks, in order."""
+
+    @abstractmethod
+    def _dump_inline(self) -> tuple[Any, ...]:
+        """Return the values for the state row of the key."""
+
+    def dump(self) -> tuple[Any, ...]:
+        if self.tree is None:
+            parts = self._dump_inline()
+            if parts[0] is None or len(parts[0]) <= chunks.INLINE_ROWS:
+                self._drop_stored()
+                return parts
+            self.tree = self._new_tree()
+            self.tree.store(self._at_hand())
+        else:
+            self.tree.store(self._at_hand(), self.dead_ms)
+        self._drop_stored()
+        if self.tree.rows > chunks.INLINE_ROWS // 4:
+            return (None,) * len(self._parts())
+        self._take_over([row for row in self.tree.all_rows() if row[-2] >= self.dead_ms])
+        self.tree.drop_all()
+        self.tree = None
+        return self._dump_inline()
+
+    def _drop_stored(self) -> None:
+        """Remove the chunks that were loaded, if they have been replaced."""
+        if self._stored is not None and self._stored is not self.tree:
+            self._stored.drop_all()
+        self._stored = None
+
+    @property
+    def oldest_ms(self) -> int | None:
+        if self.tree is not None:
+            return self.tree.first_over_ms
+        return self._oldest if self._oldest < NEVER_MS else None
 
 
-class ListState(State):
+class ListState(StateOfSeveral):
     """Values in the order they were added; each is forgotten individually."""
 
     kind = "list"
     _is_nested: bool
     _values: list[Any]
+    """The values at hand: all of them, or those added behind the chunks."""
     _ats: list[int]
-    _oldest: int
-    """A lower bound of the write times."""
+    _numbers: list[int]
+    """The numbers of the first of these, which were read from chunks."""
 
     def add(self, value: Any) -> None:  # noqa: ANN401  the user's own value
         """Add a value at the end."""
@@ -39,8 +109,10 @@ class ListState(State):
     def set(self, values: Iterable[Any]) -> None:
         """Replace all values."""
         taken = [self._checks["value"](value) for value in values]
-        self.journal.append((self, self._values, self._ats))
         at = max(self.moment.ms, max(self._ats, default=-NEVER_MS))  # never earlier than what is replaced
+        if self.tree is not None:
+            at = max(at, self.tree.newest_ms)
+        self.journal.append((self, self._values, self._ats, self._numbers, self.tree))
         self._restore(taken, [at] * len(taken))
 
     def get(self) -> list[Any]:
@@ -55,10 +127,14 @@ class ListState(State):
         return iter(self.get())
 
     def __len__(self) -> int:
-        return len(self._live())
+        if self.tree is None or self._numbers or self.tree.is_mixed(self.dead_ms):
+            return len(self._live())
+        return self.tree.count_unread(self.dead_ms) + sum(at >= self.dead_ms for at in self._ats)
 
     def _live(self) -> list[Any]:
         """Return the values that are not forgotten; the others stay, because an earlier event may still need them."""
+        if self.tree is not None:
+            self._prepend(self.tree.read_all())
         dead_ms = self.dead_ms
         if self._oldest >= dead_ms:
             return self._values
@@ -71,188 +147,53 @@ class ListState(State):
             self._values.pop()
             self._ats.pop()
 
-    def _restore(self, values: list[Any], ats: list[int]) -> None:
-        self._values, self._ats = values, ats
+    def _restore(
+        self, values: list[Any], ats: list[int], numbers: list[int] | None = None, tree: Tree | None = None
+    ) -> None:
+        self._values, self._ats, self._numbers, self.tree = values, ats, numbers or [], tree
         self._oldest = min(ats, default=NEVER_MS)
+
+    def _prepend(self, rows: list[Row]) -> None:
+        """Put the entries of chunks before those at hand."""
+        if not rows:
+            return
+        values, ats, numbers = zip(*rows, strict=True)
+        self._values[:0], self._ats[:0], self._numbers[:0] = values, ats, numbers
+        self._oldest = min(self._oldest, *ats)
 
     def _parts(self) -> dict[str, pl.DataType]:
         return {"values": pl.List(self.types["value"]), "at": pl.List(pl.Int64())}
+
+    @property
+    def apart_types(self) -> dict[str, pl.DataType]:
+        return {"value": self.types["value"], "at": pl.Int64(), "seq": pl.Int64()}
+
+    def _place(self, row: Row) -> int:
+        number: int = row[2]
+        return number
+
+    def _at_hand(self) -> Iterator[Row]:
+        tree = self.tree
+        if tree is not None and len(self._values) > len(self._numbers):
+            number = tree.next_number
+            if tree.chunks:
+                self._prepend(tree.read_at(number))  # the last chunk, which the new values join
+                tree.change(number)
+            self._numbers += range(number, number + len(self._values) - len(self._numbers))
+        rows = zip(self._values, self._ats, self._numbers, strict=True)
+        return compress(rows, [at >= self.dead_ms for at in self._ats])
+
+    def _take_over(self, rows: list[Row]) -> None:
+        self._restore([row[0] for row in rows], [row[1] for row in rows], tree=self.tree)
 
     def load(self, *parts: Any) -> None:  # noqa: ANN401  the user's own values
         values, ats = parts
         self._restore(values or [], ats or [])
 
-    def dump(self) -> tuple[Any, ...]:
+    def _dump_inline(self) -> tuple[Any, ...]:
         self._restore(self._live(), [at for at in self._ats if at >= self.dead_ms])
         return (self._values, self._ats) if self._values else (None, None)
 
     def clear_unseen(self) -> None:
         self._is_nested = self.types["value"].is_nested()
         self._restore([], [])
-
-    @property
-    def oldest_ms(self) -> int | None:
-        return self._oldest if self._values else None
-
-
-class _Entries(State):
-    """Entries by key; each is forgotten individually."""
-
-    _is_float: bool
-    _held: dict[Any, tuple[Any, int]]
-    _oldest: int
-    """A lower bound of the write times."""
-
-    def remove(self, key: Any) -> None:  # noqa: ANN401  the user's own value
-        """Forget one entry, if it exists."""
-        key = self._same(self._checks["key"](key))
-        if key in self._held:
-            self._put(key, _GONE)
-
-    def clear(self) -> None:
-        """Forget all entries."""
-        self.journal.append((self, self._held))
-        self._restore({})
-
-    def __contains__(self, key: object) -> bool:
-        held = self._held.get(self._same(key))
-        return held is not None and held[1] >= self.dead_ms
-
-    def __len__(self) -> int:
-        return len(self._live())
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter([*self._live()])
-
-    def _live(self) -> dict[Any, tuple[Any, int]]:
-        """Return the entries that are not forgotten; the others stay, because an earlier event may still need them."""
-        dead_ms = self.dead_ms
-        if self._oldest >= dead_ms:
-            return self._held
-        return {key: held for key, held in self._held.items() if held[1] >= dead_ms}
-
-    def _kept(self) -> dict[Any, tuple[Any, int]]:
-        """Remove the forgotten entries, and return the others."""
-        self._restore(self._live())
-        return self._held
-
-    def _write(self, key: Any, value: Any) -> None:  # noqa: ANN401  the user's own values
-        before, at = self._held.get(key), self.moment.ms
-        self._put(key, (value, at if before is None or before[1] < at else before[1]))
-
-    def _put(self, key: Any, held: Any) -> None:  # noqa: ANN401  the user's own values
-        self.journal.append((self, key, self._held.get(key, _GONE)))
-        self._set(key, held)
-
-    def undo(self, *before: Any) -> None:  # noqa: ANN401  the user's own values
-        if len(before) == 1:
-            self._restore(*before)
-        else:
-            self._set(*before)
-
-    def _set(self, key: Any, held: Any) -> None:  # noqa: ANN401  the user's own values
-        if held is _GONE:
-            self._held.pop(key, None)
-        else:
-            self._held[key] = held
-            self._oldest = min(self._oldest, held[1])
-
-    def _restore(self, held: dict[Any, tuple[Any, int]]) -> None:
-        self._held = held
-        self._oldest = min((at for _, at in held.values()), default=NEVER_MS)
-
-    def _key(self, key: Any) -> Any:  # noqa: ANN401  the user's own value
-        if key is None:
-            raise MisfitError("the elements of a set and the keys of a map are not null")
-        return self._same(self._checks["key"](key))
-
-    def _same(self, key: Any) -> Any:  # noqa: ANN401  the user's own value
-        """Return the canonical form of `key`: one NaN object for all, which a dictionary finds by identity."""
-        is_nan = self._is_float and isinstance(key, float | np.floating) and math.isnan(key)
-        return math.nan if is_nan else key
-
-    def clear_unseen(self) -> None:
-        self._is_float = self.types["key"].is_float()
-        self._restore({})
-
-    @property
-    def oldest_ms(self) -> int | None:
-        return self._oldest if self._held else None
-
-
-class SetState(_Entries):
-    """Distinct values; each is forgotten individually, `ttl` after it was last added."""
-
-    kind = "set"
-
-    def add(self, value: Any) -> None:  # noqa: ANN401  the user's own value
-        """Add a value."""
-        self._write(self._key(value), None)
-
-    def get(self) -> set[Any]:
-        """Return the values."""
-        return {*self._live()}
-
-    def _parts(self) -> dict[str, pl.DataType]:
-        return {"values": pl.List(self.types["key"]), "at": pl.List(pl.Int64())}
-
-    def load(self, *parts: Any) -> None:  # noqa: ANN401  the user's own values
-        values, ats = parts
-        if values and self._is_float:
-            values = [self._same(value) for value in values]
-        self._restore({value: (None, at) for value, at in zip(values, ats, strict=True)} if values else {})
-
-    def dump(self) -> tuple[Any, ...]:
-        held = self._kept()
-        return ([*held], [at for _, at in held.values()]) if held else (None, None)
-
-
-class MapState(_Entries):
-    """Values by key; each is forgotten individually, `ttl` after it was last set."""
-
-    kind = "map"
-    _is_nested: bool
-
-    def get(self, key: Any, default: Any = None) -> Any:  # noqa: ANN401  the user's own values
-        """Return the value of `key`, or `default`."""
-        held = self._held.get(self._same(key))
-        if held is None or held[1] < self.dead_ms:
-            return default
-        return copy.deepcopy(held[0]) if self._is_nested else held[0]
-
-    def set(self, key: Any, value: Any) -> None:  # noqa: ANN401  the user's own values
-        """Set the value of `key`."""
-        self._write(self._key(key), self._checks["value"](value))
-
-    def keys(self) -> list[Any]:
-        """Return the keys."""
-        return [*self._live()]
-
-    def values(self) -> list[Any]:
-        """Return the values."""
-        return [value for _, value in self.items()]
-
-    def items(self) -> list[tuple[Any, Any]]:
-        """Return keys and values."""
-        held = [(key, value) for key, (value, _) in self._live().items()]
-        return copy.deepcopy(held) if self._is_nested else held
-
-    def _parts(self) -> dict[str, pl.DataType]:
-        values = pl.List(self.types["value"])
-        return {"keys": pl.List(self.types["key"]), "values": values, "at": pl.List(pl.Int64())}
-
-    def load(self, *parts: Any) -> None:  # noqa: ANN401  the user's own values
-        keys, values, ats = parts
-        if keys and self._is_float:
-            keys = [self._same(key) for key in keys]
-        self._restore(dict(zip(keys, zip(values, ats, strict=True), strict=True)) if keys else {})
-
-    def dump(self) -> tuple[Any, ...]:
-        held = self._kept()
-        if not held:
-            return (None, None, None)
-        return ([*held], [value for value, _ in held.values()], [at for _, at in held.values()])
-
-    def clear_unseen(self) -> None:
-        self._is_nested = self.types["value"].is_nested()
-        super().clear_unseen()

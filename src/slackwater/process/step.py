@@ -22,6 +22,7 @@ from slackwater.process.migration import DROPPED, conformed, continues
 from slackwater.process.operator import ProcessOperator, Worker
 from slackwater.process.state import NEVER_MS
 from slackwater.state.late_rows import late_schema
+from slackwater.state.pieces import StepState
 from slackwater.state.step import ROWS, Difference, KeyedStep, Operator, Port, PortFront
 from slackwater.state.step_time import StepTime
 from slackwater.state.whole_rows import PLACE, STREAM, WholeRows
@@ -62,7 +63,7 @@ class ProcessStep(KeyedStep):
         """How long each part of the state lives after its last write, in milliseconds."""
 
     @abstractmethod
-    def worker(self, time: StepTime) -> Worker:
+    def worker(self, time: StepTime, state: StepState) -> Worker:
         """Return the worker for one batch of one key group."""
 
     @cached_property

@@ -10,11 +10,23 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 
 from slackwater.ground.times import EPOCH, FIRST_USABLE_MS, LAST_USABLE_MS
+from slackwater.process.chunks import Chunk, Row, Tree, place_of
 from slackwater.process.failures import MisfitError
 from slackwater.process.state import Journal
+from slackwater.state.pieces import StepState
 
 TIMER: Final = pl.Struct({"at": pl.Int64(), "name": pl.String(), "is_processing": pl.Boolean(), "since": pl.Int64()})
 """The type of a timer in the state of its key."""
+APART_TIMER: Final[dict[str, pl.DataType]] = {"at": pl.Int64(), "name": pl.String(), "since": pl.Int64()}
+"""The columns of a timer in a chunk."""
+INLINE_TIMERS: Final = 256
+"""The number of timers up to which they are stored in the row of their key."""
+_UNNAMED: Final = {False: ":event", True: ":processing"}
+_NAMED: Final = {False: ":event named", True: ":processing named"}
+KINDS: Final = {of: (clock, kinds is _NAMED) for kinds in (_UNNAMED, _NAMED) for clock, of in kinds.items()}
+"""The names of the trees of timers, which no declared state can have, with their clock and whether they have names."""
+Slot = tuple[bool, str, int]
+"""What identifies a timer: whether its clock is processing time, its name, and its time if it has none."""
 _MS: Final = timedelta(milliseconds=1)
 
 
@@ -29,24 +41,61 @@ class Timer(NamedTuple):
 
 
 class Timers:
-    """The timers of the current key. Unnamed ones are identified by their time; a name has one timer, which moves."""
+    """The timers of the current key. Unnamed ones are identified by their time; a name has one timer, which moves.
 
-    def __init__(self, journal: Journal) -> None:
-        self._pending: dict[tuple[bool, str, int], Timer] = {}
-        self._journal = journal
+    Few timers are in the state row of the key. Many are in chunks, by their time or, with a name, by its hash.
+    """
+
+    def __init__(self, journal: Journal, home: StepState) -> None:
+        self._pending: dict[Slot, Timer] = {}
+        """The timers at hand."""
+        self._trees: dict[str, Tree] = {}
+        """The chunks of the other timers, by clock and kind."""
+        self._stored: dict[str, Tree] = {}
+        self._queues: dict[bool, list[Timer]] = {}
+        """The timers at hand as heaps, by clock, once they were looked at; some may be gone."""
+        self._journal, self._home = journal, home
         self._fresh: list[Timer] = []
         self.dropped = 0
         """The number of timers that were set too late to fire."""
 
     def load(self, rows: list[dict[str, Any]] | None) -> None:
         """Load the timers of a key from its state row."""
-        timers = [Timer(**row) for row in rows or ()]
-        self._pending = {_slot(timer): timer for timer in timers}
+        self._pending = {_slot(timer): timer for timer in (Timer(**row) for row in rows or ())}
+        self._trees, self._stored = {}, {}
+        self._queues.clear()
         self._fresh.clear()
 
-    def dump(self) -> list[dict[str, Any]] | None:
-        """Return the timers for the state row of the key."""
-        return [timer._asdict() for timer in self._pending.values()] or None
+    def attach(self, found: dict[str, list[Chunk]]) -> None:
+        """Let the key, whose row was just loaded, have the timers of some chunks as well."""
+        self._trees = {of: self._tree(of, found.pop(of)) for of in KINDS if of in found}
+        self._stored = {**self._trees}
+
+    def dump(self) -> tuple[list[dict[str, Any]] | None, list[dict[str, Any]]]:
+        """Return the timers for the state row of the key, and the directory of their chunks."""
+        if not self._stored and len(self._pending) <= INLINE_TIMERS:
+            return [timer._asdict() for timer in self._pending.values()] or None, []
+        kinds: dict[str, list[Timer]] = {of: [] for of in self._trees}
+        for slot, timer in self._pending.items():
+            kinds.setdefault(_kind(slot), []).append(timer)
+        inline: list[Timer] = []
+        directory: list[dict[str, Any]] = []
+        for of, timers in kinds.items():
+            tree = self._trees.get(of)
+            if tree is None and len(timers) <= INLINE_TIMERS:
+                inline += timers
+                continue
+            tree = self._tree(of) if tree is None else tree
+            tree.store((timer.at, timer.name, timer.since) for timer in timers)
+            if tree.rows <= INLINE_TIMERS // 4:
+                inline += [_timer(of, row) for row in tree.all_rows()]
+                tree.drop_all()
+            directory += tree.entries()
+        for of, tree in self._stored.items():
+            if self._trees.get(of) is not tree:
+                tree.drop_all()
+        self._pending = {_slot(timer): timer for timer in inline}
+        return [timer._asdict() for timer in inline] or None, directory
 
     def set(self, timer: Timer) -> None:
         """Set a timer."""
@@ -69,41 +118,75 @@ class Timers:
         A timer that is set in the meantime fires in its turn if that has not passed. Otherwise it waits for the next
         call: a timer that keeps setting itself for the same time must not block everything else.
         """
-        queue = [timer for timer in self._pending.values() if _is_due(timer, until_ms, is_processing=is_processing)]
-        heapify(queue)
-        while queue:
+        for of, tree in self._trees.items():
+            if KINDS[of][0] == is_processing:
+                self._take(of, tree.read_before(until_ms + is_processing))
+        if is_processing not in self._queues:
+            self._queues[is_processing] = [timer for timer in self._pending.values() if timer[2] == is_processing]
+            heapify(self._queues[is_processing])
+        queue = self._queues[is_processing]
+        waiting: set[Timer] = set()
+        while queue and _is_due(queue[0], until_ms, is_processing=is_processing):
             timer = heappop(queue)
-            if self._pending.get(_slot(timer)) != timer:
+            slot = _slot(timer)
+            if timer in waiting or self._pending.get(slot) != timer:
                 continue  # deleted or moved in the meantime
-            del self._pending[_slot(timer)]
+            del self._pending[slot]
+            self._changed(slot)
             self._fresh.clear()
             yield timer
-            for fresh in self._fresh:
-                if _is_due(fresh, until_ms, is_processing=is_processing) and fresh[:2] > timer[:2]:
-                    heappush(queue, fresh)
+            waiting.update(fresh for fresh in self._fresh if fresh[:2] <= timer[:2])
+        for timer in waiting:
+            heappush(queue, timer)
 
     def clear(self) -> None:
         """Remove all timers."""
-        self._pending = {}
+        self._pending, self._trees = {}, {}
+        self._queues.clear()
 
     def __bool__(self) -> bool:
-        return bool(self._pending)
+        return bool(self._pending or self._trees)
 
     def first_ms(self, *, is_processing: bool) -> int | None:
-        """Return when the first timer of a clock is due."""
-        if not self._pending:
+        """Return when the first timer of a clock is due; once the timers were dumped."""
+        if not self._pending and not self._trees:
             return None
-        return min((timer.at for timer in self._pending.values() if timer.is_processing == is_processing), default=None)
+        firsts = [timer.at for timer in self._pending.values() if timer.is_processing == is_processing]
+        firsts += [tree.first_ms for of, tree in self._trees.items() if tree.chunks and KINDS[of][0] == is_processing]
+        return min(firsts, default=None)
 
-    def _put(self, slot: tuple[bool, str, int], timer: Timer | None) -> None:
+    def _put(self, slot: Slot, timer: Timer | None) -> None:
+        if self._trees and (tree := self._trees.get(_kind(slot))) is not None:
+            self._take(_kind(slot), tree.read_at(_place(slot[1], slot[2])))
         self._journal.append((self, slot, self._pending.get(slot)))
         self._replace(slot, timer)
 
-    def _replace(self, slot: tuple[bool, str, int], timer: Timer | None) -> None:
+    def _replace(self, slot: Slot, timer: Timer | None) -> None:
+        self._changed(slot)
         if timer is None:
             self._pending.pop(slot, None)
-        else:
-            self._pending[slot] = timer
+            return
+        self._pending[slot] = timer
+        if timer.is_processing in self._queues:
+            heappush(self._queues[timer.is_processing], timer)
+
+    def _changed(self, slot: Slot) -> None:
+        if self._trees and (tree := self._trees.get(_kind(slot))) is not None:
+            tree.change(_place(slot[1], slot[2]))
+
+    def _take(self, of: str, rows: list[Row]) -> None:
+        """Add the timers of chunks to those at hand."""
+        queue = self._queues.get(KINDS[of][0])
+        for row in rows:
+            timer = _timer(of, row)
+            self._pending[_slot(timer)] = timer
+            if queue is not None:
+                heappush(queue, timer)
+
+    def _tree(self, of: str, directory: list[Chunk] | None = None) -> Tree:
+        tree = Tree(self._home, of, APART_TIMER, lambda row: _place(row[1], row[0]), directory or ())
+        self._trees[of] = tree
+        return tree
 
     def undo(self, *before: Any) -> None:  # noqa: ANN401  a slot and its timer, or nothing
         """Restore the previous timer of a slot; without arguments, undo the count of a dropped timer."""
@@ -111,6 +194,18 @@ class Timers:
             self._replace(*before)
         else:
             self.dropped -= 1
+
+
+def _kind(slot: Slot) -> str:
+    return _NAMED[slot[0]] if slot[1] else _UNNAMED[slot[0]]
+
+
+def _place(name: str, at: int) -> int:
+    return place_of(name) if name else at
+
+
+def _timer(of: str, row: Row) -> Timer:
+    return Timer(row[0], row[1], KINDS[of][0], row[2])
 
 
 def _is_due(timer: Timer, until_ms: int, *, is_processing: bool) -> bool:
@@ -123,7 +218,7 @@ def _is_due(timer: Timer, until_ms: int, *, is_processing: bool) -> bool:
     return timer.at <= until_ms if is_processing else timer.at < until_ms
 
 
-def _slot(timer: Timer) -> tuple[bool, str, int]:
+def _slot(timer: Timer) -> Slot:
     return (timer.is_processing, timer.name, 0 if timer.name else timer.at)
 
 

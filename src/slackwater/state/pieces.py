@@ -143,6 +143,8 @@ class Savepoint(NamedTuple):
     buckets: int
     is_changed: bool
     removed: int
+    chunks: tuple[int, int, int]
+    """Their number, rows and bytes."""
 
 
 @dataclass
@@ -162,6 +164,10 @@ class StepState:
     is_changed: bool = False
     removed: list[str] = field(default_factory=list)
     """The names of dropped blobs, which `commit` removes."""
+    chunks: int = 0
+    """The number of chunks: blobs outside the pieces, which rows in pieces refer to by their `seq`."""
+    chunk_rows: int = 0
+    chunk_bytes: int = 0
 
     @classmethod
     def from_index(cls, step: str, store: Store, index: dict[str, Any] | None) -> StepState:
@@ -169,12 +175,48 @@ class StepState:
         if index is None:
             return cls(step=step, store=store)
         pieces = [Piece(*entry) for entry in index["pieces"]]
-        return cls(step=step, store=store, pieces=pieces, next_seq=index["next"], buckets=index.get("buckets", 1))
+        chunks, rows, size = index.get("chunks", (0, 0, 0))
+        opened = cls(step=step, store=store, pieces=pieces, next_seq=index["next"], buckets=index.get("buckets", 1))
+        opened.chunks, opened.chunk_rows, opened.chunk_bytes = chunks, rows, size
+        return opened
 
     def to_index(self) -> dict[str, Any]:
         """Return the step's part of the group's index."""
         pieces = [list(vars(piece).values()) for piece in self.pieces]
-        return {"next": self.next_seq, "pieces": pieces, "buckets": self.buckets}
+        index = {"next": self.next_seq, "pieces": pieces, "buckets": self.buckets}
+        return {**index, "chunks": [self.chunks, self.chunk_rows, self.chunk_bytes]} if self.chunks else index
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The number of pieces and chunks, of their rows, and of their bytes."""
+        return {
+            "pieces": len(self.pieces) + self.chunks,
+            "rows": sum(piece.rows for piece in self.pieces) + self.chunk_rows,
+            "bytes": sum(piece.bytes for piece in self.pieces) + self.chunk_bytes,
+        }
+
+    def add_chunk(self, rows: pl.DataFrame) -> tuple[int, int, int]:
+        """Store rows outside the pieces and the index; return the number to read them by, their size and checksum."""
+        blob, seq = pack(rows, self.step), self.next_seq
+        self.store.put(f"{self.step}/{seq}", blob)
+        self.next_seq += 1
+        self.is_changed = True
+        self.chunks += 1
+        self.chunk_rows += rows.height
+        self.chunk_bytes += len(blob)
+        return seq, len(blob), zlib.crc32(blob)
+
+    def read_chunk(self, seq: int, *, size: int, crc: int) -> pl.DataFrame:
+        """Return the rows of a chunk."""
+        return unpack(self._blob(f"chunk {seq}", seq, size, crc), self.step)
+
+    def drop_chunk(self, seq: int, *, rows: int, size: int) -> None:
+        """Remove a chunk of `rows` rows and `size` bytes, without reading it."""
+        self.removed.append(f"{self.step}/{seq}")
+        self.is_changed = True
+        self.chunks -= 1
+        self.chunk_rows -= rows
+        self.chunk_bytes -= size
 
     def take_rows(self, pieces: Iterable[Piece], layout: Layout) -> pl.DataFrame:
         """Remove `pieces` and return their rows as one frame, in the order they were stored."""
@@ -203,15 +245,16 @@ class StepState:
 
     def read(self, pieces: Iterable[Piece]) -> list[pl.DataFrame]:
         """Return the frames of `pieces`, oldest first, without removing them."""
-        frames = []
-        for piece in sorted(pieces, key=lambda piece: piece.seq):
-            blob = self.store.get(f"{self.step}/{piece.seq}")
-            # The index and the pieces are written in one batch, so one without the other is damage.
-            if blob is None or (len(blob), zlib.crc32(blob)) != (piece.bytes, piece.crc):
-                why = "it is missing" if blob is None else "its content is not what was stored"
-                raise fault("STATE_DAMAGED", what=f"piece {piece.seq} of step `{self.step}`", why=why)
-            frames.append(unpack(blob, self.step))
-        return frames
+        taken = sorted(pieces, key=lambda piece: piece.seq)
+        return [unpack(self._blob(f"piece {each.seq}", each.seq, each.bytes, each.crc), self.step) for each in taken]
+
+    def _blob(self, what: str, seq: int, size: int, crc: int) -> bytes:
+        blob = self.store.get(f"{self.step}/{seq}")
+        # The index and the blobs are written in one batch, so one without the other is damage.
+        if blob is None or (len(blob), zlib.crc32(blob)) != (size, crc):
+            why = "it is missing" if blob is None else "its content is not what was stored"
+            raise fault("STATE_DAMAGED", what=f"{what} of step `{self.step}`", why=why)
+        return blob
 
     def drop(self, pieces: Iterable[Piece]) -> None:
         """Remove `pieces` without reading them."""
@@ -222,7 +265,14 @@ class StepState:
 
     def savepoint(self) -> Savepoint:
         """Return what `roll_back` returns to."""
-        return Savepoint(tuple(self.pieces), self.next_seq, self.buckets, self.is_changed, len(self.removed))
+        return Savepoint(
+            pieces=tuple(self.pieces),
+            next_seq=self.next_seq,
+            buckets=self.buckets,
+            is_changed=self.is_changed,
+            removed=len(self.removed),
+            chunks=(self.chunks, self.chunk_rows, self.chunk_bytes),
+        )
 
     def roll_back(self, to: Savepoint) -> None:
         """Undo everything since a savepoint."""
@@ -230,6 +280,7 @@ class StepState:
             self.store.remove(f"{self.step}/{seq}")
         self.pieces, self.next_seq, self.buckets = list(to.pieces), to.next_seq, to.buckets
         self.is_changed = to.is_changed
+        self.chunks, self.chunk_rows, self.chunk_bytes = to.chunks
         del self.removed[to.removed :]
 
     def commit(self) -> None:

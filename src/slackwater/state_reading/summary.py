@@ -47,9 +47,7 @@ class Sizing:
     def __call__(self, step: StoredStep, state: StepState) -> Answer | None:
         """Return sizes from the index, and keys from the rows."""
         facts: dict[str, Any] = {
-            "bytes": sum(piece.bytes for piece in state.pieces),
-            "rows": sum(piece.rows for piece in state.pieces),
-            "pieces": len(state.pieces),
+            **state.sizes,
             "keys": None,
             "oldest_ms": None,
         }
