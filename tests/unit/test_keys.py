@@ -144,3 +144,45 @@ def test_statistics_that_fail_do_not_fail_the_batch(monkeypatch: pytest.MonkeyPa
     harness.finish()
     shown = [harness.output(out).height for out in (first, first.late, events.dead_letters)]
     assert shown == [1, 1, 1]
+
+
+class CountFrames(sw.FrameProcess):
+    """Counts the events of a key."""
+
+    state = "n long"
+    ttl = "1h"
+
+    def on_rows(
+        self, rows: pl.DataFrame, state: pl.DataFrame, ctx: sw.FrameContext
+    ) -> tuple[pl.DataFrame, pl.DataFrame]:
+        new = rows.group_by("k", maintain_order=True).agg(pl.len().cast(pl.Int64).alias("new"))
+        both = new.join(state, on="k", how="left", nulls_equal=True)
+        made = both.select("k", n=pl.col("new") + pl.col("n").fill_null(0))
+        return made, made
+
+
+def test_a_frame_process_takes_no_nan_key() -> None:
+    events = sw.stream("events", rows_source("k double, t long")).event_time("t")
+    counted = events.key_by("k").process(CountFrames(), output="n long", name="s")
+    ends = [counted.to(sw.sinks.memory()), events.dead_letters.to(sw.sinks.memory())]
+    harness = Harness(sw.Pipeline("p", *ends))
+    for t in range(3):
+        harness.send("events", [{"k": NAN, "t": t}, {"k": -0.0, "t": t}, {"k": None, "t": t}]).run_batch()
+    assert sorted(map(str, harness.output(counted).select("k", "n").rows())) == sorted(
+        str((key, n)) for key in (0.0, None) for n in (1, 2, 3)
+    )
+    assert harness.output(events.dead_letters)["reason"].to_list() == ["nan_key"] * 3
+
+
+def test_a_key_that_no_store_can_be_asked_for_is_a_dead_letter() -> None:
+    async def name(_: object) -> dict[str, str]:
+        return {"name": "x"}
+
+    events = sw.stream("events", rows_source("n int, t long")).event_time("t")
+    found = events.with_columns(day=pl.col("n").cast(pl.Date)).lookup(
+        sw.lookups.function(name), key="day", output="name string"
+    )
+    harness = Harness(sw.Pipeline("p", found.to(sw.sinks.memory()), events.dead_letters.to(sw.sinks.memory())))
+    harness.send("events", [{"n": 2**31 - 1, "t": 0}, {"n": 1, "t": 0}]).finish()
+    assert harness.output(found)["name"].to_list() == ["x"]
+    assert harness.output(events.dead_letters)["reason"].to_list() == ["lookup_key"]

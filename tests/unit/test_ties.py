@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from typing import Any
 
 import polars as pl
 import pytest
@@ -123,3 +125,30 @@ def test_pairs_are_tied_by_the_places_of_their_rows(kind: str, order: list[tuple
     harness.finish()
     shown = harness.output(results).select("id", "id_right").rows()
     assert shown == [("1", "2")] if kind == "as of" else [("1", "1")]
+
+
+class Both(sw.Process):
+    """Emits each event, and the same again under the id of a timer at its time."""
+
+    def on_event(self, event: dict[str, Any], ctx: sw.Context) -> Iterator[dict[str, Any]]:
+        yield {"id": event["id"]}
+        yield {"id": event["id"] + "'"}
+        ctx.set_timer(ctx.event_time)
+
+    def on_timer(self, when: datetime, ctx: sw.Context) -> Iterator[dict[str, Any]]:
+        yield {"id": "timer"}
+
+
+@pytest.mark.parametrize("order", ["arrival", "event_time"])
+@pytest.mark.parametrize("cut", CUTS)
+def test_results_of_a_process_are_tied_by_the_places_of_their_events(cut: list[str], order: Any) -> None:  # noqa: ANN401  a literal
+    rows = source("rows")
+    each = rows.key_by("id").process(Both(), output="id string", order=order, name="each")
+    results = (
+        each.with_columns(k=pl.lit("x"))
+        .key_by("k")
+        .match(sw.sequence(a="id = '0'", b="id = '0'''", c="id = '1'", within="1m", contiguity="strict"), name="m")
+    )
+    late = [each.late.drop()] if order == "event_time" else []
+    frame = ended(started(results, [rows], each.dead_letters.drop(), *late), cut, results)
+    assert frame.height == 1

@@ -13,6 +13,7 @@ from slackwater.clock.lateness import LatenessSketch
 from slackwater.errors import RowError, SlackwaterError, UnplacedError, cause_of, fault
 from slackwater.formats.base import Format
 from slackwater.formats.dead_letters import dead_letters
+from slackwater.formats.python_range import limited
 from slackwater.formats.row_payloads import row_payloads
 from slackwater.front.decoding import decoded
 from slackwater.front.enrichment import Enrichment, dead_reasons
@@ -180,6 +181,7 @@ class RowFunctions:
 def _looked_up(node: RowNode, op: LookUp, frame: pl.DataFrame, context: RowContext) -> pl.DataFrame:
     if context.enrichment is None or context.span is None:
         raise fault("ENRICHED_BEFORE_TIME", step=node.step)
+    frame = _askable(node, op, frame, context)
     answers = context.enrichment.answered(frame, op, node.step, context.span)
     reason, message = dead_reasons(answers, op)
     dead = reason.is_not_null()
@@ -187,6 +189,16 @@ def _looked_up(node: RowNode, op: LookUp, frame: pl.DataFrame, context: RowConte
         bury(frame.filter(dead), node.step, reason.filter(dead), message.filter(dead), context)
         frame, answers = frame.filter(~dead), answers.filter(~dead)
     return frame.hstack(answers.select(op.output.names()).get_columns())
+
+
+def _askable(node: RowNode, op: LookUp, frame: pl.DataFrame, context: RowContext) -> pl.DataFrame:
+    """Return the rows with keys that a store can be asked for; the others become dead letters."""
+    check = limited({op.key: frame.schema[op.key]}).get(op.key)
+    if check is None or not (cannot := frame.select(check).to_series()).any():
+        return frame
+    words = f"`{op.key}` is a date outside the years 1 to 9999, which no store can be asked for"
+    bury(frame.filter(cannot), node.step, pl.Series(["lookup_key"]), pl.Series([words]), context)
+    return frame.filter(~cannot)
 
 
 def _with_sizes(bad: pl.DataFrame, sizes: pl.Series | None) -> pl.Series:

@@ -10,7 +10,7 @@ from typing import Any
 from slackwater.errors import near_miss
 from slackwater.ground.times import MIN_MS
 from slackwater.process.base import Context
-from slackwater.process.emitting import Outlet
+from slackwater.process.emitting import NO_EVENT, Outlet
 from slackwater.process.failures import MisfitError
 from slackwater.process.state import Clock, Journal, Moment
 from slackwater.process.timers import Timer, Timers, milliseconds, moment
@@ -29,6 +29,8 @@ class Acting:
     values: tuple[Any, ...] = ()
     place: int = 0
     """The position of the key."""
+    event: int = NO_EVENT
+    """The position of the event among all of them."""
     watermark_ms: int = MIN_MS
     now_ms: int = MIN_MS
     is_ending: bool = False
@@ -89,7 +91,7 @@ class CallContext(Context):
             hint = near_miss(str(output), acting.outlets)
             raise MisfitError(f"emit takes an output that the class declares; got {output!r}{hint}")
         acting.journal.append((outlet, len(outlet.rows)))
-        outlet.add(outlet.checked(row, acting.values), acting.place, self._event_ms)
+        outlet.add(outlet.checked(row, acting.values), acting.place, self._event_ms, acting.event)
 
     def _current(self, method: str) -> Acting:
         if self.is_over:

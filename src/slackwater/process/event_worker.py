@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from slackwater.formats.python_range import OUT_OF_RANGE, split_off
+from slackwater.ground.keys import join_on_keys
 from slackwater.process.operator import Worker
-from slackwater.process.python_range import OUT_OF_RANGE, split_off
 from slackwater.process.running import Done, Work
 from slackwater.state.pieces import StepState
 from slackwater.state.step import TIMER_FAILED, Failed
@@ -41,10 +42,10 @@ class EventWorker(Worker):
         slots = keys.with_row_index("__slot")
         cells = spec.cell_types.names()
         columns = known.select(*spec.keys, *cells)
-        states = slots.join(columns, on=spec.keys, how="left", nulls_equal=True, maintain_order="left")
+        states = join_on_keys(slots, columns, spec.keys, how="left")
         is_clock = events is None or spec.order == "event_time"
         if events is not None:
-            events = events.join(slots, on=spec.keys, how="left", nulls_equal=True, maintain_order="left")
+            events = join_on_keys(events, slots, spec.keys, how="left")
             events = events.sort("__slot", maintain_order=True)
         running, results, sides = spec.running(self.state)
         done = running.run(
@@ -62,10 +63,10 @@ class EventWorker(Worker):
                 fires_processing=is_clock,
             )
         )
-        if (frame := results.frame(keys)) is not None:
+        if (frame := results.frame(keys, events, has_places=spec.has_places)) is not None:
             self.out.results.append(frame)
         for name, outlet in sides.items():
-            if (frame := outlet.frame(keys)) is not None:
+            if (frame := outlet.frame(keys, events, has_places=spec.has_places)) is not None:
                 self.out.sides.setdefault(name, []).append(frame)
         self.out.count("on_time", (0 if events is None else events.height) - len(done.failed))
         self.out.count("dropped_timers", done.dropped_timers)

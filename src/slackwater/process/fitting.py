@@ -10,6 +10,7 @@ from polars.exceptions import PolarsError
 
 from slackwater.errors import near_miss
 from slackwater.formats.schemas import fits, spark_type
+from slackwater.ground.keys import join_on_keys
 from slackwater.process.failures import MisfitError
 
 
@@ -30,7 +31,7 @@ def fitted(made: Any, types: Mapping[str, pl.DataType], what: str) -> pl.DataFra
 
 def check_keys(frame: pl.DataFrame, keys: pl.DataFrame, what: str) -> None:
     """Raise `MisfitError` if a row of `frame` has a key that is not among `keys`."""
-    strange = frame.join(keys, on=keys.columns, how="anti", nulls_equal=True, maintain_order="left")
+    strange = join_on_keys(frame, keys, keys.columns, how="anti")
     if strange.height:
         raise MisfitError(f"{what} must have keys of the rows only; got {_key(strange, keys.columns)}")
 

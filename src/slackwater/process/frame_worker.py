@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 import polars as pl
 
 from slackwater.ground.expressions import FAILURES
+from slackwater.ground.keys import join_on_keys
 from slackwater.ground.times import MAX_MS, MIN_MS, TIMESTAMP, to_timestamp
 from slackwater.process.base import FrameContext
 from slackwater.process.failures import MOST_LETTERS, MisfitError, described
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from slackwater.process.frame_spec import FrameSpec
 
 _AT: Final = pl.col("__at")
+NAN_KEY: Final = "nan_key"
+"""The reason of dead letters for events with a NaN key."""
 _How = Literal["inner", "left", "semi", "anti"]
 
 
@@ -45,6 +48,18 @@ class FrameWorker(Worker):
         super().__init__()
         self.spec, self.time = spec, time
         self._keys = list(spec.keys)
+
+    def readable(self, events: pl.DataFrame) -> pl.DataFrame:
+        """Return the events without a NaN key; those with one become dead letters.
+
+        The user's code joins frames by key, and Polars does not find NaN where both have a single row.
+        """
+        floats = [key for key in self._keys if self.spec.key_types[key].is_float()]
+        if not floats or not (is_nan := events.select(pl.any_horizontal(pl.col(floats).is_nan())).to_series()).any():
+            return events
+        is_nan = is_nan.fill_null(value=False)
+        self._bury(events.filter(is_nan), "a frame process takes no NaN key", NAN_KEY)
+        return events.filter(~is_nan)
 
     def work(
         self, keys: pl.DataFrame, known: pl.DataFrame, events: pl.DataFrame | None, *, watermark_ms: int
@@ -129,9 +144,10 @@ class FrameWorker(Worker):
             raise MisfitError(f"column `event_time` of results takes {TIMESTAMP}; got null: leave it out, or fill it")
         return results
 
-    def _bury(self, rows: pl.DataFrame, message: str) -> None:
+    def _bury(self, rows: pl.DataFrame, message: str, reason: str = "failed") -> None:
         lost = rows.select(*self.spec.row_schema, *self.spec.place)
-        self.out.failed.append(Failed(rows=lost, messages=pl.repeat(message, lost.height, eager=True)))
+        messages = pl.repeat(message, lost.height, eager=True)
+        self.out.failed.append(Failed(rows=lost, messages=messages, reason=reason))
 
     def _dead(self, watermark_ms: int, first: pl.Expr) -> pl.Expr:
         """Return the write time before which state has expired when the key's events arrive."""
@@ -165,4 +181,4 @@ class FrameWorker(Worker):
 
     def _joined(self, left: pl.DataFrame, right: pl.DataFrame, how: _How) -> pl.DataFrame:
         """Return frames joined by the key, in the order of the left one, which a replayed batch repeats."""
-        return left.join(right, on=self._keys, how=how, nulls_equal=True, maintain_order="left")
+        return join_on_keys(left, right, self._keys, how=how)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from slackwater.ground.keys import join_on_keys
 from slackwater.ground.times import MAX_MS
 from slackwater.state.buckets import Buckets
 from slackwater.state.pieces import StepState
@@ -71,7 +72,7 @@ class ProcessOperator(Operator):
         for portion in batch.buckets.touched(events):
             known, theirs = portion.rows, portion.of(events)
             keys = theirs.select(self._keys).unique(maintain_order=True)
-            untouched = known.join(keys, on=self._keys, how="anti", nulls_equal=True, maintain_order="left")
+            untouched = join_on_keys(known, keys, self._keys, how="anti")
             changed = batch.worker.work(keys, known, theirs, watermark_ms=batch.time.judge_ms)
             self._store([untouched, changed], batch.buckets)
 
@@ -105,7 +106,7 @@ class ProcessOperator(Operator):
         ready = batch.worker.readable(events.filter(is_over).sort(IN_ORDER))
         keys = pl.concat([ready.select(self._keys), known.filter(is_due).select(self._keys)])
         keys = keys.unique(maintain_order=True)
-        untouched = known.join(keys, on=self._keys, how="anti", nulls_equal=True, maintain_order="left")
+        untouched = join_on_keys(known, keys, self._keys, how="anti")
         changed = batch.worker.work(keys, known, ready, watermark_ms=time.watermark_ms)
         self._store([untouched, events.filter(~is_over), changed], batch.buckets)
 

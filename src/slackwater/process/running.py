@@ -20,7 +20,7 @@ from slackwater.ground.times import MAX_MS, MIN_MS, render_time
 from slackwater.process.base import Context, Process
 from slackwater.process.call_context import Acting, CallContext
 from slackwater.process.chunks import Chunk, chunks_of
-from slackwater.process.emitting import Outlet
+from slackwater.process.emitting import NO_EVENT, Outlet
 from slackwater.process.failures import MOST_LETTERS, MisfitError, described, ended
 from slackwater.process.state import NEVER_MS, Journal, Moment, State
 from slackwater.process.state_of_several import StateOfSeveral
@@ -189,6 +189,7 @@ class Running:
         self._fire_all(work, done)
         for place in range(start, end):
             self._event_ms = time_ms = work.times[place]
+            self._acting.event = place
             self._set_time(max(watermark_ms, time_ms))
             if trouble := self._call(on_event, work.events[place]):
                 done.failed[place] = trouble
@@ -200,6 +201,7 @@ class Running:
             if self._timers:
                 self._fire(time_ms, done)
             self._event_ms = time_ms
+            self._acting.event = place
             self._set_time(time_ms)
             if trouble := self._call(on_event, work.events[place]):
                 done.failed[place] = trouble
@@ -234,6 +236,7 @@ class Running:
             self._on_timer(timer, done)
 
     def _on_timer(self, timer: Timer, done: Done) -> None:
+        self._acting.event = NO_EVENT
         if trouble := self._call(self._process.on_timer, moment(timer.at), timer.name):
             message = f"timer of {render_time(timer.at)}: {trouble}"[:MOST_LETTERS]
             done.failed_timers.append((self._acting.place, timer, message))
@@ -275,7 +278,7 @@ class Running:
             raise MisfitError(f"results are yielded, one dictionary each; got {made!r:.80}")
         acting, results, event_ms = self._acting, self._results, self._event_ms
         for row in made:
-            results.add(results.checked(row, acting.values), acting.place, event_ms)
+            results.add(results.checked(row, acting.values), acting.place, event_ms, acting.event)
 
     def _undo(self) -> None:
         """Undo the changes in the journal: those of a failed call, or made outside any call."""

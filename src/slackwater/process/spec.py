@@ -8,12 +8,12 @@ from functools import cached_property
 
 import polars as pl
 
+from slackwater.formats.python_range import limited
 from slackwater.process.base import Process
 from slackwater.process.chunks import APART, CHUNK
 from slackwater.process.declarations import side_outputs_of, states_of
-from slackwater.process.emitting import Outlet, emitted_types
+from slackwater.process.emitting import PLACES, Outlet, emitted_types
 from slackwater.process.event_worker import EventWorker
-from slackwater.process.python_range import limited
 from slackwater.process.running import Running
 from slackwater.process.shown import TIMERS, shown_cells, with_chunks
 from slackwater.process.state import State
@@ -66,13 +66,17 @@ class ProcessSpec(ProcessStep):
         """Return the worker for one batch."""
         return EventWorker(self, time, state)
 
+    @property
+    def lineage(self) -> tuple[str, ...]:
+        """The place of the event, the key, and the number of the result; those of timers have no event."""
+        return PLACES if self.has_places else ()
+
     def running(self, state: StepState) -> tuple[Running, Outlet, dict[str, Outlet]]:
         """Return the runner of the user's code, with the outlets of its results and side outputs."""
         cls = type(self.process)
         results = Outlet("`output`", self.output, self.key_types)
-        sides = {
-            name: Outlet(f"output `{name}`", schema, self.key_types) for name, schema in side_outputs_of(cls).items()
-        }
+        declared = side_outputs_of(cls).items()
+        sides = {name: Outlet(f"output `{name}`", schema, self.key_types) for name, schema in declared}
         return Running(self.process, self.states, sides, results, state), results, sides
 
     def shown_state(self, state: StepState, key: pl.DataFrame | None = None) -> pl.DataFrame:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from types import FunctionType
 from typing import ClassVar, Final, Literal
@@ -46,6 +46,17 @@ class ProcessStep(KeyedStep):
     """The streams and steps that the events come from."""
     buries: ClassVar[bool] = True
     lateness_ms: int = 0
+    has_places: bool = False
+    """Whether results have the places of their events, which only the steps after this one need."""
+
+    def chained(self) -> ProcessStep:
+        """Return the step with the places of events in its results."""
+        return replace(self, has_places=True)
+
+    @property
+    def independent(self) -> tuple[str, ...]:
+        """Nothing: the rows of a key refer to chunks outside of them. A process buries what it fails on itself."""
+        return ()
 
     @property
     @abstractmethod

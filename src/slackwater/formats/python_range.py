@@ -14,7 +14,6 @@ import polars as pl
 
 from slackwater.formats.schemas import whole_type
 from slackwater.ground.times import EPOCH
-from slackwater.process.failures import MOST_LETTERS
 
 OUT_OF_RANGE: Final = "out_of_range"
 """The reason of dead letters for events with such a value."""
@@ -24,6 +23,7 @@ _DURATIONS: Final = (timedelta.min, timedelta.max)
 _A_DAY: Final = timedelta(days=1)
 _UNITS: Final = {"ms": timedelta(milliseconds=1), "us": timedelta(microseconds=1)}
 """The units that may reach beyond Python's range; 64 bits of nanoseconds do not."""
+_MOST_LETTERS: Final = 1_000
 _MOST: Final = (1 << 63) - 1
 
 
@@ -50,7 +50,7 @@ def split_off(rows: pl.DataFrame, checks: Mapping[str, pl.Expr]) -> tuple[pl.Dat
 def _message(name: str, value: pl.Series) -> str:
     got = str(value.to_physical().to_list()[0])
     rule = f"column `{name}` must hold what Python can represent: the years 1 to 9999"
-    return f"{rule}; got {got}, as stored; correct its unit"[:MOST_LETTERS]
+    return f"{rule}; got {got}, as stored; correct its unit"[:_MOST_LETTERS]
 
 
 def _is_beyond(value: pl.Expr, dtype: pl.DataType) -> pl.Expr | None:
