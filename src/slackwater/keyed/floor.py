@@ -174,7 +174,7 @@ def _number(rows: pl.DataFrame) -> int:
 
 
 def _facts(piece: Piece) -> dict[str, object]:
-    return {name: value for name, value in vars(piece).items() if name not in ("seq", "bytes")}
+    return {name: value for name, value in vars(piece).items() if name not in ("seq", "bytes", "crc")}
 
 
 def _placed(rows: pl.DataFrame, partition: str) -> pl.DataFrame:

@@ -103,7 +103,7 @@ class Outside:
                     raise
                 waited_ms = round((time.monotonic() - began) * 1_000)
                 if waited_ms >= reported_ms:
-                    warnings.warn(words(error, roughly(waited_ms)), OutsideWarning, stacklevel=2)
+                    warnings.warn(words(error, roughly(waited_ms // 1_000 * 1_000)), OutsideWarning, stacklevel=2)
                     reported_ms = waited_ms + REPORTED_EVERY_MS
                 self._wait(wait_s)
                 wait_s = min(2 * wait_s, LONGEST_WAIT_S)
