@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
 LOCAL: Final = "127.0.0.1"
+TEXT: Final = "text/plain; version=0.0.4; charset=utf-8"
+"""The media type of `exposition`."""
 
 
 @dataclass(kw_only=True, eq=False)
@@ -45,7 +47,8 @@ class Collector:
             kind = CounterMetricFamily if family.is_counter else GaugeMetricFamily
             metric = kind(family.name, family.help, labels=family.labels)
             for labels, value in family.samples:
-                metric.add_metric(labels, value)
+                # Bytes in a file's name that are no text would make every scrape fail.
+                metric.add_metric([each.encode(errors="replace").decode() for each in labels], value)
             yield metric
 
 
@@ -63,23 +66,25 @@ def check_client() -> Any:  # noqa: ANN401  a module
     try:
         import prometheus_client  # noqa: PLC0415  an optional dependency
     except ModuleNotFoundError as error:
-        raise fault("METRICS_CLIENT_MISSING") from error
+        raise fault("METRICS_CLIENT_MISSING", package="prometheus-client") from error
     return prometheus_client
 
 
 @contextmanager
 def serving(collector: Collector, *, port: int, host: str = LOCAL) -> Iterator[int]:
     """Serve `http://<host>:<port>/metrics` in a thread; yield the port, a free one if `port` is 0."""
-    client = check_client()
-    registry = client.CollectorRegistry(auto_describe=False)
-    registry.register(collector)
+    check_client()
     try:
-        server, thread = client.start_http_server(port, addr=host, registry=registry)
-    except OSError as error:
+        from slackwater.metrics.http_server import HttpServer, listening  # noqa: PLC0415  optional
+        from slackwater.metrics.scraping import scraped  # noqa: PLC0415  optional
+    except ModuleNotFoundError as error:
+        raise fault("METRICS_CLIENT_MISSING", package=error.name) from error
+    try:
+        listener = listening(host, port)
+    except (OSError, OverflowError) as error:
         raise fault("METRICS_PORT", host=host, port=port, cause=cause_of(error)) from error
+    server = HttpServer(scraped(collector), listener, name="slackwater-metrics")
     try:
-        yield server.server_port
+        yield listener.getsockname()[1]
     finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+        server.close()

@@ -13,6 +13,7 @@
 from __future__ import annotations
 
 import hmac
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
@@ -22,16 +23,22 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from slackwater.metrics.prometheus import TEXT
 from slackwater.page.event_streams import EventStreams
 from slackwater.page.export import one_file
 from slackwater.page.feed import Feed
+from slackwater.page.long_responses import LongResponses, joined, sliced
 
 STATIC: Final = Path(__file__).parent / "static"
 _KINDS: Final = {".css": "text/css", ".html": "text/html", ".js": "text/javascript"}
+_FILES: Final = {path.name: path.read_bytes() for path in STATIC.iterdir() if path.suffix in _KINDS}
+"""The files of the page. In memory, because each one that is opened for a client takes a descriptor from the job."""
+_MOST_EXPORTS: Final = 2
+"""The most exports that are sent at a time: each one takes as much memory as the whole history."""
 _HEADERS: Final = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -53,6 +60,7 @@ class Page:
         self._token = token
         self._metrics = metrics
         self._streams = EventStreams()
+        self._exports = LongResponses()
 
     def application(self, hosts: Sequence[str]) -> Starlette:
         """Return the application; it rejects requests for hosts other than `hosts`."""
@@ -77,29 +85,26 @@ class Page:
 
     async def _page(self, request: Request) -> Response:
         self._check(request)
-        return FileResponse(STATIC / "index.html")
+        return static("index.html")
 
     async def _static(self, request: Request) -> Response:
-        path = STATIC / request.path_params["name"]
-        if path.parent != STATIC or path.suffix not in _KINDS or not path.is_file():
-            raise HTTPException(404)
-        return FileResponse(path, media_type=_KINDS[path.suffix])
+        return static(request.path_params["name"])
 
     async def _jobs(self, request: Request) -> Response:
         self._check(request)
-        return JSONResponse([{"name": feed.name, "state": feed.job["state"]} for feed in self._feeds])
+        return in_json([{"name": feed.name, "state": feed.job["state"]} for feed in self._feeds])
 
     async def _job(self, request: Request) -> Response:
-        return JSONResponse(self._feed(request).job)
+        return in_json(self._feed(request).job)
 
     async def _history(self, request: Request) -> Response:
-        return JSONResponse(self._feed(request).records)
+        return StreamingResponse(joined(self._feed(request).texts), media_type="application/json")
 
     async def _lateness(self, request: Request) -> Response:
-        return JSONResponse(self._feed(request).lateness)
+        return in_json(self._feed(request).lateness)
 
     async def _samples(self, request: Request) -> Response:
-        return JSONResponse(self._feed(request).samples)
+        return in_json(self._feed(request).samples)
 
     async def _status(self, request: Request) -> Response:
         self._check(request)
@@ -107,22 +112,27 @@ class Page:
             {**feed.job, "svg": None, "latest": records[-1] if (records := feed.records) else None}
             for feed in self._feeds
         ]
-        return JSONResponse(jobs)
+        return in_json(jobs)
 
     async def _events(self, request: Request) -> Response:
         return self._streams.answer(self._feed(request), request)
 
     async def _export(self, request: Request) -> Response:
         feed = self._feed(request)
-        name = "".join(letter if letter.isalnum() else "-" for letter in feed.name)
+        name = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in feed.name)
+        return self._exported(feed, name)
+
+    def _exported(self, feed: Feed, name: str) -> Response:
+        """Return the page of a feed as one file to save."""
+        self._exports.check(_MOST_EXPORTS, f"{_MOST_EXPORTS} exports are being sent, the most at a time; retry later")
         headers = {"Content-Disposition": f'attachment; filename="{name}.html"'}
-        return Response(one_file(feed), media_type="text/html", headers=headers)
+        return self._exports.response(sliced(one_file(feed).encode()), media_type="text/html", headers=headers)
 
     async def _exposition(self, request: Request) -> Response:
         self._check(request)
         if self._metrics is None:
             raise HTTPException(404, "this page shows a job that has ended")
-        return Response(self._metrics(), media_type="text/plain; version=0.0.4; charset=utf-8")
+        return Response(self._metrics(), media_type=TEXT)
 
     def _feed(self, request: Request) -> Feed:
         self._check(request)
@@ -138,6 +148,18 @@ class Page:
         )
         if self._token is not None and not hmac.compare_digest(given.encode(), self._token.encode()):
             raise HTTPException(403, "the token is missing or wrong; use the address that the job has printed")
+
+
+def in_json(content: object, status: int = 200) -> Response:
+    """Return a response in ASCII, which holds any text: bytes in a file's name that are no text as well."""
+    return Response(json.dumps(content), status, media_type="application/json")
+
+
+def static(name: str) -> Response:
+    """Return a file of the page; there is no other one."""
+    if name not in _FILES:
+        raise HTTPException(404)
+    return Response(_FILES[name], media_type=_KINDS[Path(name).suffix])
 
 
 class _Headers:

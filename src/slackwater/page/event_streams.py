@@ -7,12 +7,12 @@ import json
 from collections.abc import AsyncIterator
 from typing import Final
 
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
-from starlette.types import Receive, Scope, Send
+from starlette.responses import Response
 
+from slackwater.metrics.http_connections import most_connections
 from slackwater.page.feed import END, Feed
+from slackwater.page.long_responses import LongResponses
 
 MOST_STREAMS: Final = 64
 """The most streams a server keeps open: each uses a connection and a queue for as long as its page is open."""
@@ -24,29 +24,13 @@ class EventStreams:
     """The open streams of one server."""
 
     def __init__(self) -> None:
-        self.open = 0
+        self._streams = LongResponses()
 
     def answer(self, feed: Feed, request: Request) -> Response:
         """Return a stream of a feed's events, or an error response if too many streams are open."""
-        if self.open >= MOST_STREAMS:
-            message = f"this page has {MOST_STREAMS} listeners, the most it takes; close one, or reload later"
-            raise HTTPException(503, message, headers={"Retry-After": str(round(_BEAT_S))})
-        return _EventStream(self, feed, request)
-
-
-class _EventStream(StreamingResponse):
-    """One stream; it counts as open until its connection is closed, even before its first event."""
-
-    def __init__(self, streams: EventStreams, feed: Feed, request: Request) -> None:
-        super().__init__(_events(feed, request), media_type="text/event-stream")
-        self._streams = streams
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self._streams.open += 1
-        try:
-            await super().__call__(scope, receive, send)
-        finally:
-            self._streams.open -= 1
+        most = min(MOST_STREAMS, most_connections() // 2)  # the other half is for everything else
+        self._streams.check(most, f"this page has {most} listeners, the most it takes; close one, or reload later")
+        return self._streams.response(_events(feed, request), media_type="text/event-stream")
 
 
 async def _events(feed: Feed, request: Request) -> AsyncIterator[str]:

@@ -36,6 +36,7 @@ class Feed:
         self._lock = threading.Lock()
         self._job = job
         self._records = deque(records, maxlen=MOST_RECORDS)
+        self._texts = deque(map(json.dumps, self._records), maxlen=MOST_RECORDS)
         self._lateness = lateness or {}
         self._samples = deque(samples, maxlen=MOST_SAMPLES)
         self._listeners: dict[asyncio.Queue[str], asyncio.AbstractEventLoop] = {}
@@ -58,6 +59,12 @@ class Feed:
             return list(self._records)
 
     @property
+    def texts(self) -> list[str]:
+        """The records of the last batches, each as JSON."""
+        with self._lock:
+            return list(self._texts)
+
+    @property
     def last(self) -> list[int] | None:
         """The delivery time and the number of the last batch; None before the first."""
         with self._lock:
@@ -77,8 +84,10 @@ class Feed:
 
     def publish(self, record: Shown, lateness: Shown | None = None, samples: Sequence[Shown] = ()) -> None:
         """Add the record of a batch, and send it to all listeners."""
+        text = json.dumps(record)  # once, for all who request it
         with self._lock:
             self._records.append(record)
+            self._texts.append(text)
             self._samples.extend(samples)
             if lateness is not None:
                 self._lateness = lateness

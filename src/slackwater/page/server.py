@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import socket
-import threading
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from slackwater.errors import fault
 from slackwater.metrics.page_token import PAGE_TOKEN, kept_token, page_token
 from slackwater.page.feed import Feed
 
 if TYPE_CHECKING:
-    import uvicorn
-
     from slackwater.page.app import Page
 
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
-_STARTED_S: Final = 10.0
 
 
 class PageServer:
@@ -36,21 +31,19 @@ class PageServer:
         token = None if is_local else page_token()
         self._kept = None if is_local else kept_token()
         try:
-            import uvicorn  # noqa: PLC0415  only a page needs it
+            from slackwater.metrics.http_server import HttpServer, listening  # noqa: PLC0415  only a page needs it
 
             page = self._page(feeds, token, metrics)
         except ModuleNotFoundError as error:
             raise fault("PAGE_PACKAGES", package=error.name) from error
         self._feeds = feeds
-        self._socket = _listening(host, port)
+        try:
+            listener = listening(host, port)
+        except (OSError, OverflowError) as error:
+            raise fault("PAGE_PORT", host=host, port=port, cause=error) from error
+        bound = listener.getsockname()[1]
         hosts = [*_LOOPBACK, "[::1]"] if is_local else ["*"]
-        app = page.application(hosts)
-        # A browser that does not read must not keep the job from ending.
-        conf: dict[str, Any] = {"log_level": "error", "timeout_graceful_shutdown": 1, "lifespan": "off"}
-        self._server: uvicorn.Server = uvicorn.Server(uvicorn.Config(app, **conf))
-        self._thread = threading.Thread(target=self._run, name="slackwater-page", daemon=True)
-        self._thread.start()
-        bound = self._socket.getsockname()[1]
+        self._server = HttpServer(page.application(hosts), listener, name="slackwater-page")
         shown = f"[{host}]" if ":" in host else host
         self.address = f"http://{shown}:{bound}/" + ("" if token is None else f"?token={token}")
 
@@ -63,9 +56,7 @@ class PageServer:
         """Stop serving."""
         for feed in self._feeds:
             feed.dismiss()
-        self._server.should_exit = True
-        self._thread.join(_STARTED_S)
-        self._socket.close()
+        self._server.close()
 
     def __enter__(self) -> Self:
         return self
@@ -80,19 +71,3 @@ class PageServer:
         from slackwater.page.app import Page  # noqa: PLC0415  only a page needs its packages
 
         return Page(feeds, token=token, metrics=metrics)
-
-    def _run(self) -> None:
-        self._server.run(sockets=[self._socket])
-
-
-def _listening(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    made = socket.socket(family, socket.SOCK_STREAM)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        made.bind((host, port))
-    except (OSError, OverflowError) as error:
-        made.close()
-        raise fault("PAGE_PORT", host=host, port=port, cause=error) from error
-    made.listen()
-    return made

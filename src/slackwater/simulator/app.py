@@ -18,12 +18,11 @@ from typing import Final
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from slackwater.errors import SlackwaterError, fault
-from slackwater.page.app import STATIC, Page
-from slackwater.page.export import one_file
+from slackwater.page.app import Page, in_json, static
 from slackwater.simulator.controls import read
 from slackwater.simulator.presets import DEFAULT, preset_named
 from slackwater.simulator.running import Simulation, simulate
@@ -55,11 +54,11 @@ class SimulatorPage(Page):
 
     async def _page(self, request: Request) -> Response:
         self._check(request)
-        return FileResponse(STATIC / "simulate.html")
+        return static("simulate.html")
 
     async def _controls(self, request: Request) -> Response:
         self._check(request)
-        return JSONResponse(shown_controls())
+        return in_json(shown_controls())
 
     async def _simulation(self, request: Request) -> Response:
         self._check(request)
@@ -68,7 +67,7 @@ class SimulatorPage(Page):
         except SlackwaterError as error:
             return _refused(error)
         shown = await run_in_threadpool(shown_simulation, simulation)
-        return JSONResponse({**shown, "settings": shown_settings(simulation.settings)})
+        return in_json({**shown, "settings": shown_settings(simulation.settings)})
 
     async def _export(self, request: Request) -> Response:
         self._check(request)
@@ -76,8 +75,7 @@ class SimulatorPage(Page):
             simulation = await self._simulated(request)
         except SlackwaterError as error:
             return _refused(error)
-        headers = {"Content-Disposition": 'attachment; filename="simulation.html"'}
-        return Response(one_file(feed_of(simulation)), media_type="text/html", headers=headers)
+        return self._exported(feed_of(simulation), "simulation")
 
     async def _simulated(self, request: Request) -> Simulation:
         """Return the simulation of a query: a kept one, or a new one when its turn comes."""
@@ -102,4 +100,4 @@ class SimulatorPage(Page):
 
 
 def _refused(error: SlackwaterError) -> Response:
-    return JSONResponse({"error": str(error)}, status_code=503 if error.code == "SIMULATE_BUSY" else 400)
+    return in_json({"error": str(error)}, status=503 if error.code == "SIMULATE_BUSY" else 400)

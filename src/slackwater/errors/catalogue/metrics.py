@@ -10,7 +10,7 @@ MESSAGES: Final[dict[str, str]] = {
         "do not depend on it"
     ),
     "METRICS_CLIENT_MISSING": (
-        "metrics for Prometheus require the package prometheus-client; it is not installed; run "
+        "metrics for Prometheus require optional packages; `{package}` is missing; run "
         "`pip install 'slackwater[monitor]'`"
     ),
     "METRICS_FILE": (
