@@ -13,6 +13,8 @@ _STATIC: Final = Path(__file__).parent / "static"
 MODULES: Final = (
     "format.js",
     "canvas.js",
+    "axes.js",
+    "spread.js",
     "strips.js",
     "windows.js",
     "picture.js",

@@ -46,6 +46,7 @@ def _stream(record: StreamRecord) -> Shown:
         "rows": record.rows,
         "watermark": record.watermark_ms,
         "ages": _bars(record.ages),
+        "behind": _behind(record),
         "ahead": record.dead.get(AHEAD, 0) + record.ahead_of_clock,
         "dead": record.dead,
         "held_by": record.held_by if record.held_back_ms > 0 else "",
@@ -60,6 +61,16 @@ def _bars(ages: tuple[tuple[int, int], ...]) -> list[list[int]]:
     starts = [*(low for low, _ in ages), 1 << 62]
     between = zip(ages, pairwise(starts), strict=True)
     return [[low, min(end, round(low * _WIDEST) + 1), rows] for (low, rows), (_, end) in between]
+
+
+def _behind(record: StreamRecord) -> list[list[float]]:
+    """Return how far rows were behind the newest earlier one, as [from, to, rows] in milliseconds, for all but 1 %."""
+    bars, low, seen = [], 0, 0.0
+    for q, seconds in sorted((float(name), seconds) for name, seconds in record.lateness_s.items()):
+        high = round(seconds * 1_000)
+        bars.append([low, high, (q - seen) * record.rows])
+        low, seen = high, q
+    return bars
 
 
 def _partition(record: PartitionRecord) -> Shown:

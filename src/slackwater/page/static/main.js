@@ -163,12 +163,12 @@ function draw() {
   if (!job) return;
   const span = Number(byId("span").value) * 1000;
   const newest = records.at(-1)?.at ?? Date.now();
-  const oldest = records[0]?.at ?? newest;
+  const oldest = records.length ? records[0].at - records[0].seconds * 1000 : newest;
   const end = state.live && job.state === "running" ? Math.max(newest, Math.min(Date.now(), newest + 30000)) : newest;
   const place = Number(byId("scroll").value);
   const to = place >= 1 || end - oldest <= span ? end : oldest + span + place * (end - oldest - span);
-  // A job younger than the span still fills the picture.
-  const from = Math.max(to - span, Math.min(oldest - 3000, to - 20000));
+  // A job younger than the span still fills the picture; one that runs has some seconds of it to fill.
+  const from = Math.max(to - span, Math.min(oldest - 0.02 * (to - oldest), to - (job.state === "running" ? 20000 : 20)));
   byId("scroll").disabled = end - oldest <= span;
   // One record before the span, so that lines reach the left edge.
   const inside = records.filter((record) => record.at >= from && record.at <= to);

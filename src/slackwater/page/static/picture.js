@@ -1,10 +1,13 @@
 // The picture of the watermark: processing time on the x axis, event time on the y axis.
 
-import { clock, count, duration, moment } from "./format.js";
+import { days, timeTicks, timeWithin } from "./axes.js";
+import { count, duration, moment } from "./format.js";
 import { colour, hinted, paper } from "./canvas.js";
+import { isCoarse, newestOf, spread } from "./spread.js";
 import { Windows } from "./windows.js";
 
-const MARGIN = { left: 64, right: 10, top: 14, bottom: 30 };
+const MARGIN = { left: 84, right: 10, top: 32, bottom: 42 };
+const [NEAR_MS, BRIEF_MS] = [60000, 10000]; // a picture of some seconds or more has the clock in it if that is so near
 const colourOf = {};
 
 export class Picture {
@@ -34,11 +37,13 @@ export class Picture {
       ink.fillText("No events yet. The first batch takes a few seconds.", MARGIN.left, height / 2);
       return;
     }
+    this.dots = []; // where late rows are drawn
     ink.save();
     ink.beginPath();
     ink.rect(MARGIN.left, MARGIN.top, width - MARGIN.left - MARGIN.right, height - MARGIN.top - MARGIN.bottom);
     ink.clip();
     const windows = new Windows(this);
+    this.windows = windows;
     windows.bands();
     this.cloud();
     this.diagonal();
@@ -57,25 +62,41 @@ export class Picture {
 
   range() {
     // Event times to show: the newest, the watermark, windows that can still be corrected, and most late rows.
-    const tops = [], lows = [], marks = [];
-    for (const record of this.columns) {
-      const own = record.streams[this.stream];
-      for (const part of Object.values(own.partitions)) if (part.max_ts !== null) tops.push(part.max_ts);
-      if (own.watermark !== null) marks.push(own.watermark);
-      if (own.watermark !== null) lows.push(own.watermark - (this.step ? this.step.lateness_ms : 0));
-      const oldest = quantile(own.ages, 0.995);
-      if (oldest !== null) lows.push(record.now - oldest);
-    }
+    const tops = this.columns.map((record) => newestOf(record, this.stream)).filter((ms) => ms !== null);
     if (!tops.length) { this.low = undefined; return; }
-    let high = Math.max(...tops);
     const span = this.to - this.from;
+    let high = Math.max(...tops);
     // A replay is far behind the clock; the diagonal would only squeeze everything else.
-    this.follows = this.to - high < 2 * span + 60000;
+    this.follows = this.to - high < 2 * span + (span < BRIEF_MS ? 0 : NEAR_MS);
     if (this.follows) high = Math.max(high, this.to);
-    const floor = high - 3 * Math.max(span, 60000);
-    let low = Math.min(...marks, ...lows.filter((ms) => ms >= floor), high - Math.max(1000, span / 4));
+    let low = Math.min(...tops, high - (this.follows ? Math.max(1000, span / 4) : 10));
+    for (const record of this.columns) {
+      const { watermark } = record.streams[this.stream];
+      if (watermark !== null) low = Math.min(low, watermark);
+    }
+    // What would make the rest small is left out.
+    const floor = high - 3 * Math.max(high - low, this.follows ? NEAR_MS : 10);
+    for (const ms of this.lows()) if (ms >= floor) low = Math.min(low, ms);
     const room = (high - low) * 0.05;
-    [this.low, this.high] = [low - room, high + room];
+    Object.assign(this, { low: low - room, high: high + room, days: days(low, high) });
+  }
+
+  lows() {
+    return this.columns.flatMap((record, at) => {
+      const own = record.streams[this.stream];
+      const oldest = this.follows ? quantile(own.ages, 0.995) : null;
+      const behind = this.follows ? [] : (own.behind ?? []).map(([, high]) => newestOf(this.columns[at - 1] ?? record, this.stream) - high);
+      return [
+        ...(own.watermark === null ? [] : [own.watermark - (this.step ? this.step.lateness_ms : 0)]),
+        ...(oldest === null ? [] : [record.now - oldest]),
+        ...behind,
+      ];
+    });
+  }
+
+  bars(at) {
+    const [before, after] = [this.columns[at - 1], this.columns[at + 1]];
+    return spread(this.columns[at], { before, after, stream: this.stream, range: this.high - this.low });
   }
 
   line(value) {
@@ -103,36 +124,53 @@ export class Picture {
     const cloud = colour("cloud", 1);
     colourOf.late = colour("late");
     const columns = this.columns;
+    const all = columns.map((record, at) => this.bars(at));
     const density = ([low, high, rows]) => rows / Math.max(1, high - low);
-    const most = Math.max(1e-9, ...columns.flatMap((record) => record.streams[this.stream].ages.map(density)));
+    const most = Math.max(1e-9, ...all.flatMap((bars) => bars.map(density)));
     columns.forEach((record, at) => {
-      const own = record.streams[this.stream];
       const right = this.x(record.at);
       const left = Math.min(right - 1.5, at ? this.x(columns[at - 1].at) : this.x(record.at - record.seconds * 1000));
       const before = at ? columns[at - 1].streams[this.stream].watermark : null;
-      for (const bin of own.ages) {
-        const [low, high, rows] = bin;
-        const [top, bottom] = [this.y(record.now - low), this.y(record.now - high)];
-        if (before !== null && record.now - (low + high) / 2 < before) {
-          this.lit(record.batch, rows, left, right, top, bottom);
+      let unseen = isCoarse(record, this.stream, this.high - this.low) ? this.lates(record) : 0;
+      for (const bar of all[at]) {
+        const [low, high, rows] = bar;
+        if (before !== null && (low + high) / 2 < before) {
+          // A bar's rows may be anywhere in it; those behind the watermark are below it.
+          this.lit(record.batch, rows, left, right, Math.min(high, before), low);
+          unseen = 0;
           continue;
         }
-        ink.globalAlpha = 0.08 + 0.84 * Math.log1p(1000 * (density(bin) / most)) / Math.log1p(1000);
+        const [top, bottom] = [this.y(high), this.y(low)];
+        ink.globalAlpha = 0.08 + 0.84 * Math.log1p(1000 * (density(bar) / most)) / Math.log1p(1000);
         ink.fillStyle = cloud;
         ink.fillRect(left, top, Math.max(1, right - left - 0.4), Math.max(1.5, bottom - top));
       }
+      // The bars of a replay leave out the last few rows: those are known by their number alone.
+      if (before !== null && unseen) this.lit(record.batch, unseen, left, right, before, Math.min(before - 1, this.lowest(at)));
     });
     ink.globalAlpha = 1;
   }
 
-  lit(batch, rows, left, right, top, bottom) {
-    // A sample of the rows behind the watermark; their positions within the bin are not known.
+  lates(record) {
+    const steps = this.step ? [record.steps?.[this.step.name]] : Object.values(record.steps ?? {});
+    return steps.reduce((sum, step) => sum + (step?.late ?? 0) + (step?.refired ?? 0), 0);
+  }
+
+  lowest(at) {
+    const { watermark } = this.columns[at - 1].streams[this.stream];
+    return Math.max(this.low, watermark - Math.max(this.step?.lateness_ms ?? 0, 0.06 * (this.high - this.low)));
+  }
+
+  lit(batch, rows, left, right, high, low) {
+    // A sample of the rows behind the watermark; their positions within the bar are not known.
     const { ink } = this;
+    const [top, bottom] = [this.y(high), this.y(Math.max(low, this.low))];
     const room = Math.max(1, Math.round((right - left) / 3));
     const dots = Math.min(rows, room, 2 + Math.round(Math.log2(rows + 1)));
     for (let dot = 0; dot < dots; dot += 1) {
       const [across, up] = [scatter(batch, dot, top), scatter(batch, dot + 50, bottom)];
-      const [x, y] = [left + across * (right - left), top + up * (bottom - top)];
+      const [x, y] = [left + across * (right - left), top + Math.max(3, up * (bottom - top))];
+      this.dots.push([x, y, top]);
       ink.fillStyle = colourOf.late;
       ink.globalAlpha = 0.25;
       ink.beginPath();
@@ -204,24 +242,34 @@ export class Picture {
   }
 
   axes() {
-    const ink = this.ink;
+    const { ink, low, high, from, to } = this;
+    const [bottom, right] = [this.height - MARGIN.bottom, this.width - MARGIN.right];
     ink.fillStyle = colour("soft");
     ink.strokeStyle = colour("line");
-    ink.strokeRect(MARGIN.left, MARGIN.top, this.width - MARGIN.left - MARGIN.right, this.height - MARGIN.top - MARGIN.bottom);
+    ink.strokeRect(MARGIN.left, MARGIN.top, right - MARGIN.left, bottom - MARGIN.top);
+    this.ticks = { event: timeTicks(low, high, (bottom - MARGIN.top) / 45), processing: timeTicks(from, to, (right - MARGIN.left) / 110) };
     ink.textAlign = "right";
-    const rows = Math.max(2, Math.floor(this.height / 70));
-    for (let at = 0; at <= rows; at += 1) {
-      const ms = this.low + ((this.high - this.low) * at) / rows;
-      ink.fillText(clock(ms), MARGIN.left - 6, Math.min(this.height - MARGIN.bottom, Math.max(MARGIN.top + 8, this.y(ms) + 4)));
+    for (const { ms, text } of this.ticks.event) {
+      this.tick(MARGIN.left - 4, this.y(ms), MARGIN.left, this.y(ms));
+      ink.fillText(text, MARGIN.left - 7, this.y(ms) + 4);
     }
-    const wide = Math.max(2, Math.floor(this.width / 160));
-    for (let at = 0; at <= wide; at += 1) {
-      const ms = this.from + ((this.to - this.from) * at) / wide;
-      ink.textAlign = at === 0 ? "left" : at === wide ? "right" : "center";
-      ink.fillText(clock(ms), this.x(ms), this.height - 4);
+    ink.textAlign = "center";
+    for (const { ms, text } of this.ticks.processing) {
+      this.tick(this.x(ms), bottom, this.x(ms), bottom + 4);
+      const half = ink.measureText(text).width / 2;
+      ink.fillText(text, Math.min(right - half, Math.max(MARGIN.left + half, this.x(ms))), bottom + 16);
     }
+    // The titles are outside the picture, so that no colour is behind them.
+    ink.fillStyle = colour("ink");
     ink.textAlign = "left";
-    ink.fillText("event time ↑   processing time →", MARGIN.left + 6, MARGIN.top + 12);
+    ink.fillText(`↑ event time, ${this.days} UTC`, 4, 12);
+    ink.textAlign = "right";
+    ink.fillText(`processing time, ${days(from, to)} UTC →`, right, this.height - 6);
+  }
+
+  tick(x, y, toX, toY) {
+    this.trace([[x, y], [toX, toY]]);
+    this.ink.stroke();
   }
 
   nearest(x) {
@@ -242,14 +290,14 @@ export class Picture {
   summary(at) {
     const record = this.records[at];
     const own = record.streams[this.stream];
-    const lines = [`batch ${record.batch}, ${clock(record.at)} UTC: ${count(own.rows)} rows`];
+    const lines = [`batch ${record.batch}, ${timeWithin(record.at, this.from, this.to)} UTC: ${count(own.rows)} rows`];
     const hadOne = this.records.slice(0, at).some((before) => before.streams[this.stream]?.watermark != null);
     lines.push(own.watermark === null ? (hadOne ? "watermark at the end of time" : "no watermark yet") : `watermark ${moment(own.watermark)}, ${duration(record.at - own.watermark)} behind the clock`);
     if (own.held_by) lines.push(`held back by partition ${own.held_by}`);
     if (own.aside && Object.keys(record.streams).length > 1) lines.push(`set aside: ${own.aside}`);
     if (own.waits) lines.push(`waiting: ${duration(own.waits.by_ms)} ahead of ${own.waits.of}`);
     const parts = Object.entries(own.partitions).slice(0, 6);
-    for (const [name, part] of parts) lines.push(`${name}: ${part.finished ? "finished, " : part.idle ? "idle, " : ""}newest event ${part.max_ts === null ? "none" : clock(part.max_ts)}`);
+    for (const [name, part] of parts) lines.push(`${name}: ${part.finished ? "finished, " : part.idle ? "idle, " : ""}newest event ${part.max_ts === null ? "none" : timeWithin(part.max_ts, this.low, this.high)}`);
     for (const [reason, rows] of Object.entries(own.dead)) lines.push(`${count(rows)} dead: ${reason}`);
     const step = this.step && record.steps?.[this.step.name];
     if (step?.refired) lines.push(`${count(step.refired)} rows corrected windows of ${this.step.name}`);
@@ -277,7 +325,8 @@ export class Picture {
     const lag = own.watermark === null ? "" : ` The watermark is ${duration(Math.abs(last.at - own.watermark))} ${own.watermark > last.at ? "ahead of" : "behind"} the clock.`;
     const far = this.follows ? "" : ` These events are ${duration(last.at - this.high)} old: the clock is not in the picture.`;
     const what = late === 1 ? "1 row in this picture was" : `${count(late)} rows in this picture were`;
-    this.caption.textContent = `${what} too late for ${this.step ? this.step.name : "its step"}.${lag}${far}`;
+    const many = this.windows.together > 1 ? ` Each band stands for ${count(this.windows.together)} windows of ${duration(this.step.size_ms)}.` : "";
+    this.caption.textContent = `${what} too late for ${this.step ? this.step.name : "its step"}.${lag}${far}${many}`;
   }
 }
 

@@ -1,6 +1,6 @@
 // Small charts over time: lines, and stacked bars.
 
-import { clock } from "./format.js";
+import { timeWithin } from "./axes.js";
 import { colour, hinted, paper, ticks } from "./canvas.js";
 
 const LEFT = 46; // the minimum: longer labels get more
@@ -46,9 +46,9 @@ export class Strip {
       ink.fillText(this.show(value), this.left - 5, y(value) + 4);
     }
     ink.textAlign = "left";
-    ink.fillText(clock(this.from), this.left, height - 3);
+    ink.fillText(timeWithin(this.from, this.from, this.to), this.left, height - 3);
     ink.textAlign = "right";
-    ink.fillText(clock(this.to), width - 2, height - 3);
+    ink.fillText(timeWithin(this.to, this.from, this.to), width - 2, height - 3);
   }
 
   line(ink, values, style, y) {
@@ -96,6 +96,6 @@ export class Strip {
     });
     const record = this.records[best];
     const parts = this.lines.map((line) => `${line.name}: ${this.show(line.values[best] || 0)}`);
-    return [`batch ${record.batch}, ${clock(record.at)} UTC`, ...parts].join("\n");
+    return [`batch ${record.batch}, ${timeWithin(record.at, this.from, this.to)} UTC`, ...parts].join("\n");
   }
 }

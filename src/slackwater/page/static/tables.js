@@ -1,5 +1,6 @@
 // The tables below the picture: partitions, losses with samples, outputs, sinks, starts, lookups, joins.
 
+import { dayOf } from "./axes.js";
 import { bytes, clock, count, duration, moment, share } from "./format.js";
 
 const MOST_ROWS = 200;
@@ -57,7 +58,7 @@ function partitions(last, stream) {
   ];
   const rows = Object.entries(own?.partitions ?? {}).map(([name, part]) => [
     name,
-    part.max_ts === null ? "none" : moment(part.max_ts).slice(11),
+    part.max_ts === null ? "none" : moment(part.max_ts).slice(dayOf(part.max_ts) === dayOf(last.at) ? 11 : 0),
     part.max_ts === null ? "–" : duration(last.at - part.max_ts),
     part.lag === null || part.lag === undefined ? "–" : count(part.lag),
     own.held_by === name ? ["holds", "holds", "The slowest partition that is not idle: the watermark waits for it."]

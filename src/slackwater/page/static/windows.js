@@ -1,9 +1,11 @@
 // The windows of a step in the picture: bands of event time that open, fill, close, are corrected and are forgotten.
 
-import { clock } from "./format.js";
+import { roundDistance, timeWithin } from "./axes.js";
 import { colour } from "./canvas.js";
+import { spread } from "./spread.js";
 
-const MOST_BANDS = 60;
+const LEAST_PX = 5; // windows that would be lower than this are drawn together,
+const TOGETHER_PX = 16; // in bands that are at least so high
 const APART = 14;
 let hatch = null;
 
@@ -27,14 +29,17 @@ export class Windows {
   constructor(picture) {
     this.picture = picture;
     this.all = [];
+    this.together = 1;
     const { step, stream, low, high } = picture;
-    if (!step || !step.size_ms || (high - low) / step.size_ms > MOST_BANDS) return;
-    const { size_ms: size, offset_ms: offset = 0, lateness_ms: lateness = 0 } = step;
+    if (!step || !step.size_ms) return;
+    const { offset_ms: offset = 0, lateness_ms: lateness = 0 } = step;
+    const size = this.drawn(step.size_ms);
+    this.together = Math.round(size / step.size_ms);
     const known = picture.known.filter((record) => record.streams[stream]);
     const when = (reached) => known.find(reached)?.at ?? Infinity;
     const mark = (record) => record.streams[stream].watermark ?? -Infinity;
     const bottom = Math.floor((low - offset) / size) * size + offset;
-    const opened = openings(known, stream, { size, lateness, bottom, high });
+    const opened = openings(known, stream, { size, lateness, bottom, high, range: high - low });
     for (let start = bottom; start < high; start += size) {
       const end = start + size;
       if (!opened.has(start)) continue;
@@ -47,6 +52,15 @@ export class Windows {
       });
     }
     this.first = known[0]?.at;
+  }
+
+  drawn(size) {
+    // The event time of a band: a window's, or that of several windows if each one would be too low to see.
+    const pixels = (ms) => Math.abs(this.picture.y(this.picture.low) - this.picture.y(this.picture.low + ms));
+    if (pixels(size) >= LEAST_PX) return size;
+    const least = size * Math.ceil(TOGETHER_PX / pixels(size));
+    const round = roundDistance(least);
+    return round % size === 0 && round < 4 * least ? round : least;
   }
 
   bands() {
@@ -81,8 +95,9 @@ export class Windows {
     const { ink, from, width } = this.picture;
     const [top, bottom] = [this.picture.y(end), this.picture.y(start)];
     const at = this.picture.x(Math.max(opened, from)) + 7;
-    if (bottom - top < 18 || !(at + 110 < width)) return;
-    const text = `${clock(start)}–${clock(end)}`;
+    if (bottom - top < 24 || !(at + 150 < width)) return;
+    const { low, high } = this.picture;
+    const text = `${timeWithin(start, low, high)} – ${timeWithin(end, low, high)}`;
     ink.textAlign = "left";
     ink.strokeStyle = colour("card");
     ink.lineWidth = 3;
@@ -104,9 +119,10 @@ export class Windows {
       ink.fill();
     }
     const last = new Map(); // keeps rings apart, so that they can be distinguished
-    for (const record of columns) {
-      if (!this.all.length || !record.steps?.[step.name]?.refired) continue;
-      const times = record.streams[stream].ages.map(([low, high]) => record.now - (low + high) / 2);
+    columns.forEach((record, at) => {
+      if (!this.all.length || !record.steps?.[step.name]?.refired) return;
+      const around = { before: columns[at - 1], after: columns[at + 1], stream, range: this.picture.high - this.picture.low };
+      const times = spread(record, around).map(([low, high]) => (low + high) / 2);
       for (const { start, end, closed, gone } of this.all) {
         const x = this.picture.x(record.at);
         if (record.at <= closed || record.at > gone || x - (last.get(start) ?? -Infinity) < APART) continue;
@@ -114,7 +130,7 @@ export class Windows {
         last.set(start, x);
         this.ring(x, this.picture.y(end));
       }
-    }
+    });
   }
 
   ring(x, y) {
@@ -130,20 +146,21 @@ export class Windows {
   }
 }
 
-function openings(known, stream, { size, lateness, bottom, high }) {
-  // When each window, by its start, had its first row: the rows' ages tell, and the newest events, which may be ahead.
+function openings(known, stream, { size, lateness, bottom, high, range }) {
+  // When each window, by its start, had its first row: the bars of rows tell, and the newest events, which may be ahead.
   const found = new Map();
   const open = (first, last, at) => {
     const lowest = bottom + Math.floor((Math.max(first, bottom) - bottom) / size) * size;
     for (let start = lowest; start <= Math.min(last, high); start += size) if (!found.has(start)) found.set(start, at);
   };
-  known.forEach(({ batch, at, now, streams }, place) => {
-    const { ages, partitions, watermark } = streams[stream];
+  known.forEach((record, place) => {
+    const { batch, at, streams } = record;
+    const { partitions, watermark } = streams[stream];
     const newest = Object.values(partitions).map((part) => part.max_ts).filter((ms) => ms !== null);
     for (const ms of newest) open(ms, ms, at);
-    for (const [from, to] of ages) {
+    for (const [low, last] of spread(record, { before: known[place - 1], after: known[place + 1], stream, range })) {
       // Where a bar's rows are is not known; one longer than a window is taken to be in several.
-      open(now - from - Math.max(0, to - from - size), now - from, at);
+      open(last - Math.max(0, last - low - size), last, at);
     }
     // What the batches before the first one brought is not known.
     if (place === 0 && batch > 0 && watermark !== null) open(watermark - lateness, Math.max(...newest), at);
