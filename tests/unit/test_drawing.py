@@ -155,3 +155,40 @@ def test_drawing_that_cannot_be_written_is_an_error(place: str, tmp_path: Path) 
 def test_command_prints_json() -> None:
     done = CliRunner().invoke(app, ["explain", str(ROOT / "examples" / "purchases.py"), "--json"])
     assert json.loads(done.stdout)["pipeline"] == "purchases"
+
+
+def test_name_and_key_groups_are_one_text_so_that_neither_covers_the_other() -> None:
+    root = ET.fromstring(example("fraud/pipeline.py").svg())  # noqa: S314  our own
+    [head] = [text for text in root.iter(f"{SVG}text") if text.get("class") == "head"]
+    [about] = head.iter(f"{SVG}tspan")
+    assert about.get("x") is None
+    assert about.text == "16 key groups"
+
+
+def test_types_are_short_and_readable() -> None:
+    shown = example("fraud/pipeline.py").svg()
+    assert "Struct(" not in shown
+    assert "list of {at, amount}" in shown
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_upright_drawing_has_the_same_boxes_below_each_other(name: str) -> None:
+    plan = describe(example(name).plan())
+    usual, upright = draw(plan), draw(plan, is_upright=True)
+    for kind in ("source", "functions", "step", "sink"):
+        assert titles(usual, kind) == titles(upright, kind)
+    assert size_of(upright)[0] < size_of(usual)[0]
+    boxes = [[float(box.get(part, "0")) for part in ("x", "y", "width", "height")] for box in drawn_boxes(upright)]
+    for at, (x, y, width, height) in enumerate(boxes):
+        for other_x, other_y, other_width, other_height in boxes[:at]:
+            apart = x >= other_x + other_width or other_x >= x + width
+            assert apart or y >= other_y + other_height or other_y >= y + height, "no box covers another"
+
+
+def size_of(svg: str) -> tuple[float, float]:
+    root = ET.fromstring(svg)  # noqa: S314  our own
+    return float(root.get("width", "0")), float(root.get("height", "0"))
+
+
+def drawn_boxes(svg: str) -> list[ET.Element]:
+    return [each for each in ET.fromstring(svg).iter(f"{SVG}rect") if each.get("class") == "box"]  # noqa: S314  our own

@@ -33,6 +33,7 @@ _PLAIN: Final[dict[type[pl.DataType], tuple[str, pa.DataType]]] = {
     pl.UInt32: ("bigint", pa.int64()),
     pl.UInt64: ("decimal(20,0)", pa.decimal128(20, 0)),
 }
+_MOST_NAMED: Final = 6
 _UNDECLARABLE: Final = (pl.Categorical, pl.Enum)
 
 
@@ -66,6 +67,16 @@ def to_spark_ddl(schema: Mapping[str, pl.DataType]) -> str:
 def shown(schema: Mapping[str, pl.DataType]) -> str:
     """Return `schema` in readable form: unquoted names with Spark's type names."""
     return ", ".join(f"{name} {spark_type(dtype, name)}" for name, dtype in schema.items())
+
+
+def short_type(dtype: pl.DataType) -> str:
+    """Return a type in few characters, for people: Spark's name of it, and of a struct only its fields' names."""
+    if isinstance(dtype, pl.Struct):
+        names = [field.name for field in dtype.fields]
+        return f"{{{', '.join(names[:_MOST_NAMED])}{', …' if len(names) > _MOST_NAMED else ''}}}"
+    if isinstance(dtype, pl.List):
+        return f"array<{short_type(whole_type(dtype.inner))}>"
+    return spark_type(dtype)
 
 
 def to_arrow(schema: Mapping[str, pl.DataType]) -> pa.Schema:

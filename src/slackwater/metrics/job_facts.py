@@ -23,12 +23,13 @@ Lateness = Mapping[str, Mapping[str, LatenessSketch]]
 
 
 def job_facts(plan: Plan) -> Facts:
-    """Return the streams with their slack, steps with their windows, outputs with their sinks, and a drawing."""
+    """Return the streams with their slack, steps with their windows, outputs with their sinks, and two drawings."""
     steps = []
     for step in plan.steps:
         size_ms, offset_ms = step.spec.band or (None, 0)
         known = {"name": step.name, "size_ms": size_ms, "offset_ms": offset_ms, "lateness_ms": step.spec.lateness_ms}
         steps.append(known)
+    described = describe(plan)
     slack_ms = {each.name: 0 if each.time is None else each.time.out_of_orderness_ms for each in plan.sources}
     return {
         "pipeline": plan.name,
@@ -36,7 +37,8 @@ def job_facts(plan: Plan) -> Facts:
         "steps": steps,
         "outputs": {each.name: " and ".join(map(str, each.sinks)) for each in plan.outputs},
         "sinks": _sinks(plan),
-        "svg": draw(describe(plan)),
+        "svg": draw(described),
+        "svg_upright": draw(described, is_upright=True),
     }
 
 

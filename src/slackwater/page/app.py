@@ -109,7 +109,7 @@ class Page:
     async def _status(self, request: Request) -> Response:
         self._check(request)
         jobs = [
-            {**feed.job, "svg": None, "latest": records[-1] if (records := feed.records) else None}
+            {**feed.job, "svg": None, "svg_upright": None, "latest": records[-1] if (records := feed.records) else None}
             for feed in self._feeds
         ]
         return in_json(jobs)

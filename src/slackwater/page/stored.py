@@ -28,7 +28,7 @@ def stored_feed(checkpoint: Path, *, show_data: bool = False) -> Feed:
     """Return the feed of a job from its checkpoint, as of now; with the data of rows only if `show_data`."""
     folder = history_folder(checkpoint)
     records = read_history(folder)
-    job = {"streams": [], "steps": [], "outputs": {}, "svg": None, **read_facts(folder / JOB)}
+    job = {"streams": [], "steps": [], "outputs": {}, "svg": None, "svg_upright": None, **read_facts(folder / JOB)}
     if records and not job["streams"]:
         job["streams"] = [
             {"name": name, "slack_ms": each.out_of_orderness_ms or 0} for name, each in records[-1].streams.items()

@@ -9,7 +9,7 @@ from xml.sax.saxutils import escape, quoteattr
 from slackwater.planning.boxes import Box, Line, graph_of
 from slackwater.planning.described import PlanText
 from slackwater.planning.explain import printable
-from slackwater.planning.layout import Layout, Placed, Size, lay_out
+from slackwater.planning.layout import Layout, Placed, Size, lay_out, lay_out_upright
 
 _PAD: Final = 12.0
 _MARGIN: Final = 20.0
@@ -28,6 +28,7 @@ _STYLE: Final = """
   .sw-plan text { font: 11px system-ui, -apple-system, "Segoe UI", Helvetica, Arial, "DejaVu Sans", sans-serif }
   .sw-plan text { fill: #1f2328 }
   .sw-plan .title { font-weight: 600; font-size: 13px } .sw-plan .head { font-weight: 600; font-size: 15px }
+  .sw-plan tspan { font-weight: 400; font-size: 11px }
   .sw-plan .soft { fill: #59636e } .sw-plan .paper { fill: #ffffff }
   .sw-plan .box { stroke-width: 1.2; rx: 6px } .sw-plan .rule { stroke: #d1d9e0 }
   .sw-plan .source .box { fill: #ddf4ff; stroke: #54aeff } .sw-plan .step .box { fill: #fff8e5; stroke: #d4a72c }
@@ -60,14 +61,14 @@ class _Row(NamedTuple):
     is_end: bool = False
 
 
-def draw(plan: PlanText) -> str:
-    """Return the drawing of a plan as SVG."""
+def draw(plan: PlanText, *, is_upright: bool = False) -> str:
+    """Return the drawing of a plan as SVG: from left to right or, for narrow places, from top to bottom."""
     graph = graph_of(plan)
     rows = {name: _rows(box) for name, box in graph.boxes.items()}
     sizes = {name: _size(box, rows[name]) for name, box in graph.boxes.items()}
-    layout = lay_out(sizes, graph.arrows)
+    layout = lay_out_upright(sizes, graph.arrows) if is_upright else lay_out(sizes, graph.arrows)
     head, about = plan.pipeline, f"{plan.key_groups} key groups"
-    width = max(layout.width, _wide(head, 15) + _wide(about, 11) + 12) + 2 * _MARGIN
+    width = max(layout.width, _wide(head, 17) + _wide(about, 11) + 12) + 2 * _MARGIN
     height = layout.height + _HEAD + _MARGIN
     size = f'width="{width:.0f}" height="{height:.0f}"'
     label = _attribute(f"plan of {head}")
@@ -81,31 +82,36 @@ def draw(plan: PlanText) -> str:
         f"<style>{_STYLE}</style>",
         _TIP,
         f'<rect class="paper" width="{width:.0f}" height="{height:.0f}"/>',
-        f'<text class="head" x="{_MARGIN:.0f}" y="26">{_text(head)}</text>',
-        f'<text class="soft" x="{_MARGIN + _wide(head, 15) + 12:.0f}" y="26">{_text(about)}</text>',
+        # One text, because only the renderer knows how wide the name is.
+        f'<text class="head" x="{_MARGIN:.0f}" y="26">{_text(head)}',
+        f'<tspan class="soft" dx="8">{_text(about)}</tspan></text>',
         f'<g transform="translate({_MARGIN:.0f} {_HEAD:.0f})">',
-        *_arrows(layout, [arrow.label for arrow in graph.arrows]),
+        *_arrows(layout, [arrow.label for arrow in graph.arrows], is_upright=is_upright),
     ]
     for name, box in graph.boxes.items():
         parts += _drawn(box, rows[name], layout.places[name], sizes[name])
     return "\n".join([*parts, "</g>", "</svg>"]) + "\n"
 
 
-def _arrows(layout: Layout, labels: Sequence[str]) -> Iterator[str]:
+def _arrows(layout: Layout, labels: Sequence[str], *, is_upright: bool) -> Iterator[str]:
     for points, label in zip(layout.routes, labels, strict=True):
         path = f"M{points[0][0]:.1f} {points[0][1]:.1f}"
         for at, (x, y) in enumerate(points[1:], 1):
             before_x, before_y = points[at - 1]
             # The arrow bends between layers and is straight within one.
-            middle = (before_x + x) / 2
-            bends = at % 2 == 1
-            path += (
-                f" C{middle:.1f} {before_y:.1f} {middle:.1f} {y:.1f} {x:.1f} {y:.1f}" if bends else f" L{x:.1f} {y:.1f}"
-            )
+            if at % 2 == 0:
+                path += f" L{x:.1f} {y:.1f}"
+            elif is_upright:
+                middle = (before_y + y) / 2
+                path += f" C{before_x:.1f} {middle:.1f} {x:.1f} {middle:.1f} {x:.1f} {y:.1f}"
+            else:
+                middle = (before_x + x) / 2
+                path += f" C{middle:.1f} {before_y:.1f} {middle:.1f} {y:.1f} {x:.1f} {y:.1f}"
         yield f'<path class="arrow" d="{path}" marker-end="url(#sw-tip)"/>'
         if label:
             x, y = points[-1]
-            yield f'<text class="soft" x="{x - 8:.1f}" y="{y - 5:.1f}" text-anchor="end">{_text(label)}</text>'
+            left, anchor = (x + 6, "start") if is_upright else (x - 8, "end")
+            yield f'<text class="soft" x="{left:.1f}" y="{y - 5:.1f}" text-anchor="{anchor}">{_text(label)}</text>'
 
 
 def _drawn(box: Box, rows: Sequence[_Row], place: Placed, size: Size) -> Iterator[str]:

@@ -114,6 +114,18 @@ def lay_out(sizes: Mapping[str, Size], arrows: Sequence[Arrow]) -> Layout:
     )
 
 
+def lay_out_upright(sizes: Mapping[str, Size], arrows: Sequence[Arrow]) -> Layout:
+    """Return the layout of a drawing whose layers go from top to bottom: that from left to right, turned."""
+    turned = lay_out({name: Size(size.height, size.width) for name, size in sizes.items()}, arrows)
+    places = {name: Placed(x=at.y, y=at.x, width=at.height, height=at.width) for name, at in turned.places.items()}
+    routes = [[(x, y) for y, x in route] for route in turned.routes]
+    for arrow, route in zip(arrows, routes, strict=True):
+        # A layer is as high as its highest box; an arrow begins at its own.
+        route[0] = (route[0][0], places[arrow.start].y + sizes[arrow.start].height)
+    height = max((place.y + sizes[name].height for name, place in places.items()), default=0)
+    return Layout(places=places, layers=turned.layers, routes=routes, width=turned.height, height=height)
+
+
 def _with_few_crossings(order: list[list[str]], links: _Links) -> list[list[str]]:
     best, fewest = [list(names) for names in order], _crossings(order, links)
     for sweep in range(_SWEEPS):

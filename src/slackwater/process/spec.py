@@ -85,4 +85,6 @@ class ProcessSpec(ProcessStep):
         return shown_cells(rows, self.keys, self.states, self.row_schema)
 
     def _described_state(self) -> list[tuple[str, str]]:
-        return [("state", f"{name}: {state}, {lives_for(state.ttl_ms)}") for name, state in self.states.items()]
+        return [
+            ("state", f"{name}: {state.described()}, {lives_for(state.ttl_ms)}") for name, state in self.states.items()
+        ]

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal
 import polars as pl
 
 from slackwater.errors import DefinitionError, refuse
-from slackwater.formats.schemas import as_schema
+from slackwater.formats.schemas import as_schema, short_type
 from slackwater.ground.durations import Duration, Forever, duration_ms
 from slackwater.process.chunks import Tree
 from slackwater.process.values import Check, checker
@@ -84,6 +84,11 @@ class State(ABC):
 
     def __str__(self) -> str:
         types = ", ".join(str(dtype) for dtype in self.types.values())
+        return f"{self.kind} of {types}, {self.clock} time"
+
+    def described(self) -> str:
+        """Return the state in few characters, for `explain`; `str` is what the manifest compares."""
+        types = ", ".join(short_type(dtype) for dtype in self.types.values())
         return f"{self.kind} of {types}, {self.clock} time"
 
     def bind(self, name: str, moment: Moment, journal: Journal, home: StepState) -> None:

@@ -12,6 +12,7 @@ const MOST_RECORDS = 20000;
 const MOST_BEFORE = 500;
 const MOST_SAMPLES = 100;
 const MOST_QUIET_MS = 60000; // a batch that takes longer is shown as trouble
+const PLAN_SHRINKS = 1.3; // a plan this much wider than its place can still be read
 const byId = (id) => document.getElementById(id);
 const query = new URLSearchParams(location.search);
 const carried = ["token"].filter((name) => query.has(name)).map((name) => [name, query.get(name)]);
@@ -92,13 +93,24 @@ function introduce() {
   fill(byId("stream"), job.streams.map((stream) => [stream.name, stream.name]), byId("stream").value);
   const windows = job.steps.filter((step) => step.size_ms || step.lateness_ms);
   fill(byId("step"), [...windows.map((step) => [step.name, step.name]), ["", "no step"]], byId("step").value || windows[0]?.name || "");
-  if (job.svg) {
-    byId("plan").hidden = false;
-    const image = new Image();
-    image.alt = `Plan of ${job.pipeline}`;
-    image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(job.svg)}`;
-    byId("plan").querySelector("figure").replaceChildren(image);
-  }
+  drawPlan(job);
+}
+
+let shownPlan = "";
+function drawPlan({ pipeline, svg, svg_upright: upright }) {
+  // From left to right if that is readable in the width there is; else from top to bottom.
+  byId("plan").hidden = !svg;
+  if (!svg) return;
+  const figure = byId("plan").querySelector("figure");
+  const widthOf = (drawn) => Number(/ width="(\d+)"/.exec(drawn)?.[1] ?? 0);
+  const fits = !upright || widthOf(svg) <= PLAN_SHRINKS * figure.clientWidth || widthOf(upright) >= widthOf(svg);
+  const chosen = fits ? svg : upright;
+  if (shownPlan === chosen) return;
+  shownPlan = chosen;
+  const image = new Image();
+  image.alt = `Plan of ${pipeline}`;
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(chosen)}`;
+  figure.replaceChildren(image);
 }
 
 async function loaded() {
@@ -223,6 +235,6 @@ function header(last, stream) {
 
 followTheme(byId("theme"), later);
 for (const id of ["stream", "step", "span", "scroll"]) byId(id).addEventListener("input", () => { slack.moved = slack.moved && id !== "stream"; later(); });
-new ResizeObserver(later).observe(document.body);
+new ResizeObserver(() => { if (state.job) drawPlan(state.job); later(); }).observe(document.body);
 setInterval(() => { if (state.live && state.job?.state === "running" && !document.hidden) later(); }, 1000);
 begin();

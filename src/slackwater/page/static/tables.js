@@ -27,6 +27,7 @@ function table(id, heads, rows, empty) {
     cells.forEach((cell, at) => {
       const [text, className, title] = Array.isArray(cell) ? cell : [cell, "", ""];
       const shown = element("td", kinds[at] === "code" ? "" : text, { className: `${kinds[at]} ${className}`.trim(), title: title || heads[at][1] });
+      shown.dataset.head = heads[at][0]; // beside it where a row is a list
       if (kinds[at] === "code" && text) shown.append(element("code", text));
       row.append(shown);
     });
@@ -120,12 +121,12 @@ function outputs(job, records, last) {
 }
 
 function starts(job, records) {
-  const heads = [["start", "The number of the start on this checkpoint."], ["first batch", "Its first batch, within the kept history."], ["at", "When that was delivered, in UTC."]];
+  const heads = [["start", "The number of the start on this checkpoint."], ["first batch", "Its first batch, within the kept history."], ["at", "When it started, in UTC; of an earlier start, when its first batch was delivered."]];
   const firsts = records.filter((record, at) => !at || record.run !== records[at - 1].run);
-  const rows = firsts.slice(-20).reverse().map((record) => [String(record.run ?? 1), String(record.batch), moment(record.at)]);
+  const at = (record) => (job.started && (record.run ?? 1) === (job.starts ?? 1) ? job.started : record.at);
+  const rows = firsts.slice(-20).reverse().map((record) => [String(record.run ?? 1), String(record.batch), moment(at(record))]);
   table("starts", heads, rows, "");
-  const began = job.started ? `, the last at ${moment(job.started)} UTC` : "";
-  document.getElementById("starts").append(element("p", `${count(job.starts ?? 1)} ${job.starts === 1 ? "start" : "starts"}${began}.`, { className: "caption" }));
+  document.getElementById("starts").append(element("p", `${count(job.starts ?? 1)} ${(job.starts ?? 1) === 1 ? "start" : "starts"} so far.`, { className: "caption" }));
 }
 
 function lookups(view) {
