@@ -28,3 +28,9 @@ def test_bars_end_before_the_next_one_begins(ages: tuple[tuple[int, int], ...], 
 def test_a_batch_of_nothing_can_be_shown() -> None:
     shown = shown_record(BatchRecord(batch=3, at_ms=5, now_ms=4))
     assert (shown["batch"], shown["at"], shown["rows"], shown["late"]) == (3, 5, 0, 0)
+
+
+def test_lateness_is_in_bars_of_its_quantiles() -> None:
+    bars = shown_record(record(0))["streams"]["orders"]["behind"]
+    assert [bar[:2] for bar in bars] == [[0, 1_500], [1_500, 2_500], [2_500, 4_000]]
+    assert [bar[2] for bar in bars] == pytest.approx([50, 45, 4])
