@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import resource
 import socket
 import subprocess
 import sys
@@ -150,9 +151,9 @@ def place_of(server: PageServer) -> tuple[str, int]:
 
 
 def test_server_takes_a_small_part_of_the_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_connections.resource, "getrlimit", lambda _which: (256, 4_096))
+    monkeypatch.setattr(resource, "getrlimit", lambda _which: (256, 4_096))
     assert most_connections() == 32
-    monkeypatch.setattr(http_connections.resource, "getrlimit", lambda _which: (1_000_000, 1_000_000))
+    monkeypatch.setattr(resource, "getrlimit", lambda _which: (1_000_000, 1_000_000))
     assert most_connections() == MOST_CONNECTIONS
 
 

@@ -23,7 +23,8 @@ PIPELINE = """
 import slackwater as sw
 events = sw.stream("events", sw.sources.log("log")).decode(sw.formats.json("id long, text string, t long"))
 events = events.event_time("t")
-pipeline = sw.Pipeline("attacked", events.to(sw.sinks.files("out", format="json")), events.dead_letters.to(sw.sinks.files("dead", format="json")))
+ends = events.to(sw.sinks.files("out", format="json")), events.dead_letters.to(sw.sinks.files("dead", format="json"))
+pipeline = sw.Pipeline("attacked", *ends)
 """
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -31,6 +32,10 @@ GEOMETRY = """import("./static/picture.js").then(async ({ Picture }) => {
   };
 })"""
 """What the picture of all records has where."""
+
+
+def live_feed() -> Feed:
+    return made_up_feed(time.time_ns() // 1_000_000 - 200_000, 100)[0]
 
 
 def geometry(tab: Tab, feed: Feed) -> dict[str, Any]:
@@ -72,18 +77,15 @@ def test_windows_too_low_to_see_are_drawn_together(tab: Tab) -> None:
     assert f"Each band stands for {found['together']} windows of 1h." in found["text"]
 
 
-@pytest.mark.parametrize("feed", ["month", "live", "brief"])
-def test_late_rows_are_below_the_watermark(tab: Tab, feed: str) -> None:
-    made = {"month": replayed_feed, "brief": brief_feed, "live": lambda: made_up_feed(_now_ms() - 200_000, 100)[0]}[
-        feed
-    ]
-    found = geometry(tab, made())
+@pytest.mark.parametrize("feed", [replayed_feed, brief_feed, live_feed], ids=["month", "milliseconds", "live"])
+def test_late_rows_are_below_the_watermark(tab: Tab, feed: Callable[[], Feed]) -> None:
+    found = geometry(tab, feed())
     assert len(found["dots"]) > 20
     assert [dot for dot in found["dots"] if not is_below(dot, found["marks"])] == []
 
 
 def test_windows_of_live_data_are_drawn_one_by_one(tab: Tab) -> None:
-    found = geometry(tab, made_up_feed(_now_ms() - 200_000, 100)[0])
+    found = geometry(tab, live_feed())
     assert found["together"] == 1
     assert "Each band" not in found["text"]
     assert {end - start for start, end, _ in found["bands"]} == {60_000}
@@ -122,7 +124,3 @@ def test_exported_replay_is_drawn(tab: Tab, tmp_path: Any) -> None:  # noqa: ANN
     (tmp_path / "page.html").write_text(one_file(replayed_feed(batches=20)), encoding="utf-8")
     tab.open((tmp_path / "page.html").as_uri())
     tab.until("document.querySelector('#picture-text').innerText.includes('Each band stands for')")
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

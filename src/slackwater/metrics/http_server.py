@@ -13,7 +13,8 @@ import uvicorn
 
 from slackwater.metrics.http_connections import REQUEST_S, Connection, Connections, logger, most_connections
 
-_MOST_HEADER_BYTES: Final = 16_384
+_MOST_HEADER_BYTES: Final = 32_768
+"""More than the cookies that other applications on the same host add."""
 _JOIN_S: Final = 10.0
 _QUEUED: Final = 512
 """The most connections that wait in the kernel, where they take no descriptor of the process."""
