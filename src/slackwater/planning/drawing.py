@@ -110,7 +110,9 @@ def _arrows(layout: Layout, labels: Sequence[str], *, is_upright: bool) -> Itera
         yield f'<path class="arrow" d="{path}" marker-end="url(#sw-tip)"/>'
         if label:
             x, y = points[-1]
-            left, anchor = (x + 6, "start") if is_upright else (x - 8, "end")
+            # Arrows that meet have their labels on the sides they come from.
+            is_right = is_upright and points[0][0] >= x
+            left, anchor = (x + 6, "start") if is_right else (x - 8, "end")
             yield f'<text class="soft" x="{left:.1f}" y="{y - 5:.1f}" text-anchor="{anchor}">{_text(label)}</text>'
 
 
