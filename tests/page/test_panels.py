@@ -96,7 +96,7 @@ def test_sinks_samples_lookups_and_joins_are_shown(tab: Tab) -> None:
         assert tab.text("#lookups").split("\n")[1].split("\t") == ["users", "5", "75.0 %", "2", "80 ms"]
         assert "purchases / 1 / 200" in tab.text("#samples")
         feed.change("running", starts=3, started=now_ms())
-        tab.until("document.querySelector('#starts').innerText.includes('3 starts, the last at')")
+        tab.until("document.querySelector('#starts').innerText.includes('3 starts so far')")
 
 
 def test_labels_of_an_axis_differ(tab: Tab) -> None:
