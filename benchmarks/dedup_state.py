@@ -18,11 +18,10 @@ import slackwater as sw
 from slackwater.deduplication.first import FirstToArrive
 from slackwater.deduplication.spec import DeduplicateSpec
 from slackwater.ground.times import MIN_MS
-from slackwater.memory.engine import DictStore
 from slackwater.state.key_groups import group_of
 from slackwater.state.packets import Packet
 from slackwater.state.packing import pack
-from slackwater.state.pieces import StepState
+from slackwater.state.pieces import DictStore, StepState
 from slackwater.state.step import ROWS, StepRows
 from slackwater.state.step_time import StepTime
 

@@ -17,11 +17,10 @@ import numpy as np
 import polars as pl
 
 import slackwater as sw
-from slackwater.memory.engine import DictStore
 from slackwater.state.key_groups import group_of
 from slackwater.state.packets import Packet
 from slackwater.state.packing import pack
-from slackwater.state.pieces import StepState
+from slackwater.state.pieces import DictStore, StepState
 from slackwater.state.step import ROWS, StepRows
 from slackwater.state.step_time import StepTime
 

@@ -17,14 +17,13 @@ from slackwater.checkpoint.checkpoint import Checkpoint, existing_checkpoint, op
 from slackwater.clock.next_clock import first_clock
 from slackwater.errors import RunError
 from slackwater.lookups.written import Listing, Span
-from slackwater.memory.engine import DictStore
 from slackwater.sinks.base import Slot
 from slackwater.sinks.files.batches import newest_mark
 from slackwater.sinks.files.turn import files_of
 from slackwater.sources.intake import StreamPlace
 from slackwater.sources.log.definition import LogSource
 from slackwater.sources.log.intake import LogIntake
-from slackwater.state.pieces import StepState, read_index, write_index
+from slackwater.state.pieces import DictStore, StepState, read_index, write_index
 from slackwater.tables import snapshots
 from slackwater.testing import SinkHarness
 from tests.unit.rules.log_jobs import Job, write

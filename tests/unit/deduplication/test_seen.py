@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from slackwater.deduplication import seen as module
 from slackwater.deduplication.seen import Hashes, Seen, slice_ms
-from slackwater.memory.engine import DictStore
-from slackwater.state.pieces import StepState
+from slackwater.state.pieces import DictStore, StepState
 
 Key = tuple[int, int, int]
 # Few values for each part, so that heads, and all but one part, are often equal.

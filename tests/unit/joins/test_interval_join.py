@@ -11,7 +11,7 @@ import pytest
 import slackwater as sw
 from slackwater.joins import kept_rows, matching
 from slackwater.joins.step import How
-from slackwater.memory.engine import DictStore
+from slackwater.state.pieces import DictStore
 from slackwater.streams import Results
 from slackwater.testing import Harness
 from tests.unit.joins.sides import pipeline, stream

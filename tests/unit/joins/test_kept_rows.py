@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 from slackwater.ground.stable_hash import hash_columns
 from slackwater.joins import kept_rows, nodes
 from slackwater.joins.kept_rows import Kept, KeptRows
-from slackwater.memory.engine import DictStore
 from slackwater.state.packets import Packet
 from slackwater.state.packing import pack
-from slackwater.state.pieces import StepState
+from slackwater.state.pieces import DictStore, StepState
 from slackwater.state.step_time import StepTime
 
 DAY_MS = 86_400_000
