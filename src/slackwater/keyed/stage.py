@@ -14,8 +14,8 @@ import polars as pl
 
 from slackwater.clock.clock import Clock
 from slackwater.clock.step_times import step_time
+from slackwater.front.arrivals import Arrivals, placed_errors
 from slackwater.front.enrichment import Enrichment
-from slackwater.front.front import Arrivals, placed_errors
 from slackwater.front.rows import RowContext, RowFunctions, bury
 from slackwater.ground.stable_hash import hash_columns
 from slackwater.keyed.floor import STORED_FAILED, run_on_floor
