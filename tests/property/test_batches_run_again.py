@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
+import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
@@ -38,11 +39,16 @@ def copied(state: dict[tuple[int, int], dict[str, bytes]]) -> dict[tuple[int, in
 def told(state: dict[tuple[int, int], dict[str, bytes]]) -> dict[tuple[int, int, str], list[str]]:
     """Return the state as text: the rows of every piece, whose order means nothing."""
     return {
-        (*place, name): sorted(str(row) for row in unpack(blob, name.rsplit("/", 1)[0]).rows(named=True))
+        (*place, name): rows_as_text(unpack(blob, name.rsplit("/", 1)[0]))
         for place, blobs in state.items()
         for name, blob in blobs.items()
         if name != "index"
     }
+
+
+def rows_as_text(frame: pl.DataFrame) -> list[str]:
+    """Return rows as text, sorted; dates and times as numbers, as Python does not have them all."""
+    return sorted(map(str, frame.select(pl.all().to_physical()).rows(named=True)))
 
 
 def assert_same(one: MemoryBatch, other: MemoryBatch) -> None:
