@@ -1,4 +1,4 @@
-"""Chains against their model for as long as you like: `python -m tests.property.hour --minutes 60 [--mixed] [--seed N]`.
+"""Chains against their model for as long as you like: `python -m tests.property.hour --minutes 60 [--mixed]`.
 
 Chains are of windows; with `--mixed`, of joins, deduplication, patterns, processes and windows, by turns without and
 with late rows. Examples come in rounds, each with a seed of its own. The first that fails is printed as it was found,

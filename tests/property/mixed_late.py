@@ -31,7 +31,7 @@ def as_shown(step: Step, name: str, inputs: Sequence[list[Row]], kind: KeyKind, 
     for shown in got.elements():
         row = Row(*shown)
         start = int(row.tag[1:].partition(" ")[0])
-        found.append(Row(*shown, of_window(step, name, kind, row.key(step.key), start, row.at + 1)))
+        found.append(Row(*shown, of_window(step, name, kind, row.key(step.key), (start, row.at + 1))))
     return found
 
 

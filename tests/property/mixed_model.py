@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from tests.property.mixed_code import FAILS_ON
-from tests.property.mixed_places import joined, of_match, of_process, of_window
+from tests.property.mixed_places import joined, key_hash, of_match, of_process, of_window
 from tests.property.mixed_steps import AsOf, Dedup, Join, Match, Process, Step, Windows
 from tests.property.mixed_values import T0, Key, KeyKind, Row, in_order, is_beyond_python, pick
 
@@ -161,8 +161,12 @@ class _Walk:
     def __init__(self, step: Process, kind: KeyKind, key: Key, name: str) -> None:
         self.step, self.kind, self.key, self.name = step, kind, key, name
         self.state, self.out = _State(), Shown()
+        self.hash = key_hash(step, kind, key)
 
     def event(self, row: Row) -> None:
+        if is_beyond_python(self.kind, row.a):
+            self.out.dead.append(("out_of_range", row.tag))
+            return
         v, state = row.v or 0, copy.deepcopy(self.state)
         state.count += 1
         state.seen.append(v)
@@ -174,7 +178,7 @@ class _Walk:
                 state.timers["t", 0] = row.at + 6
             if v == 8:
                 state.timers.pop(("t", 0), None)
-        if v == FAILS_ON or is_beyond_python(self.kind, row.a):
+        if v == FAILS_ON:
             self.out.dead.append(("failed", row.tag))
             return
         self.state = state
@@ -189,7 +193,7 @@ class _Walk:
             at, name, slot = due[0]
             del timers[slot]
             n = self.state.count
-            if n % 4 == 3 or is_beyond_python(self.kind, self.key if self.step.key == "a" else None):
+            if n % 4 == 3:
                 self.out.dead.append(("timer_failed", at))
                 continue
             self.state.count += 1
@@ -197,7 +201,7 @@ class _Walk:
 
     def _show(self, tag: str, v: int, at: int, row: Row | None) -> None:
         keys = _other(self.step, self.kind, self.key, v)
-        place = of_process(self.step, self.name, self.kind, self.key, at, row, len(self.out.rows))
+        place = of_process(self.name, self.hash, row, len(self.out.rows))
         self.out.rows.append(Row(tag, v=v, at=at, place=place, **keys))
 
 
@@ -225,7 +229,7 @@ def _windows(step: Windows, inputs: Sequence[list[Row]], kind: KeyKind, name: st
             values = [row.v for row in mine if row.v is not None]
             v = (sum(values) * (1 if step.own == "none" else 2) + (values[-1] if values else 0)) % 10
             tag = f"[{start} {mine[0].tag}: {' '.join(sorted(row.tag for row in mine))}]"
-            place = of_window(step, name, kind, key, start, end)
+            place = of_window(step, name, kind, key, (start, end))
             out.rows.append(Row(tag, v=v, at=end - 1, place=place, **_other(step, kind, key, v)))
     return out
 

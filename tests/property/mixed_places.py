@@ -8,7 +8,7 @@ import polars as pl
 
 from slackwater.ground.stable_hash import hash_columns
 from slackwater.ground.times import TIMESTAMP
-from tests.property.mixed_steps import Process, Step, Windows
+from tests.property.mixed_steps import Step, Windows
 from tests.property.mixed_values import KEY_TYPES, NAN, Key, KeyKind, Place, Row
 
 
@@ -22,15 +22,16 @@ def of_match(name: str, first: Row, last: Row) -> Place:
     return _place(name, last, first)
 
 
-def of_process(step: Process, name: str, kind: KeyKind, key: Key, at: int, row: Row | None, number: int) -> Place:
-    """Return the place of a result of a process."""
-    return (f"{_hash(kind, step, key, {'event_time': at}, is_key_first=False)}\x02{name}", number)
+def of_process(name: str, of: str, row: Row | None, number: int) -> Place:
+    """Return the place of a result of a process; timers have no event. `of` is the hash of the key."""
+    event = "\x01" if row is None else f"{row.place[0]}\x01{row.place[1]:019d}"
+    return (f"{event}\x01{of}\x01{number:019d}\x02{name}", 0)
 
 
-def of_window(step: Windows, name: str, kind: KeyKind, key: Key, start: int, end: int) -> Place:
+def of_window(step: Windows, name: str, kind: KeyKind, key: Key, bounds: tuple[int, int]) -> Place:
     """Return the place of a window: a hash, as windows of different keys follow from rows in no order."""
-    times = {"window_start": start, "window_end": end}
-    return (f"{_hash(kind, step, key, times, is_key_first=True)}\x02{name}", 0)
+    times = dict(zip(("window_start", "window_end"), bounds, strict=True))
+    return (f"{key_hash(step, kind, key, **times)}\x02{name}", 0)
 
 
 def _place(name: str, *rows: Row | None) -> Place:
@@ -39,11 +40,11 @@ def _place(name: str, *rows: Row | None) -> Place:
     return ("\x01".join(texts) + f"\x02{name}", 0)
 
 
-def _hash(kind: KeyKind, step: Step, key: Key, times: dict[str, int], *, is_key_first: bool) -> str:
+def key_hash(step: Step, kind: KeyKind, key: Key, **times: int) -> str:
+    """Return the hash of a key, and of times."""
     known = KEY_TYPES[kind]
     value: Any = float("nan") if key == NAN else key
     types = (known.physical, known.dtype) if step.key == "a" else (pl.Int64(), pl.Int64())
     columns = {step.key: pl.Series([value], dtype=types[0]).cast(types[1])}
     columns |= {name: pl.Series([1_000 * at]).cast(TIMESTAMP) for name, at in times.items()}
-    order = [step.key, *times] if is_key_first else [*times, step.key]
-    return str(hash_columns(pl.DataFrame(columns), order)[0]).zfill(19)
+    return str(hash_columns(pl.DataFrame(columns), [*columns])[0]).zfill(19)
