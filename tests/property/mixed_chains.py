@@ -266,8 +266,10 @@ def compare(chain: Chain, got: Outcome, wanted: Expected) -> None:
             continue  # which of its rows are to blame depends on batches; it must not be stuck
         _assert_equal(got.shown[number], Counter(row.shown for row in rows), f"step{number}")
     picky = {f"step{at}" for at, step in enumerate(chain.steps) if getattr(step, "own", "") == "picky"}
-    dead = [Counter({what: n for what, n in each.items() if what[0] not in picky}) for each in (got.dead, wanted.dead)]
-    _assert_equal(*dead, "dead letters")
+    found, known = (
+        Counter({what: n for what, n in each.items() if what[0] not in picky}) for each in (got.dead, wanted.dead)
+    )
+    _assert_equal(found, known, "dead letters")
 
 
 def _assert_equal(got: Counter[Any], wanted: Counter[Any], what: str) -> None:

@@ -31,12 +31,12 @@ class Walker(sw.Process):
         self.seen.add(v)
         self.known.set(str(v), (self.known.get(str(v)) or 0) + 1)
         self._set_timers(v, ctx)
-        row = {"tag": f"<{event['tag']} {n} {sum(self.seen.get())} {self.known.get(str(v))}>", "v": (v + n) % 10}
-        yield row
+        tag = f"<{event['tag']} {n} {sum(self.seen.get())} {self.known.get(str(v))}>"
+        yield {"tag": tag, "v": (v + n) % 10}
         if v == FAILS_ON:
             raise ValueError("on purpose")
         if v == 6:
-            yield row | {"tag": row["tag"] + "again"}
+            yield {"tag": f"{tag}again", "v": (v + n) % 10}
 
     def _set_timers(self, v: int, ctx: sw.Context) -> None:
         """Set no timer."""

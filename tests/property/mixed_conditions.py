@@ -103,9 +103,11 @@ class Pattern:
         for step in self.steps:
             at_least, at_most = (step.least, step.most) if step.is_repeated else (None, None)
             steps[step.name] = sw.step(step.sql, at_least=at_least, at_most=at_most, optional=step.is_optional)
-        contiguity = "strict" if self.is_strict else "relaxed"
         return sw.sequence(
-            steps, within=within, contiguity=contiguity, skip="past_last" if self.is_past_last else "next_row"
+            steps,
+            within=within,
+            contiguity="strict" if self.is_strict else "relaxed",
+            skip="past_last" if self.is_past_last else "next_row",
         )
 
 

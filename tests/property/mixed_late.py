@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from tests.property.mixed_model import pair
@@ -25,17 +26,18 @@ def depends_on_arrival(step: Step) -> bool:
 def as_shown(step: Step, name: str, inputs: Sequence[list[Row]], kind: KeyKind, got: Counter[Any]) -> list[Row]:
     """Return what a step showed, with its places."""
     if isinstance(step, AsOf):
-        return _joined(step, name, *inputs, got)
+        return _joined(step, name, inputs, got)
     assert isinstance(step, Windows)
     found = []
     for shown in got.elements():
         row = Row(*shown)
         start = int(row.tag[1:].partition(" ")[0])
-        found.append(Row(*shown, of_window(step, name, kind, row.key(step.key), (start, row.at + 1))))
+        found.append(replace(row, place=of_window(step, name, kind, row.key(step.key), (start, row.at + 1))))
     return found
 
 
-def _joined(step: AsOf, name: str, left: list[Row], right: list[Row], got: Counter[Any]) -> list[Row]:
+def _joined(step: AsOf, name: str, inputs: Sequence[list[Row]], got: Counter[Any]) -> list[Row]:
+    left, right = inputs
     possible = {
         (made := pair(step, name, mine, None, mine.at)).shown: (made, mine) for mine in left if step.how == "left"
     }

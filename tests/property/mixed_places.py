@@ -45,6 +45,6 @@ def key_hash(step: Step, kind: KeyKind, key: Key, **times: int) -> str:
     known = KEY_TYPES[kind]
     value: Any = float("nan") if key == NAN else key
     types = (known.physical, known.dtype) if step.key == "a" else (pl.Int64(), pl.Int64())
-    columns = {step.key: pl.Series([value], dtype=types[0]).cast(types[1])}
+    columns: dict[str, pl.Series] = {step.key: pl.Series([value], dtype=types[0]).cast(types[1])}
     columns |= {name: pl.Series([1_000 * at]).cast(TIMESTAMP) for name, at in times.items()}
     return str(hash_columns(pl.DataFrame(columns), [*columns])[0]).zfill(19)

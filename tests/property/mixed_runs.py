@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from unittest import mock
 
 from hypothesis import strategies as st
 
+from slackwater.deduplication import seen
+from tests.property.join_streams import tiny_pieces
 from tests.property.mixed_chains import Batch, check, check_late
 from tests.property.mixed_strategies import arrivals, chains, cut
+from tests.unit.state.bucket_sizes import tiny_buckets
 
 _ENDS = st.lists(st.integers(0, 14), max_size=6)
 _RESTARTS = st.lists(st.booleans(), min_size=1, max_size=4)
@@ -22,7 +28,8 @@ def in_any_batches(data: st.DataObject) -> int:
     rows = data.draw(arrivals(chain.kind, chain.sources, one_partition=one_partition), label="rows")
     some = cut(rows, data.draw(_ENDS, label="cuts"), data.draw(_RESTARTS, label="restarts"), [0])
     batchings = [[Batch(tuple(rows))], some, [Batch((row,)) for row in rows]]
-    return check(chain, rows, batchings, data.draw(_DICE))
+    with _crowded(data):
+        return check(chain, rows, batchings, data.draw(_DICE))
 
 
 def with_late_rows(data: st.DataObject) -> int:
@@ -31,5 +38,17 @@ def with_late_rows(data: st.DataObject) -> int:
     chain = data.draw(chains(one_partition=one_partition, may_idle=True), label="chain")
     late = data.draw(st.sampled_from([10, 40]), label="most late")
     rows = data.draw(arrivals(chain.kind, chain.sources, one_partition=one_partition, most_late=late), label="rows")
-    facts = [data.draw(each) for each in (_ENDS, _RESTARTS, _LATER)]
-    return check_late(chain, cut(rows, *facts), data.draw(_DICE))
+    ends, restarts = data.draw(_ENDS, label="cuts"), data.draw(_RESTARTS, label="restarts")
+    batches = cut(rows, ends, restarts, data.draw(_LATER, label="later"))
+    with _crowded(data):
+        return check_late(chain, batches, data.draw(_DICE))
+
+
+@contextmanager
+def _crowded(data: st.DataObject) -> Iterator[None]:
+    """Make pieces and buckets of state so small, in some examples, that a few rows split and merge them."""
+    if not data.draw(st.booleans(), label="crowded"):
+        yield
+        return
+    with tiny_buckets(), tiny_pieces(), mock.patch.multiple(seen, COMPACT_AT=2, _MOST_KEYS=2):
+        yield
