@@ -131,7 +131,7 @@ def arrivals(
                 a=KEY_TYPES[kind].values[draw(st.sampled_from(values))],
                 b=draw(st.sampled_from([0, 1, 1, None])),
                 v=draw(st.sampled_from([0, 1, 2, 3, 4, 5, 6, 7, 8, None])),
-                at=base - draw(st.sampled_from([0, 0, 1, WIDTH_MS, most_late])),
+                at=base - draw(st.sampled_from([0, 0, 1, WIDTH_MS, most_late, most_late])),
             )
         )
     return found
