@@ -57,6 +57,8 @@ class Chain:
     sources: int = 1
     out_of_orderness: int = 5
     idle_after: int | None = None
+    advances: bool = False
+    """Whether the watermark follows the clock while everything is silent."""
 
     def pipeline(self) -> tuple[sw.Pipeline, list[Results]]:
         """Return the pipeline, in which everything ends in memory, and the results of its steps."""
@@ -65,7 +67,12 @@ class Chain:
         idle = None if self.idle_after is None else f"{self.idle_after}ms"
         sources: list[Stream] = [
             sw.stream(f"source{number}", rows_source(pl.Schema(schema | {"at": pl.Int64()})))
-            .event_time("at", out_of_orderness=f"{self.out_of_orderness}ms", idle_after=idle)
+            .event_time(
+                "at",
+                out_of_orderness=f"{self.out_of_orderness}ms",
+                idle_after=idle,
+                when_all_idle="advance" if self.advances else "wait",
+            )
             .with_columns(a=pl.col("a").cast(known.dtype))
             for number in range(self.sources)
         ]

@@ -106,7 +106,8 @@ def chains(draw: st.DrawFn, *, one_partition: bool, may_idle: bool = False) -> C
     if 0 not in used:
         found.append(Windows(inputs=(0,), key="a", size=10))
     idle_after = draw(st.sampled_from([None, 10, 40])) if may_idle else None
-    return Chain(draw(st.sampled_from(sorted(KEY_TYPES))), tuple(found), sources, WIDTH_MS, idle_after)
+    advances = idle_after is not None and draw(st.booleans())
+    return Chain(draw(st.sampled_from(sorted(KEY_TYPES))), tuple(found), sources, WIDTH_MS, idle_after, advances)
 
 
 def _is_loose(step: Step) -> bool:
@@ -121,11 +122,14 @@ def arrivals(
     """Draw rows in the order of their arrival, none of them later than `most_late`."""
     found, base = list[Arrival](), T0
     values = list(range(len(KEY_TYPES[kind].values)))
+    every = range(sources)  # some of which may be silent all the time
+    heard = draw(st.sampled_from([every, every, every, every[:1], every[-1:]]))
+
     for number in range(draw(st.sampled_from([1, 2, 3, *range(6, 15)]))):
         base += draw(st.sampled_from([0, 0, 1, 3, 5, 12]))
         found.append(
             Arrival(
-                source=draw(st.integers(0, sources - 1)),
+                source=draw(st.sampled_from(heard)),
                 partition="0" if one_partition else draw(st.sampled_from(["0", "1"])),
                 tag=f"r{number}",
                 a=KEY_TYPES[kind].values[draw(st.sampled_from(values))],
