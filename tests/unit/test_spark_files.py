@@ -53,3 +53,7 @@ def test_without_the_batch_before_only_its_own_entry_counts(log: Path) -> None:
 
 def test_times_are_those_that_were_listed(log: Path) -> None:
     assert list(listed_files(log, ["-"], ['{"logOffset":0}'], 0)) == [("/log/0/0.jsonl", 0)]
+
+
+def test_a_log_that_had_no_file_yet_lists_none(tmp_path: Path) -> None:
+    assert list(listed_files(tmp_path, [], ['{"logOffset":-1}'], 0)) == []

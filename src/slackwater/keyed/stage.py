@@ -162,19 +162,20 @@ class Stage:
         """Sort rows, and add the hidden columns that they need for the next step, or as dead letters.
 
         A row's place breaks ties in time. It begins with what the row follows from, so that ties do not depend on how
-        rows were batched; the batch and a number make it unique. The order of emission is not the same in a replay, so
-        the rows are sorted, also for sinks.
+        rows were batched; the batch and a number make it unique. Results that are not emitted in the same order by a
+        replay are sorted, also for sinks.
         """
         is_result, spec = root is step.results, step.spec
         moment = (spec.event_time if is_result else pl.col("event_time").dt.epoch("ms")).alias("__ts")
         lineage = [name for name in spec.lineage if name in rows.columns]
-        order = spec.result_order if is_result else ["event_time"]
-        rows = rows.sort([*order, *lineage], maintain_order=True)
+        if is_result and spec.result_order:
+            rows = rows.sort([*spec.result_order, *lineage], maintain_order=True)
         if not (root.feeds or root.children or any(self.plan.trials[name] for name in root.outputs)):
             return rows.with_columns(moment)  # for their age alone
         if not lineage:
             lineage = ["__hash"]
-            rows = rows.with_columns(pl.Series("__hash", hash_columns(rows, order)))
+            order = spec.result_order if is_result else []
+            rows = rows.with_columns(pl.Series("__hash", hash_columns(rows, order or ["event_time"])))
         follows = {name: rows.schema[name] for name in lineage}
         return rows.with_columns(
             moment,

@@ -36,7 +36,8 @@ class EventStreams:
 async def _events(feed: Feed, request: Request) -> AsyncIterator[str]:
     with feed.listening() as queue:
         # Anything published earlier is in the history; a page that lacks it requests the history again.
-        yield f"data: {json.dumps({'state': feed.job['state'], 'last': feed.last})}\n\n"
+        known = {name: feed.job[name] for name in ("state", "phases") if name in feed.job}
+        yield f"data: {json.dumps({**known, 'last': feed.last})}\n\n"
         while not await request.is_disconnected():
             try:
                 news = await asyncio.wait_for(queue.get(), _BEAT_S)

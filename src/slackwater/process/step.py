@@ -114,8 +114,11 @@ class ProcessStep(KeyedStep):
 
     @property
     def result_order(self) -> list[str]:
-        """The time and the key; results of one event stay in the order they were yielded."""
-        return ["event_time", *(key for key in self.keys if key in self.result_types)]
+        """Nothing: results stay in the order in which the user's code yielded them, key by key.
+
+        A table in which a row replaces the one before it must end with what was yielded last, not with the newest time.
+        """
+        return []
 
     @property
     def emission_delay_ms(self) -> int:

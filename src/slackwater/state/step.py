@@ -257,7 +257,7 @@ class KeyedStep(ABC):
     @property
     @abstractmethod
     def result_order(self) -> list[str]:
-        """The columns to sort a batch's results by, so that a replay produces the same order."""
+        """The columns to sort a batch's results by, for a replay with the same order; empty if it has it anyway."""
 
     @property
     def lineage(self) -> tuple[str, ...]:

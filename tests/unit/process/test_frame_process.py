@@ -49,7 +49,7 @@ def test_it_is_called_once_for_all_keys_of_a_group_with_their_state() -> None:
 def test_a_result_without_a_time_has_the_latest_of_its_key() -> None:
     test, results = harness(Totals())
     test.send("events", [event("a", 7), event("a", 3), event(None, 2)]).run_batch()
-    assert rows_of(test, results) == [(None, 1, 1, 2), ("a", 2, 2, 7)]
+    assert rows_of(test, results) == [("a", 2, 2, 7), (None, 1, 1, 2)]
 
 
 class Each(Totals):

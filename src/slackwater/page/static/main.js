@@ -120,9 +120,9 @@ async function loaded() {
   state.samples = await fetched("api/samples");
 }
 
-async function caughtUp({ state: now, last: [at, batch] }) {
+async function caughtUp({ last: [at, batch], ...known }) {
   // Batches may have been missed: before the first event, or while the connection was lost.
-  state.job.state = now;
+  Object.assign(state.job, known);
   const mine = state.records.at(-1);
   if (!mine || mine.at < at || mine.batch !== batch) await loaded().catch(() => {});
   later();

@@ -27,7 +27,7 @@ def listed_files(folder: Path, before: Sequence[str], after: Sequence[str], numb
     last = entry_of(after, number)
     # Without the previous batch, only the last entry is certain to be its own.
     first = entry_of(before, number) + 1 if before else last
-    for entry in range(first, last + 1):
+    for entry in range(max(0, first), last + 1):  # before the first listing, the offset is -1
         found = []
         # From the end: a compacted log contains every file ever listed, entry by entry.
         for line in reversed(_lines(folder, entry)):
