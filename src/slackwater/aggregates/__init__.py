@@ -62,7 +62,7 @@ def approx_distinct(column: Expression, k: int = 4096) -> Aggregate:
 
 
 def sum(column: Expression) -> Aggregate:
-    """Sum the values; Int64, Float64 or Decimal(38). Overflow stops the job."""
+    """Sum the values; Int64, Float64 or Decimal(38). A window whose sum overflows is a dead letter."""
     return Sum(column=column)
 
 

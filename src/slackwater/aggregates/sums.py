@@ -28,7 +28,7 @@ _OF_INTEGERS: Final = -1
 class Sum(ColumnAggregate):
     """The sum of a column: Int64 for integers and Booleans, Float64 for floats, Decimal(38) for decimals.
 
-    A result that does not fit its type stops the job with an error that names the aggregate; it is never wrapped,
+    A result that does not fit its type is an error of its window, which becomes a dead letter; it is never wrapped,
     truncated or set to null. Intermediate sums need not fit. The state is `int` or `float`; or, for decimals and
     128-bit integers, the sums of their `high` and `low` digits, and `scale`.
     """
