@@ -95,8 +95,11 @@ class DeduplicateSpec(KeyedStep):
 
     @property
     def result_order(self) -> list[str]:
-        """The time and the key; a result and its retraction, equal in both, stay in the order they were emitted."""
-        return ["event_time", *self.keys]
+        """The time and the key; a result and its retraction, equal in both, stay in the order they were emitted.
+
+        Nothing for the first row to arrive: such rows are emitted in log order.
+        """
+        return [] if self.keep == "first" else ["event_time", *self.keys]
 
     @property
     def independent(self) -> tuple[str, ...]:

@@ -59,12 +59,6 @@ class JoinColumns:
         """Return the hidden columns of results that have the place of a side's row, and where they come from."""
         return {f"__{side}{name.removeprefix('_')}": name for name in IN_LOG} if self.has_places else {}
 
-    @property
-    def right_keys(self) -> list[str]:
-        """The right side's key columns in results, where their names differ from the left side's."""
-        mine = self.sides[RIGHT]
-        return [mine.shown[key] for key in mine.keys if key in mine.shown]
-
     def pairs(
         self, left: pl.DataFrame, right: pl.DataFrame, found: Pairs, added: Sequence[pl.Expr] = (LATER,)
     ) -> pl.DataFrame:

@@ -64,8 +64,8 @@ class JoinStep(KeyedStep):
 
     @property
     def result_order(self) -> list[str]:
-        """The key and the time; results that are equal in both stay in the order they were emitted."""
-        return [*self.keys, "event_time", *self.columns.right_keys]
+        """Nothing: rows and their matches are found in the same order by a replay."""
+        return []
 
     def reads(self, port: str) -> list[pl.Expr]:
         """Return all columns, because results contain them."""

@@ -36,11 +36,6 @@ class WindowedJoin(JoinStep):
         return late_schema(self.columns.late_types, windows=missed, side=pl.String())
 
     @property
-    def result_order(self) -> list[str]:
-        """The key and the window."""
-        return [*self.keys, "window_start", "window_end", *self.columns.right_keys]
-
-    @property
     def emission_delay_ms(self) -> int:
         """The allowed lateness: how long a window may be corrected."""
         return self.lateness_ms

@@ -85,7 +85,7 @@ class MemoryEngine:
 
     def _unpack(self, packets: list[Packet]) -> MemoryBatch:
         frames = {name: [empty] for name, empty in self._empty.items()}
-        for packet in sorted(packets, key=lambda packet: packet.order):
+        for packet in sorted(packets, key=lambda packet: (packet.order, packet.payload or b"")):
             if packet.kind == "output":
                 frames[packet.target].append(unpack(packet.payload or b"", packet.target))
         return MemoryBatch(

@@ -107,10 +107,14 @@ class EvaluatedBatch:
         wanted = (F.col("kind") == "output") & (F.col("target") == name)
         return self.frame.where(wanted).select("order", "rows", "payload")
 
+    def _in_order(self, name: str) -> DataFrame:
+        """Return the packets of an output in an order that a replay repeats."""
+        return self._packets(name).sortWithinPartitions("order", "payload")
+
     def _frames(self, name: str) -> Iterator[pl.DataFrame]:
         packets: Any = self.small.get(name, [])
         if name in self.large:
-            packets = ((row["order"], bytes(row["payload"])) for row in self._packets(name).toLocalIterator())
+            packets = ((row["order"], bytes(row["payload"])) for row in self._in_order(name).toLocalIterator())
         else:
             packets = sorted(packets)
         for _, payload in packets:
@@ -126,7 +130,9 @@ class EvaluatedBatch:
         def part(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             context = TaskContext.get()
             assert context is not None
-            packets = sorted((tuple(row.values()) for batch in batches for row in batch.to_pylist()), key=itemgetter(0))
+            packets = sorted(
+                (tuple(row.values()) for batch in batches for row in batch.to_pylist()), key=itemgetter(0, 2)
+            )
             if packets:
                 rows = SinkBatch(
                     batch=number,
