@@ -18,7 +18,7 @@ from slackwater.keyed.stage import Stage
 from slackwater.memory.engine import MemoryBatch, MemoryEngine
 from slackwater.state.packets import Packet
 from slackwater.state.packing import unpack
-from slackwater.streams import Output, Stream
+from slackwater.streams import Output, Results, Stream
 from slackwater.testing import Harness, rows_source, run
 from tests.property.streams import T0, Batch, Setup, batches, send, setups
 
@@ -120,6 +120,7 @@ def joined_or_deduplicated(kind: str) -> sw.Pipeline:
     names = ("left", "right")
     left, right = (sw.stream(name, rows_source("key long, ts long, n long")).event_time("ts") for name in names)
     mine, other = left.key_by("key"), right.key_by("key")
+    step: Results
     if kind == "interval":
         step = mine.join(other, between=("-9ms", "9ms"), how="full", suffixes=("", "_r"))
     elif kind == "as of":
@@ -127,10 +128,11 @@ def joined_or_deduplicated(kind: str) -> sw.Pipeline:
     elif kind == "windows":
         window = sw.tumbling("20ms")
         step = mine.window(window).join(other.window(window), how="full", suffixes=("", "_r"))
-    else:
-        step = left.union(right).key_by("key").deduplicate(within="15ms")
-    ends = [left.dead_letters, right.dead_letters, step.late]
-    ends += [step.duplicates] if kind == "first" else []
+    ends: list[Stream | Output] = [left.dead_letters, right.dead_letters]
+    if kind == "first":
+        first = left.union(right).key_by("key").deduplicate(within="15ms")
+        step, ends = first, [*ends, first.duplicates]
+    ends.append(step.late)
     return sw.Pipeline("p", step.to(sw.sinks.memory()), *(each.drop() for each in ends), key_groups=2)
 
 

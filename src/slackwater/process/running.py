@@ -151,7 +151,8 @@ class Running:
 
     def _dump(self, done: Done, work: Work) -> None:
         """Add the state row of the key to the columns, and when the key must next be processed."""
-        self._undo()
+        if self._journal:
+            self._undo()
         is_over = work.watermark_ms >= MAX_MS
         if is_over:
             self._timers.clear()
@@ -173,12 +174,12 @@ class Running:
             else:
                 # At the end of time, there is nothing to wait for.
                 wake, due = min(wake, MAX_MS), min(due, oldest + cell.ttl_ms + 1)
-        timers, directory = self._timers.dump()
-        if (at := self._timers.first_ms(is_processing=False)) is not None:
-            wake = min(wake, at + 1)  # an event at the time of the timer comes first
-        if (at := self._timers.first_ms(is_processing=True)) is not None:
-            wake, due = min(wake, MAX_MS), min(due, at)
-        row += [timers, apart + directory or None]
+        timers = None
+        if not self._timers.is_unused:
+            timers, directory = self._timers.dump()
+            apart += directory
+            wake, due = self._timers.next(wake, due)
+        row += [timers, apart or None]
         for column, value in zip(done.states, row, strict=True):
             column.append(value)
         done.wakes.append(wake)

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import polars as pl
 
-from slackwater.ground.times import EPOCH, FIRST_USABLE_MS, LAST_USABLE_MS
+from slackwater.ground.times import EPOCH, FIRST_USABLE_MS, LAST_USABLE_MS, MAX_MS
 from slackwater.process.chunks import Chunk, Row, Tree, place_of
 from slackwater.process.failures import MisfitError
 from slackwater.process.state import Journal
@@ -59,8 +59,15 @@ class Timers:
         self.dropped = 0
         """The number of timers that were set too late to fire."""
 
+    @property
+    def is_unused(self) -> bool:
+        """Whether the current key has no timers, had none, and set none."""
+        return not (self._pending or self._trees or self._stored or self._queues or self._fresh)
+
     def load(self, rows: list[dict[str, Any]] | None) -> None:
         """Load the timers of a key from its state row."""
+        if not rows and self.is_unused:
+            return
         self._pending = {_slot(timer): timer for timer in (Timer(**row) for row in rows or ())}
         self._trees, self._stored = {}, {}
         self._queues.clear()
@@ -147,10 +154,17 @@ class Timers:
     def __bool__(self) -> bool:
         return bool(self._pending or self._trees)
 
-    def first_ms(self, *, is_processing: bool) -> int | None:
-        """Return when the first timer of a clock is due; once the timers were dumped."""
-        if not self._pending and not self._trees:
-            return None
+    def next(self, wake: int, due: int) -> tuple[int, int]:
+        """Return when the key must next be processed, given when it must be for other reasons; after `dump`."""
+        if (at := self._first_ms(is_processing=False)) is not None:
+            wake = min(wake, at + 1)  # an event at the time of the timer comes first
+        if (at := self._first_ms(is_processing=True)) is not None:
+            # At the end of time, there is nothing to wait for.
+            wake, due = min(wake, MAX_MS), min(due, at)
+        return wake, due
+
+    def _first_ms(self, *, is_processing: bool) -> int | None:
+        """Return when the first timer of a clock is due."""
         firsts = [timer.at for timer in self._pending.values() if timer.is_processing == is_processing]
         firsts += [tree.first_ms for of, tree in self._trees.items() if tree.chunks and KINDS[of][0] == is_processing]
         return min(firsts, default=None)
