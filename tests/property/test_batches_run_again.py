@@ -18,7 +18,7 @@ from slackwater.keyed.stage import Stage
 from slackwater.memory.engine import MemoryBatch, MemoryEngine
 from slackwater.state.packets import Packet
 from slackwater.state.packing import unpack
-from slackwater.streams import Output, Results, Stream
+from slackwater.streams import Output, Results, SideOutput, Stream
 from slackwater.testing import Harness, rows_source, run
 from tests.property.streams import T0, Batch, Setup, batches, send, setups
 
@@ -128,7 +128,7 @@ def joined_or_deduplicated(kind: str) -> sw.Pipeline:
     elif kind == "windows":
         window = sw.tumbling("20ms")
         step = mine.window(window).join(other.window(window), how="full", suffixes=("", "_r"))
-    ends: list[Stream | Output] = [left.dead_letters, right.dead_letters]
+    ends: list[SideOutput | Output] = [left.dead_letters, right.dead_letters]
     if kind == "first":
         first = left.union(right).key_by("key").deduplicate(within="15ms")
         step, ends = first, [*ends, first.duplicates]
