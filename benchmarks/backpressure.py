@@ -24,13 +24,13 @@ from rich.console import Console
 from rich.table import Table
 
 import slackwater as sw
-from slackwater.kafka.client import Cluster
-from slackwater.kafka.connection import connection
-from slackwater.metrics.report import BatchReport
-from slackwater.sinks.base import Change, Delivery, Mark, Sink, SinkBatch, SinkWriter, Slot
+from slackwater.connectors.kafka import broker
+from slackwater.connectors.kafka.client import Cluster
+from slackwater.connectors.kafka.connection import connection
+from slackwater.connectors.sink import Change, Delivery, Mark, Sink, SinkBatch, SinkWriter, Slot
+from slackwater.observe.metrics.report import BatchReport
 from slackwater.spark.session import spark_session
 from slackwater.spark.start import make_job
-from slackwater.topics import broker
 
 RATE: Final = 4_000
 """Records a second."""

@@ -15,15 +15,15 @@ import numpy as np
 import polars as pl
 
 import slackwater as sw
-from slackwater.deduplication.first import FirstToArrive
-from slackwater.deduplication.spec import DeduplicateSpec
-from slackwater.ground.times import MIN_MS
-from slackwater.state.key_groups import group_of
-from slackwater.state.packets import Packet
-from slackwater.state.packing import pack
-from slackwater.state.pieces import DictStore, StepState
-from slackwater.state.step import ROWS, StepRows
-from slackwater.state.step_time import StepTime
+from slackwater.base.times import MIN_MS
+from slackwater.engine.key_groups import group_of
+from slackwater.eventtime.step_time import StepTime
+from slackwater.operators.deduplication.first import FirstToArrive
+from slackwater.operators.deduplication.spec import DeduplicateSpec
+from slackwater.operators.state.packets import Packet
+from slackwater.operators.state.packing import pack
+from slackwater.operators.state.pieces import DictStore, StepState
+from slackwater.operators.step import ROWS, StepRows
 
 GROUPS: Final = 16
 _DAY_MS: Final = 86_400_000

@@ -19,7 +19,7 @@ from benchmarks.processes import WorkerMemory
 from benchmarks.queries import OUT_OF_ORDERNESS_S, log_of, our_job
 from benchmarks.sides import OurSide, put
 from benchmarks.workloads import Counts, ValueState, Workload
-from slackwater.errors import counted
+from slackwater.base.errors import counted
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,16 +17,16 @@ from pyspark.sql import functions as F  # noqa: N812  PySpark's own convention
 
 import slackwater as sw
 from benchmarks.data import DDL, Events
-from slackwater.kafka.client import Cluster
-from slackwater.kafka.connection import connection
-from slackwater.sources.kafka.stream import load_connector
-from slackwater.topics import broker
+from slackwater.connectors.kafka import broker
+from slackwater.connectors.kafka.client import Cluster
+from slackwater.connectors.kafka.connection import connection
+from slackwater.connectors.kafka.source.stream import load_connector
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from benchmarks.sides import Deliver
-    from slackwater.sources.base import Source
+    from slackwater.connectors.source import Source
 
 _PARTITIONS: Final = 4
 _POLL_EVERY: Final = 10_000

@@ -17,8 +17,8 @@ from rich.console import Console
 from rich.table import Table
 
 import slackwater as sw
-from slackwater.lookups.base import Lookup
-from slackwater.lookups.stats import LookupStats
+from slackwater.connectors.lookup import Lookup
+from slackwater.engine.enrichment.stats import LookupStats
 from tests.lookups.stores import KINDS, ask, at_work
 
 LATENCY_S: Final = 0.05

@@ -30,8 +30,8 @@ from benchmarks.compare import DATA, data_name
 from benchmarks.data import batches
 from benchmarks.queries import bench_session, log_of, our_job
 from benchmarks.sides import OurSide, put
-from slackwater.metrics.monitor import Monitor
-from slackwater.page.live import LivePage
+from slackwater.observe.metrics.monitor import Monitor
+from slackwater.observe.page.live import LivePage
 from slackwater.spark import job as job_module
 
 NAMES: Final = ("json-1k", "tiny-batch")

@@ -21,8 +21,8 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from slackwater.sinks.postgres import postgres
-from slackwater.sinks.postgres.server import LocalServer
+from slackwater.connectors.postgres.server import LocalServer
+from slackwater.connectors.postgres.sink import postgres
 from slackwater.testing import SinkHarness
 
 ROWS: Final = 200_000

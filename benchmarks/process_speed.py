@@ -17,12 +17,12 @@ import numpy as np
 import polars as pl
 
 import slackwater as sw
-from slackwater.state.key_groups import group_of
-from slackwater.state.packets import Packet
-from slackwater.state.packing import pack
-from slackwater.state.pieces import DictStore, StepState
-from slackwater.state.step import ROWS, StepRows
-from slackwater.state.step_time import StepTime
+from slackwater.engine.key_groups import group_of
+from slackwater.eventtime.step_time import StepTime
+from slackwater.operators.state.packets import Packet
+from slackwater.operators.state.packing import pack
+from slackwater.operators.state.pieces import DictStore, StepState
+from slackwater.operators.step import ROWS, StepRows
 
 GROUPS: Final = 16
 _START_MS: Final = 1_700_000_000_000

@@ -17,7 +17,7 @@ import slackwater as sw
 from benchmarks.cases import Case
 from benchmarks.data import DDL, Events
 from benchmarks.workloads import DEFAULT_STORE, ROCKSDB, Rivalled, Workload
-from slackwater.ground.spark_settings import settings
+from slackwater.base.spark_settings import settings
 from slackwater.spark.job import Job
 from slackwater.spark.session import QUERY_CONF, spark_session
 from slackwater.spark.start import make_job
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
+    from slackwater.connectors.source import Source
     from slackwater.formats import Format
-    from slackwater.sources.base import Source
 
 OUT_OF_ORDERNESS_S: Final = 10
 _PARTITIONS: Final = 2

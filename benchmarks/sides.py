@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from slackwater.metrics.report import BatchReport
+from slackwater.observe.metrics.report import BatchReport
 from slackwater.spark.job import Job
 
 if TYPE_CHECKING:

@@ -23,14 +23,14 @@ from rich.console import Console
 from rich.table import Table
 
 import slackwater as sw
-from slackwater.clock.clock import Clock
-from slackwater.kafka.client import Cluster
-from slackwater.kafka.connection import connection
-from slackwater.sources.kafka.stream import load_connector
+from slackwater.connectors.kafka import broker
+from slackwater.connectors.kafka.client import Cluster
+from slackwater.connectors.kafka.connection import connection
+from slackwater.connectors.kafka.source.stream import load_connector
+from slackwater.eventtime.clock import Clock
 from slackwater.spark.job import Job
 from slackwater.spark.session import spark_session
 from slackwater.spark.start import make_job
-from slackwater.topics import broker
 
 PARTITIONS: Final = 12
 SLOW, SILENT = 10, 11

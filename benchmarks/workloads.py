@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame
 
-    from slackwater.streams import Ended, Results, Stream
+    from slackwater.plan.streams import Ended, Results, Stream
 
 ROCKSDB: Final = "Spark's, RocksDB"
 DEFAULT_STORE: Final = "Spark's, default store"

@@ -3,7 +3,7 @@
 Each list below is one file of the log, and in these examples one batch.
 """
 
-from slackwater.sources.log.writing import LogWriter
+from slackwater.connectors.log.writing import LogWriter
 
 
 def purchase(name: str, user: str, cents: int, at: str) -> dict[str, str | int]:

@@ -110,9 +110,9 @@ def needs() -> Needs:
 
 def _connectors() -> dict[str, str]:
     """Return what a session with Kafka and Delta needs, nothing where Maven is missing: tests that need it say so."""
-    from slackwater.delta.connector import delta_session_conf
-    from slackwater.errors import RunError
-    from slackwater.sources.kafka.connector import connector_jars
+    from slackwater.base.errors import RunError
+    from slackwater.connectors.delta.jars import delta_session_conf
+    from slackwater.connectors.kafka.jars import connector_jars
 
     try:
         delta = delta_session_conf()

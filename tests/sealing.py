@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from slackwater.ground.sealed import sealed
+from slackwater.base.sealed import sealed
 
 
 def seal_of(path: Path) -> dict[str, Any]:

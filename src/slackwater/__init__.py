@@ -7,11 +7,16 @@ of it would take each of them a second.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from slackwater.ground.version import VERSION
+from slackwater.base.version import VERSION
 
 if TYPE_CHECKING:
     from slackwater import formats, kafka, lookups, sinks, sources, testing, windows
-    from slackwater.aggregates import (
+    from slackwater.base.durations import FOREVER, duration
+    from slackwater.base.errors import DefinitionError, RunError, SlackwaterError
+    from slackwater.base.secrets import secret
+    from slackwater.connectors.log.writing import LogWriter
+    from slackwater.connectors.table import table
+    from slackwater.operators.aggregates import (
         Accumulator,
         Aggregate,
         accumulator,
@@ -34,11 +39,8 @@ if TYPE_CHECKING:
         top,
         variance,
     )
-    from slackwater.errors import DefinitionError, RunError, SlackwaterError
-    from slackwater.ground.durations import FOREVER, duration
-    from slackwater.patterns import absent, sequence, step, times
-    from slackwater.pipeline import Pipeline
-    from slackwater.process import (
+    from slackwater.operators.patterns import absent, sequence, step, times
+    from slackwater.operators.process import (
         Context,
         FrameContext,
         FrameProcess,
@@ -49,11 +51,17 @@ if TYPE_CHECKING:
         side_output,
         value_state,
     )
-    from slackwater.secrets import secret
-    from slackwater.sources.log.writing import LogWriter
-    from slackwater.streams import stream
-    from slackwater.tables import table
-    from slackwater.triggers import after_count, after_watermark, any_of, every, every_event_time, never
+    from slackwater.operators.windows.spec import Semantics
+    from slackwater.operators.windows.triggers import (
+        after_count,
+        after_watermark,
+        any_of,
+        every,
+        every_event_time,
+        never,
+    )
+    from slackwater.pipeline import Pipeline
+    from slackwater.plan.streams import stream
     from slackwater.windows import (
         calendar,
         count_window,
@@ -64,7 +72,6 @@ if TYPE_CHECKING:
         sliding,
         tumbling,
     )
-    from slackwater.windows.spec import Semantics
 
 __version__ = VERSION
 
@@ -138,24 +145,24 @@ __all__ = [
 ]
 
 _PLACES = {
-    "slackwater.process": (
+    "slackwater.operators.process": (
         "Context FrameContext FrameProcess Process list_state map_state set_state side_output value_state"
     ),
-    "slackwater.patterns": "absent sequence step times",
-    "slackwater.aggregates": (
+    "slackwater.operators.patterns": "absent sequence step times",
+    "slackwater.operators.aggregates": (
         "Accumulator Aggregate accumulator approx_distinct collect_list collect_set count count_distinct ewma first "
         "last max mean median min quantile quantiles stddev sum top variance"
     ),
-    "slackwater.errors": "DefinitionError RunError SlackwaterError",
-    "slackwater.ground.durations": "FOREVER duration",
+    "slackwater.base.errors": "DefinitionError RunError SlackwaterError",
+    "slackwater.base.durations": "FOREVER duration",
     "slackwater.pipeline": "Pipeline",
-    "slackwater.secrets": "secret",
-    "slackwater.sources.log.writing": "LogWriter",
-    "slackwater.streams": "stream",
-    "slackwater.tables": "table",
-    "slackwater.triggers": "after_count after_watermark any_of every every_event_time never",
+    "slackwater.base.secrets": "secret",
+    "slackwater.connectors.log.writing": "LogWriter",
+    "slackwater.plan.streams": "stream",
+    "slackwater.connectors.table": "table",
+    "slackwater.operators.windows.triggers": "after_count after_watermark any_of every every_event_time never",
     "slackwater.windows": "calendar count_window cumulative global_window hopping session sliding tumbling",
-    "slackwater.windows.spec": "Semantics",
+    "slackwater.operators.windows.spec": "Semantics",
 }
 """The modules of the public names; names not listed here are modules themselves."""
 _PLACE_OF = {name: place for place, names in _PLACES.items() for name in names.split()}
@@ -163,7 +170,7 @@ _PLACE_OF = {name: place for place, names in _PLACES.items() for name in names.s
 
 def __getattr__(name: str) -> object:
     if name not in __all__:
-        from slackwater.ground.foreign_names import no_such_name  # noqa: PLC0415  few names are missing
+        from slackwater.base.foreign_names import no_such_name  # noqa: PLC0415  few names are missing
 
         raise no_such_name(__name__, name, __all__)
     place = _PLACE_OF.get(name)

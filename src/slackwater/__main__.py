@@ -1,5 +1,5 @@
 """`python -m slackwater` is the command line."""
 
-from slackwater.cli.main import main
+from slackwater.tools.cli.main import main
 
 main()

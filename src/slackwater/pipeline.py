@@ -7,20 +7,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
-from slackwater.errors import refuse
-from slackwater.ground.durations import Duration
-from slackwater.ground.names import checked_name
-from slackwater.planning.described import describe
-from slackwater.planning.explain import explain
-from slackwater.planning.planner import plan_pipeline
-from slackwater.streams import Ended
+from slackwater.base.durations import Duration
+from slackwater.base.errors import refuse
+from slackwater.base.names import checked_name
+from slackwater.plan.described import describe
+from slackwater.plan.explain import explain
+from slackwater.plan.planner import plan_pipeline
+from slackwater.plan.streams import Ended
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from slackwater.checker import Facts, Findings
-    from slackwater.metrics.report import BatchReport
-    from slackwater.planning.plan import Plan
+    from slackwater.observe.checker import Facts, Findings
+    from slackwater.observe.metrics.report import BatchReport
+    from slackwater.plan.plan import Plan
     from slackwater.spark.handle import RunningJob
     from slackwater.spark.job import Job
 
@@ -79,7 +79,7 @@ class Pipeline:
         `facts` are further facts, such as a measured lateness; by default, the cores of this machine. Kafka is asked
         for the retention of topics; if it does not answer, the retention is unknown.
         """
-        from slackwater import checker  # noqa: PLC0415  few pipelines are checked
+        from slackwater.observe import checker  # noqa: PLC0415  few pipelines are checked
         from slackwater.spark.portable import check_portable  # noqa: PLC0415  as above
 
         plan, known = self.plan(), facts or checker.Facts(cores=checker.master_cores())
@@ -97,7 +97,7 @@ class Pipeline:
 
     def svg(self) -> str:
         """Return the plan as an SVG drawing: `Path("plan.svg").write_text(pipeline.svg())`."""
-        from slackwater.planning.drawing import draw  # noqa: PLC0415  few pipelines are drawn
+        from slackwater.plan.drawing import draw  # noqa: PLC0415  few pipelines are drawn
 
         return draw(describe(self.plan()))
 
@@ -136,7 +136,7 @@ class Pipeline:
         machine, `metrics_file` gets the figures of each batch as JSON, and `otlp` is an endpoint for metrics.
         `on_batch` is called with the report of each batch.
         """
-        from slackwater.page.recording import recording_of  # noqa: PLC0415  definitions load without Spark
+        from slackwater.observe.page.recording import recording_of  # noqa: PLC0415  definitions load without Spark
         from slackwater.spark.start import run_pipeline  # noqa: PLC0415  as above
 
         plan = self.plan()
@@ -214,6 +214,6 @@ def _say(text: str) -> None:
 
 
 def _checked(accept: Mapping[str, str], pipeline: str) -> dict[str, str]:
-    from slackwater.checker import checked_accept  # noqa: PLC0415  few pipelines accept anything
+    from slackwater.observe.checker import checked_accept  # noqa: PLC0415  few pipelines accept anything
 
     return checked_accept(accept, pipeline=pipeline)

@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import polars as pl
 
-from slackwater.bridge.definition import MqttBridge
-from slackwater.bridge.running import RunningBridge, Tally
-from slackwater.sources.log.reading import list_log, read_file
+from slackwater.connectors.log.reading import list_log, read_file
+from slackwater.connectors.mqtt.definition import MqttBridge
+from slackwater.connectors.mqtt.running import RunningBridge, Tally
 
 PATIENCE_S: Final = 30.0
 

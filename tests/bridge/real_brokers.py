@@ -15,7 +15,7 @@ from typing import Final
 import paho.mqtt.client as mqtt
 from paho.mqtt.enums import CallbackAPIVersion
 
-from slackwater.topics.broker import free_port
+from slackwater.connectors.kafka.broker import free_port
 from tests.bridge.at_work import until
 
 KINDS: Final = ["amqtt", *(["mosquitto"] if shutil.which("mosquitto") else [])]

@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
-from slackwater.bridge.definition import MqttBridge, mqtt_bridge
-from slackwater.errors import RunError
+from slackwater.base.errors import RunError
+from slackwater.connectors.mqtt.definition import MqttBridge, mqtt_bridge
 from tests.bridge.at_work import AtWork, at_work, lines, until
 from tests.bridge.real_brokers import KINDS, USER, RealBroker, real_broker
 
-START = "from slackwater.cli.bridge import bridge; bridge()"
+START = "from slackwater.tools.cli.bridge import bridge; bridge()"
 
 
 @pytest.fixture(scope="module", params=KINDS)

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 import pytest
 from typer.testing import CliRunner
 
-from slackwater.bridge.definition import MqttBridge
-from slackwater.bridge.running import Tally
-from slackwater.cli import bridge as command
-from slackwater.errors import DefinitionError
-from slackwater.secrets import secret
+from slackwater.base.errors import DefinitionError
+from slackwater.base.secrets import secret
+from slackwater.connectors.mqtt.definition import MqttBridge
+from slackwater.connectors.mqtt.running import Tally
+from slackwater.tools.cli import bridge as command
 
 NEEDED = ["mqtt", "--broker", "host:1884", "--topic", "a/#", "--topic", "b"]
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from slackwater.bridge.definition import KafkaPlace, mqtt_bridge
-from slackwater.bridge.running import RunningBridge
-from slackwater.errors import DefinitionError, RunError
-from slackwater.secrets import secret
+from slackwater.base.errors import DefinitionError, RunError
+from slackwater.base.secrets import secret
+from slackwater.connectors.mqtt.definition import KafkaPlace, mqtt_bridge
+from slackwater.connectors.mqtt.running import RunningBridge
 
 
 @pytest.mark.parametrize(

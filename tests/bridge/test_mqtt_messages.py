@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater.bridge.messages import Message, fits_a_line, topic_folder, wrapped_message
+from slackwater.connectors.mqtt.messages import Message, fits_a_line, topic_folder, wrapped_message
 
 NOON = datetime(2026, 3, 1, 12, 0, 0, 7_000, tzinfo=UTC)
 

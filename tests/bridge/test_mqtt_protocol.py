@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from slackwater.bridge import link, running
-from slackwater.bridge.definition import MqttBridge, mqtt_bridge
-from slackwater.bridge.messages import Message
-from slackwater.errors import RunError, fault
+from slackwater.base.errors import RunError, fault
+from slackwater.connectors.mqtt import link, running
+from slackwater.connectors.mqtt.definition import MqttBridge, mqtt_bridge
+from slackwater.connectors.mqtt.messages import Message
 from tests.bridge.at_work import AtWork, at_work, lines, until
 from tests.bridge.scripted import CONNACK, CONNECT, DISCONNECT, PUBACK, SUBSCRIBE, ScriptedBroker, scripted_broker
 from tests.conftest import Needs

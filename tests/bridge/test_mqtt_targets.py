@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from slackwater.bridge import link
-from slackwater.bridge.definition import KafkaPlace, mqtt_bridge
-from slackwater.bridge.messages import Message
-from slackwater.bridge.targets import KafkaTarget, LogTarget
-from slackwater.errors import RunError
-from slackwater.kafka.connection import connection
+from slackwater.base.errors import RunError
+from slackwater.connectors.kafka.connection import connection
+from slackwater.connectors.mqtt import link
+from slackwater.connectors.mqtt.definition import KafkaPlace, mqtt_bridge
+from slackwater.connectors.mqtt.messages import Message
+from slackwater.connectors.mqtt.targets import KafkaTarget, LogTarget
 from tests.bridge.at_work import at_work, lines
 from tests.bridge.scripted import scripted_broker
 

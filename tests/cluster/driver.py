@@ -16,8 +16,8 @@ import psutil
 from pyspark.sql import SparkSession
 
 import slackwater as sw
-from slackwater.outputs import evaluated as outputs
-from slackwater.sinks.base import Change, Mark, Sink, SinkBatch, SinkWriter, Slot
+from slackwater.connectors.sink import Change, Mark, Sink, SinkBatch, SinkWriter, Slot
+from slackwater.engine.outputs import evaluated as outputs
 from slackwater.spark.session import spark_session
 from slackwater.spark.start import make_job
 

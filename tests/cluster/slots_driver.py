@@ -17,8 +17,8 @@ from pathlib import Path
 import polars as pl
 
 import slackwater as sw
-from slackwater.outputs import evaluated as outputs
-from slackwater.sinks.base import Change, Mark, Sink, SinkBatch, SinkWriter, Slot
+from slackwater.connectors.sink import Change, Mark, Sink, SinkBatch, SinkWriter, Slot
+from slackwater.engine.outputs import evaluated as outputs
 from slackwater.spark.session import spark_session
 from slackwater.spark.start import make_job
 from tests.cluster.driver import executors_with_blocks, process_of

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import slackwater as sw
-from slackwater.errors import RunError
+from slackwater.base.errors import RunError
 from slackwater.spark.folders import check_folders
 
 

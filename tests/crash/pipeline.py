@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 import slackwater as sw
-from slackwater.outputs import evaluated as outputs
-from slackwater.sinks.base import Sink
+from slackwater.connectors.sink import Sink
+from slackwater.engine.outputs import evaluated as outputs
 from tests.matrix.targets import sink_of
 
 log, out = Path(os.environ["CRASH_LOG"]), Path(os.environ["CRASH_OUT"])

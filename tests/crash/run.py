@@ -25,7 +25,7 @@ from typing import Final
 
 import psutil
 
-from slackwater.ground.crash_points import POINTS
+from slackwater.base.crash_points import POINTS
 from tests.crash.comparison import OUTPUTS, Pipeline, Verdict, compare
 from tests.crash.log import ROUNDS, write_large_log, write_log
 from tests.crash.processes import Started, Victim

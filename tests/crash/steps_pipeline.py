@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 import slackwater as sw
-from slackwater.streams import Results, Stream
+from slackwater.plan.streams import Results, Stream
 
 log, out = Path(os.environ["CRASH_LOG"]), Path(os.environ["CRASH_OUT"])
 rates = out.parent / "rates.parquet"

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from slackwater.cli.loading import load_pipeline
-from slackwater.metrics.history import history_folder
-from slackwater.metrics.runs import last_run
+from slackwater.observe.metrics.history import history_folder
+from slackwater.observe.metrics.runs import last_run
+from slackwater.tools.cli.loading import load_pipeline
 from tests.conftest import Needs
 from tests.crash.comparison import OUTPUTS, compare, read
 from tests.crash.log import write_log

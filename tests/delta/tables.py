@@ -14,7 +14,7 @@ import polars as pl
 from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import DataFrame, SparkSession
 
-from slackwater.sinks.delta import delta
+from slackwater.connectors.delta.sink import delta
 from slackwater.testing import SinkHarness
 
 TOTALS: Final = pl.Schema({"user": pl.String(), "total": pl.Int64()})

@@ -14,15 +14,15 @@ import polars as pl
 import pytest
 
 import slackwater as sw
+from slackwater.base.errors import DefinitionError, RunError
+from slackwater.connectors.delta.jars import check_delta_session, delta_session
+from slackwater.connectors.delta.sink import definition, delta
+from slackwater.connectors.delta.sink.table import Turn
+from slackwater.connectors.delta.sink.troubles import explained
+from slackwater.connectors.delta.source.definition import delta as delta_source
+from slackwater.connectors.sink import Slot, Unavailable
 from slackwater.delta import connector
-from slackwater.delta.connector import check_delta_session, delta_session
-from slackwater.errors import DefinitionError, RunError
-from slackwater.sinks.base import Slot, Unavailable
-from slackwater.sinks.delta import definition, delta
-from slackwater.sinks.delta.table import Turn
-from slackwater.sinks.delta.troubles import explained
-from slackwater.sources.delta.definition import delta as delta_source
-from slackwater.state.identity import Identity
+from slackwater.operators.identity import Identity
 
 RESULTS = pl.Schema(
     {

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from slackwater.errors import RunError
-from slackwater.sinks import delivery
-from slackwater.sinks.base import SinkWriter, Slot
-from slackwater.sinks.delivery import SinkWarning
-from slackwater.sinks.delta import DeltaSink
+from slackwater.base.errors import RunError
+from slackwater.connectors import delivery
+from slackwater.connectors.delivery import SinkWarning
+from slackwater.connectors.delta.sink import DeltaSink
+from slackwater.connectors.sink import SinkWriter, Slot
 from tests.delta.tables import CHANGES, Lake, changes, in_a_thread, totals
 
 pytestmark = pytest.mark.spark
@@ -112,7 +112,7 @@ def test_whoever_was_about_to_commit_when_another_opened_the_table_is_shut_out(
 
 
 @pytest.mark.long
-@pytest.mark.filterwarnings("ignore::slackwater.sinks.delivery.SinkWarning")
+@pytest.mark.filterwarnings("ignore::slackwater.connectors.delivery.SinkWarning")
 def test_merge_that_meets_another_change_is_tried_again(lake: Lake) -> None:
     job = lake.job(merge_on="user")
     job.deliver(ONE)

@@ -11,11 +11,11 @@ from typing import Any
 import polars as pl
 import pytest
 
-from slackwater.errors import RunError
-from slackwater.sinks.base import SinkBatch, Unavailable
-from slackwater.sinks.delivery import SinkWarning
-from slackwater.sinks.delta.rows import batch_frame
-from slackwater.sinks.delta.table import DeltaPlace
+from slackwater.base.errors import RunError
+from slackwater.connectors.delivery import SinkWarning
+from slackwater.connectors.delta.sink.rows import batch_frame
+from slackwater.connectors.delta.sink.table import DeltaPlace
+from slackwater.connectors.sink import SinkBatch, Unavailable
 from tests.delta.tables import CHANGES, TOTALS, Lake, changes, totals
 
 pytestmark = pytest.mark.spark

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 import slackwater as sw
-from slackwater.errors import RunError
-from slackwater.metrics.report import BatchReport
-from slackwater.outputs import evaluated as outputs
+from slackwater.base.errors import RunError
+from slackwater.connectors.delta.sink import delta as delta_sink
+from slackwater.connectors.delta.source.definition import delta as delta_source
+from slackwater.connectors.sink import Sink
+from slackwater.engine.outputs import evaluated as outputs
+from slackwater.observe.metrics.report import BatchReport
 from slackwater.pipeline import Pipeline
-from slackwater.sinks.base import Sink
-from slackwater.sinks.delta import delta as delta_sink
-from slackwater.sources.delta.definition import delta as delta_source
 from tests.delta.tables import Lake
 from tests.matrix.jobs import crashing, matrix_pipeline, write_matrix_log
 from tests.spark.jobs import SCHEMA, CrashError, record, run, write_log

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from slackwater.checker.rule import Rule
-from slackwater.checker.rules import RULES, code, outputs, running, state, time
+from slackwater.observe.checker.rule import Rule
+from slackwater.observe.checker.rules import RULES, code, outputs, running, state, time
 from tests.docs.pages import ROOT, wrapped
 
 PAGE = ROOT / "docs" / "checker.md"

@@ -9,7 +9,7 @@ from typing import Any
 
 import typer.main
 
-from slackwater.cli.main import app
+from slackwater.tools.cli.main import app
 from tests.docs.pages import ROOT
 
 PAGE = ROOT / "docs" / "command-line.md"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from slackwater.errors.catalogue import CATALOGUE
+from slackwater.base.errors.catalogue import CATALOGUE
 from tests.docs.pages import ROOT, wrapped
 from tests.unit.error_codes import notices, placeholders, uses
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import slackwater as sw
 from slackwater import streams
-from slackwater.checker import Finding, Findings
+from slackwater.observe.checker import Finding, Findings
 from slackwater.spark.handle import RunningJob
 from tests.docs.pages import ROOT, WIDTH
 

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.demo.account import read_log
+from slackwater.tools.demo.account import read_log
 from tests.docs.pages import ROOT
 
 EXAMPLES = ROOT / "examples"

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from slackwater.sinks import delivery
-from slackwater.sinks.http import sending as http_sending
+from slackwater.connectors import delivery
+from slackwater.connectors.http.sink import sending as http_sending
 from tests.conftest import Needs
 from tests.http.receiver import Receiver
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import polars as pl
 
-from slackwater.sinks.http import HttpSink, http
-from slackwater.sinks.memory import MemorySink, memory
+from slackwater.connectors.http.sink import HttpSink, http
+from slackwater.connectors.memory.sink import MemorySink, memory
 from slackwater.testing import SinkHarness
 from tests.http.receiver import Fault, Receiver, Seen
 

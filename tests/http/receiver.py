@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from slackwater.topics.broker import free_port
+from slackwater.connectors.kafka.broker import free_port
 
 
 @dataclass(frozen=True, kw_only=True)

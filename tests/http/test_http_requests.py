@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater.sinks.base import SinkBatch, Slot
-from slackwater.sinks.http.requests import Request, Requests
-from slackwater.state.identity import Identity
+from slackwater.connectors.http.sink.requests import Request, Requests
+from slackwater.connectors.sink import SinkBatch, Slot
+from slackwater.operators.identity import Identity
 
 ROWS = pl.Schema({"user": pl.String(), "n": pl.Int64()})
 AT = datetime(2026, 1, 1, tzinfo=UTC)

@@ -10,13 +10,13 @@ from typing import Any
 import polars as pl
 import pytest
 
-from slackwater.sinks.base import DROP
-from slackwater.sinks.console import console
-from slackwater.sinks.delivery import SinkWarning
-from slackwater.sinks.http import http
-from slackwater.sinks.http import sending as http_sending
-from slackwater.sinks.memory import memory
-from slackwater.state.identity import Identity
+from slackwater.connectors.console.sink import console
+from slackwater.connectors.delivery import SinkWarning
+from slackwater.connectors.http.sink import http
+from slackwater.connectors.http.sink import sending as http_sending
+from slackwater.connectors.memory.sink import memory
+from slackwater.connectors.sink import DROP
+from slackwater.operators.identity import Identity
 from slackwater.testing import SinkHarness
 from tests.http.deliveries import BAD, SCHEMA, job, letters, refuses_bad_rows, rows, taken
 from tests.http.receiver import Fault, Receiver, Seen

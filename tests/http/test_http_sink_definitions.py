@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from slackwater.errors import DefinitionError
+from slackwater.base.errors import DefinitionError
+from slackwater.connectors.http.sink import definition as http_module
+from slackwater.connectors.http.sink import http
+from slackwater.connectors.memory.sink import memory
+from slackwater.connectors.sink import Slot
 from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA
 from slackwater.sinks import files
-from slackwater.sinks.base import Slot
-from slackwater.sinks.http import definition as http_module
-from slackwater.sinks.http import http
-from slackwater.sinks.memory import memory
 from tests.http.deliveries import SCHEMA
 
 

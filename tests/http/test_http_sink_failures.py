@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.errors import DefinitionError, RunError
-from slackwater.secrets import secret
-from slackwater.sinks.delivery import SinkWarning, StoppedWaitingError
-from slackwater.sinks.http import http
-from slackwater.sinks.http import sending as http_sending
-from slackwater.sinks.memory import memory
+from slackwater.base.errors import DefinitionError, RunError
+from slackwater.base.secrets import secret
+from slackwater.connectors.delivery import SinkWarning, StoppedWaitingError
+from slackwater.connectors.http.sink import http
+from slackwater.connectors.http.sink import sending as http_sending
+from slackwater.connectors.memory.sink import memory
 from slackwater.testing import SinkHarness
 from tests.conftest import Needs
 from tests.http.deliveries import SCHEMA, job, letters, rows, taken

@@ -15,7 +15,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from slackwater.errors import DefinitionError, RunError
+from slackwater.base.errors import DefinitionError, RunError
 from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA
 from slackwater.sinks import files
 from tests.http.deliveries import BAD, job, letters, refuses_bad_rows, rows, taken
@@ -117,8 +117,8 @@ def test_refused_rows_of_a_copy_are_an_error(receiver: Receiver, tmp_path: Path)
 CRASHING = """
 import sys
 from slackwater.sinks import files
-from slackwater.sinks.http import http
-from slackwater.state.identity import Identity
+from slackwater.connectors.http.sink import http
+from slackwater.operators.identity import Identity
 from slackwater.testing import SinkHarness
 from tests.http.deliveries import SCHEMA, rows
 sink = http(sys.argv[1], key="user", rejected=files(sys.argv[2]))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from slackwater.topics import broker
+from slackwater.connectors.kafka import broker
 from tests.conftest import Needs
 from tests.kafka.topics import Topics
 

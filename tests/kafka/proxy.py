@@ -8,7 +8,7 @@ import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from slackwater.topics import broker
+from slackwater.connectors.kafka import broker
 from tests.kafka.topics import Topics
 
 

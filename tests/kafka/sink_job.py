@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from slackwater.sinks.kafka import kafka
+from slackwater.connectors.kafka.sink import kafka
 from slackwater.testing import SinkHarness
 from tests.kafka.sinks import SCHEMA, rows
 

@@ -14,7 +14,7 @@ import polars as pl
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin._listoffsets import OffsetSpec
 
-from slackwater.sinks.kafka import kafka
+from slackwater.connectors.kafka.sink import kafka
 from slackwater.testing import SinkHarness
 from tests.kafka.topics import Topics, until
 

@@ -9,9 +9,9 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from typer.testing import CliRunner
 
-from slackwater.cli.main import app
-from slackwater.errors import RunError
-from slackwater.topics import broker
+from slackwater.base.errors import RunError
+from slackwater.connectors.kafka import broker
+from slackwater.tools.cli.main import app
 
 pytestmark = pytest.mark.kafka
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import slackwater as sw
-from slackwater.checker import Facts, facts_of_topics
+from slackwater.observe.checker import Facts, facts_of_topics
 from tests.kafka.topics import Topics
 from tests.unit.checker.pipelines import rows, windowed
 

@@ -12,15 +12,15 @@ import pytest
 from confluent_kafka import Producer, TopicPartition
 from typer.testing import CliRunner
 
-from slackwater.cli.dead_letters import dead_letters
-from slackwater.dead_letters import to_kafka
-from slackwater.dead_letters.ledger import Ledger, read_ledger
-from slackwater.dead_letters.places import Folder, Topic
-from slackwater.dead_letters.reading import scan_letters
-from slackwater.dead_letters.to_kafka import RetriesToTopic
-from slackwater.dead_letters.topics import ends_of, high_ends_of, read_topic
-from slackwater.errors import SlackwaterError
+from slackwater.base.errors import SlackwaterError
 from slackwater.formats.dead_letter_json import encode_letters
+from slackwater.tools.cli.dead_letters import dead_letters
+from slackwater.tools.dead_letters import to_kafka
+from slackwater.tools.dead_letters.ledger import Ledger, read_ledger
+from slackwater.tools.dead_letters.places import Folder, Topic
+from slackwater.tools.dead_letters.reading import scan_letters
+from slackwater.tools.dead_letters.to_kafka import RetriesToTopic
+from slackwater.tools.dead_letters.topics import ends_of, high_ends_of, read_topic
 from tests.kafka.topics import Topics, until
 from tests.unit.dead_letters.letters import deliver, headers, letters
 

@@ -13,17 +13,17 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from slackwater.cli.main import app
-from slackwater.errors import RunError
+from slackwater.base.errors import RunError
+from slackwater.connectors.kafka import broker
+from slackwater.connectors.kafka.connection import connection
+from slackwater.connectors.kafka.exporting import export
+from slackwater.connectors.kafka.playing import Pace, play
+from slackwater.connectors.kafka.reading import topic_frames, topic_messages
+from slackwater.connectors.log.listing import list_log
+from slackwater.connectors.log.writing import LogWriter
 from slackwater.kafka import client
-from slackwater.kafka.connection import connection
-from slackwater.kafka.reading import topic_frames, topic_messages
-from slackwater.lateness.one_log import measure_topic
-from slackwater.sources.log.listing import list_log
-from slackwater.sources.log.writing import LogWriter
-from slackwater.topics import broker
-from slackwater.topics.exporting import export
-from slackwater.topics.playing import Pace, play
+from slackwater.tools.cli.main import app
+from slackwater.tools.lateness.one_log import measure_topic
 from tests.kafka.topics import Topics, until
 
 pytestmark = pytest.mark.kafka

@@ -17,11 +17,11 @@ import pytest
 from confluent_kafka import Producer
 
 import slackwater as sw
-from slackwater.errors import DefinitionError, RunError
-from slackwater.kafka.client import Cluster
-from slackwater.kafka.connection import connection
-from slackwater.secrets import Secret
-from slackwater.topics import broker
+from slackwater.base.errors import DefinitionError, RunError
+from slackwater.base.secrets import Secret
+from slackwater.connectors.kafka import broker
+from slackwater.connectors.kafka.client import Cluster
+from slackwater.connectors.kafka.connection import connection
 from tests.conftest import Needs
 
 pytestmark = pytest.mark.kafka
@@ -33,7 +33,7 @@ JOB: Final = """
 import os, sys, urllib.request
 from pyspark.sql import SparkSession
 import slackwater as sw
-from slackwater.errors import RunError
+from slackwater.base.errors import RunError
 from slackwater.kafka import client
 
 servers, ca, home = sys.argv[1:]

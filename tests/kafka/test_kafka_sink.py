@@ -12,13 +12,13 @@ from typing import Any
 import polars as pl
 import pytest
 
-from slackwater.dead_letters.places import Topic
-from slackwater.dead_letters.reading import scan_letters
-from slackwater.errors import DefinitionError, RunError
+from slackwater.base.errors import DefinitionError, RunError
+from slackwater.connectors.kafka.sink import KafkaSink, kafka, marks, preparing, sending, writing
+from slackwater.connectors.kafka.sink.preparing import MARKS_PARTITIONS
 from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA
-from slackwater.sinks.kafka import KafkaSink, kafka, marks, preparing, sending, writing
-from slackwater.sinks.kafka.preparing import MARKS_PARTITIONS
 from slackwater.testing import SinkHarness
+from slackwater.tools.dead_letters.places import Topic
+from slackwater.tools.dead_letters.reading import scan_letters
 from tests.kafka.sinks import SCHEMA, Crash, ids, job, records, rows, settle
 from tests.kafka.topics import Topics, until
 from tests.unit.dead_letters.letters import headers as letter_headers

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater.errors import DefinitionError, RunError
+from slackwater.base.errors import DefinitionError, RunError
+from slackwater.base.secrets import Secret
+from slackwater.connectors.kafka.sink import kafka
+from slackwater.connectors.kafka.sink.names import identity_of
+from slackwater.connectors.kafka.sink.records import Encoded, Records
+from slackwater.connectors.sink import SinkBatch, Slot, Unavailable
 from slackwater.kafka import sasl
-from slackwater.secrets import Secret
-from slackwater.sinks.base import SinkBatch, Slot, Unavailable
-from slackwater.sinks.kafka import kafka
-from slackwater.sinks.kafka.names import identity_of
-from slackwater.sinks.kafka.records import Encoded, Records
 
 SERVERS = "localhost:9092"
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from slackwater.errors import RunError
+from slackwater.base.errors import RunError
+from slackwater.connectors.kafka.broker import free_port
+from slackwater.connectors.kafka.sink import kafka, preparing
 from slackwater.kafka import tls
-from slackwater.sinks.kafka import kafka, preparing
 from slackwater.testing import SinkHarness
-from slackwater.topics.broker import free_port
 from tests.kafka.sinks import SCHEMA, ids, job, rows
 from tests.kafka.topics import Topics
 

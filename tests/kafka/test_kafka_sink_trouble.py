@@ -18,12 +18,12 @@ import pytest
 from confluent_kafka.admin._acl import AclBinding, AclOperation, AclPermissionType
 from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
 
-from slackwater.errors import RunError
+from slackwater.base.errors import RunError
+from slackwater.base.secrets import Secret
+from slackwater.connectors.delivery import SinkWarning
+from slackwater.connectors.kafka import broker
+from slackwater.connectors.kafka.sink import preparing, sending, writing
 from slackwater.kafka import sasl
-from slackwater.secrets import Secret
-from slackwater.sinks.delivery import SinkWarning
-from slackwater.sinks.kafka import preparing, sending, writing
-from slackwater.topics import broker
 from tests.kafka.proxy import Rough
 from tests.kafka.sinks import Reader, ids, job, rows
 from tests.kafka.topics import Topics, until
@@ -120,7 +120,7 @@ class Trouble:
             do()
 
 
-@pytest.mark.filterwarnings("ignore::slackwater.sinks.delivery.SinkWarning")
+@pytest.mark.filterwarnings("ignore::slackwater.connectors.delivery.SinkWarning")
 @pytest.mark.parametrize("moment", [pytest.param("amid_rows", marks=pytest.mark.long), "before_the_commit"])
 @pytest.mark.parametrize("delivery", ["exactly_once", pytest.param("at_least_once", marks=pytest.mark.long)])
 def test_broker_killed_and_started_again_in_mid_batch(
@@ -148,7 +148,7 @@ def test_broker_killed_and_started_again_in_mid_batch(
     assert delivery == "at_least_once" or len(found) == 2_001
 
 
-@pytest.mark.filterwarnings("ignore::slackwater.sinks.delivery.SinkWarning")
+@pytest.mark.filterwarnings("ignore::slackwater.connectors.delivery.SinkWarning")
 @pytest.mark.long
 @pytest.mark.parametrize("moment", ["amid_rows", "before_the_commit"])
 def test_connections_cut_in_mid_batch(rough: Rough, monkeypatch: pytest.MonkeyPatch, moment: str) -> None:
@@ -163,7 +163,7 @@ def test_connections_cut_in_mid_batch(rough: Rough, monkeypatch: pytest.MonkeyPa
     assert ids(rough.topics, topic) == list(range(2_000))
 
 
-@pytest.mark.filterwarnings("ignore::slackwater.sinks.delivery.SinkWarning")
+@pytest.mark.filterwarnings("ignore::slackwater.connectors.delivery.SinkWarning")
 @pytest.mark.long
 def test_broker_that_stays_away_is_given_up_and_the_batch_is_delivered_later(
     rough: Rough, monkeypatch: pytest.MonkeyPatch
@@ -200,7 +200,7 @@ def test_transaction_that_takes_too_long_is_not_taken_for_another_jobs(
     assert ids(rough.topics, topic) == [1]
 
 
-@pytest.mark.filterwarnings("ignore::slackwater.sinks.delivery.SinkWarning")
+@pytest.mark.filterwarnings("ignore::slackwater.connectors.delivery.SinkWarning")
 @pytest.mark.long
 def test_topic_deleted_under_a_job_is_trouble_that_names_it(rough: Rough, monkeypatch: pytest.MonkeyPatch) -> None:
     topic = rough.topics.make()

@@ -15,14 +15,14 @@ from confluent_kafka.cimpl import NewPartitions
 from pyspark.sql import SparkSession
 
 import slackwater as sw
-from slackwater.errors import RunError
+from slackwater.base.errors import RunError
+from slackwater.connectors.kafka import broker
+from slackwater.connectors.kafka.presence import KafkaWarning
+from slackwater.connectors.memory.sink import MemorySink
 from slackwater.kafka import client
-from slackwater.kafka.presence import KafkaWarning
-from slackwater.metrics.report import BatchReport
-from slackwater.sinks.memory import MemorySink
+from slackwater.observe.metrics.report import BatchReport
 from slackwater.spark.job import Job
 from slackwater.spark.start import make_job
-from slackwater.topics import broker
 from tests.kafka.topics import Topics, live, until
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
@@ -245,7 +245,7 @@ def test_records_that_are_gone_stop_the_job_unless_it_may_go_on(
 
 
 @pytest.mark.long
-@pytest.mark.filterwarnings("ignore::slackwater.errors.SlackwaterWarning")  # that Kafka is away, and back
+@pytest.mark.filterwarnings("ignore::slackwater.base.errors.SlackwaterWarning")  # that Kafka is away, and back
 def test_broker_that_is_restarted_is_waited_for(
     spark: SparkSession,
     kafka_parts: None,

@@ -12,16 +12,16 @@ import pytest
 from confluent_kafka import TopicPartition
 
 import slackwater as sw
-from slackwater.checkpoint.checkpoint import Checkpoint
-from slackwater.errors import RunError
+from slackwater.base.errors import RunError
+from slackwater.connectors.intake import StreamPlace
+from slackwater.connectors.kafka import broker
+from slackwater.connectors.kafka.connection import connection
+from slackwater.connectors.kafka.playing import Pace, Played, play
+from slackwater.connectors.kafka.presence import KafkaWarning
+from slackwater.connectors.kafka.source.intake import KafkaIntake
+from slackwater.connectors.log.writing import LogWriter
+from slackwater.engine.checkpoint.checkpoint import Checkpoint
 from slackwater.kafka import client
-from slackwater.kafka.connection import connection
-from slackwater.kafka.presence import KafkaWarning
-from slackwater.sources.intake import StreamPlace
-from slackwater.sources.kafka.intake import KafkaIntake
-from slackwater.sources.log.writing import LogWriter
-from slackwater.topics import broker
-from slackwater.topics.playing import Pace, Played, play
 from tests.kafka.topics import Topics, until
 
 pytestmark = pytest.mark.kafka

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
-from slackwater.kafka.client import Cluster
-from slackwater.kafka.connection import connection
+from slackwater.connectors.kafka.client import Cluster
+from slackwater.connectors.kafka.connection import connection
 from slackwater.spark.job import Job
 
 PATIENCE_S: Final = 180.0

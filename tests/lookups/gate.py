@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from slackwater.topics.broker import free_port
+from slackwater.connectors.kafka.broker import free_port
 
 Due = queue.SimpleQueue[tuple[float, bytes]]
 """Bytes, and when they are to be sent on; none of them at the end."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import slackwater as sw
-from slackwater.lookups.base import Answer, Lookup, LookupClient, Question, Unavailable
-from slackwater.streams import Stream
+from slackwater.connectors.lookup import Answer, Lookup, LookupClient, Question, Unavailable
+from slackwater.plan.streams import Stream
 from slackwater.testing import rows_source
 
 

@@ -14,11 +14,11 @@ from typing import Any, Final
 import polars as pl
 
 import slackwater as sw
-from slackwater.lookups.base import Lookup
-from slackwater.lookups.definition import look_up
-from slackwater.lookups.desk import Got, StepLookups
-from slackwater.lookups.stats import LookupStats
-from slackwater.sinks.postgres.server import LocalServer
+from slackwater.connectors.lookup import Lookup
+from slackwater.connectors.postgres.server import LocalServer
+from slackwater.engine.enrichment.desk import Got, StepLookups
+from slackwater.engine.enrichment.stats import LookupStats
+from slackwater.plan.lookup import look_up
 from tests.lookups.gate import Gate
 from tests.lookups.service import Service
 from tests.redis.servers import RedisServer, redis_program

@@ -14,13 +14,13 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.errors import RunError, fault
-from slackwater.lookups.asking import Asker
-from slackwater.lookups.base import Answer, LookupClient, Question, Refused, RefusedKeysError
-from slackwater.lookups.breaker import FAILURES, FIRST_OPEN_S, LONGEST_OPEN_S, Breaker
-from slackwater.lookups.cache import AnswerCache
-from slackwater.lookups.fitting import KEY, fitted
-from slackwater.lookups.stats import LookupStats
+from slackwater.base.errors import RunError, fault
+from slackwater.connectors.lookup import Answer, LookupClient, Question, Refused, RefusedKeysError
+from slackwater.engine.enrichment.asking import Asker
+from slackwater.engine.enrichment.breaker import FAILURES, FIRST_OPEN_S, LONGEST_OPEN_S, Breaker
+from slackwater.engine.enrichment.cache import AnswerCache
+from slackwater.engine.enrichment.fitting import KEY, fitted
+from slackwater.engine.enrichment.stats import LookupStats
 from tests.lookups.scripted import Script, ScriptedLookup
 from tests.lookups.stores import ask, at_work
 

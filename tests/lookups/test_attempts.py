@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import slackwater as sw
-from slackwater.clock.next_clock import first_clock
-from slackwater.lookups.written import MemoryAnswers
-from slackwater.memory.engine import MemoryEngine
-from slackwater.planning.plan import Plan
-from slackwater.sources.chunk import Chunk
+from slackwater.connectors.chunk import Chunk
+from slackwater.engine.enrichment.written import MemoryAnswers
+from slackwater.engine.memory import MemoryEngine
+from slackwater.engine.next_clock import first_clock
+from slackwater.plan.plan import Plan
 from tests.lookups.scripted import Script, looked_up, orders
 
 SCHEMA = {"user": pl.String(), "ts": pl.Int64(), "x": pl.Int64()}

@@ -8,8 +8,8 @@ from datetime import UTC, date, datetime
 import polars as pl
 import pytest
 
-from slackwater.lookups.fitting import FOUND, KEY, MISSING, STATUS, UNFIT
-from slackwater.lookups.stats import LookupStats
+from slackwater.engine.enrichment.fitting import FOUND, KEY, MISSING, STATUS, UNFIT
+from slackwater.engine.enrichment.stats import LookupStats
 from tests.lookups.stores import OUTPUT, HttpStore, PostgresStore, Store, ask, at_work, row
 
 HOSTILE = [

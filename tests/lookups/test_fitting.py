@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import slackwater as sw
+from slackwater.connectors.http.lookup import members
+from slackwater.connectors.lookup import Refused
+from slackwater.engine.enrichment.fitting import FOUND, KEY, MESSAGE, MISSING, STATUS, UNFIT, fitted
 from slackwater.formats.schemas import as_schema
-from slackwater.lookups.base import Refused
-from slackwater.lookups.fitting import FOUND, KEY, MESSAGE, MISSING, STATUS, UNFIT, fitted
-from slackwater.lookups.http import members
 
 TYPES = (
     "a long, b double, c string, d boolean, e timestamp, f date, g decimal(10,2), h array<long>, "

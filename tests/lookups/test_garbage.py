@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import slackwater as sw
-from slackwater.lookups.base import Lookup
-from slackwater.lookups.fitting import FOUND, STATUS, UNFIT
+from slackwater.connectors.lookup import Lookup
+from slackwater.engine.enrichment.fitting import FOUND, STATUS, UNFIT
 from tests.lookups.imposter import Imposter
 from tests.lookups.stores import ask, at_work
 
@@ -125,6 +125,6 @@ def test_a_body_that_trickles_in_ends_with_the_timeout() -> None:
 
 
 def _question(*, timeout_ms: int) -> Any:  # noqa: ANN401  of a private class
-    from slackwater.lookups.base import Question
+    from slackwater.connectors.lookup import Question
 
     return Question(step="s", key="k", output=at_work(LOOKUPS["http"](1))._output, timeout_ms=timeout_ms, concurrency=1)

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.errors import RunError
-from slackwater.streams import Stream
+from slackwater.base.errors import RunError
+from slackwater.plan.streams import Stream
 from slackwater.testing import Harness
 from tests.lookups.scripted import Script, looked_up, orders, rows
 

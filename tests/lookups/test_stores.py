@@ -12,9 +12,9 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.errors import RunError
-from slackwater.lookups.fitting import FOUND, KEY, MESSAGE, MISSING, STATUS, UNFIT
-from slackwater.lookups.stats import LookupStats
+from slackwater.base.errors import RunError
+from slackwater.engine.enrichment.fitting import FOUND, KEY, MESSAGE, MISSING, STATUS, UNFIT
+from slackwater.engine.enrichment.stats import LookupStats
 from tests.lookups.service import Service
 from tests.lookups.stores import PostgresStore, RedisStore, ask, at_work, row
 

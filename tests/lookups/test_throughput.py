@@ -8,8 +8,8 @@ import time
 import pytest
 
 import slackwater as sw
-from slackwater.lookups.base import Lookup
-from slackwater.lookups.stats import LookupStats
+from slackwater.connectors.lookup import Lookup
+from slackwater.engine.enrichment.stats import LookupStats
 from tests.lookups.stores import Store, ask, at_work, row
 
 LATENCY_S = 0.05

@@ -17,20 +17,20 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import slackwater as sw
-from slackwater.clock.next_clock import first_clock
-from slackwater.errors import RunError
-from slackwater.front.enrichment import Enrichment
-from slackwater.front.front import Front
-from slackwater.ground import durable
-from slackwater.ground.sealed import checkpoint_folder
-from slackwater.lookups.desk import Desk
-from slackwater.lookups.written import Answers, FolderAnswers, Listing, MemoryAnswers, Span
-from slackwater.memory.engine import MemoryEngine
-from slackwater.planning.plan import Plan
-from slackwater.sources.chunk import Chunk
-from slackwater.state.packing import unpack
-from slackwater.streams import Output, Stream
-from slackwater.tables.snapshots import MemorySnapshots
+from slackwater.base import durable
+from slackwater.base.errors import RunError
+from slackwater.base.sealed import checkpoint_folder
+from slackwater.connectors.chunk import Chunk
+from slackwater.engine.enrichment.desk import Desk
+from slackwater.engine.enrichment.enrichment import Enrichment
+from slackwater.engine.enrichment.snapshots import MemorySnapshots
+from slackwater.engine.enrichment.written import Answers, FolderAnswers, Listing, MemoryAnswers, Span
+from slackwater.engine.front.front import Front
+from slackwater.engine.memory import MemoryEngine
+from slackwater.engine.next_clock import first_clock
+from slackwater.operators.state.packing import unpack
+from slackwater.plan.plan import Plan
+from slackwater.plan.streams import Output, Stream
 from slackwater.testing import Harness
 from tests.lookups.scripted import Script, looked_up, orders, rows
 

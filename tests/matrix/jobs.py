@@ -17,8 +17,8 @@ from typing import Final
 import pytest
 
 import slackwater as sw
+from slackwater.connectors.sink import Sink
 from slackwater.pipeline import Pipeline
-from slackwater.sinks.base import Sink
 from tests.spark.jobs import MINUTE, CrashError, record, stream, write_log
 
 LONG, SHORT = 7, 4

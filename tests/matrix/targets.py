@@ -16,10 +16,10 @@ from typing import Any, Final, Protocol
 import polars as pl
 
 import slackwater as sw
-from slackwater.delta.connector import delta_session_conf, jvm
-from slackwater.sinks.base import Sink
-from slackwater.sinks.delta.table import DeltaPlace
-from slackwater.sinks.postgres.server import LocalServer
+from slackwater.connectors.delta.jars import delta_session_conf, jvm
+from slackwater.connectors.delta.sink.table import DeltaPlace
+from slackwater.connectors.postgres.server import LocalServer
+from slackwater.connectors.sink import Sink
 from slackwater.spark.session import spark_session
 from tests.http.receiver import Receiver
 from tests.kafka.proxy import Rough

@@ -14,8 +14,8 @@ from typing import Final
 import pytest
 from pyspark.sql import SparkSession
 
-from slackwater.errors import RunError
-from slackwater.outputs import evaluated as outputs
+from slackwater.base.errors import RunError
+from slackwater.engine.outputs import evaluated as outputs
 from slackwater.pipeline import Pipeline
 from tests.conftest import Needs
 from tests.matrix.jobs import KEYS, LONG, SHORT, crashing, matrix_pipeline, write_matrix_log

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from slackwater.cli.loading import load_pipeline
+from slackwater.tools.cli.loading import load_pipeline
 from tests.crash.comparison import OUTPUTS, compare, read
 from tests.crash.log import write_log
 from tests.matrix.jobs import crashing

@@ -17,12 +17,12 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 import slackwater as sw
-from slackwater.front.samples import readable
-from slackwater.metrics.merging import merged
-from slackwater.metrics.monitor import Live
-from slackwater.metrics.prometheus import Collector, serving
-from slackwater.metrics.runs import Run
-from slackwater.page.live import LivePage
+from slackwater.engine.front.samples import readable
+from slackwater.observe.metrics.merging import merged
+from slackwater.observe.metrics.monitor import Live
+from slackwater.observe.metrics.prometheus import Collector, serving
+from slackwater.observe.metrics.runs import Run
+from slackwater.observe.page.live import LivePage
 from tests.unit.metrics.made_records import START_MS, record
 
 MOST_DESCRIPTORS: Final = 1_024

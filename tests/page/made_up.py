@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from slackwater.clock.lateness import LatenessSketch
-from slackwater.page.feed import Feed
+from slackwater.eventtime.measured_lateness import LatenessSketch
+from slackwater.observe.page.feed import Feed
 
 SLACK_MS: Final = 10_000
 MINUTE_MS: Final = 60_000

@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from slackwater.simulator.server import SimulatorServer
+from slackwater.tools.simulator.server import SimulatorServer
 from tests.page.browser import browser, found
 
 FOLDER: Final = Path(__file__).resolve().parent.parent.parent / "docs" / "images"

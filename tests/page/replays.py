@@ -7,9 +7,9 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from slackwater.clock.ages import AgeSketch
-from slackwater.clock.lateness import LatenessSketch
-from slackwater.metrics.record import (
+from slackwater.eventtime.ages import AgeSketch
+from slackwater.eventtime.measured_lateness import LatenessSketch
+from slackwater.observe.metrics.record import (
     QUANTILES,
     BatchRecord,
     OutputRecord,
@@ -17,8 +17,8 @@ from slackwater.metrics.record import (
     StepRecord,
     StreamRecord,
 )
-from slackwater.page.feed import Feed
-from slackwater.page.view import shown_record
+from slackwater.observe.page.feed import Feed
+from slackwater.observe.page.view import shown_record
 from tests.page.made_up import job
 
 HOUR_MS: Final = 3_600_000

@@ -16,15 +16,15 @@ from urllib.parse import quote, urlsplit
 import pytest
 
 import slackwater as sw
-from slackwater.checkpoint.checkpoint import open_checkpoint
-from slackwater.clock.lateness import LatenessSketch
-from slackwater.errors import RunError
-from slackwater.metrics.monitor import Monitor
-from slackwater.page import event_streams
-from slackwater.page.export import MODULES, one_file
-from slackwater.page.feed import MOST_RECORDS, Feed
-from slackwater.page.server import PageServer
-from slackwater.page.stored import stored_feed
+from slackwater.base.errors import RunError
+from slackwater.engine.checkpoint.checkpoint import open_checkpoint
+from slackwater.eventtime.measured_lateness import LatenessSketch
+from slackwater.observe.metrics.monitor import Monitor
+from slackwater.observe.page import event_streams
+from slackwater.observe.page.export import MODULES, one_file
+from slackwater.observe.page.feed import MOST_RECORDS, Feed
+from slackwater.observe.page.server import PageServer
+from slackwater.observe.page.stored import stored_feed
 from tests.page.made_up import MadeUp, job, made_up_feed
 from tests.unit.metrics.made_records import record as made_record
 

@@ -16,10 +16,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from slackwater.metrics import http_connections
-from slackwater.metrics.http_connections import MOST_CONNECTIONS, ScarceErrors, most_connections
-from slackwater.page.feed import Feed
-from slackwater.page.server import PageServer
+from slackwater.observe.metrics import http_connections
+from slackwater.observe.metrics.http_connections import MOST_CONNECTIONS, ScarceErrors, most_connections
+from slackwater.observe.page.feed import Feed
+from slackwater.observe.page.server import PageServer
 from tests.page.attacks import (
     NORMAL,
     SLOW,

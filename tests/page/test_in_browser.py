@@ -10,11 +10,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from slackwater.front.samples import readable
-from slackwater.page import event_streams
-from slackwater.page.export import one_file
-from slackwater.page.feed import Feed
-from slackwater.page.server import PageServer
+from slackwater.engine.front.samples import readable
+from slackwater.observe.page import event_streams
+from slackwater.observe.page.export import one_file
+from slackwater.observe.page.feed import Feed
+from slackwater.observe.page.server import PageServer
 from tests.page.browser import Tab
 from tests.page.made_up import SLACK_MS, MadeUp, job, made_up_feed
 from tests.page.test_app import HOSTILE

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from slackwater.metrics.job_facts import job_facts
-from slackwater.page.feed import Feed
-from slackwater.page.server import PageServer
+from slackwater.observe.metrics.job_facts import job_facts
+from slackwater.observe.page.feed import Feed
+from slackwater.observe.page.server import PageServer
 from tests.page.browser import Tab
 from tests.page.made_up import MadeUp, job
 from tests.unit.test_drawing import example

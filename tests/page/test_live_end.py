@@ -11,12 +11,12 @@ import pytest
 from typer.testing import CliRunner
 
 import slackwater as sw
-from slackwater.cli.main import app
-from slackwater.page.feed import Feed
-from slackwater.page.live import LivePage
-from slackwater.page.recording import Takers
+from slackwater.observe.page.feed import Feed
+from slackwater.observe.page.live import LivePage
+from slackwater.observe.page.recording import Takers
 from slackwater.spark import start
 from slackwater.spark.handle import RunningJob
+from slackwater.tools.cli.main import app
 
 PIPELINE = (
     "import slackwater as sw\n"

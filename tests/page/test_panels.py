@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 import slackwater as sw
-from slackwater.clock.lateness import LatenessSketch
-from slackwater.lateness import make_report, measure_source
-from slackwater.metrics.job_facts import lateness_facts
-from slackwater.page.feed import Feed
-from slackwater.page.server import PageServer
+from slackwater.eventtime.measured_lateness import LatenessSketch
+from slackwater.observe.metrics.job_facts import lateness_facts
+from slackwater.observe.page.feed import Feed
+from slackwater.observe.page.server import PageServer
+from slackwater.tools.lateness import make_report, measure_source
 from tests.page.browser import Tab
 from tests.page.made_up import MadeUp, job, made_up_feed
 from tests.page.test_in_browser import now_ms, shown

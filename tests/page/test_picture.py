@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from slackwater.page.export import one_file
-from slackwater.page.feed import Feed
-from slackwater.page.server import PageServer
+from slackwater.observe.page.export import one_file
+from slackwater.observe.page.feed import Feed
+from slackwater.observe.page.server import PageServer
 from tests.page.browser import Tab
 from tests.page.made_up import made_up_feed
 from tests.page.replays import DAY_MS, JANUARY_MS, brief_feed, replayed_feed

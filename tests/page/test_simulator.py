@@ -12,12 +12,12 @@ from urllib.parse import quote, urlencode, urlsplit
 import pytest
 from starlette.requests import Request
 
-from slackwater.errors import RunError
-from slackwater.simulator.account import ACCOUNTS
-from slackwater.simulator.app import SimulatorPage
-from slackwater.simulator.controls import CONTROLS
-from slackwater.simulator.presets import PRESETS
-from slackwater.simulator.server import SimulatorServer
+from slackwater.base.errors import RunError
+from slackwater.tools.simulator.account import ACCOUNTS
+from slackwater.tools.simulator.app import SimulatorPage
+from slackwater.tools.simulator.controls import CONTROLS
+from slackwater.tools.simulator.presets import PRESETS
+from slackwater.tools.simulator.server import SimulatorServer
 from tests.conftest import Needs
 from tests.page.browser import Tab, browser, found
 from tests.page.test_app import HOSTILE, asked

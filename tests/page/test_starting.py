@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from slackwater.page.feed import Feed
-from slackwater.page.server import PageServer
+from slackwater.observe.page.feed import Feed
+from slackwater.observe.page.server import PageServer
 from tests.page.browser import Tab
 from tests.page.made_up import job
 

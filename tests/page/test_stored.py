@@ -12,16 +12,16 @@ import pytest
 from typer.testing import CliRunner
 
 import slackwater as sw
-from slackwater.checkpoint.checkpoint import open_checkpoint
-from slackwater.checkpoint.lock import held
-from slackwater.cli.main import app
-from slackwater.cli.status import job_folders
-from slackwater.metrics.history import history_folder
-from slackwater.metrics.monitor import Monitor
-from slackwater.metrics.samples import KeptSamples
-from slackwater.page.server import PageServer
-from slackwater.page.stored import Following, StoredJob
-from slackwater.planning.plan import Plan
+from slackwater.engine.checkpoint.checkpoint import open_checkpoint
+from slackwater.engine.checkpoint.lock import held
+from slackwater.observe.metrics.history import history_folder
+from slackwater.observe.metrics.monitor import Monitor
+from slackwater.observe.metrics.samples import KeptSamples
+from slackwater.observe.page.server import PageServer
+from slackwater.observe.page.stored import Following, StoredJob
+from slackwater.plan.plan import Plan
+from slackwater.tools.cli.main import app
+from slackwater.tools.cli.status import job_folders
 from tests.page.test_app import asked
 from tests.unit.metrics.made_records import record
 

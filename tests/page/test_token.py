@@ -10,11 +10,11 @@ import pytest
 from typer.testing import CliRunner
 
 from slackwater import secrets
-from slackwater.cli.main import app
-from slackwater.errors import RunError
-from slackwater.page.feed import Feed
-from slackwater.page.server import PageServer
-from slackwater.simulator.server import SimulatorServer
+from slackwater.base.errors import RunError
+from slackwater.observe.page.feed import Feed
+from slackwater.observe.page.server import PageServer
+from slackwater.tools.cli.main import app
+from slackwater.tools.simulator.server import SimulatorServer
 from tests.page.made_up import job
 from tests.page.test_app import asked
 

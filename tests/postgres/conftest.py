@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.sinks.base import SinkWriter, Slot
-from slackwater.sinks.postgres import PostgresSink
-from slackwater.sinks.postgres.server import LocalServer
+from slackwater.connectors.postgres.server import LocalServer
+from slackwater.connectors.postgres.sink import PostgresSink
+from slackwater.connectors.sink import SinkWriter, Slot
 from tests.conftest import Needs
 from tests.postgres.databases import Database
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import polars as pl
 
-from slackwater.sinks.base import SinkWriter
-from slackwater.sinks.postgres import PostgresSink, postgres
-from slackwater.sinks.postgres.server import LocalServer
+from slackwater.connectors.postgres.server import LocalServer
+from slackwater.connectors.postgres.sink import PostgresSink, postgres
+from slackwater.connectors.sink import SinkWriter
 from slackwater.testing import SinkHarness
 
 TOTALS = pl.Schema({"user": pl.String(), "total": pl.Int64()})

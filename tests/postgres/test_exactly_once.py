@@ -17,11 +17,11 @@ from typing import Any
 import polars as pl
 import pytest
 
-from slackwater.errors import RunError
-from slackwater.sinks import delivery
-from slackwater.sinks.base import Mark, SinkBatch, Unavailable
-from slackwater.sinks.delivery import SinkWarning
-from slackwater.sinks.postgres import writer as writing
+from slackwater.base.errors import RunError
+from slackwater.connectors import delivery
+from slackwater.connectors.delivery import SinkWarning
+from slackwater.connectors.postgres.sink import writer as writing
+from slackwater.connectors.sink import Mark, SinkBatch, Unavailable
 from slackwater.testing import SinkHarness
 from tests.postgres.databases import TOTALS, Database, totals, writer
 
@@ -35,7 +35,7 @@ WAYS = pytest.mark.parametrize(
     ids=["append", "upsert"],
 )
 WAITING = "SELECT pid FROM pg_locks WHERE NOT granted"
-waits = pytest.mark.filterwarnings("ignore::slackwater.sinks.delivery.SinkWarning")
+waits = pytest.mark.filterwarnings("ignore::slackwater.connectors.delivery.SinkWarning")
 
 
 @pytest.fixture(autouse=True)

@@ -10,10 +10,10 @@ from contextlib import contextmanager
 import pytest
 
 import slackwater as sw
-from slackwater.errors import RunError
-from slackwater.sinks.postgres import postgres
-from slackwater.sinks.postgres.logins import login_remedy
-from slackwater.sinks.postgres.server import LocalServer
+from slackwater.base.errors import RunError
+from slackwater.connectors.postgres.logins import login_remedy
+from slackwater.connectors.postgres.server import LocalServer
+from slackwater.connectors.postgres.sink import postgres
 from slackwater.testing import SinkHarness
 from tests.postgres.databases import TOTALS, Database, totals
 

@@ -10,12 +10,13 @@ from typing import Any
 import polars as pl
 import pytest
 
-from slackwater.errors import RunError
-from slackwater.sinks import delivery
-from slackwater.sinks.base import Slot
-from slackwater.sinks.delivery import SinkWarning
-from slackwater.sinks.postgres import connecting, postgres
-from slackwater.sinks.postgres.ledger import LEDGER
+from slackwater.base.errors import RunError
+from slackwater.connectors import delivery
+from slackwater.connectors.delivery import SinkWarning
+from slackwater.connectors.postgres import connection as connecting
+from slackwater.connectors.postgres.sink import postgres
+from slackwater.connectors.postgres.sink.ledger import LEDGER
+from slackwater.connectors.sink import Slot
 from slackwater.testing import SinkHarness
 from tests.postgres.databases import CHANGES, TOTALS, Database, changes, totals
 

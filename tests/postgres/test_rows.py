@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from slackwater.errors import RunError
-from slackwater.sinks.postgres import writer as writing
+from slackwater.base.errors import RunError
+from slackwater.connectors.postgres.sink import writer as writing
 from slackwater.testing import SinkHarness
 from tests.postgres.databases import CHANGES, TOTALS, Database, changes, totals
 

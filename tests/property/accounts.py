@@ -9,7 +9,7 @@ from typing import Any, Final, get_args
 
 import polars as pl
 
-from slackwater.ground.times import EPOCH
+from slackwater.base.times import EPOCH
 from slackwater.pipeline import Pipeline
 from slackwater.testing import Harness
 from slackwater.windows import SessionWindow

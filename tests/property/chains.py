@@ -13,8 +13,9 @@ from typing import Any, Final
 import polars as pl
 
 import slackwater as sw
-from slackwater.ground.times import EPOCH
-from slackwater.streams import Results
+from slackwater.base.times import EPOCH
+from slackwater.operators.windows import triggers
+from slackwater.plan.streams import Results
 from slackwater.testing import Harness, rows_source
 from tests.property.accounts import ACCOUNTS
 from tests.property.chain_definitions import BEGINNING, END, Row, Step, Trigger, Window
@@ -93,7 +94,7 @@ def window_of(window: Window) -> sw.windows.Window:
             return sw.global_window()
 
 
-def trigger_of(trigger: Trigger) -> sw.triggers.Trigger:
+def trigger_of(trigger: Trigger) -> triggers.Trigger:
     """Return a trigger as users write it."""
     parts: list[Any] = []
     if trigger.early_count is not None:

@@ -13,8 +13,8 @@ import polars as pl
 from hypothesis import strategies as st
 
 import slackwater as sw
-from slackwater.joins import kept_rows
-from slackwater.streams import Output, Results, Stream
+from slackwater.operators.joins import kept_rows
+from slackwater.plan.streams import Output, Results, Stream
 from slackwater.testing import Harness, rows_source
 
 T0: Final = 1_700_000_000_000

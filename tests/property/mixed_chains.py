@@ -13,8 +13,8 @@ import polars as pl
 from polars.testing import assert_frame_equal
 
 import slackwater as sw
-from slackwater.clock.next_clock import final_clock
-from slackwater.streams import Ended, Results, Stream
+from slackwater.engine.next_clock import final_clock
+from slackwater.plan.streams import Ended, Results, Stream
 from slackwater.testing import Harness, rows_source
 from tests.property.mixed_late import as_shown, depends_on_arrival
 from tests.property.mixed_model import model

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import polars as pl
 
 import slackwater as sw
-from slackwater.ground.times import EPOCH
+from slackwater.base.times import EPOCH
 from tests.property.mixed_values import T0
 
 MS = sw.duration("1ms")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import slackwater as sw
+from slackwater.operators.patterns import definitions
 from tests.property.mixed_values import Row
 from tests.property.pattern_model import Sought
 from tests.property.pattern_model import Step as ModelStep
@@ -94,7 +95,7 @@ class Pattern:
         """Return whether a row is to blame alone."""
         return any(step.fails(row) for step in self.steps)
 
-    def defined(self) -> sw.patterns.Pattern:
+    def defined(self) -> definitions.Pattern:
         """Return the pattern as users write it."""
         within = f"{self.within}ms"
         if self.is_absence:

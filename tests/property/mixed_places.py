@@ -6,8 +6,8 @@ from typing import Any
 
 import polars as pl
 
-from slackwater.ground.stable_hash import hash_columns
-from slackwater.ground.times import TIMESTAMP
+from slackwater.base.stable_hash import hash_columns
+from slackwater.base.times import TIMESTAMP
 from tests.property.mixed_steps import Step, Windows
 from tests.property.mixed_values import KEY_TYPES, NAN, Key, KeyKind, Place, Row
 

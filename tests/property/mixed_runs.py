@@ -9,7 +9,7 @@ from unittest import mock
 
 from hypothesis import strategies as st
 
-from slackwater.deduplication import seen
+from slackwater.operators.deduplication import seen
 from tests.property.join_streams import tiny_pieces
 from tests.property.mixed_chains import Batch, check, check_late
 from tests.property.mixed_strategies import arrivals, chains, cut

@@ -10,8 +10,8 @@ from typing import Any, Literal
 import polars as pl
 
 import slackwater as sw
-from slackwater.joins.step import How
-from slackwater.streams import Results, Stream
+from slackwater.operators.joins.step import How
+from slackwater.plan.streams import Results, Stream
 from tests.property.mixed_code import Fussy, Picky, Timed, Walker
 from tests.property.mixed_conditions import Condition, Pattern
 from tests.property.mixed_values import KeyKind, number, picked

@@ -9,8 +9,9 @@ from typing import Any, Final
 import polars as pl
 
 import slackwater as sw
-from slackwater.ground.times import EPOCH, MIN_MS
-from slackwater.streams import Output, Results, Stream
+from slackwater.base.times import EPOCH, MIN_MS
+from slackwater.operators.patterns.definitions import Pattern
+from slackwater.plan.streams import Output, Results, Stream
 from slackwater.testing import Harness, rows_source
 from tests.property.pattern_model import Row, Sought, Taken
 
@@ -27,7 +28,7 @@ class Batch:
     restart: bool = False
 
 
-def defined(wanted: Sought) -> sw.patterns.Pattern:
+def defined(wanted: Sought) -> Pattern:
     """Return a pattern as users write it."""
     within = f"{wanted.within_ms}ms"
     if wanted.is_absence:

@@ -10,12 +10,12 @@ import polars as pl
 from hypothesis import strategies as st
 
 import slackwater as sw
-from slackwater.sources.base import Source
-from slackwater.streams import Results, Stream
+from slackwater.connectors.source import Source
+from slackwater.operators.windows.spec import Accumulation
+from slackwater.operators.windows.triggers import AfterCount, AfterWatermark, Trigger
+from slackwater.plan.streams import Results, Stream
 from slackwater.testing import Harness
-from slackwater.triggers import Trigger
 from slackwater.windows import GlobalWindow, SlidingWindow, Window
-from slackwater.windows.spec import Accumulation
 
 T0: Final = 1_700_000_000_000
 """Processing time at the start; event times lie around it."""
@@ -65,8 +65,8 @@ class Setup:
     def may_finish(self) -> bool:
         """Whether the trigger may finish a window before it is forgotten."""
         trigger = self.trigger
-        return (isinstance(trigger, sw.triggers.AfterCount) and trigger.once) or (
-            isinstance(trigger, sw.triggers.AfterWatermark) and trigger.late is None
+        return (isinstance(trigger, AfterCount) and trigger.once) or (
+            isinstance(trigger, AfterWatermark) and trigger.late is None
         )
 
     @property

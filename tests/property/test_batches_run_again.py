@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import slackwater as sw
-from slackwater.clock.clock import Clock
-from slackwater.keyed.stage import Stage
-from slackwater.memory.engine import MemoryBatch, MemoryEngine
-from slackwater.state.packets import Packet
-from slackwater.state.packing import unpack
-from slackwater.streams import Output, Results, SideOutput, Stream
+from slackwater.engine.keyed.stage import Stage
+from slackwater.engine.memory import MemoryBatch, MemoryEngine
+from slackwater.eventtime.clock import Clock
+from slackwater.operators.state.packets import Packet
+from slackwater.operators.state.packing import unpack
+from slackwater.plan.streams import Output, Results, SideOutput, Stream
 from slackwater.testing import Harness, rows_source, run
 from tests.property.streams import T0, Batch, Setup, batches, send, setups
 

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import slackwater as sw
-from slackwater.streams import KeyedStream, Results
+from slackwater.plan.streams import Deduplicated, KeyedStream, Results
 from slackwater.testing import Harness, rows_source
 
 Row = tuple[str, str, int]
@@ -86,7 +86,7 @@ def outcome(make: Make, rows: Sequence[Row], edges: Iterable[int], *, slack_ms: 
     results = make(a, b)
     used = [each.stream for each in results.origin.inputs.values()]  # type: ignore[union-attr]  # results come from a step
     ends = [results, results.late, *(stream.dead_letters for stream in used)]
-    if hasattr(results, "duplicates") and isinstance(results, sw.streams.Deduplicated):
+    if hasattr(results, "duplicates") and isinstance(results, Deduplicated):
         ends.append(results.duplicates)
     pipeline = sw.Pipeline("boundaries", *(end.to(sw.sinks.memory()) for end in ends), key_groups=1)
     harness = Harness(pipeline)

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import slackwater as sw
-from slackwater.deduplication import seen
-from slackwater.deduplication.spec import Keep
-from slackwater.streams import Deduplicated, Output, Stream
+from slackwater.operators.deduplication import seen
+from slackwater.operators.deduplication.spec import Keep
+from slackwater.plan.streams import Deduplicated, Output, Stream
 from slackwater.testing import Harness
 from tests.property.deduplication_model import END, Model
 from tests.property.streams import T0, Batch, Record, batches, send, stream_of

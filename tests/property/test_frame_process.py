@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import slackwater as sw
-from slackwater.streams import Results
+from slackwater.plan.streams import Results
 from slackwater.testing import Harness
 from tests.property.accounts import Counted
 from tests.property.frame_model import FrameModel, Shown

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import slackwater as sw
-from slackwater.joins.step import How
-from slackwater.state.late_rows import Late
-from slackwater.streams import Results
+from slackwater.operators.joins.step import How
+from slackwater.operators.late_rows import Late
+from slackwater.plan.streams import Results
 from slackwater.testing import Harness
 from tests.property.join_streams import (
     T0,

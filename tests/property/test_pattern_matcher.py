@@ -5,12 +5,12 @@ from __future__ import annotations
 import polars as pl
 from hypothesis import given
 
-from slackwater.ground.times import MAX_MS
-from slackwater.patterns.front import PatternFront
-from slackwater.patterns.matcher import decide
-from slackwater.patterns.spec import PatternDefinition, PatternSpec
-from slackwater.state.step import ROWS, Port
-from slackwater.state.step_time import StepTime
+from slackwater.base.times import MAX_MS
+from slackwater.eventtime.step_time import StepTime
+from slackwater.operators.patterns.front import PatternFront
+from slackwater.operators.patterns.matcher import decide
+from slackwater.operators.patterns.spec import PatternDefinition, PatternSpec
+from slackwater.operators.step import ROWS, Port
 from tests.property.pattern_model import Row, Sought
 from tests.property.pattern_runs import defined
 from tests.property.pattern_strategies import absences, rows, sought

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import slackwater as sw
-from slackwater.ground.times import EPOCH
-from slackwater.streams import Ended, Results, Stream
+from slackwater.base.times import EPOCH
+from slackwater.plan.streams import Ended, Results, Stream
 from slackwater.testing import Harness
 from tests.property.accounts import Counted
 from tests.property.process_model import END, OPS, Event, Model

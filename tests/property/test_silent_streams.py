@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import slackwater as sw
-from slackwater.clock.clock import Clock
-from slackwater.clock.step_times import step_time
-from slackwater.ground.times import MIN_MS
-from slackwater.streams import Results
+from slackwater.base.times import MIN_MS
+from slackwater.engine.step_times import step_time
+from slackwater.eventtime.clock import Clock
+from slackwater.plan.streams import Results
 from slackwater.testing import Harness, rows_source
 from tests.property.test_batches_run_again import check_run_again
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import slackwater as sw
+from slackwater.operators.windows.triggers import schedule
 from slackwater.testing import Harness
-from slackwater.triggers import schedule
 from tests.property.streams import ALIGNED, T0, Batch, Setup, batches, send, setups
 
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import slackwater as sw
-from slackwater.joins.step import How
-from slackwater.streams import Results, WindowedStream
+from slackwater.operators.joins.step import How
+from slackwater.plan.streams import Results, WindowedStream
 from slackwater.testing import Harness
 from slackwater.windows import AlignedWindow
 from tests.property.join_streams import (

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.sinks import delivery
+from slackwater.connectors import delivery
 from tests.conftest import Needs
 from tests.redis.servers import RedisServer, redis_program
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from slackwater.sinks.redis import RedisSink, redis
+from slackwater.connectors.redis.sink import RedisSink, redis
 from slackwater.testing import SinkHarness
 from tests.redis.servers import RedisServer
 

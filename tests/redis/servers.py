@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from slackwater.topics.broker import free_port
+from slackwater.connectors.kafka.broker import free_port
 
 if TYPE_CHECKING:
     from redis import Redis

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from slackwater.errors import RunError
-from slackwater.sinks.redis import definition as redis_module
-from slackwater.sinks.redis import redis
-from slackwater.sinks.redis import rows as redis_rows
+from slackwater.base.errors import RunError
+from slackwater.connectors.redis.sink import definition as redis_module
+from slackwater.connectors.redis.sink import redis
+from slackwater.connectors.redis.sink import rows as redis_rows
 from tests.redis.deliveries import AFTER_BOTH, MARK, ONE, TWO, job, rows, scripts_run
 from tests.redis.servers import RedisServer, way_to
 
@@ -44,11 +44,11 @@ def test_batch_delivered_again_changes_nothing(server: RedisServer) -> None:
 
 CRASHING = """
 import polars as pl
-from slackwater.sinks.redis import redis
-from slackwater.state.identity import Identity
+from slackwater.connectors.redis.sink import redis
+from slackwater.operators.identity import Identity
 from slackwater.testing import SinkHarness
 from tests.redis.deliveries import ONE, TWO, job
-from slackwater.sinks.redis import rows as redis_rows
+from slackwater.connectors.redis.sink import rows as redis_rows
 import sys
 redis_rows._CHUNK_ROWS = int(sys.argv[2])
 run = job(sys.argv[1])
@@ -72,7 +72,7 @@ def test_process_killed_between_two_chunks_leaves_no_mark_and_the_repeat_complet
     assert server.hashes() == AFTER_BOTH
 
 
-@pytest.mark.filterwarnings("ignore::slackwater.sinks.delivery.SinkWarning")
+@pytest.mark.filterwarnings("ignore::slackwater.connectors.delivery.SinkWarning")
 @pytest.mark.parametrize("chunk_rows", [1, 1_000])
 def test_server_killed_in_mid_batch_and_started_again(
     server: RedisServer, monkeypatch: pytest.MonkeyPatch, chunk_rows: int
@@ -94,7 +94,7 @@ def test_server_killed_in_mid_batch_and_started_again(
     assert server.hashes() == AFTER_BOTH | {"user:ann": {"orders": "9"}}
 
 
-@pytest.mark.filterwarnings("ignore::slackwater.sinks.delivery.SinkWarning")
+@pytest.mark.filterwarnings("ignore::slackwater.connectors.delivery.SinkWarning")
 def test_answer_that_is_lost_does_not_make_the_batch_be_written_again(
     server: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -108,7 +108,7 @@ def test_answer_that_is_lost_does_not_make_the_batch_be_written_again(
     assert scripts_run(server) == before + 1
 
 
-@pytest.mark.filterwarnings("ignore::slackwater.sinks.delivery.SinkWarning")
+@pytest.mark.filterwarnings("ignore::slackwater.connectors.delivery.SinkWarning")
 def test_server_that_is_emptied_under_a_running_job_is_an_error(server: RedisServer) -> None:
     run = job(server.url)
     run.deliver(ONE)

@@ -7,9 +7,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from slackwater.errors import DefinitionError
-from slackwater.sinks.base import Slot
-from slackwater.sinks.redis import redis
+from slackwater.base.errors import DefinitionError
+from slackwater.connectors.redis.sink import redis
+from slackwater.connectors.sink import Slot
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from slackwater.errors import RunError
-from slackwater.secrets import secret
-from slackwater.sinks.delivery import SinkWarning
-from slackwater.sinks.redis import redis
+from slackwater.base.errors import RunError
+from slackwater.base.secrets import secret
+from slackwater.connectors.delivery import SinkWarning
+from slackwater.connectors.redis.sink import redis
 from tests.conftest import Needs
 from tests.redis.deliveries import AFTER_BOTH, MARK, ONE, SCHEMA, TWO, job, rows
 from tests.redis.servers import RedisServer, way_to

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from slackwater.errors import DefinitionError, RunError
-from slackwater.secrets import secret
-from slackwater.sinks.base import SinkBatch, Slot
-from slackwater.sinks.redis import redis
-from slackwater.sinks.redis import rows as redis_rows
-from slackwater.state.identity import Identity
+from slackwater.base.errors import DefinitionError, RunError
+from slackwater.base.secrets import secret
+from slackwater.connectors.redis.sink import redis
+from slackwater.connectors.redis.sink import rows as redis_rows
+from slackwater.connectors.sink import SinkBatch, Slot
+from slackwater.operators.identity import Identity
 from slackwater.testing import SinkHarness
 from tests.redis.deliveries import job, rows, scripts_run
 from tests.redis.servers import RedisServer

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.sinks.base import Sink
+from slackwater.connectors.sink import Sink
 from tests.kafka.sinks import records
 from tests.matrix.targets import Kafka, Target
 from tests.sinks.zombies import rows

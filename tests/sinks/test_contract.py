@@ -14,18 +14,18 @@ from typing import Final
 
 import pytest
 
-from slackwater.errors import RunError
-from slackwater.sinks import delivery
-from slackwater.sinks.base import SinkWriter
-from slackwater.sinks.delivery import Outlet, StoppedWaitingError
-from slackwater.sinks.http import sending as http_sending
+from slackwater.base.errors import RunError
+from slackwater.connectors import delivery
+from slackwater.connectors.delivery import Outlet, StoppedWaitingError
+from slackwater.connectors.http.sink import sending as http_sending
+from slackwater.connectors.sink import SinkWriter
 from slackwater.testing import SinkHarness
 from tests.matrix.jobs import crashing
 from tests.sinks.grounds import SINKS, Ground, each
 from tests.sinks.zombies import job, rows
 from tests.spark.jobs import CrashError
 
-pytestmark = pytest.mark.filterwarnings("ignore::slackwater.sinks.delivery.SinkWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::slackwater.connectors.delivery.SinkWarning")
 
 LONG: Final = ("delta", "delta, merged")
 """Where a commit, which takes Delta seconds, is one of several."""

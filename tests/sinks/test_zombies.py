@@ -15,9 +15,9 @@ from typing import Final
 
 import pytest
 
-from slackwater.errors import RunError
-from slackwater.sinks.delivery import Outlet
-from slackwater.sinks.postgres import connecting
+from slackwater.base.errors import RunError
+from slackwater.connectors.delivery import Outlet
+from slackwater.connectors.postgres import connection as connecting
 from tests.sinks.grounds import Ground, each
 from tests.sinks.zombies import FROZEN_IN, Freezer, Zombie, job, rows
 
@@ -28,7 +28,7 @@ LONG: Final = ("kafka", "delta")
 POINTS: Final = ("opened", "written", "committed")
 
 
-@pytest.mark.filterwarnings("ignore::slackwater.sinks.delivery.SinkWarning")
+@pytest.mark.filterwarnings("ignore::slackwater.connectors.delivery.SinkWarning")
 @pytest.mark.parametrize("point", POINTS)
 @each(*KINDS, long=LONG)
 def test_writer_that_wakes_after_its_successor_went_on_loses_nothing_and_doubles_nothing(

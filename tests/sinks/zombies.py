@@ -13,7 +13,7 @@ from typing import Final
 import polars as pl
 import pytest
 
-from slackwater.sinks.base import Sink
+from slackwater.connectors.sink import Sink
 from slackwater.testing import SinkHarness
 
 SCHEMA: Final = pl.Schema({"k": pl.String(), "batch": pl.Int64()})

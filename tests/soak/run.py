@@ -24,7 +24,7 @@ from pyspark.sql import SparkSession
 
 import slackwater as sw
 from benchmarks.processes import is_worker
-from slackwater.metrics.report import BatchReport
+from slackwater.observe.metrics.report import BatchReport
 from slackwater.spark.job import Job
 from slackwater.spark.session import spark_session
 from slackwater.spark.start import make_job

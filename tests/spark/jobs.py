@@ -13,11 +13,11 @@ import polars as pl
 from pyspark.sql import SparkSession
 
 import slackwater as sw
+from slackwater.connectors.memory.sink import MemorySink
 from slackwater.pipeline import Pipeline
-from slackwater.sinks.memory import MemorySink
+from slackwater.plan.streams import Results, Stream
 from slackwater.spark.job import Job
 from slackwater.spark.start import make_job
-from slackwater.streams import Results, Stream
 
 SCHEMA: Final = "id long, k string, ts long, v double"
 MINUTE: Final = 60_000

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 import slackwater as sw
-from slackwater.metrics.report import BatchReport
+from slackwater.observe.metrics.report import BatchReport
 from slackwater.spark.job import Job
 from slackwater.spark.start import make_job
 from slackwater.windows import GlobalWindow, SessionWindow

@@ -9,7 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import slackwater as sw
-from slackwater.metrics.report import BatchReport
+from slackwater.observe.metrics.report import BatchReport
+from slackwater.plan.streams import Stream
 from slackwater.spark.job import Job
 from slackwater.spark.start import make_job
 from tests.spark.jobs import MINUTE, SCHEMA, record, run, write_log
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.spark
 FILES: Final = 6
 
 
-def stream(name: str, log: Path, **time: Any) -> sw.streams.Stream:  # noqa: ANN401  as event_time's
+def stream(name: str, log: Path, **time: Any) -> Stream:  # noqa: ANN401  as event_time's
     source = sw.sources.log(log, max_files_per_batch=1)
     return sw.stream(name, source).decode(sw.formats.json(SCHEMA)).event_time("ts", **time)
 

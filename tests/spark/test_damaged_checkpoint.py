@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from slackwater.errors import RunError
-from slackwater.sinks.memory import MemorySink
+from slackwater.base.errors import RunError
+from slackwater.connectors.memory.sink import MemorySink
 from tests.spark.jobs import CrashError, crash_after, run
 from tests.spark.test_enrichment import Enriched, written
 

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import slackwater as sw
-from slackwater.errors import RunError
+from slackwater.base.errors import RunError
 from tests.spark.jobs import MINUTE, CrashError, Kept, crash_after, record, run, stream, write_log
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]

@@ -9,9 +9,9 @@ import typer
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
-from slackwater.cli.run import run
-from slackwater.errors import RunError
+from slackwater.base.errors import RunError
 from slackwater.spark.dead_letter_share import DeadLetterWarning
+from slackwater.tools.cli.run import run
 from tests.spark.jobs import record, write_log
 
 pytestmark = pytest.mark.spark

@@ -20,12 +20,12 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-from slackwater.demo import show
-from slackwater.demo.account import Account, Outcome, settle
-from slackwater.demo.comparison import ReadBack, last_panes
-from slackwater.demo.definition import ACTIVE, PURCHASES
-from slackwater.demo.places import PLACES
-from slackwater.errors import counted
+from slackwater.base.errors import counted
+from slackwater.tools.demo import show
+from slackwater.tools.demo.account import Account, Outcome, settle
+from slackwater.tools.demo.comparison import ReadBack, last_panes
+from slackwater.tools.demo.definition import ACTIVE, PURCHASES
+from slackwater.tools.demo.places import PLACES
 from tests.conftest import Needs
 
 if TYPE_CHECKING:

@@ -19,11 +19,11 @@ from polars.testing import assert_frame_equal
 from pyspark.sql import SparkSession
 
 import slackwater as sw
-from slackwater.errors import notice
-from slackwater.sinks.memory import MemorySink
+from slackwater.base.errors import notice
+from slackwater.connectors.memory.sink import MemorySink
+from slackwater.plan.streams import Stream
 from slackwater.spark import outside
 from slackwater.spark.outside import OutsideWarning
-from slackwater.streams import Stream
 from tests.spark.jobs import CrashError, crash_after, record, run, stream, write_log
 
 pytestmark = pytest.mark.spark

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import slackwater as sw
-from slackwater.errors import RunError
+from slackwater.base.errors import RunError
 from tests.kafka.topics import until
 from tests.spark.jobs import MINUTE, Kept, record, stream, write_log
 

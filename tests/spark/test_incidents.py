@@ -15,10 +15,10 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import slackwater as sw
-from slackwater.metrics.monitor import Live
-from slackwater.metrics.prometheus import Collector, exposition
-from slackwater.monitoring.rules_file import RULES, rules_file
-from slackwater.monitoring.thresholds import Thresholds
+from slackwater.observe.metrics.monitor import Live
+from slackwater.observe.metrics.prometheus import Collector, exposition
+from slackwater.observe.monitoring.rules_file import RULES, rules_file
+from slackwater.observe.monitoring.thresholds import Thresholds
 from tests.conftest import Needs
 from tests.spark.jobs import MINUTE, record, run, stream, write_log
 from tests.unit.monitoring.caused import Scrapes

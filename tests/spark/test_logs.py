@@ -12,9 +12,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 import slackwater as sw
-from slackwater.errors import RunError
-from slackwater.metrics.report import BatchReport
-from slackwater.sources.log.reports import UnreadFilesWarning
+from slackwater.base.errors import RunError
+from slackwater.connectors.log.reports import UnreadFilesWarning
+from slackwater.observe.metrics.report import BatchReport
 from slackwater.spark.job import Job
 from slackwater.spark.start import make_job
 from tests.conftest import ROOT

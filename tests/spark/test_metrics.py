@@ -13,11 +13,11 @@ from prometheus_client.parser import text_string_to_metric_families
 from pyspark.sql import SparkSession
 
 import slackwater as sw
-from slackwater.checkpoint.lock import Owner, lock_folder
-from slackwater.metrics.history import history_folder, read_history
-from slackwater.metrics.monitor import Live
-from slackwater.metrics.prometheus import Collector, serving
-from slackwater.metrics.status import read_status
+from slackwater.engine.checkpoint.lock import Owner, lock_folder
+from slackwater.observe.metrics.history import history_folder, read_history
+from slackwater.observe.metrics.monitor import Live
+from slackwater.observe.metrics.prometheus import Collector, serving
+from slackwater.observe.metrics.status import read_status
 from tests.sealing import content_of, reseal
 from tests.spark.jobs import MINUTE, Kept, record, run, stream, write_log
 

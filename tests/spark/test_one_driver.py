@@ -10,9 +10,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 import slackwater as sw
-from slackwater.checkpoint.lock import Lease, held, lock_folder
-from slackwater.errors import RunError
-from slackwater.metrics.report import BatchReport
+from slackwater.base.errors import RunError
+from slackwater.engine.checkpoint.lock import Lease, held, lock_folder
+from slackwater.observe.metrics.report import BatchReport
 from tests.spark.jobs import MINUTE, Kept, record, run, stream, write_log
 
 pytestmark = pytest.mark.spark

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import slackwater as sw
-from slackwater.sinks.memory import MemorySink
+from slackwater.connectors.memory.sink import MemorySink
 from tests.docs.pages import ROOT, blocks
 from tests.spark.jobs import Kept, record, run, stream, write_log
 

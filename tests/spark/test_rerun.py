@@ -17,7 +17,7 @@ from polars.testing import assert_frame_equal
 from pyspark.sql import SparkSession
 
 import slackwater as sw
-from slackwater.clock.clock import Clock
+from slackwater.eventtime.clock import Clock
 from slackwater.spark.job import Job
 from slackwater.spark.worker import CLOCK_PROPERTY
 from tests.spark.jobs import CrashError, Kept, crash_after, record, run, stream, write_log

@@ -11,12 +11,12 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812  PySpark's own convention
 
 import slackwater as sw
-from slackwater.errors import RunError
-from slackwater.ground.times import render_time
-from slackwater.metrics.report import BatchReport
-from slackwater.sources.log.reports import StrayFilesWarning
+from slackwater.base.errors import RunError
+from slackwater.base.times import render_time
+from slackwater.connectors.log.reports import StrayFilesWarning
+from slackwater.engine.key_groups import labels, spark_hash
+from slackwater.observe.metrics.report import BatchReport
 from slackwater.spark.start import make_job
-from slackwater.state.key_groups import labels, spark_hash
 from tests.matrix.jobs import crashing
 from tests.spark.jobs import (
     MINUTE,

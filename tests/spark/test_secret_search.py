@@ -30,7 +30,7 @@ import json, sys, urllib.request
 import psutil
 from pyspark.sql import SparkSession
 import slackwater as sw
-from slackwater.errors import RunError
+from slackwater.base.errors import RunError
 
 home, urls = sys.argv[1], json.loads(sys.argv[2])
 spark = (

@@ -12,9 +12,9 @@ from polars.testing import assert_frame_equal
 from pyspark.sql import DataFrame, SparkSession
 
 import slackwater as sw
-from slackwater.errors import RunError
-from slackwater.outputs import evaluated as outputs
-from slackwater.sinks.memory import MemorySink
+from slackwater.base.errors import RunError
+from slackwater.connectors.memory.sink import MemorySink
+from slackwater.engine.outputs import evaluated as outputs
 from slackwater.spark.job import Job
 from tests.spark.jobs import MINUTE, WRITTEN_S, record, run, stream, write_log
 

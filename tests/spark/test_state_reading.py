@@ -15,14 +15,14 @@ from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 import slackwater as sw
-from slackwater.cli.loading import load_pipeline
-from slackwater.cli.main import app
-from slackwater.errors import RunError
+from slackwater.base.errors import RunError
+from slackwater.observe.state_reading.rows import all_rows, rows_of_key
+from slackwater.observe.state_reading.stored import StoredState, stored_state
+from slackwater.observe.state_reading.summary import summarise
 from slackwater.spark.start import make_job
 from slackwater.spark.state_groups import CheckpointGroups
-from slackwater.state_reading.rows import all_rows, rows_of_key
-from slackwater.state_reading.stored import StoredState, stored_state
-from slackwater.state_reading.summary import summarise
+from slackwater.tools.cli.loading import load_pipeline
+from slackwater.tools.cli.main import app
 from tests.sealing import content_of
 from tests.spark.jobs import MINUTE, record, write_log
 

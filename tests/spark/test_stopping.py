@@ -14,8 +14,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import slackwater as sw
-from slackwater.clock.next_clock import final_clock
-from slackwater.errors import RunError
+from slackwater.base.errors import RunError
+from slackwater.engine.next_clock import final_clock
 from slackwater.spark import job as job_module
 from slackwater.spark.start import make_job
 from tests.spark.jobs import MINUTE, Kept, record, run, stream, write_log

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.sinks.postgres.server import LocalServer
+from slackwater.connectors.postgres.server import LocalServer
 from tests.conftest import Needs
 from tests.tables.places import Place
 

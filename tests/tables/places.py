@@ -10,8 +10,8 @@ from typing import Any, Final
 import polars as pl
 
 import slackwater as sw
-from slackwater.sinks.postgres.server import LocalServer
-from slackwater.tables import Table
+from slackwater.connectors.postgres.server import LocalServer
+from slackwater.connectors.table import Table
 
 RATES: Final = pl.Schema({"code": pl.String(), "rate": pl.Float64(), "digits": pl.Int32()})
 

@@ -10,13 +10,13 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.errors import DefinitionError, RunError
-from slackwater.memory.engine import MemoryEngine
-from slackwater.sinks.base import Unavailable
-from slackwater.sinks.postgres.server import LocalServer
-from slackwater.streams import Stream
-from slackwater.tables import Table
-from slackwater.tables.delta import delta_schema, read_delta
+from slackwater.base.errors import DefinitionError, RunError
+from slackwater.connectors.delta.table import delta_schema, read_delta
+from slackwater.connectors.postgres.server import LocalServer
+from slackwater.connectors.sink import Unavailable
+from slackwater.connectors.table import Table
+from slackwater.engine.memory import MemoryEngine
+from slackwater.plan.streams import Stream
 from slackwater.testing import Harness, rows_source
 from tests.tables.places import Place, rates, write_delta
 
@@ -339,7 +339,7 @@ def test_a_delta_table_whose_log_has_a_gap_makes_the_batch_wait(tmp_path: Path) 
 
 
 def test_a_table_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from slackwater.tables import reading
+    from slackwater.engine.enrichment import table_reading as reading
 
     monkeypatch.setattr(reading, "MOST_BYTES", 10)
     rates(("EUR", 1.0, 2)).write_parquet(tmp_path / "t.parquet")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import slackwater
+from slackwater.plan.streams import Results, Step
 
 sw: Any = slackwater  # untyped: half of these definitions are wrong in their types
 DDL = "user_id string, amount double, placed_at timestamp, tags array<string>"
@@ -40,7 +41,7 @@ def windowed(window: Any = None, **options: Any) -> Any:  # noqa: ANN401
 def built(results: Any, *more: Any, sink: Any = None) -> Any:  # noqa: ANN401
     """Build a pipeline whose outputs all end somewhere."""
     source = results
-    while isinstance(source.origin, slackwater.streams.Step):
+    while isinstance(source.origin, Step):
         source = next(iter(source.origin.inputs.values())).stream
-    late = [results.late.drop()] if isinstance(results, slackwater.streams.Results) else []
+    late = [results.late.drop()] if isinstance(results, Results) else []
     return sw.Pipeline("p", results.to(sink or sw.sinks.memory()), *late, source.dead_letters.drop(), *more)

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from slackwater.sinks.base import Sink, SinkWriter, Slot
+from slackwater.connectors.sink import Sink, SinkWriter, Slot
 from tests.unit.bad_definition import Bad, built, purchases, records, sw, windowed
 
 TABLE = sw.sinks.postgres("postgresql://localhost/db", table="t", upsert_on=["user_id", "window_start"])

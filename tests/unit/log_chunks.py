@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from slackwater.sources.log.reading import Lines, read_file
+from slackwater.connectors.log.reading import Lines, read_file
 
 
 def chunks_of(

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import slackwater as sw
-from slackwater.clock.batch_stats import BatchStats, StreamStats
-from slackwater.clock.clock import Clock, PartitionTime, StreamTime
-from slackwater.clock.lateness import LatenessSketch
-from slackwater.errors import RunError
+from slackwater.base.errors import RunError
+from slackwater.engine.batch_stats import BatchStats, StreamStats
+from slackwater.eventtime.clock import Clock, PartitionTime, StreamTime
+from slackwater.eventtime.measured_lateness import LatenessSketch
 from slackwater.spark.alerts import (
     HotKeyWarning,
     SchemaWarning,

@@ -8,7 +8,7 @@ import pickle
 import pytest
 
 import slackwater as sw
-from slackwater.errors import NoSuchCallError
+from slackwater.base.errors import NoSuchCallError
 
 STREAM = sw.stream("a", sw.testing.rows_source("k string, ts long")).event_time("ts")
 KEYED = STREAM.key_by("k")

@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.errors import DefinitionError
-from slackwater.sources.log.definition import LogSource
-from slackwater.sources.log.reading import LogFileError, list_log, read_file
+from slackwater.base.errors import DefinitionError
+from slackwater.connectors.log.definition import LogSource
+from slackwater.connectors.log.reading import LogFileError, list_log, read_file
 
 SCHEMA: dict[str, Any] = {
     "type": "record",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.errors import DefinitionError
+from slackwater.base.errors import DefinitionError
 from tests.unit.bad_definition import Bad, built, sw, windowed
 from tests.unit.bad_join_definitions import JOINS
 from tests.unit.bad_kafka_definitions import KAFKA

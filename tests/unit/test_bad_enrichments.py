@@ -13,8 +13,8 @@ import polars as pl
 import pytest
 
 import slackwater
-from slackwater.errors import DefinitionError
-from slackwater.sources.delta.definition import DeltaSource
+from slackwater.base.errors import DefinitionError
+from slackwater.connectors.delta.source.definition import DeltaSource
 from tests.tables.places import rates
 
 sw: Any = slackwater  # untyped: half of these definitions are wrong in their types

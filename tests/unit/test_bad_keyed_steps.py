@@ -10,8 +10,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from slackwater.errors import DefinitionError
-from slackwater.process import FrameProcess, Process
+from slackwater.base.errors import DefinitionError
+from slackwater.operators.process import FrameProcess, Process
 from tests.unit.bad_definition import Bad, built, purchases, sw, windowed
 
 

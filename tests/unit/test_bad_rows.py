@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.errors import RunError
-from slackwater.streams import Results, Stream
+from slackwater.base.errors import RunError
+from slackwater.plan.streams import Results, Stream
 from slackwater.testing import Harness, rows_source
 from slackwater.windows import Window
 

@@ -10,7 +10,7 @@ import pytest
 from pyspark import cloudpickle
 
 import slackwater as sw
-from slackwater.cli.loading import load_pipeline
+from slackwater.tools.cli.loading import load_pipeline
 
 FILE = """\
 import polars as pl

@@ -13,18 +13,18 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.checkpoint.checkpoint import Checkpoint, existing_checkpoint, open_checkpoint, read_manifest
-from slackwater.clock.next_clock import first_clock
-from slackwater.errors import RunError
-from slackwater.lookups.written import Listing, Span
-from slackwater.sinks.base import Slot
-from slackwater.sinks.files.batches import newest_mark
-from slackwater.sinks.files.turn import files_of
-from slackwater.sources.intake import StreamPlace
-from slackwater.sources.log.definition import LogSource
-from slackwater.sources.log.intake import LogIntake
-from slackwater.state.pieces import DictStore, StepState, read_index, write_index
-from slackwater.tables import snapshots
+from slackwater.base.errors import RunError
+from slackwater.connectors.files.sink.batches import newest_mark
+from slackwater.connectors.files.sink.turn import files_of
+from slackwater.connectors.intake import StreamPlace
+from slackwater.connectors.log.definition import LogSource
+from slackwater.connectors.log.intake import LogIntake
+from slackwater.connectors.sink import Slot
+from slackwater.engine.checkpoint.checkpoint import Checkpoint, existing_checkpoint, open_checkpoint, read_manifest
+from slackwater.engine.enrichment import snapshots
+from slackwater.engine.enrichment.written import Listing, Span
+from slackwater.engine.next_clock import first_clock
+from slackwater.operators.state.pieces import DictStore, StepState, read_index, write_index
 from slackwater.testing import SinkHarness
 from tests.unit.rules.log_jobs import Job, write
 

@@ -15,14 +15,14 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.checkpoint import lock
-from slackwater.checkpoint.lock import Lease, Owner, check_free, held, lock_folder
-from slackwater.errors import RunError
+from slackwater.base.errors import RunError
+from slackwater.engine.checkpoint import lock
+from slackwater.engine.checkpoint.lock import Lease, Owner, check_free, held, lock_folder
 
 HOLD = """
 import sys
 from pathlib import Path
-from slackwater.checkpoint.lock import held
+from slackwater.engine.checkpoint.lock import held
 with held(Path(sys.argv[1])) as lease:
     print(lease.epoch, flush=True)
     sys.stdin.readline()

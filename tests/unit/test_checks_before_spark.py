@@ -11,22 +11,22 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.checkpoint.checkpoint import open_checkpoint
-from slackwater.errors import RunError
-from slackwater.kafka.client import Cluster
-from slackwater.outputs.deliveries import Deliveries, prepare_without_spark
-from slackwater.sinks.base import Mark, Sink, SinkBatch, SinkWriter, Slot
+from slackwater.base.errors import RunError
+from slackwater.connectors.kafka.broker import free_port
+from slackwater.connectors.kafka.client import Cluster
+from slackwater.connectors.sink import Mark, Sink, SinkBatch, SinkWriter, Slot
+from slackwater.engine.checkpoint.checkpoint import open_checkpoint
+from slackwater.engine.outputs.deliveries import Deliveries, prepare_without_spark
 from slackwater.spark.job import Job
 from slackwater.spark.start import make_job
 from slackwater.testing import SinkHarness
-from slackwater.topics.broker import free_port
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from slackwater.checkpoint.lock import Lease
-    from slackwater.outputs.evaluated import EvaluatedBatch
-    from slackwater.planning.plan import Plan
+    from slackwater.engine.checkpoint.lock import Lease
+    from slackwater.engine.outputs.evaluated import EvaluatedBatch
+    from slackwater.plan.plan import Plan
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

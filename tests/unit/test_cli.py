@@ -22,16 +22,16 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.cli.main import main
-from slackwater.cli.progress import Progress, line, places
-from slackwater.clock.batch_stats import BatchStats, StreamStats
-from slackwater.clock.clock import Clock, StreamTime
-from slackwater.ground import version
-from slackwater.lookups.stats import LookupStats
-from slackwater.metrics.report import BatchReport
-from slackwater.planning.plan import OutputPlan
+from slackwater.base import version
+from slackwater.engine.batch_stats import BatchStats, StreamStats
+from slackwater.engine.enrichment.stats import LookupStats
+from slackwater.eventtime.clock import Clock, StreamTime
+from slackwater.observe.metrics.report import BatchReport
+from slackwater.plan.plan import OutputPlan
 from slackwater.spark.failures import jvm_ended
 from slackwater.spark.session_conf import check_master, session_conf, with_retries
+from slackwater.tools.cli.main import main
+from slackwater.tools.cli.progress import Progress, line, places
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

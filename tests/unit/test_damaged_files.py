@@ -12,14 +12,14 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.checkpoint.checkpoint import Checkpoint, open_checkpoint
-from slackwater.checkpoint.damage import damage_of
-from slackwater.errors import RunError
-from slackwater.planning.plan import Plan
-from slackwater.sinks.base import DamagedMarkError, Mark
-from slackwater.sources.kafka.intake import processed_offsets
-from slackwater.sources.log.listing import ListedFile
-from slackwater.sources.log.record import Record
+from slackwater.base.errors import RunError
+from slackwater.connectors.kafka.source.intake import processed_offsets
+from slackwater.connectors.log.listing import ListedFile
+from slackwater.connectors.log.record import Record
+from slackwater.connectors.sink import DamagedMarkError, Mark
+from slackwater.engine.checkpoint.checkpoint import Checkpoint, open_checkpoint
+from slackwater.engine.checkpoint.damage import damage_of
+from slackwater.plan.plan import Plan
 from slackwater.spark.intake import Intakes
 from slackwater.spark.start import make_job
 from slackwater.testing import SinkHarness

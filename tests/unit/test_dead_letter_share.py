@@ -11,11 +11,11 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.clock.batch_stats import BatchStats
-from slackwater.clock.losses import Losses
-from slackwater.errors import RunError
+from slackwater.base.errors import RunError
+from slackwater.engine.batch_stats import BatchStats
+from slackwater.engine.losses import Losses
+from slackwater.plan.streams import Stream
 from slackwater.spark.dead_letter_share import DeadLetterShare, DeadLetterWarning
-from slackwater.streams import Stream
 from slackwater.testing import Harness
 
 

@@ -14,12 +14,12 @@ import pytest
 from typer.testing import CliRunner
 
 import slackwater as sw
-from slackwater.cli.main import app
-from slackwater.ground.stored import shaped
-from slackwater.planning.boxes import Arrow, graph_of
-from slackwater.planning.described import PlanText, describe
-from slackwater.planning.drawing import draw
-from slackwater.planning.layout import Size, lay_out, layers_of
+from slackwater.base.stored import shaped
+from slackwater.plan.boxes import Arrow, graph_of
+from slackwater.plan.described import PlanText, describe
+from slackwater.plan.drawing import draw
+from slackwater.plan.layout import Size, lay_out, layers_of
+from slackwater.tools.cli.main import app
 from tests.docs.pages import ROOT
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -6,8 +6,18 @@ from collections.abc import Iterator
 
 import pytest
 
-from slackwater.errors import DefinitionError, RunError, cause_of, counted, fault, listed, near_miss, refuse, render
-from slackwater.errors.catalogue import CATALOGUE
+from slackwater.base.errors import (
+    DefinitionError,
+    RunError,
+    cause_of,
+    counted,
+    fault,
+    listed,
+    near_miss,
+    refuse,
+    render,
+)
+from slackwater.base.errors.catalogue import CATALOGUE
 from tests.unit.error_codes import notices, placeholders, uses
 
 

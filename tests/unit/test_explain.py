@@ -11,14 +11,14 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.secrets import Secret
-from slackwater.sinks.base import Sink, SinkWriter, Slot
-from slackwater.sinks.delta import delta
-from slackwater.sinks.files import files
-from slackwater.sinks.http import http
-from slackwater.sinks.kafka import kafka
-from slackwater.sinks.postgres import postgres
-from slackwater.sinks.redis import redis
+from slackwater.base.secrets import Secret
+from slackwater.connectors.delta.sink import delta
+from slackwater.connectors.files.sink import files
+from slackwater.connectors.http.sink import http
+from slackwater.connectors.kafka.sink import kafka
+from slackwater.connectors.postgres.sink import postgres
+from slackwater.connectors.redis.sink import redis
+from slackwater.connectors.sink import Sink, SinkWriter, Slot
 
 RECEIVER = "https://receiver.example/rows"
 SERVERS = "localhost:9092"

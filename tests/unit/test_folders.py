@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import slackwater as sw
-from slackwater.errors import DefinitionError, RunError
-from slackwater.ground.folders import plain_path
-from slackwater.sinks.base import Sink
+from slackwater.base.errors import DefinitionError, RunError
+from slackwater.base.folders import plain_path
+from slackwater.connectors.sink import Sink
 from slackwater.spark.folders import check_folders
 
 

@@ -16,10 +16,10 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.checkpoint.checkpoint import open_checkpoint
-from slackwater.checkpoint.lock import check_free, held
-from slackwater.errors import RunError
-from slackwater.ground import durable
+from slackwater.base import durable
+from slackwater.base.errors import RunError
+from slackwater.engine.checkpoint.checkpoint import open_checkpoint
+from slackwater.engine.checkpoint.lock import check_free, held
 from slackwater.spark.failures import reason_of
 from slackwater.testing import SinkHarness
 from tests.unit.rules.log_jobs import Job, write

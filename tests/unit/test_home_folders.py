@@ -13,16 +13,16 @@ import typer
 from typer.testing import CliRunner
 
 import slackwater as sw
-from slackwater.bridge.definition import mqtt_bridge
-from slackwater.cli.main import app
-from slackwater.cli.paths import at_home
-from slackwater.dead_letters.places import where_of
-from slackwater.dead_letters.repair import load_repair
-from slackwater.errors import RunError
-from slackwater.ground.folders import given_path
-from slackwater.lateness import measure_log
+from slackwater.base.errors import RunError
+from slackwater.base.folders import given_path
+from slackwater.connectors.mqtt.definition import mqtt_bridge
 from slackwater.spark.start import make_job
 from slackwater.testing import SinkHarness
+from slackwater.tools.cli.main import app
+from slackwater.tools.cli.paths import at_home
+from slackwater.tools.dead_letters.places import where_of
+from slackwater.tools.dead_letters.repair import load_repair
+from slackwater.tools.lateness import measure_log
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from slackwater.delta.connector import delta_jars
-from slackwater.errors import RunError
-from slackwater.ground.jars import cache, jars
-from slackwater.sources.kafka.connector import connector_jars
+from slackwater.base.errors import RunError
+from slackwater.base.jars import cache, jars
+from slackwater.connectors.delta.jars import delta_jars
+from slackwater.connectors.kafka.jars import connector_jars
 
 NONSENSE = ("org.slackwater:no-such-thing:1.0",)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 
 import slackwater as sw
+from slackwater.connectors.kafka.source.chunks import kafka_headers
 from slackwater.formats.dead_letters import HEADERS
-from slackwater.sources.kafka.chunks import kafka_headers
 
 
 def test_headers_keep_their_order_their_doubles_and_their_nulls() -> None:

@@ -12,22 +12,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import slackwater as sw
-from slackwater.bridge.definition import KafkaPlace, mqtt_bridge
-from slackwater.cli.progress import line
-from slackwater.clock.batch_stats import BatchStats
-from slackwater.clock.clock import Clock, PartitionTime, StreamTime
-from slackwater.dead_letters.places import Topic, where_of
-from slackwater.errors import DefinitionError, RunError
-from slackwater.kafka.address import cluster_at, topic_at
-from slackwater.kafka.client import Cluster
-from slackwater.kafka.connection import connection
-from slackwater.kafka.reading import equal_shares
-from slackwater.metrics.report import BatchReport
-from slackwater.sources.intake import StreamPlace
-from slackwater.sources.kafka.offsets import connector_offsets
-from slackwater.topics import playing
-from slackwater.topics.exporting import one_line
-from slackwater.topics.playing import Pace, keys_of
+from slackwater.base.errors import DefinitionError, RunError
+from slackwater.connectors.intake import StreamPlace
+from slackwater.connectors.kafka import playing
+from slackwater.connectors.kafka.address import cluster_at, topic_at
+from slackwater.connectors.kafka.client import Cluster
+from slackwater.connectors.kafka.connection import connection
+from slackwater.connectors.kafka.exporting import one_line
+from slackwater.connectors.kafka.playing import Pace, keys_of
+from slackwater.connectors.kafka.reading import equal_shares
+from slackwater.connectors.kafka.source.offsets import connector_offsets
+from slackwater.connectors.mqtt.definition import KafkaPlace, mqtt_bridge
+from slackwater.engine.batch_stats import BatchStats
+from slackwater.eventtime.clock import Clock, PartitionTime, StreamTime
+from slackwater.observe.metrics.report import BatchReport
+from slackwater.tools.cli.progress import line
+from slackwater.tools.dead_letters.places import Topic, where_of
 
 
 def test_share_that_a_small_partition_leaves_goes_to_the_others() -> None:

@@ -12,12 +12,12 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.front.samples import Sampler
-from slackwater.ground.keys import canonical, join_on_keys
-from slackwater.keyed.stage import Stage
-from slackwater.state.skew import Skew
-from slackwater.streams import KeyedStream, Results
-from slackwater.streams.keyed import Deduplicated
+from slackwater.base.keys import canonical, join_on_keys
+from slackwater.engine.front.samples import Sampler
+from slackwater.engine.keyed.stage import Stage
+from slackwater.engine.skew import Skew
+from slackwater.plan.streams import KeyedStream, Results
+from slackwater.plan.streams.keyed import Deduplicated
 from slackwater.testing import Harness, rows_source
 
 SRC = Path(sw.__file__).parent

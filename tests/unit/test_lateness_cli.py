@@ -12,12 +12,12 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from slackwater.cli.lateness import ReadingProgress, lateness
-from slackwater.errors import SlackwaterError
-from slackwater.lateness import Reading
-from slackwater.sources.chunk import Chunk
-from slackwater.sources.log.reports import StrayFilesWarning
-from slackwater.sources.log.writing import LogWriter
+from slackwater.base.errors import SlackwaterError
+from slackwater.connectors.chunk import Chunk
+from slackwater.connectors.log.reports import StrayFilesWarning
+from slackwater.connectors.log.writing import LogWriter
+from slackwater.tools.cli.lateness import ReadingProgress, lateness
+from slackwater.tools.lateness import Reading
 
 PIPELINE = """
 import slackwater as sw
@@ -178,7 +178,7 @@ def test_progress_is_a_line_now_and_then_where_there_is_no_terminal() -> None:
 
 def test_progress_on_a_terminal_is_one_line_that_is_wiped_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     moments = iter(range(100))
-    monkeypatch.setattr("slackwater.cli.lateness.clock.monotonic", lambda: next(moments))
+    monkeypatch.setattr("slackwater.tools.cli.lateness.clock.monotonic", lambda: next(moments))
     out = Terminal()
     progress = ReadingProgress(out=out)
     list(progress.watched(reading()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import slackwater as sw
-from slackwater.clock.lateness import LatenessSketch
+from slackwater.eventtime.measured_lateness import LatenessSketch
 from slackwater.testing import Harness
 
 START = 1_767_225_600_000

@@ -12,13 +12,13 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.errors import DefinitionError, RunError
-from slackwater.lateness import MeasuredStream, Reading, chunks_of, measure_log, measure_plan, measure_stream
-from slackwater.planning.plan import Plan
-from slackwater.sources.chunk import Chunk
-from slackwater.sources.log.definition import LogSource
-from slackwater.sources.log.writing import LogWriter
-from slackwater.streams import Stream
+from slackwater.base.errors import DefinitionError, RunError
+from slackwater.connectors.chunk import Chunk
+from slackwater.connectors.log.definition import LogSource
+from slackwater.connectors.log.writing import LogWriter
+from slackwater.plan.plan import Plan
+from slackwater.plan.streams import Stream
+from slackwater.tools.lateness import MeasuredStream, Reading, chunks_of, measure_log, measure_plan, measure_stream
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

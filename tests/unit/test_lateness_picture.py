@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater.clock.lateness import LatenessSketch
-from slackwater.errors import RunError
-from slackwater.ground.durations import render_ms
-from slackwater.lateness import LatenessReport, MeasuredStream, make_report
-from slackwater.lateness.picture import check_picture, draw, write_picture
+from slackwater.base.durations import render_ms
+from slackwater.base.errors import RunError
+from slackwater.eventtime.measured_lateness import LatenessSketch
+from slackwater.tools.lateness import LatenessReport, MeasuredStream, make_report
+from slackwater.tools.lateness.picture import check_picture, draw, write_picture
 
 NEWEST = 1_767_225_600_000
 SVG = "{http://www.w3.org/2000/svg}"

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater.clock.lateness import LatenessSketch
-from slackwater.errors import DefinitionError, RunError
-from slackwater.ground.durations import duration_ms, render_ms
-from slackwater.lateness import LatenessReport, MeasuredStream, StreamReport, make_report, percent, report_text
-from slackwater.lateness.ladder import COARSE_MS, ROUND_MS, round_down_ms, round_up_ms, rungs, shorten_ms
-from slackwater.lateness.report import QUANTILES
+from slackwater.base.durations import duration_ms, render_ms
+from slackwater.base.errors import DefinitionError, RunError
+from slackwater.eventtime.measured_lateness import LatenessSketch
+from slackwater.tools.lateness import LatenessReport, MeasuredStream, StreamReport, make_report, percent, report_text
+from slackwater.tools.lateness.ladder import COARSE_MS, ROUND_MS, round_down_ms, round_up_ms, rungs, shorten_ms
+from slackwater.tools.lateness.report import QUANTILES
 
 NEWEST = 1_767_225_600_000
 LATE = st.lists(st.one_of(st.just(0), st.integers(0, 5_000), st.integers(0, 10**8)), min_size=1, max_size=150)

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater.clock.lateness import LatenessSketch
-from slackwater.clock.sketch import Ints
-from slackwater.ground.times import FIRST_USABLE_MS, LAST_USABLE_MS, MIN_MS
+from slackwater.base.times import FIRST_USABLE_MS, LAST_USABLE_MS, MIN_MS
+from slackwater.eventtime.measured_lateness import LatenessSketch
+from slackwater.eventtime.sketch import Ints
 
 TIMES = st.lists(st.integers(FIRST_USABLE_MS, LAST_USABLE_MS), min_size=1, max_size=60)
 NEAR = st.lists(

@@ -31,7 +31,7 @@ def test_process_that_learns_the_shape_of_the_state_loads_only_pyspark() -> None
 
 
 def test_checks_before_spark_load_neither_pyspark_nor_pandas() -> None:
-    assert not loaded_by("import slackwater.cli.main, slackwater.spark.start") & {"pyspark", "pandas"}
+    assert not loaded_by("import slackwater.tools.cli.main, slackwater.spark.start") & {"pyspark", "pandas"}
 
 
 @pytest.mark.parametrize("name", sw.__all__)
@@ -43,7 +43,7 @@ def test_public_name_is_found_and_kept(name: str) -> None:
 
 
 def test_public_name_is_the_one_of_its_module() -> None:
-    assert sw.stream is importlib.import_module("slackwater.streams").stream
+    assert sw.stream is importlib.import_module("slackwater.plan.streams").stream
     assert sw.testing is importlib.import_module("slackwater.testing")
 
 

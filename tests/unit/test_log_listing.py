@@ -11,9 +11,8 @@ import pyarrow as pa
 import pytest
 
 import slackwater as sw
-from slackwater.errors import RunError
-from slackwater.sources.base import TaskFacts
-from slackwater.sources.log.listing import (
+from slackwater.base.errors import RunError
+from slackwater.connectors.log.listing import (
     ListedFile,
     file_position,
     modified_ms,
@@ -21,7 +20,8 @@ from slackwater.sources.log.listing import (
     natural,
     reading_order,
 )
-from slackwater.sources.log.reading import LogFile, LogFileError, list_log, read_file, strays
+from slackwater.connectors.log.reading import LogFile, LogFileError, list_log, read_file, strays
+from slackwater.connectors.source import TaskFacts
 
 
 def test_a_log_lists_its_complete_files_by_partition(tmp_path: Path) -> None:

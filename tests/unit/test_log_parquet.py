@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from slackwater.sources.log.reading import Lines, LogFileError
+from slackwater.connectors.log.reading import Lines, LogFileError
 from tests.unit.log_chunks import chunks_of
 
 

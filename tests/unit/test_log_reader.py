@@ -16,12 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import slackwater as sw
-from slackwater.clock.next_clock import first_clock
-from slackwater.errors import RunError
-from slackwater.memory.engine import MemoryEngine
-from slackwater.sources.chunk import Chunk
-from slackwater.sources.log import reading as log_reader
-from slackwater.sources.log.reading import LogFileError, read_file
+from slackwater.base.errors import RunError
+from slackwater.connectors.chunk import Chunk
+from slackwater.connectors.log import reading as log_reader
+from slackwater.connectors.log.reading import LogFileError, read_file
+from slackwater.engine.memory import MemoryEngine
+from slackwater.engine.next_clock import first_clock
 from tests.unit.log_chunks import chunks_of
 
 

@@ -13,13 +13,13 @@ from unittest import mock
 import polars as pl
 import pytest
 
-from slackwater.errors import DefinitionError
+from slackwater.base.errors import DefinitionError
+from slackwater.connectors.log import writing as log_writer
+from slackwater.connectors.log.listing import named_offset
+from slackwater.connectors.log.reading import list_log, read_file
+from slackwater.connectors.log.writing import LogWriter
 from slackwater.formats.json import JsonDecoder
 from slackwater.formats.json import json as json_format
-from slackwater.sources.log import writing as log_writer
-from slackwater.sources.log.listing import named_offset
-from slackwater.sources.log.reading import list_log, read_file
-from slackwater.sources.log.writing import LogWriter
 
 NEVER = None
 
@@ -154,7 +154,7 @@ def test_threads_lose_and_double_nothing(tmp_path: Path) -> None:
 
 def test_processes_writing_to_one_partition_lose_and_double_nothing(tmp_path: Path) -> None:
     program = (
-        "import sys; from slackwater.sources.log.writing import LogWriter\n"
+        "import sys; from slackwater.connectors.log.writing import LogWriter\n"
         "with LogWriter(sys.argv[1], roll_bytes=50, roll_after=None) as writer:\n"
         "    for number in range(60): writer.append(f'{sys.argv[2]}-{number}')\n"
     )

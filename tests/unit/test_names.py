@@ -13,15 +13,15 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.aggregates import Aggregate
+from slackwater.connectors.http.sink.requests import Requests
+from slackwater.connectors.kafka.sink.records import JsonValues
+from slackwater.connectors.sink import Sink, Slot
 from slackwater.formats.schemas import as_schema, to_spark_ddl
-from slackwater.sinks.base import Sink, Slot
-from slackwater.sinks.http.requests import Requests
-from slackwater.sinks.kafka.records import JsonValues
-from slackwater.streams import Ended, Results, Stream
+from slackwater.operators.aggregates import Aggregate
+from slackwater.operators.windows.spec import Accumulation
+from slackwater.plan.streams import Ended, Results, Stream
 from slackwater.testing import Harness, SinkHarness, rows_source
 from slackwater.windows import Window
-from slackwater.windows.spec import Accumulation
 
 AWKWARD = [
     "a",

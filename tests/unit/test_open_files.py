@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.ground.open_files import NEEDED
+from slackwater.base.open_files import NEEDED
 
 ROOT = Path(__file__).resolve().parents[2]
 PIPELINE = """
@@ -47,7 +47,7 @@ def test_a_limit_too_low_for_spark_is_one_sentence_before_anything_starts(tmp_pa
 
 LOOK = """
 import resource
-from slackwater.ground.open_files import check_open_files
+from slackwater.base.open_files import check_open_files
 check_open_files()
 print(resource.getrlimit(resource.RLIMIT_NOFILE))
 """

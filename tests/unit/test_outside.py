@@ -12,14 +12,14 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.checkpoint.checkpoint import RETAIN, Checkpoint, open_checkpoint
-from slackwater.clock.clock import Clock, TableVersion
-from slackwater.clock.next_clock import next_clock
-from slackwater.errors import RunError, fault
-from slackwater.lookups.written import Span
-from slackwater.outputs.evaluated import EvaluatedBatch
-from slackwater.planning.plan import Plan
-from slackwater.sinks.delivery import StoppedWaitingError
+from slackwater.base.errors import RunError, fault
+from slackwater.connectors.delivery import StoppedWaitingError
+from slackwater.engine.checkpoint.checkpoint import RETAIN, Checkpoint, open_checkpoint
+from slackwater.engine.enrichment.written import Span
+from slackwater.engine.next_clock import next_clock
+from slackwater.engine.outputs.evaluated import EvaluatedBatch
+from slackwater.eventtime.clock import Clock, TableVersion
+from slackwater.plan.plan import Plan
 from slackwater.spark import outside as module
 from slackwater.spark.outside import Outside, OutsideWarning
 from slackwater.testing import rows_source
@@ -68,7 +68,7 @@ def begun(checkpoint: Checkpoint, batch: int, now_ms: int) -> Clock:
 
 
 def committed(plan: Plan, checkpoint: Checkpoint, clock: Clock) -> None:
-    from slackwater.clock.batch_stats import BatchStats
+    from slackwater.engine.batch_stats import BatchStats
 
     checkpoint.write_clock(next_clock(plan, clock, BatchStats(now_ms=clock.now), backlog={}))
     folder = checkpoint.path / "commits"
@@ -177,7 +177,7 @@ def test_a_table_with_a_key_twice_ends_the_job(tmp_path: Path, table: Path) -> N
 def test_versions_that_no_kept_clock_names_are_deleted(
     tmp_path: Path, table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("slackwater.checkpoint.checkpoint.RETAIN", 3)
+    monkeypatch.setattr("slackwater.engine.checkpoint.checkpoint.RETAIN", 3)
     plan = planned(table, "1ms")
     checkpoint = opened(tmp_path, plan)
     driver = outside(plan, checkpoint)
@@ -239,7 +239,7 @@ def evaluating(monkeypatch: pytest.MonkeyPatch, *outcomes: Exception | str) -> l
 def unavailable() -> Exception:
     """Return what Spark raises when a task has waited for a store in vain."""
     told = fault("LOOKUP_UNAVAILABLE", lookup="redis", step="orders.lookup", count="1 key", why="refused")
-    return RuntimeError(f"Traceback …\nslackwater.errors.RunError: {told}\n at org.apache.spark…")
+    return RuntimeError(f"Traceback …\nslackwater.base.errors.RunError: {told}\n at org.apache.spark…")
 
 
 def test_a_batch_whose_lookup_waits_is_evaluated_again_with_one_notice(

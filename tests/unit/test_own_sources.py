@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.errors import DefinitionError, RunError
-from slackwater.sources.log.definition import LogSource
+from slackwater.base.errors import DefinitionError, RunError
+from slackwater.connectors.log.definition import LogSource
+from slackwater.plan.streams import Stream
 from slackwater.spark.intake import check_intake
-from slackwater.streams import Stream
 from slackwater.testing import Harness, rows_source
 
 

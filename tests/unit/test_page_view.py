@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from slackwater.metrics.record import BatchRecord, StreamRecord
-from slackwater.page.view import shown_record
+from slackwater.observe.metrics.record import BatchRecord, StreamRecord
+from slackwater.observe.page.view import shown_record
 from tests.unit.metrics.made_records import record
 
 

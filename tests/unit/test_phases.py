@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.cli.phases import Phases, process_age_s
-from slackwater.cli.progress import Progress
+from slackwater.tools.cli.phases import Phases, process_age_s
+from slackwater.tools.cli.progress import Progress
 
 
 def run_missing_file(folder: Path, *options: str) -> list[str]:
@@ -110,7 +110,9 @@ def test_log_has_a_line_for_each_phase_and_one_every_30_seconds_of_it() -> None:
 
 
 def test_first_phase_begins_with_the_process() -> None:
-    script = "import time; time.sleep(0.3); from slackwater.cli.phases import process_age_s; print(process_age_s())"
+    script = (
+        "import time; time.sleep(0.3); from slackwater.tools.cli.phases import process_age_s; print(process_age_s())"
+    )
     began = time.monotonic()
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert 0.3 <= float(done.stdout) <= time.monotonic() - began + 0.1

@@ -13,20 +13,20 @@ import polars as pl
 import pyarrow as pa
 
 import slackwater as sw
-from slackwater.clock.batch_stats import BatchStats, StreamStats
-from slackwater.clock.clock import Clock
-from slackwater.clock.next_clock import first_clock, next_clock
-from slackwater.front.front import Front
-from slackwater.keyed.stage import Stage
-from slackwater.planning.plan import Plan
-from slackwater.sources.base import TaskFacts
-from slackwater.sources.chunk import Chunk
-from slackwater.sources.log.chunks import log_chunks
-from slackwater.sources.log.listing import ListedFile
-from slackwater.sources.rows import frame_chunks
-from slackwater.state.packets import Packet
-from slackwater.state.packing import unpack
-from slackwater.state.pieces import DictStore
+from slackwater.connectors.chunk import Chunk
+from slackwater.connectors.dataframe.rows import frame_chunks
+from slackwater.connectors.log.chunks import log_chunks
+from slackwater.connectors.log.listing import ListedFile
+from slackwater.connectors.source import TaskFacts
+from slackwater.engine.batch_stats import BatchStats, StreamStats
+from slackwater.engine.front.front import Front
+from slackwater.engine.keyed.stage import Stage
+from slackwater.engine.next_clock import first_clock, next_clock
+from slackwater.eventtime.clock import Clock
+from slackwater.operators.state.packets import Packet
+from slackwater.operators.state.packing import unpack
+from slackwater.operators.state.pieces import DictStore
+from slackwater.plan.plan import Plan
 from slackwater.testing import Harness
 from slackwater.testing.harness import rows_source
 

@@ -13,10 +13,10 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.errors import DefinitionError
+from slackwater.base.errors import DefinitionError
+from slackwater.plan.streams import Stream, WindowResults
 from slackwater.spark.portable import check_portable
 from slackwater.spark.start import make_job
-from slackwater.streams import Stream
 
 
 class Locked(sw.Process):
@@ -103,7 +103,7 @@ def plan_of(step: Callable[[Stream], Stream]) -> Any:  # noqa: ANN401  a plan
     rows = sw.stream("rows", sw.sources.log("data")).decode(sw.formats.json("k string, v long, t long"))
     made = step(rows.event_time("t"))
     ends = [made.to(sw.sinks.console()), rows.dead_letters.drop()]
-    if isinstance(made, sw.streams.WindowResults):
+    if isinstance(made, WindowResults):
         ends.append(made.late.drop())
     return sw.Pipeline("p", *ends)
 

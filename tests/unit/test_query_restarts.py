@@ -9,7 +9,7 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from slackwater.checkpoint.checkpoint import Checkpoint
+from slackwater.engine.checkpoint.checkpoint import Checkpoint
 from slackwater.spark import job as module
 from slackwater.spark.job import Job
 from tests.unit.checker.pipelines import rows, windowed

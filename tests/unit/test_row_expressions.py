@@ -17,8 +17,8 @@ from polars.testing import assert_frame_equal
 from pyspark import cloudpickle
 
 import slackwater as sw
-from slackwater.errors import DefinitionError
-from slackwater.ground.expressions import Expression, as_expr, result_schema
+from slackwater.base.errors import DefinitionError
+from slackwater.base.expressions import Expression, as_expr, result_schema
 
 SCHEMA = pl.Schema(
     {

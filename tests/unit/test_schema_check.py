@@ -13,10 +13,10 @@ import typer
 from hypothesis import given
 from typer.testing import CliRunner, Result
 
-from slackwater.cli.schema import schema as commands
-from slackwater.errors import DefinitionError
+from slackwater.base.errors import DefinitionError
 from slackwater.formats.avro.compat import compare_avro
 from slackwater.formats.avro.parser import AvroParser
+from slackwater.tools.cli.schema import schema as commands
 from tests.unit.formats.avro_model import BadError, UnreadableError, decode
 from tests.unit.formats.avro_schemas import Written, evolved
 

@@ -16,10 +16,10 @@ import pytest
 from pyspark import cloudpickle
 
 import slackwater as sw
-from slackwater.bridge.definition import mqtt_bridge
-from slackwater.errors import DefinitionError, SlackwaterError
+from slackwater.base.errors import DefinitionError, SlackwaterError
+from slackwater.base.secrets import Secret, is_confidential, secret
+from slackwater.connectors.mqtt.definition import mqtt_bridge
 from slackwater.formats.registry import Revealing
-from slackwater.secrets import Secret, is_confidential, secret
 from slackwater.testing import SinkHarness, rows_source
 from tests.lookups.imposter import Imposter
 from tests.lookups.stores import ask, at_work

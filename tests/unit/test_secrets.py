@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 import slackwater as sw
-from slackwater.bridge.definition import mqtt_bridge
-from slackwater.dead_letters.places import where_of
-from slackwater.errors import DefinitionError
+from slackwater.base.errors import DefinitionError
+from slackwater.base.secrets import holds_credentials, shown_url
+from slackwater.connectors.mqtt.definition import mqtt_bridge
 from slackwater.formats.registry import registry
-from slackwater.secrets import holds_credentials, shown_url
 from slackwater.sinks import memory
+from slackwater.tools.dead_letters.places import where_of
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,11 @@ import pytest
 
 import slackwater as sw
 from benchmarks.growth import growth_table
-from slackwater.checker import Facts
-from slackwater.checkpoint.checkpoint import marked_outputs
-from slackwater.clock.batch_stats import BatchStats, StreamStats
-from slackwater.clock.next_clock import first_clock
-from slackwater.metrics.report import BatchReport
+from slackwater.engine.batch_stats import BatchStats, StreamStats
+from slackwater.engine.checkpoint.checkpoint import marked_outputs
+from slackwater.engine.next_clock import first_clock
+from slackwater.observe.checker import Facts
+from slackwater.observe.metrics.report import BatchReport
 from slackwater.testing import rows_source
 
 FIGURES = (

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import slackwater as sw
-from slackwater.errors import DefinitionError
-from slackwater.planning.plan import Plan
-from slackwater.planning.skipping import skipping
+from slackwater.base.errors import DefinitionError
+from slackwater.plan.plan import Plan
+from slackwater.plan.skipping import skipping
 from slackwater.testing import Harness, rows_source
 
 

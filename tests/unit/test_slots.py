@@ -9,16 +9,16 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.clock.next_clock import first_clock
-from slackwater.front.front import Front
-from slackwater.keyed.stage import Stage
-from slackwater.planning.plan import Plan
-from slackwater.sources.base import Source
-from slackwater.sources.chunk import Chunk
-from slackwater.state import packets
-from slackwater.state.key_groups import labels
-from slackwater.state.packing import unpack
-from slackwater.state.pieces import DictStore
+from slackwater.connectors.chunk import Chunk
+from slackwater.connectors.source import Source
+from slackwater.engine.front.front import Front
+from slackwater.engine.key_groups import labels
+from slackwater.engine.keyed.stage import Stage
+from slackwater.engine.next_clock import first_clock
+from slackwater.operators.state import packets
+from slackwater.operators.state.packing import unpack
+from slackwater.operators.state.pieces import DictStore
+from slackwater.plan.plan import Plan
 from slackwater.testing import rows_source
 from slackwater.testing.harness import RowsSource
 

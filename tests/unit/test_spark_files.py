@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.sources.log.spark_files import listed_files
+from slackwater.connectors.log.spark_files import listed_files
 
 
 def entry(folder: Path, name: str, *files: tuple[str, int, int]) -> None:

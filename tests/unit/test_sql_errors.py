@@ -7,8 +7,8 @@ import re
 import polars as pl
 import pytest
 
-from slackwater.errors import DefinitionError
-from slackwater.ground.expressions import as_expr, result_schema
+from slackwater.base.errors import DefinitionError
+from slackwater.base.expressions import as_expr, result_schema
 
 
 def cause(text: str) -> str:

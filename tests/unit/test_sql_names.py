@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from slackwater.ground.expressions import as_expr
-from slackwater.ground.sql_names import with_known_names
+from slackwater.base.expressions import as_expr
+from slackwater.base.sql_names import with_known_names
 
 
 @pytest.mark.parametrize(

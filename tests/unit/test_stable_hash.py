@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing.parametric import series
 
-from slackwater.ground.stable_hash import hash_columns, hash_expr, hash_wide
+from slackwater.base.stable_hash import hash_columns, hash_expr, hash_wide
 
 # Checkpoints hold state by these values. A failure here means moved keys: change the code, not the number.
 FOREVER = [

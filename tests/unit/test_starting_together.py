@@ -8,7 +8,7 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from slackwater.checkpoint.checkpoint import Checkpoint
+from slackwater.engine.checkpoint.checkpoint import Checkpoint
 from slackwater.spark import streaming_query
 from slackwater.spark.processor import PlanHandle
 from slackwater.spark.session import QUERY_CONF

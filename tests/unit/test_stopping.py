@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import slackwater as sw
-from slackwater.ground.stopping import kept_handlers, stopped_by_signals
+from slackwater.base.stopping import kept_handlers, stopped_by_signals
 from slackwater.spark import start as jobs
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import slackwater
-from slackwater.errors import DefinitionError
+from slackwater.base.errors import DefinitionError
 
 sw: Any = slackwater  # untyped: half of these calls are wrong in their types
 

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.streams import Ended, KeyedStream, Results, Stream
+from slackwater.plan.streams import Ended, KeyedStream, Results, Stream
 from slackwater.testing import Harness
 
 CUTS = [["01"], ["10"], ["0", "1"], ["1", "0"]]

@@ -9,8 +9,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from slackwater.errors import RunError
-from slackwater.sources.chunk import conform
+from slackwater.base.errors import RunError
+from slackwater.connectors.chunk import conform
 
 Type = type[pl.DataType] | pl.DataType
 FIVE = datetime(2026, 1, 1, 5, tzinfo=UTC)

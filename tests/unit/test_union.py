@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.errors import DefinitionError
-from slackwater.streams import Stream
+from slackwater.base.errors import DefinitionError
+from slackwater.plan.streams import Stream
 
 DDL = "k string, ts long, v long"
 

@@ -12,8 +12,8 @@ import pytest
 
 import slackwater as sw
 from slackwater.pipeline import Pipeline
-from slackwater.planning.plan import RowNode
-from slackwater.streams import Results, Stream
+from slackwater.plan.plan import RowNode
+from slackwater.plan.streams import Results, Stream
 from slackwater.testing import Harness
 from slackwater.windows import Window
 

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 import slackwater as sw
+from slackwater.plan.streams import Stream
 from slackwater.spark.alerts import BarrenPartitionWarning, report_barren
-from slackwater.streams import Stream
 from slackwater.testing import Harness
 from slackwater.testing.harness import rows_source
 
@@ -104,7 +104,7 @@ def test_rows_of_results_that_a_map_leaves_out_are_in_the_account_of_their_step(
 
 
 def test_batch_under_the_final_watermark_reads_nothing() -> None:
-    from slackwater.clock.next_clock import final_clock
+    from slackwater.engine.next_clock import final_clock
 
     harness = counted(sw.stream("s", rows_source(SCHEMA)).event_time("ts", out_of_orderness="1h"))
     harness.send("s", [row(second * 1_000) for second in range(100)]).run_batch()

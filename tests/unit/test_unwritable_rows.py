@@ -12,9 +12,9 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.errors import RowError, RunError
+from slackwater.base.errors import RowError, RunError
+from slackwater.connectors.sink import Sink, Slot
 from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA
-from slackwater.sinks.base import Sink, Slot
 from slackwater.testing import Harness, rows_source
 from slackwater.windows import Window
 

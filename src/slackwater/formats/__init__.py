@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from slackwater.base.foreign_names import hinting
 from slackwater.formats.avro import AvroFormat, avro
 from slackwater.formats.base import Decoded, Decoder, Flaw, Format
 from slackwater.formats.csv import CsvFormat, csv
@@ -9,7 +10,6 @@ from slackwater.formats.debezium import DebeziumFormat, debezium
 from slackwater.formats.json import JsonFormat, json
 from slackwater.formats.protobuf import ProtobufFormat, protobuf
 from slackwater.formats.registry import Registry, registry
-from slackwater.ground.foreign_names import hinting
 
 __all__ = [
     "AvroFormat",

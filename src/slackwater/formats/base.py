@@ -9,7 +9,7 @@ from typing import Final
 
 import polars as pl
 
-from slackwater.errors import refuse
+from slackwater.base.errors import refuse
 
 _BAD: Final = pl.Schema({"index": pl.UInt32(), "reason": pl.String(), "message": pl.String()})
 

@@ -9,8 +9,8 @@ from typing import Final
 
 import polars as pl
 
-from slackwater.errors import near_miss, refuse
-from slackwater.ground.expressions import check_column_name
+from slackwater.base.errors import near_miss, refuse
+from slackwater.base.expressions import check_column_name
 
 TIMESTAMP: Final = pl.Datetime("us", "UTC")
 """The only timestamp type that users see."""

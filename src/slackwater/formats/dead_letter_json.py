@@ -11,7 +11,7 @@ from typing import Final
 
 import polars as pl
 
-from slackwater.errors import fault
+from slackwater.base.errors import fault
 from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA, HEADERS
 from slackwater.formats.row_json import json_objects
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from slackwater.errors import refuse
+from slackwater.base.errors import refuse
 
 Record = Mapping[str, Any] | str | bytes
 """One record: fields to be written as JSON, or a line to be written unchanged."""

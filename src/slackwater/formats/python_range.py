@@ -12,8 +12,8 @@ from typing import Final
 
 import polars as pl
 
+from slackwater.base.times import EPOCH
 from slackwater.formats.schemas import whole_type
-from slackwater.ground.times import EPOCH
 
 OUT_OF_RANGE: Final = "out_of_range"
 """The reason of dead letters for events with such a value."""

@@ -18,9 +18,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Protocol, runtime_checkable
 
-from slackwater.errors import fault, refuse
-from slackwater.ground.durations import Duration, duration_ms
-from slackwater.secrets import shown_url
+from slackwater.base.durations import Duration, duration_ms
+from slackwater.base.errors import fault, refuse
+from slackwater.base.secrets import shown_url
 
 SCHEMA_UNKNOWN: Final = 40403
 SUBJECT_UNKNOWN: Final = 40401

@@ -7,7 +7,7 @@ from typing import Final
 import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
-from slackwater.errors import row_error
+from slackwater.base.errors import row_error
 
 _USUAL_DAYS: Final = 365_000
 """Every time within this many days of 1970 can be written as text; the actual limit depends on the type."""

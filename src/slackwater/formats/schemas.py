@@ -8,7 +8,7 @@ from typing import Any, Final
 import polars as pl
 import pyarrow as pa
 
-from slackwater.errors import refuse, row_error
+from slackwater.base.errors import refuse, row_error
 from slackwater.formats.ddl import TIMESTAMP, check_distinct, map_type, parse_ddl
 
 SchemaSpec = str | pl.Schema | Mapping[str, Any]

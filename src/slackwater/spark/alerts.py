@@ -6,13 +6,13 @@ import warnings
 from collections.abc import Mapping
 from typing import Final
 
-from slackwater.clock.batch_stats import BatchStats
-from slackwater.clock.clock import Clock, StreamTime
-from slackwater.clock.lateness import AHEAD_MS, LatenessSketch
-from slackwater.clock.watermark import barren
-from slackwater.errors import SlackwaterWarning, listed, notice
-from slackwater.ground.durations import render_ms, roughly
-from slackwater.planning.plan import Plan
+from slackwater.base.durations import render_ms, roughly
+from slackwater.base.errors import SlackwaterWarning, listed, notice
+from slackwater.engine.batch_stats import BatchStats
+from slackwater.eventtime.clock import Clock, StreamTime
+from slackwater.eventtime.measured_lateness import AHEAD_MS, LatenessSketch
+from slackwater.eventtime.watermark import barren
+from slackwater.plan.plan import Plan
 
 _ENOUGH_ROWS: Final = 10_000
 _TARGET: Final = 0.99

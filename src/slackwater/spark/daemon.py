@@ -14,8 +14,8 @@ from pyspark import daemon
 LOADED = (
     "slackwater.spark.worker",
     "slackwater.windows",
-    "slackwater.aggregates",
-    "slackwater.triggers",
+    "slackwater.operators.aggregates",
+    "slackwater.operators.windows.triggers",
     "pyspark.worker",
     # Modules that PySpark imports inside functions, when a task calls them.
     "pyspark.sql.pandas.serializers",

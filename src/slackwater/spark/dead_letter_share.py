@@ -6,9 +6,9 @@ import warnings
 from dataclasses import dataclass, field
 from typing import Final
 
-from slackwater.clock.batch_stats import BatchStats
-from slackwater.clock.losses import Losses
-from slackwater.errors import SlackwaterWarning, fault, notice
+from slackwater.base.errors import SlackwaterWarning, fault, notice
+from slackwater.engine.batch_stats import BatchStats
+from slackwater.engine.losses import Losses
 
 _WORTH_TELLING: Final = 0.1
 _ENOUGH: Final = 10

@@ -13,13 +13,13 @@ from typing import Final
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from slackwater.checkpoint.checkpoint import Checkpoint
-from slackwater.checkpoint.damage import damage_of
-from slackwater.checkpoint.lock import Lease
-from slackwater.errors import RunError, SlackwaterError, fault
-from slackwater.errors.catalogue import CATALOGUE
-from slackwater.ground.durable import full_disk
-from slackwater.planning.plan import Plan
+from slackwater.base.durable import full_disk
+from slackwater.base.errors import RunError, SlackwaterError, fault
+from slackwater.base.errors.catalogue import CATALOGUE
+from slackwater.engine.checkpoint.checkpoint import Checkpoint
+from slackwater.engine.checkpoint.damage import damage_of
+from slackwater.engine.checkpoint.lock import Lease
+from slackwater.plan.plan import Plan
 from slackwater.spark.intake import Intakes
 
 _NOT_CONNECTED: Final = "failed to connect back"

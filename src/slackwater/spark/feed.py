@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Final, Self
 
-from slackwater.sources.intake import Intake
+from slackwater.connectors.intake import Intake
 
 _PAUSE_S: Final = 0.1
 _SHARE: Final = 20

@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from slackwater.errors import fault
-from slackwater.planning.enrichments import lookups
-from slackwater.planning.plan import Plan
+from slackwater.base.errors import fault
+from slackwater.plan.enrichments import lookups
+from slackwater.plan.plan import Plan
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

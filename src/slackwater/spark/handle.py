@@ -9,14 +9,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-from slackwater.errors import counted
-from slackwater.ground.durations import roughly
-from slackwater.ground.html import facts_table
-from slackwater.ground.times import LAST_USABLE_MS, MIN_MS
-from slackwater.metrics.monitor import Live
-from slackwater.metrics.report import BatchReport
-from slackwater.page.recording import Takers, recording_of
-from slackwater.planning.plan import Plan
+from slackwater.base.durations import roughly
+from slackwater.base.errors import counted
+from slackwater.base.html import facts_table
+from slackwater.base.times import LAST_USABLE_MS, MIN_MS
+from slackwater.observe.metrics.monitor import Live
+from slackwater.observe.metrics.report import BatchReport
+from slackwater.observe.page.recording import Takers, recording_of
+from slackwater.plan.plan import Plan
 from slackwater.spark.job import Job
 from slackwater.spark.start import make_job
 

@@ -15,7 +15,7 @@ import sysconfig
 from pathlib import Path
 from typing import Final
 
-from slackwater.ground.jars import cache
+from slackwater.base.jars import cache
 
 _NEEDED: Final = ("bin", "conf", "jars")
 

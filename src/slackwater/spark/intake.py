@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from slackwater.clock.clock import Clock
-from slackwater.errors import RunError
-from slackwater.planning.plan import Plan
-from slackwater.sources.intake import Intake, Lag, Progress, StreamPlace
+from slackwater.base.errors import RunError
+from slackwater.connectors.intake import Intake, Lag, Progress, StreamPlace
+from slackwater.eventtime.clock import Clock
+from slackwater.plan.plan import Plan
 
 
 @dataclass(frozen=True, kw_only=True)

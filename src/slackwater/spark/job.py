@@ -21,20 +21,20 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
-from slackwater.checkpoint.checkpoint import Checkpoint, marked_outputs
-from slackwater.checkpoint.lock import Lease, held
-from slackwater.clock.alignment import Ahead, ahead
-from slackwater.clock.batch_stats import BatchStats
-from slackwater.clock.clock import Clock
-from slackwater.clock.lateness import LatenessSketch
-from slackwater.clock.next_clock import final_clock, next_clock
-from slackwater.errors import SlackwaterError, fault
-from slackwater.ground.crash_points import crash_point
-from slackwater.ground.spark_settings import settings
-from slackwater.metrics.monitor import Monitor, OnRecord
-from slackwater.metrics.report import BatchReport
-from slackwater.outputs.deliveries import Deliveries
-from slackwater.sinks.delivery import StoppedWaitingError
+from slackwater.base.crash_points import crash_point
+from slackwater.base.errors import SlackwaterError, fault
+from slackwater.base.spark_settings import settings
+from slackwater.connectors.delivery import StoppedWaitingError
+from slackwater.engine.alignment import Ahead, ahead
+from slackwater.engine.batch_stats import BatchStats
+from slackwater.engine.checkpoint.checkpoint import Checkpoint, marked_outputs
+from slackwater.engine.checkpoint.lock import Lease, held
+from slackwater.engine.next_clock import final_clock, next_clock
+from slackwater.engine.outputs.deliveries import Deliveries
+from slackwater.eventtime.clock import Clock
+from slackwater.eventtime.measured_lateness import LatenessSketch
+from slackwater.observe.metrics.monitor import Monitor, OnRecord
+from slackwater.observe.metrics.report import BatchReport
 from slackwater.spark.alerts import report_barren, report_schemas, report_short_slack, report_skew
 from slackwater.spark.clock_steps import ClockSteps
 from slackwater.spark.dead_letter_share import DeadLetterShare
@@ -50,7 +50,7 @@ from slackwater.spark.streaming_query import check_alone, start_query
 from slackwater.spark.worker import CLOCK_PROPERTY
 
 if TYPE_CHECKING:
-    from slackwater.planning.plan import Plan
+    from slackwater.plan.plan import Plan
 
 ClockHook = Callable[[Clock], Clock]
 _STARTS: Final = 3

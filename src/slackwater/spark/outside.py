@@ -8,19 +8,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from slackwater.checkpoint.checkpoint import Checkpoint
-from slackwater.clock.clock import Clock
-from slackwater.clock.table_versions import TableUnavailable, due_tables, with_tables
-from slackwater.errors import RunError, SlackwaterWarning, notice
-from slackwater.ground.durations import roughly
-from slackwater.outputs.evaluated import EvaluatedBatch
-from slackwater.sinks.delivery import FIRST_WAIT_S, LONGEST_WAIT_S, REPORTED_EVERY_MS, StoppedWaitingError
+from slackwater.base.durations import roughly
+from slackwater.base.errors import RunError, SlackwaterWarning, notice
+from slackwater.connectors.delivery import FIRST_WAIT_S, LONGEST_WAIT_S, REPORTED_EVERY_MS, StoppedWaitingError
+from slackwater.engine.checkpoint.checkpoint import Checkpoint
+from slackwater.engine.enrichment.table_versions import TableUnavailable, due_tables, with_tables
+from slackwater.engine.outputs.evaluated import EvaluatedBatch
+from slackwater.eventtime.clock import Clock
 from slackwater.spark.failures import unwrapped
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from slackwater.planning.plan import Plan
+    from slackwater.plan.plan import Plan
 
 T = TypeVar("T")
 _LOOK_S: Final = 0.1

@@ -15,9 +15,9 @@ from collections.abc import Iterator, Mapping
 from types import FunctionType
 from typing import Final
 
-from slackwater.errors import cause_of, refuse
-from slackwater.ground.call_sites import blamed
-from slackwater.planning.plan import OutputPlan, Plan, RowNode, SourcePlan, StepPlan
+from slackwater.base.call_sites import blamed
+from slackwater.base.errors import cause_of, refuse
+from slackwater.plan.plan import OutputPlan, Plan, RowNode, SourcePlan, StepPlan
 
 _Part = tuple[str, object]
 _DEEPEST: Final = 50

@@ -18,7 +18,7 @@ from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 if TYPE_CHECKING:
     import pandas as pd
 
-    from slackwater.planning.plan import Plan
+    from slackwater.plan.plan import Plan
     from slackwater.spark.worker import KeyedTask
 
 # As types, not DDL text: Spark would ask the JVM to parse the text four times per task.

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  PySpark's own convention
 
+from slackwater.engine.key_groups import labels
+from slackwater.operators.state.packets import DDL
 from slackwater.spark.processor import KeyedProcessor, PlanHandle
 from slackwater.spark.worker import front
-from slackwater.state.key_groups import labels
-from slackwater.state.packets import DDL
 
 if TYPE_CHECKING:
-    from slackwater.planning.plan import Plan, SourcePlan
-    from slackwater.sources.intake import Intake
+    from slackwater.connectors.intake import Intake
+    from slackwater.plan.plan import Plan, SourcePlan
 
 
 def packets(

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from slackwater.planning.plan import Plan
+    from slackwater.plan.plan import Plan
 
 Limit = Literal["files", "rows"]
 

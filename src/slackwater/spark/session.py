@@ -12,8 +12,8 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
-from slackwater.errors import fault
-from slackwater.ground.stopping import kept_handlers
+from slackwater.base.errors import fault
+from slackwater.base.stopping import kept_handlers
 from slackwater.spark.jvm import Jvm
 from slackwater.spark.jvm_noise import mute_accumulators, mute_py4j
 from slackwater.spark.session_conf import session_conf, start_jvm

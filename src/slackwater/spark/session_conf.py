@@ -8,8 +8,8 @@ import shutil
 from collections.abc import Mapping
 from typing import Final
 
-from slackwater.errors import fault
-from slackwater.ground.open_files import check_open_files
+from slackwater.base.errors import fault
+from slackwater.base.open_files import check_open_files
 from slackwater.spark.jvm import SHORT_OPTIONS, Jvm, is_jvm_there, utf8
 
 WORKER_ENV: Final = {

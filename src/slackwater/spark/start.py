@@ -12,17 +12,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from slackwater.checkpoint.checkpoint import existing_checkpoint, open_checkpoint
-from slackwater.checkpoint.lock import check_free, held
-from slackwater.errors import SlackwaterWarning, fault, notice
-from slackwater.ground.durations import Duration, duration_ms
-from slackwater.ground.folders import plain_path
-from slackwater.ground.open_files import check_open_files
-from slackwater.ground.stopping import stopped_by_signals
-from slackwater.metrics.monitor import OnRecord
-from slackwater.metrics.report import BatchReport
-from slackwater.outputs.deliveries import prepare_without_spark
-from slackwater.planning.skipping import skipping
+from slackwater.base.durations import Duration, duration_ms
+from slackwater.base.errors import SlackwaterWarning, fault, notice
+from slackwater.base.folders import plain_path
+from slackwater.base.open_files import check_open_files
+from slackwater.base.stopping import stopped_by_signals
+from slackwater.engine.checkpoint.checkpoint import existing_checkpoint, open_checkpoint
+from slackwater.engine.checkpoint.lock import check_free, held
+from slackwater.engine.outputs.deliveries import prepare_without_spark
+from slackwater.observe.metrics.monitor import OnRecord
+from slackwater.observe.metrics.report import BatchReport
+from slackwater.plan.skipping import skipping
 from slackwater.spark.folders import check_logs
 from slackwater.spark.intake import check_intake
 from slackwater.spark.portable import check_portable
@@ -32,7 +32,7 @@ from slackwater.spark.warm_up import warm_up
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from slackwater.planning.plan import Plan
+    from slackwater.plan.plan import Plan
     from slackwater.spark.job import ClockHook, Job
 
 _SHORT_BYTES: Final = 64 << 20

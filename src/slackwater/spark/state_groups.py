@@ -17,15 +17,15 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  PySpark's own convention
 
-from slackwater.checkpoint.damage import damage_of
-from slackwater.errors import RunError, cause_of, fault
-from slackwater.ground.spark_settings import settings
+from slackwater.base.errors import RunError, cause_of, fault
+from slackwater.base.spark_settings import settings
+from slackwater.engine.checkpoint.damage import damage_of
+from slackwater.engine.key_groups import spark_hash
+from slackwater.observe.state_reading.groups import Answer, Reading, StoredStep, answers
+from slackwater.observe.state_reading.stored import StoredState, chosen_batch, state_name
+from slackwater.operators.state.pieces import INDEX
 from slackwater.spark.failures import unwrapped
 from slackwater.spark.session import UNPACKING_CONF, hush, unhush
-from slackwater.state.key_groups import spark_hash
-from slackwater.state.pieces import INDEX
-from slackwater.state_reading.groups import Answer, Reading, StoredStep, answers
-from slackwater.state_reading.stored import StoredState, chosen_batch, state_name
 
 _ANSWERS: Final = pa.schema([("step", pa.string()), ("facts", pa.string()), ("rows", pa.binary())])  # type: ignore[arg-type]  # the stubs lose the types of mixed tuples
 _DDL: Final = "step string, facts string, rows binary"

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
-from slackwater.checkpoint.checkpoint import RETAIN, Checkpoint
-from slackwater.errors import fault
-from slackwater.ground.spark_settings import settings
+from slackwater.base.errors import fault
+from slackwater.base.spark_settings import settings
+from slackwater.engine.checkpoint.checkpoint import RETAIN, Checkpoint
 from slackwater.spark.processor import PlanHandle
 from slackwater.spark.query import packets
 from slackwater.spark.session import QUERY_CONF
 
 if TYPE_CHECKING:
-    from slackwater.planning.plan import Plan
-    from slackwater.sources.intake import Intake
+    from slackwater.connectors.intake import Intake
+    from slackwater.plan.plan import Plan
 
 _STARTING: Final = threading.Lock()
 """Serializes the starts of a session's jobs: each needs its own session settings until it has started."""

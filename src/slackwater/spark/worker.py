@@ -13,21 +13,21 @@ import polars as pl
 import pyarrow as pa
 from pyspark import TaskContext
 
-from slackwater.clock.clock import Clock
-from slackwater.errors import fault
-from slackwater.front.enrichment import Enrichment
-from slackwater.front.front import Front
-from slackwater.ground.crash_points import crash_point
-from slackwater.ground.sealed import checkpoint_folder
-from slackwater.keyed.stage import Stage
-from slackwater.lookups.desk import Desk
-from slackwater.lookups.written import FolderAnswers
-from slackwater.planning.plan import Plan
-from slackwater.sources.base import TaskFacts
+from slackwater.base.crash_points import crash_point
+from slackwater.base.errors import fault
+from slackwater.base.sealed import checkpoint_folder
+from slackwater.connectors.source import TaskFacts
+from slackwater.engine.enrichment.desk import Desk
+from slackwater.engine.enrichment.enrichment import Enrichment
+from slackwater.engine.enrichment.snapshots import FolderSnapshots
+from slackwater.engine.enrichment.written import FolderAnswers
+from slackwater.engine.front.front import Front
+from slackwater.engine.key_groups import labels
+from slackwater.engine.keyed.stage import Stage
+from slackwater.eventtime.clock import Clock
+from slackwater.operators.state.packets import Packet, tick, to_arrow
+from slackwater.plan.plan import Plan
 from slackwater.spark.processor import PlanHandle
-from slackwater.state.key_groups import labels
-from slackwater.state.packets import Packet, tick, to_arrow
-from slackwater.tables.snapshots import FolderSnapshots
 
 _WRITTEN_HEADERS: Final = pl.List(pl.Struct({"key": pl.String(), "value": pl.String()}))
 CLOCK_PROPERTY: Final = "slackwater.clock"

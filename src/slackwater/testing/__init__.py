@@ -5,7 +5,7 @@ Tests use the same operators, packing and clock rules as on Spark, in one proces
 
 from typing import TYPE_CHECKING
 
-from slackwater.ground.foreign_names import hinting
+from slackwater.base.foreign_names import hinting
 from slackwater.testing.harness import Harness, Outcome, rows_source, run
 from slackwater.testing.sinks import SinkHarness
 

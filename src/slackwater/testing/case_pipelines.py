@@ -7,11 +7,11 @@ from typing import Final, Protocol
 
 import polars as pl
 
-from slackwater.ground.times import MAX_MS
+from slackwater.base.times import MAX_MS
 from slackwater.pipeline import Pipeline
+from slackwater.plan.streams import Results
 from slackwater.sinks import MemorySink
 from slackwater.sources import Source
-from slackwater.streams import Results
 from slackwater.testing.cases import Case, CasePipeline, Event, Row
 from slackwater.testing.dedup_cases import DedupPipeline
 from slackwater.testing.harness import rows_source

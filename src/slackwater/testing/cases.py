@@ -14,14 +14,12 @@ from typing import Any, Final
 
 import polars as pl
 
-from slackwater import aggregates, sinks
-from slackwater.aggregates.base import Aggregate
-from slackwater.ground.times import EPOCH
-from slackwater.pipeline import Pipeline
-from slackwater.sources import Source
-from slackwater.streams import Results, stream
-from slackwater.testing.harness import rows_source
-from slackwater.triggers import (
+from slackwater import sinks
+from slackwater.base.times import EPOCH
+from slackwater.operators import aggregates
+from slackwater.operators.aggregates.base import Aggregate
+from slackwater.operators.windows.spec import Accumulation, Semantics
+from slackwater.operators.windows.triggers import (
     AfterCount,
     Every,
     EveryEventTime,
@@ -33,8 +31,11 @@ from slackwater.triggers import (
     every_event_time,
     never,
 )
+from slackwater.pipeline import Pipeline
+from slackwater.plan.streams import Results, stream
+from slackwater.sources import Source
+from slackwater.testing.harness import rows_source
 from slackwater.windows import Window, count_window, cumulative, global_window, hopping, session, tumbling
-from slackwater.windows.spec import Accumulation, Semantics
 
 Case = Mapping[str, Any]
 Event = Mapping[str, Any]

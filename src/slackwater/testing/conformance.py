@@ -21,7 +21,7 @@ from typing import Final
 
 import polars as pl
 
-from slackwater.errors import DefinitionError
+from slackwater.base.errors import DefinitionError
 from slackwater.testing.case_pipelines import case_pipeline, stream_watermark
 from slackwater.testing.cases import (
     STREAM,

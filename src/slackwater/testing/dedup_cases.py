@@ -9,11 +9,11 @@ from typing import Any, Final
 import polars as pl
 
 from slackwater import sinks
-from slackwater.deduplication.spec import Keep
-from slackwater.ground.durations import FOREVER
+from slackwater.base.durations import FOREVER
+from slackwater.operators.deduplication.spec import Keep
 from slackwater.pipeline import Pipeline
+from slackwater.plan.streams import Deduplicated, stream
 from slackwater.sources import Source
-from slackwater.streams import Deduplicated, stream
 from slackwater.testing.cases import (
     FORGETFUL,
     STREAM,

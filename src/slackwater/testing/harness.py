@@ -10,24 +10,24 @@ from typing import Any
 
 import polars as pl
 
-from slackwater.clock.batch_stats import BatchStats
-from slackwater.clock.next_clock import final_clock, first_clock, next_clock
-from slackwater.clock.table_versions import TableUnavailable, due_tables, with_tables
-from slackwater.errors import counted, fault, listed, near_miss, refuse
+from slackwater.base.durations import Duration, duration_ms
+from slackwater.base.errors import counted, fault, listed, near_miss, refuse
+from slackwater.base.html import facts_table
+from slackwater.base.times import EPOCH
+from slackwater.connectors.chunk import Chunk
+from slackwater.connectors.intake import Intake, StreamPlace
+from slackwater.connectors.source import Source
+from slackwater.engine.batch_stats import BatchStats
+from slackwater.engine.enrichment.table_versions import TableUnavailable, due_tables, with_tables
+from slackwater.engine.memory import MemoryEngine
+from slackwater.engine.next_clock import final_clock, first_clock, next_clock
 from slackwater.formats.dead_letters import HEADERS
 from slackwater.formats.schemas import SchemaSpec, as_schema
-from slackwater.ground.durations import Duration, duration_ms
-from slackwater.ground.html import facts_table
-from slackwater.ground.times import EPOCH
-from slackwater.memory.engine import MemoryEngine
+from slackwater.observe.state_reading.groups import MemoryGroups, StoredStep
+from slackwater.observe.state_reading.keys import key_given
+from slackwater.observe.state_reading.rows import all_rows, rows_of_key
 from slackwater.pipeline import Pipeline
-from slackwater.sources.base import Source
-from slackwater.sources.chunk import Chunk
-from slackwater.sources.intake import Intake, StreamPlace
-from slackwater.state_reading.groups import MemoryGroups, StoredStep
-from slackwater.state_reading.keys import key_given
-from slackwater.state_reading.rows import all_rows, rows_of_key
-from slackwater.streams import Output, Step, Stream
+from slackwater.plan.streams import Output, Step, Stream
 from slackwater.testing.typed_rows import typed_frame
 
 Row = Mapping[str, Any] | str | bytes

@@ -9,11 +9,11 @@ from typing import Any, Final
 import polars as pl
 
 from slackwater import sinks
-from slackwater.ground.durations import FOREVER
+from slackwater.base.durations import FOREVER
+from slackwater.operators.late_rows import Late
 from slackwater.pipeline import Pipeline
+from slackwater.plan.streams import KeyedStream, Results, Stream, stream
 from slackwater.sources import Source
-from slackwater.state.late_rows import Late
-from slackwater.streams import KeyedStream, Results, Stream, stream
 from slackwater.testing.cases import (
     FORGETFUL,
     STREAM,

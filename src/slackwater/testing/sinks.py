@@ -8,9 +8,9 @@ from typing import Self
 
 import polars as pl
 
-from slackwater.sinks.base import Mark, Sink, SinkBatch, Slot
-from slackwater.sinks.delivery import Expected, Outlet
-from slackwater.state.identity import Identity
+from slackwater.connectors.delivery import Expected, Outlet
+from slackwater.connectors.sink import Mark, Sink, SinkBatch, Slot
+from slackwater.operators.identity import Identity
 
 
 @dataclass(kw_only=True)

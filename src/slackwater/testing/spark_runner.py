@@ -16,8 +16,8 @@ from typing import Final
 import polars as pl
 from pyspark.sql import SparkSession
 
-from slackwater.clock.clock import Clock, StreamTime
-from slackwater.ground.times import MIN_MS
+from slackwater.base.times import MIN_MS
+from slackwater.eventtime.clock import Clock, StreamTime
 from slackwater.sources import Source, log
 from slackwater.spark.job import Job
 from slackwater.spark.session import spark_session

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from slackwater.errors import DefinitionError, cause_of, refuse
+from slackwater.base.errors import DefinitionError, cause_of, refuse
 from slackwater.formats.schemas import fits, shown, spark_type, whole_type
 
 _KINDS: Final[dict[type[pl.DataType], tuple[type, ...]]] = {

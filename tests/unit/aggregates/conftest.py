@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from slackwater.aggregates import combine
+from slackwater.operators.aggregates import combine
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -9,8 +9,8 @@ from typing import Any
 import polars as pl
 from hypothesis import strategies as st
 
-from slackwater.aggregates import Aggregate
-from slackwater.aggregates.combine import combine_rows, compact, empty_state, finish, merge_states
+from slackwater.operators.aggregates import Aggregate
+from slackwater.operators.aggregates.combine import combine_rows, compact, empty_state, finish, merge_states
 
 Row = dict[str, Any]
 Results = dict[tuple[Any, ...], Row]

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import polars as pl
 import pytest
 
-import slackwater.aggregates as agg
-from slackwater.aggregates.combine import combine_rows, empty_state, finish, merge_states
-from slackwater.errors import DefinitionError, RunError
+import slackwater.operators.aggregates as agg
+from slackwater.base.errors import DefinitionError, RunError
+from slackwater.operators.aggregates.combine import combine_rows, empty_state, finish, merge_states
 
 
 class Joined(agg.Accumulator):

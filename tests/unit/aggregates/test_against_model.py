@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import slackwater.aggregates as agg
-from slackwater.aggregates.combine import combine_rows, empty_state, finish, merge_states, state_schema
+import slackwater.operators.aggregates as agg
+from slackwater.operators.aggregates.combine import combine_rows, empty_state, finish, merge_states, state_schema
 from tests.unit.aggregates.rows import (
     SCHEMA,
     VISIBLE,

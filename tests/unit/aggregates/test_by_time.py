@@ -7,8 +7,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-import slackwater.aggregates as agg
-from slackwater.aggregates.combine import combine_rows, finish, merge_states
+import slackwater.operators.aggregates as agg
+from slackwater.operators.aggregates.combine import combine_rows, finish, merge_states
 
 
 def result(aggregate: agg.Aggregate, *pieces: list[tuple[int, str, int, Any]]) -> Any:  # noqa: ANN401

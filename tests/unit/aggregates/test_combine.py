@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-import slackwater.aggregates as agg
-from slackwater.aggregates.combine import combine_rows, empty_state, finish, merge_states, state_schema
+import slackwater.operators.aggregates as agg
+from slackwater.operators.aggregates.combine import combine_rows, empty_state, finish, merge_states, state_schema
 from tests.unit.aggregates.test_against_model import ALL, aggregates
 
 SCHEMA = pl.Schema({"k": pl.String(), "x": pl.Float64()})

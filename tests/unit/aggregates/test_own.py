@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.errors import DefinitionError, RunError
+from slackwater.base.errors import DefinitionError, RunError
 from slackwater.testing import rows_source, run
 
 ROWS = [{"k": key, "v": value, "w": 1, "ts": 0} for key, value in (("a", 700.5), ("a", 75.25), ("b", 3.0))]

@@ -9,8 +9,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-import slackwater.aggregates as agg
-from slackwater.errors import DefinitionError
+import slackwater.operators.aggregates as agg
+from slackwater.base.errors import DefinitionError
 
 SCHEMA = pl.Schema({"x": pl.Float64(), "s": pl.String(), "l": pl.List(pl.Int64()), "when": pl.Datetime("us")})
 

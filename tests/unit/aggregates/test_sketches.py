@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import slackwater.aggregates as agg
-from slackwater.aggregates.combine import combine_rows, finish, merge_states
+import slackwater.operators.aggregates as agg
+from slackwater.operators.aggregates.combine import combine_rows, finish, merge_states
 
 ordinary = st.floats(-1e290, 1e290).filter(lambda x: x == 0 or abs(x) > 1e-290)
 quantile = st.floats(0, 1)

@@ -9,9 +9,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-import slackwater.aggregates as agg
-from slackwater.aggregates.combine import combine_rows, finish, merge_states
-from slackwater.errors import RunError
+import slackwater.operators.aggregates as agg
+from slackwater.base.errors import RunError
+from slackwater.operators.aggregates.combine import combine_rows, finish, merge_states
 
 
 def result(aggregate: agg.Aggregate, *pieces: pl.Series) -> Any:  # noqa: ANN401  each aggregate's own

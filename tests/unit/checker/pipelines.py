@@ -10,10 +10,10 @@ from typing import Any
 import polars as pl
 
 import slackwater as sw
-from slackwater.checker import Facts, check_plan
-from slackwater.sinks.base import Sink
-from slackwater.sources.base import Source
-from slackwater.streams import Deduplicated, Ended, KeyedStream, Results, Stream
+from slackwater.connectors.sink import Sink
+from slackwater.connectors.source import Source
+from slackwater.observe.checker import Facts, check_plan
+from slackwater.plan.streams import Deduplicated, Ended, KeyedStream, Results, Stream
 
 SCHEMA = "k string, v double, t timestamp"
 

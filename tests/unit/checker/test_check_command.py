@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import slackwater as sw
-from slackwater.cli.main import app
+from slackwater.tools.cli.main import app
 
 FILE = """
 import slackwater as sw

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.checker.code_reading import uses_of
+from slackwater.observe.checker.code_reading import uses_of
 from tests.unit.checker.code_samples import (
     Fetching,
     RestlessFrames,

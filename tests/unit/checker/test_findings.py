@@ -12,17 +12,17 @@ import numpy as np
 import pytest
 
 import slackwater as sw
-from slackwater.checker import Facts, check_plan, facts_of_run, facts_of_topics, master_cores
-from slackwater.checkpoint.checkpoint import open_checkpoint
-from slackwater.checkpoint.lock import held
-from slackwater.clock.lateness import LatenessSketch
-from slackwater.demo.definition import demo_pipeline
-from slackwater.kafka.client import Cluster
-from slackwater.metrics.history import History, history_folder
-from slackwater.metrics.job_facts import lateness_facts, write_facts
-from slackwater.metrics.monitor import LATENESS
-from slackwater.metrics.record import BatchRecord, StepRecord, StreamRecord
-from slackwater.metrics.runs import begin_run
+from slackwater.connectors.kafka.client import Cluster
+from slackwater.engine.checkpoint.checkpoint import open_checkpoint
+from slackwater.engine.checkpoint.lock import held
+from slackwater.eventtime.measured_lateness import LatenessSketch
+from slackwater.observe.checker import Facts, check_plan, facts_of_run, facts_of_topics, master_cores
+from slackwater.observe.metrics.history import History, history_folder
+from slackwater.observe.metrics.job_facts import lateness_facts, write_facts
+from slackwater.observe.metrics.monitor import LATENESS
+from slackwater.observe.metrics.record import BatchRecord, StepRecord, StreamRecord
+from slackwater.observe.metrics.runs import begin_run
+from slackwater.tools.demo.definition import demo_pipeline
 from tests.docs.pages import ROOT
 from tests.unit.checker.code_samples import restless_map
 from tests.unit.checker.pipelines import dropping, files, kept, mapped, rows, stepped, windowed

@@ -12,10 +12,10 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.checker.facts import HotKey
-from slackwater.checker.rules import RULES
-from slackwater.sources.dataframe import DataFrameSource
-from slackwater.streams import KeyedStream, WindowedStream
+from slackwater.connectors.dataframe.source import DataFrameSource
+from slackwater.observe.checker.facts import HotKey
+from slackwater.observe.checker.rules import RULES
+from slackwater.plan.streams import KeyedStream, WindowedStream
 from tests.unit.checker.code_samples import Honest, Impatient, Restless, calm_map, restless_map, sleepy_map
 from tests.unit.checker.pipelines import (
     chained,

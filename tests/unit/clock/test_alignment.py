@@ -9,11 +9,11 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.clock.alignment import Ahead, ahead
-from slackwater.clock.clock import Clock, PartitionTime, StreamTime
-from slackwater.ground.times import MIN_MS
-from slackwater.sources.base import Source
-from slackwater.streams import Stream
+from slackwater.base.times import MIN_MS
+from slackwater.connectors.source import Source
+from slackwater.engine.alignment import Ahead, ahead
+from slackwater.eventtime.clock import Clock, PartitionTime, StreamTime
+from slackwater.plan.streams import Stream
 
 MINUTE: Final = 60_000
 

@@ -6,9 +6,9 @@ from typing import Final
 
 import pytest
 
-from slackwater.clock.clock import StreamTime
-from slackwater.clock.watermark import Seen, TimePolicy, advance, barren, held_back_ms
-from slackwater.ground.times import MIN_MS
+from slackwater.base.times import MIN_MS
+from slackwater.eventtime.clock import StreamTime
+from slackwater.eventtime.watermark import Seen, TimePolicy, advance, barren, held_back_ms
 
 SECOND: Final = 1_000
 POLICY: Final = TimePolicy(idle_after_ms=30 * SECOND)
@@ -206,7 +206,7 @@ def test_holder_is_known_since_the_batch_in_which_it_became_the_slowest() -> Non
 
 
 def test_partition_state_is_in_the_clock_file() -> None:
-    from slackwater.clock.clock import Clock
+    from slackwater.eventtime.clock import Clock
 
     time = step(step(StreamTime(), 0, p0=10, p1=3), 30, p0=40)
     clock = Clock(batch=2, streams={"events": time}, now_ms=5)

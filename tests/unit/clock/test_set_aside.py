@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import slackwater as sw
-from slackwater.clock.alignment import ahead
-from slackwater.clock.clock import Clock, PartitionTime, StreamTime
-from slackwater.clock.step_times import step_time
-from slackwater.clock.watermark import Seen, TimePolicy, advance, slowest_ms
-from slackwater.ground.times import MAX_MS, MIN_MS
-from slackwater.streams import Results, Stream
+from slackwater.base.times import MAX_MS, MIN_MS
+from slackwater.engine.alignment import ahead
+from slackwater.engine.step_times import step_time
+from slackwater.eventtime.clock import Clock, PartitionTime, StreamTime
+from slackwater.eventtime.watermark import Seen, TimePolicy, advance, slowest_ms
+from slackwater.plan.streams import Results, Stream
 from slackwater.testing import Harness, rows_source
 
 MINUTE: Final = 60_000

@@ -10,12 +10,12 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.checkpoint.checkpoint import open_checkpoint
-from slackwater.clock.batch_stats import BatchStats
-from slackwater.clock.clock import Clock
-from slackwater.clock.next_clock import first_clock, next_clock
-from slackwater.clock.table_versions import due_tables
-from slackwater.planning.plan import Plan
+from slackwater.engine.batch_stats import BatchStats
+from slackwater.engine.checkpoint.checkpoint import open_checkpoint
+from slackwater.engine.enrichment.table_versions import due_tables
+from slackwater.engine.next_clock import first_clock, next_clock
+from slackwater.eventtime.clock import Clock
+from slackwater.plan.plan import Plan
 from slackwater.spark.clock_steps import ClockSteps
 from slackwater.testing import rows_source
 from tests.unit.checker.pipelines import rows, windowed
@@ -81,7 +81,7 @@ def test_a_table_is_refreshed_and_a_partition_becomes_idle_after_a_step_back(tmp
     logged = [START_MS, *every(10, START_MS - HOUR_MS, 20)]
     clocks = batches(plan, logged)
     first = clocks[0]
-    from slackwater.clock.clock import TableVersion
+    from slackwater.eventtime.clock import TableVersion
 
     read = {"orders.join_table": TableVersion(version="v", read_at_ms=first.now)}
     due = [bool(due_tables(plan, replace(clock, tables=read))) for clock in clocks]

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import slackwater as sw
-from slackwater.dead_letters.ledger import ledger_path
-from slackwater.dead_letters.places import where_of
-from slackwater.dead_letters.retry import open_retry
-from slackwater.dead_letters.selecting import Filters
 from slackwater.formats.row_payloads import row_payloads
 from slackwater.formats.undecoded import decoder_of
+from slackwater.tools.dead_letters.ledger import ledger_path
+from slackwater.tools.dead_letters.places import where_of
+from slackwater.tools.dead_letters.retry import open_retry
+from slackwater.tools.dead_letters.selecting import Filters
 
 NAN, INF = math.nan, math.inf
 TIMESTAMP = pl.Datetime("us", "UTC")

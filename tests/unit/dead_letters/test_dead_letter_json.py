@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater.errors import RunError
+from slackwater.base.errors import RunError
 from slackwater.formats.dead_letter_json import decode_letters, encode_letters
 from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA
 from slackwater.formats.row_json import bytes_as_base64

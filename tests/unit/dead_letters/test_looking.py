@@ -11,11 +11,11 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from slackwater.cli.dead_letters import dead_letters
-from slackwater.dead_letters.places import Folder
-from slackwater.dead_letters.reading import scan_letters
-from slackwater.dead_letters.selecting import since_time
-from slackwater.errors import SlackwaterError
+from slackwater.base.errors import SlackwaterError
+from slackwater.tools.cli.dead_letters import dead_letters
+from slackwater.tools.dead_letters.places import Folder
+from slackwater.tools.dead_letters.reading import scan_letters
+from slackwater.tools.dead_letters.selecting import since_time
 from tests.unit.dead_letters.letters import deliver, headers, letters
 
 ORDER = b'{"id": 7, "price": 1e400, "price": 3, "tags": ["a", {}, []]}'

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from slackwater.cli.dead_letters import dead_letters
-from slackwater.dead_letters.places import Folder
-from slackwater.dead_letters.reading import scan_letters
-from slackwater.errors import SlackwaterError
-from slackwater.sources.log.listing import list_log
+from slackwater.base.errors import SlackwaterError
+from slackwater.connectors.log.listing import list_log
+from slackwater.tools.cli.dead_letters import dead_letters
+from slackwater.tools.dead_letters.places import Folder
+from slackwater.tools.dead_letters.reading import scan_letters
 from tests.unit.dead_letters.letters import deliver, letters
 
 REPAIR = """

@@ -13,16 +13,16 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner, Result
 
-from slackwater.cli.dead_letters import dead_letters
-from slackwater.dead_letters import retry as protocol
-from slackwater.dead_letters import targets
-from slackwater.dead_letters.ledger import Ledger, open_ledger, read_ledger
-from slackwater.dead_letters.places import Folder
-from slackwater.dead_letters.reading import scan_letters
-from slackwater.dead_letters.to_log import RetriesToLog, _Publication
-from slackwater.errors import SlackwaterError
-from slackwater.sources.log.listing import list_log
-from slackwater.sources.log.writing import LogWriter
+from slackwater.base.errors import SlackwaterError
+from slackwater.connectors.log.listing import list_log
+from slackwater.connectors.log.writing import LogWriter
+from slackwater.tools.cli.dead_letters import dead_letters
+from slackwater.tools.dead_letters import retry as protocol
+from slackwater.tools.dead_letters import targets
+from slackwater.tools.dead_letters.ledger import Ledger, open_ledger, read_ledger
+from slackwater.tools.dead_letters.places import Folder
+from slackwater.tools.dead_letters.reading import scan_letters
+from slackwater.tools.dead_letters.to_log import RetriesToLog, _Publication
 from tests.unit.dead_letters.letters import deliver, letters
 
 PAYLOADS = [f'{{"id": {number}'.encode() for number in range(7)]

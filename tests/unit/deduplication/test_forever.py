@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import slackwater as sw
-from slackwater.deduplication.spec import Keep
+from slackwater.operators.deduplication.spec import Keep
 from slackwater.testing import Harness
 
 

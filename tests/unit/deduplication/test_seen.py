@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater.deduplication import seen as module
-from slackwater.deduplication.seen import Hashes, Seen, slice_ms
-from slackwater.state.pieces import DictStore, StepState
+from slackwater.operators.deduplication import seen as module
+from slackwater.operators.deduplication.seen import Hashes, Seen, slice_ms
+from slackwater.operators.state.pieces import DictStore, StepState
 
 Key = tuple[int, int, int]
 # Few values for each part, so that heads, and all but one part, are often equal.

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import polars as pl
 import pytest
 
-from slackwater.demo.comparison import ROWS, PlaceAccount, ReadBack, compare_place
+from slackwater.tools.demo.comparison import ROWS, PlaceAccount, ReadBack, compare_place
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

@@ -24,19 +24,19 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-from slackwater.cli.demo import demo
-from slackwater.demo import show
-from slackwater.demo.comparison import ROWS
-from slackwater.demo.definition import PURCHASES
-from slackwater.demo.places import PLACES, Place, opened
-from slackwater.demo.places.base import PATIENCE_S, command, from_json_lines, give_up_after
-from slackwater.demo.places.postgres import _may_be_reached_by_others
-from slackwater.demo.receiver import Receiver
-from slackwater.demo.show import run_demo
-from slackwater.demo.statement import _print_places
-from slackwater.errors import RunError
-from slackwater.sinks.base import Sink
-from slackwater.sinks.memory import memory
+from slackwater.base.errors import RunError
+from slackwater.connectors.memory.sink import memory
+from slackwater.connectors.sink import Sink
+from slackwater.tools.cli.demo import demo
+from slackwater.tools.demo import show
+from slackwater.tools.demo.comparison import ROWS
+from slackwater.tools.demo.definition import PURCHASES
+from slackwater.tools.demo.places import PLACES, Place, opened
+from slackwater.tools.demo.places.base import PATIENCE_S, command, from_json_lines, give_up_after
+from slackwater.tools.demo.places.postgres import _may_be_reached_by_others
+from slackwater.tools.demo.receiver import Receiver
+from slackwater.tools.demo.show import run_demo
+from slackwater.tools.demo.statement import _print_places
 from tests.conftest import Needs
 from tests.redis.servers import redis_program
 

@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from slackwater.errors import DefinitionError
+from slackwater.base.errors import DefinitionError
 from slackwater.formats import AvroFormat, avro
 from slackwater.formats.avro import AvroDecoder
 from slackwater.formats.base import Decoded

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from slackwater.errors import DefinitionError, RunError
+from slackwater.base.errors import DefinitionError, RunError
 from slackwater.formats.ddl import map_type
 from tests.unit.formats.avro_records import (
     UUID_TEXT,

@@ -11,9 +11,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from slackwater.errors import DefinitionError, RunError
+from slackwater.base.errors import DefinitionError, RunError
+from slackwater.base.secrets import secret
 from slackwater.formats import avro, registry
-from slackwater.secrets import secret
 from tests.registry.server import RegistryServer, running_registry
 
 CLIENT: Any = importlib.import_module("slackwater.formats.registry")

@@ -16,10 +16,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import slackwater
-from slackwater.errors import DefinitionError, RunError
+from slackwater.base.errors import DefinitionError, RunError
+from slackwater.base.secrets import secret
 from slackwater.formats import AvroFormat, Registry, avro, registry
 from slackwater.formats.base import Decoded
-from slackwater.secrets import secret
 from tests.registry.server import RegistryServer, running_registry
 from tests.unit.formats.avro_model import encode
 

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from slackwater.errors import DefinitionError
+from slackwater.base.errors import DefinitionError
 from slackwater.formats import avro as typed_avro
 from slackwater.formats import registry
 from slackwater.formats.avro.parser import AvroParser

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from slackwater.errors import DefinitionError
+from slackwater.base.errors import DefinitionError
 from slackwater.formats.base import Decoded
 from slackwater.formats.csv import CsvDecoder, csv
 

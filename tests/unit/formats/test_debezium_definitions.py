@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import slackwater
-from slackwater.errors import DefinitionError
+from slackwater.base.errors import DefinitionError
 from slackwater.formats import json
 
 sw: Any = slackwater  # untyped: some of these definitions are wrong in their types

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from slackwater.errors import DefinitionError
+from slackwater.base.errors import DefinitionError
 from slackwater.formats.json import JsonDecoder, json
 from tests.unit.formats.json_outcomes import COMPANY, outcome, single, value
 

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 
-from slackwater.errors import DefinitionError
+from slackwater.base.errors import DefinitionError
 from slackwater.formats.ddl import map_type
 from slackwater.formats.json import JsonDecoder, json
 from slackwater.formats.json import proof as json_proof

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.errors import RunError
+from slackwater.base.errors import RunError
 from slackwater.formats import Decoded, Decoder, Format
 
 SCHEMA = pl.Schema({"k": pl.String(), "v": pl.Int64()})

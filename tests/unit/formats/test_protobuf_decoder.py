@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import polars as pl
 import pytest
 
-from slackwater.errors import DefinitionError
+from slackwater.base.errors import DefinitionError
 from slackwater.formats.protobuf import ProtobufDecoder, protobuf
 from tests.unit.formats.protobuf_model import message_class
 from tests.unit.formats.protobuf_outcomes import COMPANY, MIXED, decode, outcome

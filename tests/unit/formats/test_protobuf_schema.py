@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from google.protobuf import descriptor_pb2, struct_pb2, timestamp_pb2  # type: ignore[import-untyped]
 
-from slackwater.errors import DefinitionError
+from slackwater.base.errors import DefinitionError
 from slackwater.formats.ddl import TIMESTAMP, map_type
 from slackwater.formats.protobuf import ProtobufDecoder, protobuf
 from tests.unit.formats.protobuf_model import GOOGLE, SCALARS, file_of, message_class

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from slackwater.errors import DefinitionError, RunError
+from slackwater.base.errors import DefinitionError, RunError
 from slackwater.formats import Registry, registry
 from slackwater.formats.registry import Reference
 from tests.registry.server import RegistryServer, running_registry

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater.errors import DefinitionError
+from slackwater.base.errors import DefinitionError
 from slackwater.formats.schemas import as_schema, normal_type, to_arrow, to_spark_ddl
 
 UTC = pl.Datetime("us", "UTC")

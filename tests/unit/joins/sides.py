@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import slackwater as sw
-from slackwater.streams import Results, Stream
+from slackwater.plan.streams import Results, Stream
 from slackwater.testing import rows_source
 
 

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.streams import Results
+from slackwater.plan.streams import Results
 from slackwater.testing import Harness
 from tests.unit.joins.sides import pipeline, stream
 

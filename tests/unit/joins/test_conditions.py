@@ -5,9 +5,9 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from slackwater.ground.expressions import as_expr
-from slackwater.joins.columns import SideName
-from slackwater.joins.conditions import columns_read, tried_alone
+from slackwater.base.expressions import as_expr
+from slackwater.operators.joins.columns import SideName
+from slackwater.operators.joins.conditions import columns_read, tried_alone
 
 SCHEMA = pl.Schema({"id": pl.String(), "n": pl.Int64(), "s": pl.String()})
 LEFT, RIGHT = pl.col("left"), pl.col("right")

@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.joins import kept_rows, matching
-from slackwater.joins.step import How
-from slackwater.state.pieces import DictStore
-from slackwater.streams import Results
+from slackwater.operators.joins import kept_rows, matching
+from slackwater.operators.joins.step import How
+from slackwater.operators.state.pieces import DictStore
+from slackwater.plan.streams import Results
 from slackwater.testing import Harness
 from tests.unit.joins.sides import pipeline, stream
 

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater.ground.stable_hash import hash_columns
-from slackwater.joins import kept_rows, nodes
-from slackwater.joins.kept_rows import Kept, KeptRows
-from slackwater.state.packets import Packet
-from slackwater.state.packing import pack
-from slackwater.state.pieces import DictStore, StepState
-from slackwater.state.step_time import StepTime
+from slackwater.base.stable_hash import hash_columns
+from slackwater.eventtime.step_time import StepTime
+from slackwater.operators.joins import kept_rows, nodes
+from slackwater.operators.joins.kept_rows import Kept, KeptRows
+from slackwater.operators.state.packets import Packet
+from slackwater.operators.state.packing import pack
+from slackwater.operators.state.pieces import DictStore, StepState
 
 DAY_MS = 86_400_000
 TYPES = pl.Schema({"key": pl.Int64(), "note": pl.String(), "__end": pl.Int64()})

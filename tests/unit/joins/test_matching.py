@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater.joins import matching
-from slackwater.joins.matching import Matchable, Pairs, pairs
+from slackwater.operators.joins import matching
+from slackwater.operators.joins.matching import Matchable, Pairs, pairs
 
 Rows = list[tuple[str | None, int]]
 rows = st.lists(st.tuples(st.sampled_from(["a", "b", "c", None]), st.integers(-30, 30)), max_size=25)
@@ -115,7 +115,7 @@ def test_memory_does_not_follow_the_pairs_of_a_hot_key() -> None:
     script = """
 import resource
 import numpy as np, polars as pl
-from slackwater.joins.matching import Matchable, pairs
+from slackwater.operators.joins.matching import Matchable, pairs
 
 def hot():
     return Matchable.of(pl.DataFrame({"key": np.zeros(5_000, np.int64), "__end": np.arange(5_000)}), ("key",))

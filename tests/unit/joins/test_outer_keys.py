@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import slackwater as sw
-from slackwater.streams import KeyedStream, Results
+from slackwater.plan.streams import KeyedStream, Results
 from slackwater.testing import Harness
 
 Joined = Callable[[KeyedStream, KeyedStream], Results]

@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.errors import DefinitionError
-from slackwater.streams import KeyedStream, Results, Stream
+from slackwater.base.errors import DefinitionError
+from slackwater.plan.streams import KeyedStream, Results, Stream
 from slackwater.testing import Harness
 
 T0 = 1_772_366_400_000

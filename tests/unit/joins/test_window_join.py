@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.streams import Results, WindowedStream
+from slackwater.plan.streams import Results, WindowedStream
 from slackwater.testing import Harness
 from slackwater.windows import Window
 from tests.unit.joins.sides import pipeline, stream

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from slackwater.metrics.record import (
+from slackwater.connectors.delivery_stats import SinkStats
+from slackwater.observe.metrics.record import (
     BatchRecord,
     LookupRecord,
     OutputRecord,
@@ -10,7 +11,6 @@ from slackwater.metrics.record import (
     StepRecord,
     StreamRecord,
 )
-from slackwater.sinks.delivery_stats import SinkStats
 
 START_MS = 1_767_225_600_000
 QUANTILES = {"0.5": 1.5, "0.95": 2.5, "0.99": 4.0}

@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.clock.ages import AgeSketch
-from slackwater.ground.times import LAST_USABLE_MS
+from slackwater.base.times import LAST_USABLE_MS
+from slackwater.eventtime.ages import AgeSketch
 from slackwater.testing import Harness
 
 NOW = 1_767_225_600_000

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.metrics import history
-from slackwater.metrics.history import History, MetricsWarning, read_history
-from slackwater.metrics.record import BatchRecord
+from slackwater.observe.metrics import history
+from slackwater.observe.metrics.history import History, MetricsWarning, read_history
+from slackwater.observe.metrics.record import BatchRecord
 from tests.unit.metrics.made_records import record
 
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from slackwater.checkpoint.checkpoint import FORMAT
-from slackwater.cli.main import app
-from slackwater.metrics import history
-from slackwater.metrics.history import History, MetricsWarning, history_folder
-from slackwater.metrics.runs import begin_run
-from slackwater.metrics.status import read_status
-from slackwater.page.stored import StoredJob
+from slackwater.engine.checkpoint.checkpoint import FORMAT
+from slackwater.observe.metrics import history
+from slackwater.observe.metrics.history import History, MetricsWarning, history_folder
+from slackwater.observe.metrics.runs import begin_run
+from slackwater.observe.metrics.status import read_status
+from slackwater.observe.page.stored import StoredJob
+from slackwater.tools.cli.main import app
 from tests.sealing import write_manifest
 from tests.unit.metrics.made_records import START_MS, record
 

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 import slackwater as sw
-from slackwater.metrics.exposed import shown
-from slackwater.metrics.merging import merged
-from slackwater.metrics.monitor import Live
-from slackwater.metrics.otlp import OtlpExport, OtlpWarning, endpoint_in, metrics_url
-from slackwater.metrics.runs import Run
-from slackwater.page.recording import recording
+from slackwater.observe.metrics.exposed import shown
+from slackwater.observe.metrics.merging import merged
+from slackwater.observe.metrics.monitor import Live
+from slackwater.observe.metrics.otlp import OtlpExport, OtlpWarning, endpoint_in, metrics_url
+from slackwater.observe.metrics.runs import Run
+from slackwater.observe.page.recording import recording
 from tests.conftest import Needs
 from tests.unit.metrics.made_records import START_MS, record
 from tests.unit.metrics.test_run_options import PLAN
@@ -155,7 +155,7 @@ def test_notice_has_the_cause_and_no_secret_of_the_address(
     with receiving() as gone:
         pass
     # Long enough for a second try, before which the client tells why the first one failed.
-    monkeypatch.setattr("slackwater.metrics.otlp._EXPORT_S", 2.0)
+    monkeypatch.setattr("slackwater.observe.metrics.otlp._EXPORT_S", 2.0)
     address = f"{gone.address}/?token=hunter2"
     with OtlpExport(endpoint=address, interval_ms=NEVER_MS, end_s=PATIENT_S) as export:
         export.note(LIVE)

@@ -9,12 +9,12 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 import slackwater as sw
-from slackwater.ground.version import VERSION
-from slackwater.metrics.families import FAMILIES
-from slackwater.metrics.merging import merged
-from slackwater.metrics.monitor import Live
-from slackwater.metrics.prometheus import Collector, serving
-from slackwater.metrics.runs import Run
+from slackwater.base.version import VERSION
+from slackwater.observe.metrics.families import FAMILIES
+from slackwater.observe.metrics.merging import merged
+from slackwater.observe.metrics.monitor import Live
+from slackwater.observe.metrics.prometheus import Collector, serving
+from slackwater.observe.metrics.runs import Run
 from tests.unit.metrics.made_records import START_MS, record
 
 Samples = dict[tuple[str, ...], float]

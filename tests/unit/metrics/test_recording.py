@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 import slackwater as sw
-from slackwater.clock.alignment import Ahead
-from slackwater.metrics.history import read_history
-from slackwater.metrics.monitor import Live, MetricsFile, Monitor
-from slackwater.metrics.record import BatchRecord, PartitionRecord
-from slackwater.metrics.report import BatchReport
-from slackwater.sinks.delivery_stats import SinkStats
-from slackwater.sources.intake import Lag
+from slackwater.connectors.delivery_stats import SinkStats
+from slackwater.connectors.intake import Lag
+from slackwater.engine.alignment import Ahead
+from slackwater.observe.metrics.history import read_history
+from slackwater.observe.metrics.monitor import Live, MetricsFile, Monitor
+from slackwater.observe.metrics.record import BatchRecord, PartitionRecord
+from slackwater.observe.metrics.report import BatchReport
 from slackwater.spark.spark_times import parsed_times_s
 from slackwater.testing import Harness
 

@@ -13,12 +13,12 @@ import pytest
 from typer.testing import CliRunner
 
 import slackwater as sw
-from slackwater.cli.main import app
-from slackwater.metrics.monitor import Live, Monitor, OnRecord
-from slackwater.metrics.runs import Run
-from slackwater.page.recording import Takers, recording
-from slackwater.planning.plan import Plan
-from slackwater.topics.broker import free_port
+from slackwater.connectors.kafka.broker import free_port
+from slackwater.observe.metrics.monitor import Live, Monitor, OnRecord
+from slackwater.observe.metrics.runs import Run
+from slackwater.observe.page.recording import Takers, recording
+from slackwater.plan.plan import Plan
+from slackwater.tools.cli.main import app
 from tests.unit.metrics.made_records import START_MS, record
 
 ROWS = sw.stream("orders", sw.testing.rows_source("t long")).event_time("t")

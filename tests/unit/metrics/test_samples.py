@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 import slackwater as sw
-from slackwater.front.samples import MOST_BYTES, Sample, readable
-from slackwater.memory.engine import MemoryEngine
-from slackwater.metrics.monitor import Live, Monitor
-from slackwater.metrics.report import BatchReport
-from slackwater.metrics.samples import MOST_KEPT, KeptSamples, chosen, read_samples
+from slackwater.engine.front.samples import MOST_BYTES, Sample, readable
+from slackwater.engine.memory import MemoryEngine
+from slackwater.observe.metrics.monitor import Live, Monitor
+from slackwater.observe.metrics.report import BatchReport
+from slackwater.observe.metrics.samples import MOST_KEPT, KeptSamples, chosen, read_samples
 from slackwater.testing import Harness
 
 MINUTE = 60_000

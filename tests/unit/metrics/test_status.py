@@ -13,17 +13,17 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 import slackwater as sw
-from slackwater.checkpoint import lock
-from slackwater.checkpoint.checkpoint import FORMAT
-from slackwater.checkpoint.lock import Owner, held, lock_folder
-from slackwater.cli.main import app
-from slackwater.ground.durations import roughly
-from slackwater.metrics.history import History, history_folder
-from slackwater.metrics.job_status import JobStatus
-from slackwater.metrics.record import BatchRecord, StreamRecord
-from slackwater.metrics.runs import begin_run, last_run
-from slackwater.metrics.status import read_status, status_of
-from slackwater.metrics.status_text import print_status, size
+from slackwater.base.durations import roughly
+from slackwater.engine.checkpoint import lock
+from slackwater.engine.checkpoint.checkpoint import FORMAT
+from slackwater.engine.checkpoint.lock import Owner, held, lock_folder
+from slackwater.observe.metrics.history import History, history_folder
+from slackwater.observe.metrics.job_status import JobStatus
+from slackwater.observe.metrics.record import BatchRecord, StreamRecord
+from slackwater.observe.metrics.runs import begin_run, last_run
+from slackwater.observe.metrics.status import read_status, status_of
+from slackwater.observe.metrics.status_text import print_status, size
+from slackwater.tools.cli.main import app
 from tests.sealing import content_of, reseal, write_manifest
 from tests.unit.metrics.made_records import QUANTILES, START_MS, record
 
@@ -255,7 +255,7 @@ def test_watch_shows_the_status_again_until_it_is_interrupted(
             raise end
         died(checkpoint)
 
-    monkeypatch.setattr("slackwater.cli.status.time.sleep", sleep)
+    monkeypatch.setattr("slackwater.tools.cli.status.time.sleep", sleep)
     shown = CliRunner().invoke(app, ["status", "--checkpoint", str(checkpoint), "--watch"])
     assert shown.exit_code == 0
     assert "shop  dead since" in shown.stdout

@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 
 import slackwater as sw
-from slackwater.clock.alignment import Ahead
-from slackwater.metrics.families import FAMILIES
-from slackwater.metrics.monitor import Live, Monitor
-from slackwater.metrics.report import BatchReport
-from slackwater.sinks.delivery_stats import SinkStats
-from slackwater.sources.intake import Lag
+from slackwater.connectors.delivery_stats import SinkStats
+from slackwater.connectors.intake import Lag
+from slackwater.engine.alignment import Ahead
+from slackwater.observe.metrics.families import FAMILIES
+from slackwater.observe.metrics.monitor import Live, Monitor
+from slackwater.observe.metrics.report import BatchReport
 from slackwater.testing import Harness
 
 NOW = 1_767_225_600_000

@@ -10,10 +10,10 @@ from pathlib import Path
 from prometheus_client.parser import text_string_to_metric_families
 
 import slackwater as sw
-from slackwater.metrics.monitor import Monitor
-from slackwater.metrics.prometheus import Collector, exposition
-from slackwater.metrics.report import BatchReport
-from slackwater.sinks.delivery_stats import SinkStats
+from slackwater.connectors.delivery_stats import SinkStats
+from slackwater.observe.metrics.monitor import Monitor
+from slackwater.observe.metrics.prometheus import Collector, exposition
+from slackwater.observe.metrics.report import BatchReport
 from slackwater.testing import Harness
 
 MINUTE_MS = 60_000

@@ -5,7 +5,7 @@ The limits are those of the command, but for the time in which state grows: an h
 
 from __future__ import annotations
 
-from slackwater.monitoring.thresholds import MINUTE_MS, Thresholds
+from slackwater.observe.monitoring.thresholds import MINUTE_MS, Thresholds
 from tests.unit.monitoring.promtool import Series
 
 MINUTES = 160

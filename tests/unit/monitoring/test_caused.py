@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.monitoring.rules_file import RULES, rules_file
-from slackwater.monitoring.thresholds import MINUTE_MS, Thresholds
+from slackwater.observe.monitoring.rules_file import RULES, rules_file
+from slackwater.observe.monitoring.thresholds import MINUTE_MS, Thresholds
 from tests.conftest import Needs
 from tests.unit.monitoring.caused import Caused
 from tests.unit.monitoring.promtool import Series, fired, needs_promtool

@@ -11,14 +11,14 @@ import pytest
 from typer.testing import CliRunner
 
 import slackwater as sw
-from slackwater.cli.main import app
-from slackwater.metrics.families import FAMILIES
-from slackwater.monitoring.alerts import incidents
-from slackwater.monitoring.dashboard import dashboard
-from slackwater.monitoring.panels import ROWS
-from slackwater.monitoring.running import is_it_running
-from slackwater.monitoring.selectors import Selectors, of_pipeline
-from slackwater.monitoring.thresholds import Thresholds
+from slackwater.observe.metrics.families import FAMILIES
+from slackwater.observe.monitoring.alerts import incidents
+from slackwater.observe.monitoring.dashboard import dashboard
+from slackwater.observe.monitoring.panels import ROWS
+from slackwater.observe.monitoring.running import is_it_running
+from slackwater.observe.monitoring.selectors import Selectors, of_pipeline
+from slackwater.observe.monitoring.thresholds import Thresholds
+from slackwater.tools.cli.main import app
 
 LABELS = {family.name: {"pipeline", *family.labels} for family in FAMILIES}
 LABELS["slackwater_info"] = {"pipeline", "version"}

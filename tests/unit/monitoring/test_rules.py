@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.monitoring.rules_file import RULES, rules_file
-from slackwater.monitoring.thresholds import Thresholds
+from slackwater.observe.monitoring.rules_file import RULES, rules_file
+from slackwater.observe.monitoring.thresholds import Thresholds
 from tests.conftest import Needs
 from tests.unit.monitoring.made_series import AT, GONE, HARMLESS, HEALTHY, INCIDENTS, LIMITS, MINUTES, PIPELINE, REST
 from tests.unit.monitoring.promtool import check, fired, needs_promtool, rendered

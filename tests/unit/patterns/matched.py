@@ -9,9 +9,9 @@ from typing import Any
 import polars as pl
 
 import slackwater as sw
-from slackwater.ground.times import EPOCH
-from slackwater.patterns import Pattern
-from slackwater.streams import Output, Stream
+from slackwater.base.times import EPOCH
+from slackwater.operators.patterns import Pattern
+from slackwater.plan.streams import Output, Stream
 from slackwater.testing import Harness, rows_source
 
 FAR_BEHIND = "3650d"

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import slackwater
-from slackwater.errors import DefinitionError
+from slackwater.base.errors import DefinitionError
 
 sw: Any = slackwater  # untyped: half of these definitions are wrong in their types
 DDL = "card string, ts long, amount double, ok boolean, count long, place struct<city: string>"

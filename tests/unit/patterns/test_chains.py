@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import slackwater as sw
-from slackwater.patterns import Pattern
-from slackwater.streams import Output, Results, Stream
+from slackwater.operators.patterns import Pattern
+from slackwater.plan.streams import Output, Results, Stream
 from slackwater.testing import Harness, rows_source
 from tests.unit.patterns.matched import ms
 

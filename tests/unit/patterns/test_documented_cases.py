@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.patterns import Pattern
+from slackwater.operators.patterns import Pattern
 from tests.unit.patterns.matched import Matched, letters, matches, row
 
 

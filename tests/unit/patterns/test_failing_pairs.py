@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.state.step import KeyedStep
+from slackwater.operators.step import KeyedStep
 from slackwater.testing import Harness, rows_source
 
 

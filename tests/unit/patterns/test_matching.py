@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.ground.times import TIMESTAMP
-from slackwater.patterns import Pattern, search
+from slackwater.base.times import TIMESTAMP
+from slackwater.operators.patterns import Pattern, search
 from tests.unit.patterns.matched import Matched, letters, matches, ms, row
 
 AB = sw.sequence(a="kind = 'a'", b="kind = 'b'", within="10ms")

@@ -11,8 +11,8 @@ from unittest.mock import patch
 def tiny_chunks(rows: int = 4) -> Iterator[None]:
     """Store more than three entries of a cell, or more than one timer, in chunks of at most `rows`."""
     with (
-        patch("slackwater.process.chunks.INLINE_ROWS", 3),
-        patch("slackwater.process.chunks.CHUNK_ROWS", rows),
-        patch("slackwater.process.timers.INLINE_TIMERS", 1),
+        patch("slackwater.operators.process.chunks.INLINE_ROWS", 3),
+        patch("slackwater.operators.process.chunks.CHUNK_ROWS", rows),
+        patch("slackwater.operators.process.timers.INLINE_TIMERS", 1),
     ):
         yield

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import pytest
 
 import slackwater as sw
-from slackwater.errors import DefinitionError
-from slackwater.streams import Results
+from slackwater.base.errors import DefinitionError
+from slackwater.plan.streams import Results
 from slackwater.testing import Harness
 from tests.unit.process.test_time_of_state import MS
 

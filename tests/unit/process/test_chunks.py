@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.process.chunks import place_of
-from slackwater.streams import Results
+from slackwater.operators.process.chunks import place_of
+from slackwater.plan.streams import Results
 from slackwater.testing import Harness
 from tests.unit.process.chunk_sizes import tiny_chunks
 from tests.unit.process.test_time_of_state import MS

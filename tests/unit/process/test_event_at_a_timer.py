@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.streams import Results
+from slackwater.plan.streams import Results
 from slackwater.testing import Harness
 from tests.unit.process.test_time_of_state import MS, ORDERS, sent, started
 

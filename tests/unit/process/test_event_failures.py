@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import slackwater as sw
-from slackwater.streams import Results
+from slackwater.plan.streams import Results
 from slackwater.testing import Harness
 
 Call = Callable[["Does", dict[str, Any], sw.Context], Any]

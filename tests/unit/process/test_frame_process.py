@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.state.pieces import StepState
+from slackwater.operators.state.pieces import StepState
 from slackwater.testing import Harness
 from tests.unit.process.totals import Frames, Totals, added_up, event, harness, rows_of, totalled
 

@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import Any
 
 import slackwater as sw
-from slackwater.ground.times import EPOCH
-from slackwater.streams import Results
+from slackwater.base.times import EPOCH
+from slackwater.plan.streams import Results
 from slackwater.testing import Harness
 from tests.unit.process.test_time_of_state import MS, ORDERS, sent, started
 

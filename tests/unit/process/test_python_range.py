@@ -10,7 +10,7 @@ import pytest
 
 import slackwater as sw
 from slackwater.formats.python_range import limited, split_off
-from slackwater.streams import Results
+from slackwater.plan.streams import Results
 from slackwater.testing import Harness
 from tests.unit.process.test_time_of_state import ORDERS
 

@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.checkpoint.checkpoint import open_checkpoint
-from slackwater.errors import RunError
+from slackwater.base.errors import RunError
+from slackwater.engine.checkpoint.checkpoint import open_checkpoint
 from slackwater.testing import Harness
 from tests.unit.process.totals import event
 

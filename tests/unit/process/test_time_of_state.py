@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import slackwater as sw
-from slackwater.ground.times import EPOCH
-from slackwater.streams import Results
+from slackwater.base.times import EPOCH
+from slackwater.plan.streams import Results
 from slackwater.testing import Harness
 
 MS = sw.duration("1ms")

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 import slackwater as sw
-from slackwater.streams import Results, Stream
+from slackwater.plan.streams import Results, Stream
 from slackwater.testing import Harness
 
 Frames = tuple[pl.DataFrame | None, pl.DataFrame]

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import slackwater as sw
-from slackwater.checkpoint.checkpoint import open_checkpoint
-from slackwater.sources.intake import Look, StreamPlace
-from slackwater.sources.log.intake import LogIntake
-from slackwater.sources.log.listing import ListedFile
+from slackwater.connectors.intake import Look, StreamPlace
+from slackwater.connectors.log.intake import LogIntake
+from slackwater.connectors.log.listing import ListedFile
+from slackwater.engine.checkpoint.checkpoint import open_checkpoint
 
 TIME_S = 1_767_000_000
 

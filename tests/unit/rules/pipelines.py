@@ -6,7 +6,7 @@ from typing import Any
 
 import slackwater as sw
 from slackwater.pipeline import Pipeline
-from slackwater.streams import Results, Stream
+from slackwater.plan.streams import Results, Stream
 from slackwater.testing import Harness, rows_source
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.errors import RunError
-from slackwater.ground.times import render_time
-from slackwater.sources.log.reports import StrayFilesWarning, report_strays
+from slackwater.base.errors import RunError
+from slackwater.base.times import render_time
+from slackwater.connectors.log.reports import StrayFilesWarning, report_strays
 from slackwater.spark.start import make_job
 from tests.unit.rules.log_jobs import TIME_S, Job, write
 

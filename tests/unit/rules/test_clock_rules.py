@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from pyspark import TaskContext
 
 import slackwater as sw
-from slackwater.checkpoint.checkpoint import Checkpoint, open_checkpoint
-from slackwater.clock.clock import Clock, PartitionTime, StreamTime
-from slackwater.clock.next_clock import first_clock
-from slackwater.clock.watermark import Seen, TimePolicy, advance
-from slackwater.errors import DefinitionError, RunError
-from slackwater.ground.times import MIN_MS
+from slackwater.base.errors import DefinitionError, RunError
+from slackwater.base.times import MIN_MS
+from slackwater.engine.checkpoint.checkpoint import Checkpoint, open_checkpoint
+from slackwater.engine.next_clock import first_clock
+from slackwater.eventtime.clock import Clock, PartitionTime, StreamTime
+from slackwater.eventtime.watermark import Seen, TimePolicy, advance
 from slackwater.spark import worker
 from slackwater.testing import Harness
 from tests.unit.rules.pipelines import built, events, row, send

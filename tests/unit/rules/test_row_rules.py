@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import slackwater as sw
-from slackwater.checkpoint.checkpoint import open_checkpoint
-from slackwater.clock.clock import Clock
-from slackwater.errors import RunError
-from slackwater.keyed.stage import Stage
-from slackwater.memory.engine import MemoryEngine
-from slackwater.planning.plan import Plan
-from slackwater.state.packets import Packet
+from slackwater.base.errors import RunError
+from slackwater.engine.checkpoint.checkpoint import open_checkpoint
+from slackwater.engine.keyed.stage import Stage
+from slackwater.engine.memory import MemoryEngine
+from slackwater.eventtime.clock import Clock
+from slackwater.operators.state.packets import Packet
+from slackwater.plan.plan import Plan
 from slackwater.testing import Harness, run
 from tests.unit.rules.pipelines import built, events, row, send
 

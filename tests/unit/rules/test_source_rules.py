@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.checkpoint.checkpoint import Checkpoint
-from slackwater.errors import RunError
-from slackwater.sources.intake import StreamPlace
-from slackwater.sources.log.intake import KEPT, LogIntake
-from slackwater.sources.log.spark_files import newest_files
+from slackwater.base.errors import RunError
+from slackwater.connectors.intake import StreamPlace
+from slackwater.connectors.log.intake import KEPT, LogIntake
+from slackwater.connectors.log.spark_files import newest_files
+from slackwater.engine.checkpoint.checkpoint import Checkpoint
 from slackwater.spark.feed import Feed
 from tests.unit.rules.log_jobs import TIME_S, Job, write
 

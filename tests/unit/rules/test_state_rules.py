@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 
 import slackwater as sw
-from slackwater.aggregates.base import Aggregate
-from slackwater.checkpoint.checkpoint import FORMAT, existing_checkpoint, open_checkpoint
-from slackwater.errors import RunError
-from slackwater.ground.sealed import sealed, unsealed
-from slackwater.planning.plan import Plan
+from slackwater.base.errors import RunError
+from slackwater.base.sealed import sealed, unsealed
+from slackwater.engine.checkpoint.checkpoint import FORMAT, existing_checkpoint, open_checkpoint
+from slackwater.engine.key_groups import labels, spark_hash
+from slackwater.operators.aggregates.base import Aggregate
+from slackwater.operators.state import pieces
+from slackwater.plan.plan import Plan
 from slackwater.spark.start import make_job
-from slackwater.state import pieces
-from slackwater.state.key_groups import labels, spark_hash
 from slackwater.testing import Harness
 from slackwater.windows import Window
 from tests.sealing import content_of, reseal

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from slackwater.simulator.events import START_MS, made_events
-from slackwater.simulator.settings import Settings
+from slackwater.tools.simulator.events import START_MS, made_events
+from slackwater.tools.simulator.settings import Settings
 
 BEGINNING = -(1 << 60)
 

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater.errors import RunError, SlackwaterError
-from slackwater.simulator.controls import CONTROLS, read, written
-from slackwater.simulator.events import made_events
-from slackwater.simulator.presets import PRESETS, preset_named
-from slackwater.simulator.settings import OWN, SERVED, Settings, check_limits
-from slackwater.simulator.sweep import Sweep
+from slackwater.base.errors import RunError, SlackwaterError
+from slackwater.tools.simulator.controls import CONTROLS, read, written
+from slackwater.tools.simulator.events import made_events
+from slackwater.tools.simulator.presets import PRESETS, preset_named
+from slackwater.tools.simulator.settings import OWN, SERVED, Settings, check_limits
+from slackwater.tools.simulator.sweep import Sweep
 
 
 def test_every_setting_has_a_control_and_every_control_a_setting() -> None:

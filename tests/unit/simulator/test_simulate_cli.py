@@ -11,9 +11,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from slackwater.cli.simulate import simulate
-from slackwater.errors import SlackwaterError
-from slackwater.simulator.presets import PRESETS
+from slackwater.base.errors import SlackwaterError
+from slackwater.tools.cli.simulate import simulate
+from slackwater.tools.simulator.presets import PRESETS
 
 app = typer.Typer(rich_markup_mode="rich")
 app.command()(simulate)

@@ -8,12 +8,12 @@ from functools import cache
 
 import pytest
 
-from slackwater.metrics.record import BatchRecord
-from slackwater.simulator.account import ACCOUNTS
-from slackwater.simulator.events import START_MS, made_events
-from slackwater.simulator.presets import PRESETS
-from slackwater.simulator.running import Simulation, simulate
-from slackwater.simulator.settings import Settings
+from slackwater.observe.metrics.record import BatchRecord
+from slackwater.tools.simulator.account import ACCOUNTS
+from slackwater.tools.simulator.events import START_MS, made_events
+from slackwater.tools.simulator.presets import PRESETS
+from slackwater.tools.simulator.running import Simulation, simulate
+from slackwater.tools.simulator.settings import Settings
 from tests.unit.simulator.plain import Plain
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-from slackwater.errors import RunError
-from slackwater.sinks import delivery
-from slackwater.sinks.base import Delivery, Mark, Sink, SinkBatch, SinkWriter, Slot, Unavailable
-from slackwater.sinks.delivery import SinkWarning, StoppedWaitingError
+from slackwater.base.errors import RunError
+from slackwater.connectors import delivery
+from slackwater.connectors.delivery import SinkWarning, StoppedWaitingError
+from slackwater.connectors.sink import Delivery, Mark, Sink, SinkBatch, SinkWriter, Slot, Unavailable
 from slackwater.testing import SinkHarness
 
 SCHEMA = pl.Schema({"id": pl.Int64()})
@@ -83,7 +83,7 @@ def test_batch_that_is_marked_is_not_written_again() -> None:
     assert store(run).rows == [1, 2, 3]
 
 
-@pytest.mark.filterwarnings("ignore::slackwater.sinks.delivery.SinkWarning")
+@pytest.mark.filterwarnings("ignore::slackwater.connectors.delivery.SinkWarning")
 @pytest.mark.parametrize("where", ["before", "after"])
 def test_trouble_that_passes_is_waited_for_and_nothing_doubles(where: str) -> None:
     run = job()
@@ -129,7 +129,7 @@ def test_sink_that_opens_nothing_is_an_error() -> None:
         SinkHarness(sink=Shut(), schema=ONE.schema).deliver(ONE)
 
 
-@pytest.mark.filterwarnings("ignore::slackwater.sinks.delivery.SinkWarning")
+@pytest.mark.filterwarnings("ignore::slackwater.connectors.delivery.SinkWarning")
 def test_trouble_that_does_not_pass_fails_the_job_and_the_batch_is_delivered_later() -> None:
     run = job()
     run.start()
@@ -141,7 +141,7 @@ def test_trouble_that_does_not_pass_fails_the_job_and_the_batch_is_delivered_lat
     assert store(run).rows == [1, 2]
 
 
-@pytest.mark.filterwarnings("ignore::slackwater.sinks.delivery.SinkWarning")
+@pytest.mark.filterwarnings("ignore::slackwater.connectors.delivery.SinkWarning")
 def test_stop_ends_the_waiting() -> None:
     run = job()
     outlet = run.start()
@@ -221,7 +221,7 @@ def test_taking_over_goes_on_from_any_mark(marked: Mark | None) -> None:
     assert store(run).mark == Mark(incarnation="first", batch=4, token="token-4")  # noqa: S106  not a secret
 
 
-@pytest.mark.filterwarnings("ignore::slackwater.sinks.delivery.SinkWarning")
+@pytest.mark.filterwarnings("ignore::slackwater.connectors.delivery.SinkWarning")
 def test_at_least_once_writes_no_mark_and_writes_again() -> None:
     run = job("at_least_once")
     store(run).trouble = ["after"]

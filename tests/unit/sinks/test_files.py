@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.errors import DefinitionError, RunError
-from slackwater.sinks.base import Mark, SinkBatch, Slot
+from slackwater.base.errors import DefinitionError, RunError
+from slackwater.connectors.sink import Mark, SinkBatch, Slot
 from slackwater.testing import SinkHarness
 from tests.sealing import content_of
 

@@ -9,11 +9,11 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.errors import DefinitionError, RunError
-from slackwater.sinks.base import Slot
-from slackwater.sinks.delivery import SinkWarning
-from slackwater.sinks.files import batches
-from slackwater.sinks.files.turn import Turn, files_of
+from slackwater.base.errors import DefinitionError, RunError
+from slackwater.connectors.delivery import SinkWarning
+from slackwater.connectors.files.sink import batches
+from slackwater.connectors.files.sink.turn import Turn, files_of
+from slackwater.connectors.sink import Slot
 from slackwater.testing import SinkHarness
 
 SCHEMA = pl.Schema({"id": pl.Int64()})

@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.errors import RunError
+from slackwater.base.errors import RunError
 from slackwater.testing import SinkHarness
 from tests.sealing import content_of
 from tests.sinks.zombies import FROZEN_IN, SCHEMA, Freezer, Zombie, job, rows

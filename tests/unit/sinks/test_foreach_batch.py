@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from slackwater.errors import DefinitionError
+from slackwater.base.errors import DefinitionError
 from slackwater.sinks import foreach_batch
 
 

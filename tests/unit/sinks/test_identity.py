@@ -9,12 +9,13 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.errors import DefinitionError
-from slackwater.outputs.deliveries import _SlotWriter
-from slackwater.sinks.base import DROP, Sink, SinkBatch, SinkWriter, Slot
-from slackwater.sinks.delivery import Expected
-from slackwater.sinks.redis.rows import Hashes
-from slackwater.state.identity import Identity
+from slackwater.base.errors import DefinitionError
+from slackwater.connectors.delivery import Expected
+from slackwater.connectors.redis.sink.rows import Hashes
+from slackwater.connectors.sink import DROP, Sink, SinkBatch, SinkWriter, Slot
+from slackwater.engine.outputs.deliveries import _SlotWriter
+from slackwater.operators.identity import Identity
+from slackwater.plan.streams import Ended, Stream
 
 WINDOW = Identity(keys=("id",), bounds=("window_start", "window_end"), version="pane_index", incidental=("watermark",))
 COLUMNS = "id string, window_start timestamp, window_end timestamp, pane_index int, cents long, at timestamp"
@@ -37,7 +38,7 @@ PER_MINUTE = (
 ONCE = PER_MINUTE.key_by("id").deduplicate(within="1h", name="once")
 
 
-def pipeline(rows: sw.streams.Stream, sink: Sink, *others: sw.streams.Ended) -> sw.Pipeline:
+def pipeline(rows: Stream, sink: Sink, *others: Ended) -> sw.Pipeline:
     return sw.Pipeline("copy", rows.to(sink), *others, TOTALS.dead_letters.drop())
 
 

@@ -11,13 +11,13 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from slackwater.errors import RunError
-from slackwater.sinks.base import SinkBatch, Slot
-from slackwater.sinks.files import files
-from slackwater.sinks.http.requests import Requests
-from slackwater.sinks.kafka.records import JsonValues
-from slackwater.sinks.postgres.csv_rows import CsvRows, Field
-from slackwater.sinks.redis.rows import Hashes
+from slackwater.base.errors import RunError
+from slackwater.connectors.files.sink import files
+from slackwater.connectors.http.sink.requests import Requests
+from slackwater.connectors.kafka.sink.records import JsonValues
+from slackwater.connectors.postgres.sink.csv_rows import CsvRows, Field
+from slackwater.connectors.redis.sink.rows import Hashes
+from slackwater.connectors.sink import SinkBatch, Slot
 from slackwater.testing import SinkHarness
 
 

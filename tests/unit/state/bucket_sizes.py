@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest import mock
 
-from slackwater.state import buckets
+from slackwater.operators.state import buckets
 
 
 @contextmanager

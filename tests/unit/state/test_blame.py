@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater.errors import RunError, fault
-from slackwater.state import blame
-from slackwater.state.blame import I64, blamed_rows
+from slackwater.base.errors import RunError, fault
+from slackwater.engine import blame
+from slackwater.engine.blame import I64, blamed_rows
 
 
 def hashes(*keys: int) -> np.ndarray:

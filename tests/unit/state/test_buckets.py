@@ -10,11 +10,11 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.ground.stable_hash import hash_columns
-from slackwater.state import buckets
-from slackwater.state import pieces as memory
+from slackwater.base.stable_hash import hash_columns
+from slackwater.operators.state import buckets
+from slackwater.operators.state import pieces as memory
+from slackwater.operators.windows.triggers import Trigger
 from slackwater.testing import Harness, rows_source
-from slackwater.triggers import Trigger
 
 HOUR = 3_600_000
 START = 100 * HOUR

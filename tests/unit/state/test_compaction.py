@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import slackwater as sw
-from slackwater.state.pieces import COMPACT_AT
+from slackwater.operators.state.pieces import COMPACT_AT
 from slackwater.windows import Window
 from tests.unit.state.windowed import Windowed, panes
 
@@ -47,7 +47,7 @@ def test_a_quiet_batch_reads_the_index_alone(monkeypatch: pytest.MonkeyPatch) ->
     step = Windowed(sw.tumbling("1s"))
     step.add(("a", 1, 0))
     reads: list[Any] = []
-    monkeypatch.setattr("slackwater.state.pieces.unpack", lambda *args: reads.append(args))
+    monkeypatch.setattr("slackwater.operators.state.pieces.unpack", lambda *args: reads.append(args))
     assert step.advance(500) == []
     assert reads == []
 
@@ -57,7 +57,7 @@ def test_windows_that_showed_all_are_dropped_unread(monkeypatch: pytest.MonkeyPa
     step.add(("a", 1, 0))
     assert panes(step.advance(10)) == [(0, 10, [0], "on_time")]
     reads: list[Any] = []
-    monkeypatch.setattr("slackwater.state.pieces.unpack", lambda *args: reads.append(args))
+    monkeypatch.setattr("slackwater.operators.state.pieces.unpack", lambda *args: reads.append(args))
     assert step.advance(30) == []
     assert reads == []
     assert step.harness.pieces == 0

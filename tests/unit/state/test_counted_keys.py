@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 import slackwater as sw
-from slackwater.state import counted_keys
-from slackwater.state.counted_keys import estimated_keys
-from slackwater.state_reading.groups import MemoryGroups, StoredStep
-from slackwater.state_reading.summary import summarise
-from slackwater.streams import Results, Stream
+from slackwater.observe.state_reading.groups import MemoryGroups, StoredStep
+from slackwater.observe.state_reading.summary import summarise
+from slackwater.operators.state import counted_keys
+from slackwater.operators.state.counted_keys import estimated_keys
+from slackwater.plan.streams import Results, Stream
 from tests.unit.state_reading.held import events, row
 
 GROUPS = 4

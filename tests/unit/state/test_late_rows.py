@@ -7,7 +7,7 @@ from datetime import datetime
 import pytest
 
 import slackwater as sw
-from slackwater.ground.times import EPOCH
+from slackwater.base.times import EPOCH
 from slackwater.windows import Window
 from tests.unit.state.windowed import Windowed
 

@@ -7,8 +7,8 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import slackwater as sw
-from slackwater.errors import RunError
-from slackwater.state.packing import pack, unpack
+from slackwater.base.errors import RunError
+from slackwater.operators.state.packing import pack, unpack
 from tests.unit.state.windowed import Windowed
 
 FRAME = pl.DataFrame({"key": ["a", None], "__end": [1, 2], "__ids.values": [[1, 2], []]})

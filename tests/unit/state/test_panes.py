@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.streams import Ended, Stream
+from slackwater.operators.windows.panes import MOST_TICKS
+from slackwater.plan.streams import Ended, Stream
 from slackwater.testing import rows_source, run
-from slackwater.windows.panes import MOST_TICKS
 from tests.unit.state.windowed import Row, Windowed, panes
 
 
@@ -124,7 +124,7 @@ def test_a_window_with_nothing_new_is_not_read_when_its_pane_is_due(monkeypatch:
     step.add(("a", 1, 0))
     step.wait("10ms")
     reads: list[Any] = []
-    monkeypatch.setattr("slackwater.state.pieces.unpack", lambda *args: reads.append(args))
+    monkeypatch.setattr("slackwater.operators.state.pieces.unpack", lambda *args: reads.append(args))
     assert step.wait("10ms") == []
     assert reads == []
 

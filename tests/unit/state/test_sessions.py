@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import slackwater as sw
-from slackwater.errors import DefinitionError
-from slackwater.streams import Output, Stream
+from slackwater.base.errors import DefinitionError
+from slackwater.operators.windows.session import LONGEST_GAP_MS
+from slackwater.operators.windows.triggers import Trigger
+from slackwater.plan.streams import Output, Stream
 from slackwater.testing import rows_source, run
-from slackwater.triggers import Trigger
-from slackwater.windows.session import LONGEST_GAP_MS
 from tests.unit.state.windowed import Windowed, panes
 
 LONGEST = 30

@@ -9,9 +9,9 @@ from typing import Any
 import polars as pl
 
 import slackwater as sw
-from slackwater.aggregates import Aggregate
-from slackwater.ground.times import EPOCH
-from slackwater.streams import Output, Stream
+from slackwater.base.times import EPOCH
+from slackwater.operators.aggregates import Aggregate
+from slackwater.plan.streams import Output, Stream
 from slackwater.testing import Harness, rows_source
 from slackwater.windows import Window
 

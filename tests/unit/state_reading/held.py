@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import slackwater as sw
-from slackwater.streams import Results, Stream
-from slackwater.streams.stream import Ended
+from slackwater.plan.streams import Results, Stream
+from slackwater.plan.streams.stream import Ended
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ROWS = "user string, shop long, v double, t timestamp"

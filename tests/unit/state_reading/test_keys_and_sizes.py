@@ -9,11 +9,11 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.errors import RunError
-from slackwater.state.step import KeyedStep
-from slackwater.state_reading.groups import MemoryGroups, StoredStep
-from slackwater.state_reading.keys import key_given, key_text
-from slackwater.state_reading.summary import MOST_KEYS, StepSummary, summarise
+from slackwater.base.errors import RunError
+from slackwater.observe.state_reading.groups import MemoryGroups, StoredStep
+from slackwater.observe.state_reading.keys import key_given, key_text
+from slackwater.observe.state_reading.summary import MOST_KEYS, StepSummary, summarise
+from slackwater.operators.step import KeyedStep
 from tests.unit.state_reading.held import at, events, harness, row
 
 

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.deduplication.spec import Keep
-from slackwater.errors import DefinitionError
+from slackwater.base.errors import DefinitionError
+from slackwater.operators.deduplication.spec import Keep
 from slackwater.windows import Window
 from tests.unit.state_reading.held import at, events, harness, row
 

@@ -12,14 +12,14 @@ import pytest
 from typer.testing import CliRunner
 
 import slackwater as sw
-from slackwater.checkpoint.checkpoint import open_checkpoint
-from slackwater.checkpoint.lock import held
-from slackwater.cli import state as command
-from slackwater.cli.main import app
-from slackwater.errors import RunError
-from slackwater.planning.plan import Plan
-from slackwater.state_reading.groups import MemoryGroups
-from slackwater.state_reading.stored import stored_state
+from slackwater.base.errors import RunError
+from slackwater.engine.checkpoint.checkpoint import open_checkpoint
+from slackwater.engine.checkpoint.lock import held
+from slackwater.observe.state_reading.groups import MemoryGroups
+from slackwater.observe.state_reading.stored import stored_state
+from slackwater.plan.plan import Plan
+from slackwater.tools.cli import state as command
+from slackwater.tools.cli.main import app
 from tests.sealing import reseal
 from tests.unit.state_reading.held import at, row
 

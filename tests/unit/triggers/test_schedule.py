@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import slackwater as sw
-from slackwater.errors import DefinitionError
-from slackwater.triggers import Schedule, Trigger, schedule, written
+from slackwater.base.errors import DefinitionError
+from slackwater.operators.windows.triggers import Schedule, Trigger, schedule, written
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import slackwater as sw
-from slackwater.ground.times import MAX_MS, MIN_MS
+from slackwater.base.times import MAX_MS, MIN_MS
 from slackwater.windows import AlignedWindow
 from tests.property.model import windows_of as tried
 

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import slackwater as sw
-from slackwater.errors import DefinitionError
+from slackwater.base.errors import DefinitionError
+from slackwater.operators.windows.calendar import Unit
 from slackwater.testing import Harness, rows_source
-from slackwater.windows.calendar import Unit
 
 HOUR = 3_600_000
 ZONES = [

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import slackwater as sw
-from slackwater.errors import DefinitionError
+from slackwater.base.errors import DefinitionError
 from slackwater.testing import Harness
 from slackwater.windows import CountWindow
 

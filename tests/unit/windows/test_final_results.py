@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import slackwater as sw
-from slackwater.ground.times import EPOCH
-from slackwater.streams import Stream
+from slackwater.base.times import EPOCH
+from slackwater.operators.windows.spec import Accumulation
+from slackwater.operators.windows.triggers import Trigger
+from slackwater.plan.streams import Stream
 from slackwater.testing import Harness, rows_source
-from slackwater.triggers import Trigger
 from slackwater.windows import Window
-from slackwater.windows.spec import Accumulation
 
 LATENESS_MS = 20
 WINDOWS: dict[str, Window] = {

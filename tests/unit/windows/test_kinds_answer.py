@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 import slackwater as sw
-from slackwater.checker import Facts
 from slackwater.formats.undecoded import Undecoded
+from slackwater.observe.checker import Facts
+from slackwater.operators.windows.aligned import AlignedWindow
+from slackwater.operators.windows.front import WindowFront
+from slackwater.operators.windows.operator import WindowOperator
+from slackwater.operators.windows.spec import WindowSpec
 from slackwater.testing import conformance
-from slackwater.windows.aligned import AlignedWindow
-from slackwater.windows.front import WindowFront
-from slackwater.windows.operator import WindowOperator
-from slackwater.windows.spec import WindowSpec
 
 DAY_MS = 86_400_000
 

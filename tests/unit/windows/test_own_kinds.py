@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.errors import DefinitionError
+from slackwater.base.errors import DefinitionError
 from slackwater.testing import Harness, rows_source
 
 HOUR = 3_600_000

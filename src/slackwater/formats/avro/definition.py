@@ -11,7 +11,8 @@ from typing import Any, Final, overload
 import numpy as np
 import polars as pl
 
-from slackwater.errors import refuse
+from slackwater.base.errors import refuse
+from slackwater.base.folders import given_path
 from slackwater.formats.avro.columns import read_records
 from slackwater.formats.avro.cursor import I64, Findings
 from slackwater.formats.avro.derived import derived_schema
@@ -24,7 +25,6 @@ from slackwater.formats.avro.types import columns_of
 from slackwater.formats.avro.writers import incompatible, parse_registered, reading_of
 from slackwater.formats.base import Decoded, Decoder, Flaw, Format, check_limit
 from slackwater.formats.registry import Registry
-from slackwater.ground.folders import given_path
 
 MAX_BYTES: Final = 1 << 20
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from slackwater.errors import refuse
+from slackwater.base.errors import refuse
 from slackwater.formats.avro.schema import inside
 from slackwater.formats.schemas import whole_type
 

@@ -12,7 +12,7 @@ from typing import Final
 
 import polars as pl
 
-from slackwater.errors import near_miss, refuse
+from slackwater.base.errors import near_miss, refuse
 from slackwater.formats.avro.decimals_out import Decimals
 from slackwater.formats.avro.defaults import default_bytes
 from slackwater.formats.avro.derived import TEXTS, derived_type, map_value

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from slackwater.errors import RowError, row_error
+from slackwater.base.errors import RowError, row_error
 from slackwater.formats.avro.cursor import I64
 from slackwater.formats.avro.pieces import Numbers, Octets, Part, Records, Slices, bytes_of, varints
 

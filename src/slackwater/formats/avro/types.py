@@ -6,7 +6,7 @@ from typing import Final
 
 import polars as pl
 
-from slackwater.errors import refuse
+from slackwater.base.errors import refuse
 from slackwater.formats.avro.columns import default_column
 from slackwater.formats.avro.defaults import UnfitDefaultError
 from slackwater.formats.avro.resolution import problems, resolve_schemas

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from slackwater.errors import refuse
+from slackwater.base.errors import refuse
 from slackwater.formats.base import Decoded, Decoder, Flaw, Format, check_limit
 from slackwater.formats.csv.columns import to_type
 from slackwater.formats.csv.records import Dialect, LineReader

@@ -7,10 +7,10 @@ from typing import Final
 
 import polars as pl
 
+from slackwater.base.times import FIRST_USABLE_MS, LAST_USABLE_MS
 from slackwater.formats.base import Flaw
 from slackwater.formats.ddl import TIMESTAMP
 from slackwater.formats.json.values import excerpt
-from slackwater.ground.times import FIRST_USABLE_MS, LAST_USABLE_MS
 
 OPERATIONS: Final = {
     "c": "insert",

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from slackwater.errors import listed, near_miss, refuse
+from slackwater.base.errors import listed, near_miss, refuse
 from slackwater.formats.base import Decoded, Decoder, Flaw, Format
 from slackwater.formats.debezium.columns import TAKEN, change_schema
 from slackwater.formats.debezium.encodings import DECIMALS, UNITS, Decimals, Encodings, Reading, Times

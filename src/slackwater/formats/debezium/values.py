@@ -16,11 +16,11 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from slackwater.base.times import FIRST_USABLE_MS, LAST_USABLE_MS
 from slackwater.formats.base import Flaw
 from slackwater.formats.ddl import TIMESTAMP
 from slackwater.formats.debezium.encodings import Encoding, Reading
 from slackwater.formats.json.values import Real, Unfit, converter
-from slackwater.ground.times import FIRST_USABLE_MS, LAST_USABLE_MS
 
 Sure = tuple[pl.Series, pl.Series]
 """The values of a column, and which of them are certain."""

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from slackwater.errors import refuse
+from slackwater.base.errors import refuse
 from slackwater.formats.base import Decoded, Decoder, Flaw, Format, check_limit
 from slackwater.formats.exact_rows import Row, with_rows
 from slackwater.formats.json.kernel import Kernel

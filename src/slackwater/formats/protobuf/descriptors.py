@@ -21,8 +21,8 @@ from google.protobuf import (  # type: ignore[import-untyped]  # no stubs
 from google.protobuf.descriptor import Descriptor  # type: ignore[import-untyped]  # no stubs
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]  # no stubs
 
-from slackwater.errors import listed, near_miss, refuse
-from slackwater.ground.folders import given_path
+from slackwater.base.errors import listed, near_miss, refuse
+from slackwater.base.folders import given_path
 
 DescriptorSet = bytes | str | os.PathLike[str]
 """The output of `protoc --include_imports --descriptor_set_out`: its bytes, or the path of the file."""

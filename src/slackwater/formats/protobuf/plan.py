@@ -9,7 +9,7 @@ from typing import Any, Final
 import polars as pl
 from google.protobuf.descriptor import FieldDescriptor  # type: ignore[import-untyped]  # no stubs
 
-from slackwater.errors import refuse
+from slackwater.base.errors import refuse
 from slackwater.formats.ddl import TIMESTAMP, map_type
 
 VARINT: Final = 0

@@ -1,0 +1,122 @@
+"""The error catalogue: every mistake a user can make, its stable code, and what to do about it.
+
+A message has three parts: the rule that was broken; what was found; what to do. `refuse` builds a `DefinitionError`
+(the pipeline is refused when it is built), `fault` a `RunError` (a running or starting job cannot continue). Codes
+never change once released; messages may.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+from slackwater.base.errors.catalogue import CATALOGUE
+
+
+class SlackwaterError(Exception):
+    """Base class of all Slackwater errors; `code` is the entry in the catalogue."""
+
+    where: str | None = None
+    """The user's file and line of an invalid definition, if known."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(f"[{code}] {message}")
+        self.code = code
+        self.message = message
+
+    def __reduce__(self) -> tuple[type[SlackwaterError], tuple[str, str]]:
+        return (type(self), (self.code, self.message))
+
+
+class DefinitionError(SlackwaterError):
+    """An invalid pipeline, rejected when it is built, before it touches data."""
+
+
+class NoSuchCallError(DefinitionError, AttributeError):
+    """A call that a definition does not have, with the probably intended one; `hasattr` returns False."""
+
+    @classmethod
+    def of(cls, error: DefinitionError) -> NoSuchCallError:
+        """Convert `error` to this class."""
+        return cls(error.code, error.message)
+
+
+class RunError(SlackwaterError):
+    """A job that cannot start, or cannot continue without losing or duplicating rows."""
+
+
+class UnplacedError(RunError):
+    """A failure raised where the step is unknown, though the key may be known."""
+
+    def placed(self, step: str, keys: tuple[str, ...]) -> RunError:
+        """Return the error with its step and, if known, its key."""
+        raise NotImplementedError
+
+
+class RowError(RunError):
+    """The error of one row, which becomes a dead letter, or fails the run if there is no output for it."""
+
+
+class SlackwaterWarning(UserWarning):
+    """A condition that a job reports while it continues."""
+
+
+def render(code: str, **facts: object) -> str:
+    """Return the catalogue's message for `code` with `facts` filled in."""
+    return CATALOGUE[code].format(**facts)
+
+
+def notice(code: str, **facts: object) -> str:
+    """Return the text of a warning: its code, and the message with `facts` filled in."""
+    return f"[{code}] {render(code, **facts)}"
+
+
+def refuse(code: str, **facts: object) -> DefinitionError:
+    """Return the `DefinitionError` for `code`, to be raised by the caller."""
+    return DefinitionError(code, render(code, **facts))
+
+
+def fault(code: str, **facts: object) -> RunError:
+    """Return the `RunError` for `code`, to be raised by the caller."""
+    return RunError(code, render(code, **facts))
+
+
+def row_error(code: str, **facts: object) -> RowError:
+    """Return the `RowError` for `code`, to be raised by the caller."""
+    return RowError(code, render(code, **facts))
+
+
+def counted(number: int, what: str) -> str:
+    """Return a number with a noun: 1 row, 2,000 rows."""
+    return f"{number:,} {what}{'s' * (number != 1)}"
+
+
+def cause_of(error: BaseException) -> str:
+    """Return an error's type and the first line of its message."""
+    shown = str(error).strip().partition("\n")[0].rstrip()
+    return f"{type(error).__name__}: {shown}" if shown else type(error).__name__
+
+
+def listed(names: Iterable[object], *, near: str = "", most: int = 10) -> str:
+    """Return names as a list in a sentence; of many, `most` of them, those like `near` first, and a number."""
+    texts = [str(name) for name in names]
+    if (more := len(texts) - most) <= 0:
+        return ", ".join(texts) or "none"
+    close = difflib.get_close_matches(near, texts, n=most) if near else []
+    first = [*close, *(text for text in texts if text not in close)][:most]
+    return f"{', '.join(first)} and {more:,} more"
+
+
+def near_miss(name: str, known: Iterable[str]) -> str:
+    """Return ' (did you mean `x`?)' if one of `known`, or its part before the first dot, is close to `name`."""
+    names = list(known)
+    alike = [each for each in names if _folded(each) == _folded(name)]
+    heads = {each.partition(".")[0]: each for each in reversed(names)}
+    close = alike or difflib.get_close_matches(name, names, n=1)
+    close = close or [heads[head] for head in difflib.get_close_matches(name, heads, n=1)]
+    return f" (did you mean `{close[0]}`?)" if close else ""
+
+
+def _folded(name: str) -> str:
+    """Return a name without what is easily confused: upper case, dashes and spaces."""
+    return name.lower().replace("-", "_").replace(" ", "_")

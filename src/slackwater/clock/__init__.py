@@ -1,1 +1,0 @@
-"""CLOCK: the watermarks and processing time of each batch, and the next clock from a batch's statistics."""

@@ -1,0 +1,1 @@
+"""Spark DataFrames as a source, and any Spark writer as a sink."""

@@ -1,0 +1,1 @@
+"""Delta Lake as a source, a sink and a table."""

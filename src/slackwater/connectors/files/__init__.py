@@ -1,0 +1,1 @@
+"""Files as a sink and as a table."""

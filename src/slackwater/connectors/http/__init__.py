@@ -1,0 +1,1 @@
+"""HTTP as a sink and as a lookup store."""

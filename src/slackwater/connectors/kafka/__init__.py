@@ -1,0 +1,1 @@
+"""Kafka as a source and as a sink, its tools, and a broker for development."""

@@ -1,0 +1,1 @@
+"""Memory of the driver as a sink, for tests and notebooks."""

@@ -1,0 +1,1 @@
+"""Postgres as a sink, a lookup store and a table."""

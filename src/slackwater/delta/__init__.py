@@ -1,1 +1,0 @@
-"""Delta Lake: Spark's connector for it."""

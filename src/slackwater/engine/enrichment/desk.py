@@ -1,0 +1,93 @@
+"""A step's lookups in one process: the cache in front of the store, and answers as frames."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import polars as pl
+
+from slackwater.engine.enrichment.asking import Asker
+from slackwater.engine.enrichment.cache import AnswerCache
+from slackwater.engine.enrichment.fitting import KEY, MISSING, STATUS, answers_schema, failed, fitted
+from slackwater.engine.enrichment.stats import LookupStats
+from slackwater.formats.base import Format
+from slackwater.plan.lookup import LookUp
+
+_LEAST_PAUSE_S: Final = 0.1
+_MOST_STEPS: Final = 64
+
+
+@dataclass(kw_only=True)
+class Got:
+    """The answers for some keys, and the reasons for keys without one."""
+
+    answers: pl.DataFrame
+    failed: dict[Any, str]
+    """Keys whose requests failed, with the reason."""
+
+
+class StepLookups:
+    """The client and the cache of one step."""
+
+    def __init__(self, op: LookUp, step: str, key_type: pl.DataType) -> None:
+        self._asker = Asker(op.lookup, op.question(step), retries=op.retries)
+        self._cache = AnswerCache(ttl_ms=op.cache_ms)
+        self._key_type = key_type
+        self._output = op.output
+        self._format: Format = op.lookup.format(op.output)
+
+    def answers(
+        self, keys: pl.Series, now_ms: int, stats: LookupStats, *, patience_s: float, sleep: Callable[[float], None]
+    ) -> Got:
+        """Return the answers for distinct keys that are not null.
+
+        A key whose request fails is retried until `patience_s` has passed.
+        """
+        known = self._cache.known(keys, now_ms)
+        got = [pl.DataFrame(schema=answers_schema(self._key_type, self._output))]
+        todo = keys
+        if known is not None:
+            got.append(known)
+            stats.hits += known.height
+            todo = pl.DataFrame({KEY: keys}).join(known, on=KEY, how="anti", maintain_order="left")[KEY]
+        left = todo.to_list()
+        stats.misses += len(left)
+        until = time.monotonic() + patience_s
+        why: dict[Any, str] = {}
+        while left:
+            asked = self._asker.ask(left)
+            stats.add(asked.stats)
+            if done := [key for key in left if key not in asked.failed]:
+                fresh = fitted(done, asked.answers, self._format, key_type=self._key_type, output=self._output)
+                stats.missing += int((fresh[STATUS] == MISSING).sum())
+                self._cache.keep(fresh, now_ms)
+                got.append(fresh)
+            left, why = list(asked.failed), asked.failed
+            rest_s = until - time.monotonic()
+            if not left or rest_s <= 0:
+                break
+            sleep(min(rest_s, max(self._asker.breaker.wait_s, _LEAST_PAUSE_S)))
+        return Got(answers=pl.concat(got), failed=why)
+
+    def failed(self, why: dict[Any, str]) -> pl.DataFrame:
+        """Return keys that failed for good as answers."""
+        return failed(why, key_type=self._key_type, output=self._output)
+
+
+@dataclass(kw_only=True)
+class Desk:
+    """All lookups of a process, or of an engine in memory; only the cache is lost with it."""
+
+    _steps: dict[tuple[str, int], tuple[LookUp, StepLookups]] = field(default_factory=dict)
+
+    def step(self, op: LookUp, step: str, key_type: pl.DataType) -> StepLookups:
+        """Return a step's lookups, created on first use; above `_MOST_STEPS`, the least recently used are dropped."""
+        # The definition is kept with its lookups, so that its id cannot be reused.
+        known = self._steps.pop((step, id(op)), None) or (op, StepLookups(op, step, key_type))
+        self._steps[step, id(op)] = known
+        if len(self._steps) > _MOST_STEPS:
+            del self._steps[next(iter(self._steps))]
+        return known[1]

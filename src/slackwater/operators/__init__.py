@@ -1,0 +1,1 @@
+"""Keyed steps: their contract and state, and one folder for each kind."""

@@ -1,0 +1,60 @@
+"""Deduplication that keeps the first row to arrive."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from slackwater.base.times import MAX_MS, MIN_MS
+from slackwater.eventtime.step_time import StepTime
+from slackwater.operators.deduplication.rows import set_aside, shown
+from slackwater.operators.deduplication.seen import Hashes, Seen, slice_ms, until_ms
+from slackwater.operators.state.pieces import StepState
+from slackwater.operators.step import ROWS, Emitted, Operator, StepRows
+
+if TYPE_CHECKING:
+    from slackwater.operators.deduplication.spec import DeduplicateSpec
+
+
+class FirstToArrive(Operator):
+    """Emits the first row of a key at once, and stores only a hash of the key.
+
+    Rows of one batch arrive in log order. A key is forgotten when the watermark is past the time of its first row by
+    more than `within`: the watermark decides, not the times of later rows.
+    """
+
+    def __init__(self, spec: DeduplicateSpec) -> None:
+        self.spec = spec
+
+    def run(self, rows: StepRows, time: StepTime, state: StepState, *, stagger: int) -> Emitted:
+        """Emit the first rows of keys that are not remembered; the others are duplicates."""
+        out = Emitted()
+        seen = Seen(state, slice_ms(self.spec.within_ms))
+        seen.forget(time.judge_ms)
+        frame = rows.frame(ROWS)
+        if frame is not None:
+            self._add(frame, time, seen, out)
+        seen.forget(time.watermark_ms)
+        seen.compact(time.watermark_ms, closed_ms=self._closed_ms(time), stagger=stagger)
+        return out
+
+    def _add(self, rows: pl.DataFrame, time: StepTime, seen: Seen, out: Emitted) -> None:
+        keys = Hashes.of(rows, self.spec.keys)
+        is_new = keys.is_first()
+        places = np.flatnonzero(is_new)
+        is_new[places[seen.known(keys.take(places), time.judge_ms)]] = False
+        fresh = rows.filter(pl.Series(is_new))
+        if fresh.height:
+            # A row that is behind by more than `within` gets here only if late rows are processed; it is then
+            # remembered until the watermark moves, independent of how rows are batched.
+            until = np.maximum(until_ms(fresh["__ts"].to_numpy(), self.spec.within_ms), time.judge_ms)
+            seen.add(keys.take(is_new), until)
+            out.results.append(shown(fresh, self.spec))
+        set_aside(rows.filter(pl.Series(~is_new)), self.spec, out)
+
+    def _closed_ms(self, time: StepTime) -> int:
+        """Return the time before which no `until` of a new key can be."""
+        spec = self.spec
+        return MIN_MS if spec.within_ms >= MAX_MS or spec.late == "process" else time.watermark_ms + spec.within_ms

@@ -1,0 +1,1 @@
+"""The window step: kinds of windows, triggers, panes, late rows, its FRONT part and its KEYED part."""

@@ -1,6 +1,0 @@
-"""Patterns: rows of one key that follow each other in event time, and expected rows that did not arrive."""
-
-from slackwater.patterns.definitions import Pattern, absent, sequence, times
-from slackwater.patterns.steps import PatternStep, RowsOfStep, step
-
-__all__ = ["Pattern", "PatternStep", "RowsOfStep", "absent", "sequence", "step", "times"]

@@ -1,0 +1,1 @@
+"""What people run beside a job: the command line, dead letters, the lateness report, the simulator, the demo."""
