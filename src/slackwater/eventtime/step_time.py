@@ -29,7 +29,3 @@ class StepTime:
     def judge_ms(self) -> int:
         """The watermark that decides whether a row of this batch is late."""
         return self.watermark_ms if self.fire_first else self.previous_ms
-
-    def gone_ms(self, lateness_ms: int) -> int:
-        """Return the `__end` up to which this batch's rows are late: past the allowed lateness, or forgotten."""
-        return max(self.judge_ms - lateness_ms, self.forgotten_ms)

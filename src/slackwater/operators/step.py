@@ -14,7 +14,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Final, Literal, NamedTuple
+from typing import Any, ClassVar, Final, Generic, Literal, NamedTuple, TypeVar, final
 
 import polars as pl
 
@@ -36,6 +36,7 @@ PORT_ROWS: Final = "rows of "
 """Prefix of a port's name in the state statistics, for the number of its rows in state."""
 Guard = Callable[[pl.DataFrame, Callable[[pl.DataFrame], pl.DataFrame]], pl.DataFrame]
 """Applies a function to rows, and removes exactly the rows on which it fails."""
+BatchT = TypeVar("BatchT", bound="StepBatch")
 Change = Literal["append", "update", "retract"]
 """How a result may change earlier ones: leave them all in place, replace one, or withdraw one."""
 
@@ -150,12 +151,54 @@ class Difference(NamedTuple):
         return f"{self.part}: {self.found} -> {self.mine}"
 
 
-class Operator(ABC):
-    """The KEYED part of a step."""
+@dataclass(kw_only=True)
+class StepBatch:
+    """One batch of one step in one key group: its rows, its time, the state, and what the step emits."""
 
-    @abstractmethod
+    rows: StepRows
+    time: StepTime
+    state: StepState
+    out: Emitted = field(default_factory=Emitted)
+
+
+class BatchOperator(ABC, Generic[BatchT]):
+    """The KEYED part of a step: kinds of steps implement the two halves of a batch, which `run` puts in order."""
+
+    @final
     def run(self, rows: StepRows, time: StepTime, state: StepState, *, stagger: int) -> Emitted:
         """Run one batch of one key group; `stagger` makes the key groups compact in different batches."""
+        batch = self.begin(StepBatch(rows=rows, time=time, state=state))
+        if time.fire_first:
+            self.advance(batch)
+            self.add(batch)
+        else:
+            self.add(batch)
+            self.advance(batch)
+        self.tidy(batch, stagger)
+        return batch.out
+
+    @abstractmethod
+    def begin(self, batch: StepBatch) -> BatchT:
+        """Return the batch with what both halves need."""
+
+    @abstractmethod
+    def advance(self, batch: BatchT) -> None:
+        """Advance the watermark and processing time: emit what is due, and forget what has expired."""
+
+    @abstractmethod
+    def add(self, batch: BatchT) -> None:
+        """Add the batch's rows, and emit what they trigger."""
+
+    def tidy(self, batch: BatchT, stagger: int) -> None:
+        """Merge pieces of state that have piled up."""
+
+
+class Operator(BatchOperator[StepBatch]):
+    """The KEYED part of a step whose two halves share nothing but the batch."""
+
+    def begin(self, batch: StepBatch) -> StepBatch:
+        """Return the batch as it is."""
+        return batch
 
 
 class StepDefinition(ABC):
@@ -314,7 +357,7 @@ class KeyedStep(ABC):
         """Return the FRONT part of a port; `undecoded` names columns of the format that were not decoded."""
 
     @abstractmethod
-    def operator(self) -> Operator:
+    def operator(self) -> BatchOperator[Any]:
         """Return the KEYED part."""
 
     def shown_state(self, state: StepState, key: pl.DataFrame | None = None) -> pl.DataFrame:

@@ -7,6 +7,7 @@ from typing import Final
 
 import polars as pl
 
+from slackwater.eventtime.lateness import is_late
 from slackwater.eventtime.step_time import StepTime
 from slackwater.operators.late_rows import late_rows
 from slackwater.operators.step import Guard, KeyedStep, PortFront, Taken
@@ -85,12 +86,12 @@ class WholeRows(PortFront):
             rows = guard(rows, self._evaluated)
         late = None
         if self.judges and rows.height:
-            is_late = rows["__ts"] < time.judge_ms
-            if is_late.any():
+            late_ones = is_late(rows["__ts"] + 1, time)
+            if late_ones.any():
                 assert self.step.late_types is not None
                 types, name = self.step.late_types, self.step.name
-                late = late_rows(rows.filter(is_late), types, name, time.judge_ms, **self.more)
-                rows = rows.filter(~is_late)
+                late = late_rows(rows.filter(late_ones), types, name, time.judge_ms, **self.more)
+                rows = rows.filter(~late_ones)
         place = [*PLACE, STREAM] if STREAM in rows.columns else [*PLACE]
         kept = rows.select(*self.step.ports[self.port].schema.names(), *place, pl.col("__ts").alias("__end"))
         counts = {"on_time": kept.height if self.counts else 0, "late": 0 if late is None else late.height}

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
+from slackwater.eventtime.lateness import is_forgotten
 from slackwater.eventtime.step_time import StepTime
 from slackwater.operators.deduplication.rows import set_aside, shown
 from slackwater.operators.deduplication.seen import until_ms
 from slackwater.operators.state.buckets import Buckets
-from slackwater.operators.state.pieces import StepState
-from slackwater.operators.step import ROWS, Emitted, Operator, StepRows
+from slackwater.operators.step import ROWS, Emitted, Operator, StepBatch
 from slackwater.operators.whole_rows import IN_ORDER
 
 if TYPE_CHECKING:
@@ -33,18 +33,6 @@ class ByTime(Operator):
         self.spec = spec
         self._names = list(spec.state_types)
 
-    def run(self, rows: StepRows, time: StepTime, state: StepState, *, stagger: int) -> Emitted:  # noqa: ARG002  nothing to compact
-        """Run one batch: advance the watermark and add the rows, in the order given by `time.fire_first`."""
-        out, buckets = Emitted(), Buckets(state, self.spec)
-        if time.fire_first:
-            self._advance(time, state, buckets, out)
-        frame = rows.frame(ROWS)
-        if frame is not None:
-            self._add(frame, time, buckets, out)
-        if not time.fire_first:
-            self._advance(time, state, buckets, out)
-        return out
-
     @abstractmethod
     def _due(self, rows: pl.DataFrame, watermark_ms: int, out: Emitted) -> pl.DataFrame:
         """Emit the rows that are due by the watermark; return all rows in their new state."""
@@ -53,13 +41,20 @@ class ByTime(Operator):
     def _chosen(self, rows: pl.DataFrame, out: Emitted) -> pl.DataFrame:
         """Return the row that each key keeps, from `rows` in order of arrival; emit results and duplicates."""
 
-    def _advance(self, time: StepTime, state: StepState, buckets: Buckets, out: Emitted) -> None:
-        if state.wakes(time):
-            for woken in buckets.woken(time):
-                rows = self._due(woken, time.watermark_ms, out)
-                self._store(rows.filter(pl.col("__until") >= time.watermark_ms), buckets)
+    def advance(self, batch: StepBatch) -> None:
+        """Emit the rows that are due, and forget the keys whose time is over."""
+        if batch.state.wakes(batch.time):
+            buckets, watermark_ms = Buckets(batch.state, self.spec), batch.time.watermark_ms
+            for woken in buckets.woken(batch.time):
+                rows = self._due(woken, watermark_ms, batch.out)
+                self._store(rows.filter(~is_forgotten(pl.col("__until") + 1, watermark_ms)), buckets)
 
-    def _add(self, fresh: pl.DataFrame, time: StepTime, buckets: Buckets, out: Emitted) -> None:
+    def add(self, batch: StepBatch) -> None:
+        """Choose the row of each key among the stored one and those of the batch."""
+        if (rows := batch.rows.frame(ROWS)) is not None:
+            self._take(rows, batch.time, Buckets(batch.state, self.spec), batch.out)
+
+    def _take(self, fresh: pl.DataFrame, time: StepTime, buckets: Buckets, out: Emitted) -> None:
         # A row that is behind by more than `within` is remembered until the watermark moves, if it is processed.
         until = pl.Series(until_ms(fresh["__ts"].to_numpy(), self.spec.within_ms))
         columns = {

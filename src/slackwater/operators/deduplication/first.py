@@ -11,8 +11,7 @@ from slackwater.base.times import MAX_MS, MIN_MS
 from slackwater.eventtime.step_time import StepTime
 from slackwater.operators.deduplication.rows import set_aside, shown
 from slackwater.operators.deduplication.seen import Hashes, Seen, slice_ms, until_ms
-from slackwater.operators.state.pieces import StepState
-from slackwater.operators.step import ROWS, Emitted, Operator, StepRows
+from slackwater.operators.step import ROWS, Emitted, Operator, StepBatch
 
 if TYPE_CHECKING:
     from slackwater.operators.deduplication.spec import DeduplicateSpec
@@ -28,19 +27,24 @@ class FirstToArrive(Operator):
     def __init__(self, spec: DeduplicateSpec) -> None:
         self.spec = spec
 
-    def run(self, rows: StepRows, time: StepTime, state: StepState, *, stagger: int) -> Emitted:
-        """Emit the first rows of keys that are not remembered; the others are duplicates."""
-        out = Emitted()
-        seen = Seen(state, slice_ms(self.spec.within_ms))
-        seen.forget(time.judge_ms)
-        frame = rows.frame(ROWS)
-        if frame is not None:
-            self._add(frame, time, seen, out)
-        seen.forget(time.watermark_ms)
-        seen.compact(time.watermark_ms, closed_ms=self._closed_ms(time), stagger=stagger)
-        return out
+    def advance(self, batch: StepBatch) -> None:
+        """Forget the keys whose time is over."""
+        self._seen(batch).forget(batch.time.watermark_ms)
 
-    def _add(self, rows: pl.DataFrame, time: StepTime, seen: Seen, out: Emitted) -> None:
+    def add(self, batch: StepBatch) -> None:
+        """Emit the first rows of keys that are not remembered; the others are duplicates."""
+        if (rows := batch.rows.frame(ROWS)) is not None:
+            self._take(rows, batch.time, self._seen(batch), batch.out)
+
+    def tidy(self, batch: StepBatch, stagger: int) -> None:
+        """Merge small pieces."""
+        closed_ms = self._closed_ms(batch.time)
+        self._seen(batch).compact(batch.time.watermark_ms, closed_ms=closed_ms, stagger=stagger)
+
+    def _seen(self, batch: StepBatch) -> Seen:
+        return Seen(batch.state, slice_ms(self.spec.within_ms))
+
+    def _take(self, rows: pl.DataFrame, time: StepTime, seen: Seen, out: Emitted) -> None:
         keys = Hashes.of(rows, self.spec.keys)
         is_new = keys.is_first()
         places = np.flatnonzero(is_new)

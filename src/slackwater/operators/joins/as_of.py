@@ -19,7 +19,7 @@ from slackwater.operators.joins.kept_rows import Kept
 from slackwater.operators.joins.step import How, JoinStep, checked_how, checked_late, checked_suffixes
 from slackwater.operators.joins.versions import GONE
 from slackwater.operators.late_rows import Late, check_late_columns, late_schema
-from slackwater.operators.step import Operator, Port, PortFront, StepDefinition
+from slackwater.operators.step import Port, PortFront, StepDefinition
 
 FOREVER_MS: Final = 1 << 59
 """A duration longer than the distance between any two times, but before the end of time."""
@@ -83,7 +83,7 @@ class AsOfJoin(JoinStep):
         extra += () if self.deleted is None else (self.deleted.fill_null(value=False).alias(GONE),)
         return JoinFront(step=self, side=RIGHT, judges=False, keeps_null_keys=False, behind="on_time", extra=extra)
 
-    def operator(self) -> Operator:
+    def operator(self) -> AsOfOperator:
         """Return the KEYED part."""
         return AsOfOperator(self)
 

@@ -15,13 +15,13 @@ import numpy as np
 import polars as pl
 
 from slackwater.base.times import to_timestamp
+from slackwater.eventtime.lateness import is_late
 from slackwater.eventtime.step_time import StepTime
 from slackwater.operators.joins.columns import LEFT, OWN_TIME, RIGHT
 from slackwater.operators.joins.kept_rows import KeptRows, ranked
 from slackwater.operators.joins.matching import Matchable
-from slackwater.operators.joins.operator import JoinOperator, Sides
+from slackwater.operators.joins.operator import JoinBatch, JoinOperator
 from slackwater.operators.joins.versions import replaced, superseded, valid_versions
-from slackwater.operators.state.pieces import StepState
 from slackwater.operators.step import Emitted, StepRows
 
 if TYPE_CHECKING:
@@ -35,16 +35,22 @@ class AsOfOperator(JoinOperator):
 
     step: AsOfJoin
 
-    def _tidy(self, time: StepTime, sides: Sides, stagger: int) -> None:
+    def tidy(self, batch: JoinBatch, stagger: int) -> None:
+        """Merge small pieces; versions that no row can need any more are dropped."""
+        time, sides = batch.time, batch.sides
         sides[LEFT].tidy(time, stagger)
         sides[RIGHT].tidy(time, stagger, lambda versions: self._cleaned(versions, time.watermark_ms))
 
-    def _advance(self, time: StepTime, state: StepState, sides: Sides, out: Emitted) -> None:
+    def advance(self, batch: JoinBatch) -> None:
+        """Emit the rows that the watermark has passed, and forget expired versions."""
+        time, state, sides, out = batch.time, batch.state, batch.sides, batch.out
         if state.wakes(time):
             self._join(sides[LEFT].over(time), sides[RIGHT], time.previous_ms, out)
             sides[RIGHT].forget(time.watermark_ms)
 
-    def _add(self, rows: StepRows, time: StepTime, sides: Sides, out: Emitted) -> None:
+    def add(self, batch: JoinBatch) -> None:
+        """Add the batch's versions, then its rows."""
+        rows, time, sides, out = batch.rows, batch.time, batch.sides, batch.out
         self._add_versions(rows, time, sides[RIGHT], out)
         packets = rows.packets(LEFT)
         if all(packet.min_end_ms >= time.judge_ms for packet in packets):
@@ -52,9 +58,9 @@ class AsOfOperator(JoinOperator):
             return
         new = rows.frame(LEFT)
         assert new is not None
-        is_late = new["__end"] < time.judge_ms
-        sides[LEFT].add(packets, new.filter(~is_late))
-        self._join(new.filter(is_late), sides[RIGHT], time.judge_ms, out)
+        late = is_late(new["__end"] + 1, time)
+        sides[LEFT].add(packets, new.filter(~late))
+        self._join(new.filter(late), sides[RIGHT], time.judge_ms, out)
 
     def _add_versions(self, rows: StepRows, time: StepTime, versions: KeptRows, out: Emitted) -> None:
         """Add new versions; those behind the watermark only if a row may still need them."""

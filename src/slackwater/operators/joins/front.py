@@ -7,6 +7,7 @@ from functools import partial
 
 import polars as pl
 
+from slackwater.eventtime.lateness import is_late
 from slackwater.eventtime.step_time import StepTime
 from slackwater.operators.joins.columns import IN_LOG, SideName
 from slackwater.operators.joins.conditions import tried
@@ -35,9 +36,9 @@ class JoinFront(PortFront):
     def take(self, rows: pl.DataFrame, time: StepTime, guard: Guard) -> Taken:
         """Split off late rows, and leave out rows that cannot match anything."""
         late = None
-        if self.judges and (is_late := rows["__ts"] < time.judge_ms).any():
-            late = self._late(rows.filter(is_late), time.judge_ms)
-            rows = rows.filter(~is_late)
+        if self.judges and (late_ones := is_late(rows["__ts"] + 1, time)).any():
+            late = self._late(rows.filter(late_ones), time.judge_ms)
+            rows = rows.filter(~late_ones)
         if self.extra:
             rows = guard(rows, lambda some: some.with_columns(self.extra))
         if self.parts and rows.height:

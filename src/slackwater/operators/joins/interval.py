@@ -27,7 +27,7 @@ from slackwater.operators.joins.step import (
     checked_suffixes,
 )
 from slackwater.operators.late_rows import Late
-from slackwater.operators.step import Operator, Port, PortFront, StepDefinition
+from slackwater.operators.step import Port, PortFront, StepDefinition
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +102,7 @@ class IntervalJoin(JoinStep):
         assert self.on_match is not None
         return {side: columns_read(self.on_match, side, self.ports[side].schema) for side in SIDES}
 
-    def operator(self) -> Operator:
+    def operator(self) -> IntervalOperator:
         """Return the KEYED part."""
         return IntervalOperator(self)
 

@@ -16,14 +16,14 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from slackwater.eventtime.step_time import StepTime
+from slackwater.eventtime.lateness import is_forgotten
 from slackwater.operators.joins.columns import LEFT, RIGHT, SIDES, SideName, other_side
 from slackwater.operators.joins.conditions import judged
 from slackwater.operators.joins.kept_rows import KeptRows
 from slackwater.operators.joins.matching import Matchable, Pairs, pairs
-from slackwater.operators.joins.operator import JoinOperator, Sides
-from slackwater.operators.state.pieces import Piece, StepState
-from slackwater.operators.step import Emitted, StepRows
+from slackwater.operators.joins.operator import JoinBatch, JoinOperator, Sides
+from slackwater.operators.state.pieces import Piece
+from slackwater.operators.step import Emitted
 
 if TYPE_CHECKING:
     from slackwater.operators.joins.interval import IntervalJoin
@@ -34,7 +34,9 @@ class IntervalOperator(JoinOperator):
 
     step: IntervalJoin
 
-    def _advance(self, time: StepTime, state: StepState, sides: Sides, out: Emitted) -> None:
+    def advance(self, batch: JoinBatch) -> None:
+        """Forget the rows that have expired; on an outer side, emit those without a match."""
+        time, state, sides, out = batch.time, batch.state, batch.sides, batch.out
         if not state.wakes(time):
             return
         for side, kept in sides.items():
@@ -43,7 +45,9 @@ class IntervalOperator(JoinOperator):
             else:
                 kept.forget(time.watermark_ms)
 
-    def _add(self, rows: StepRows, time: StepTime, sides: Sides, out: Emitted) -> None:
+    def add(self, batch: JoinBatch) -> None:
+        """Pair the batch's rows with stored ones and with each other, and store them."""
+        rows, time, sides, out = batch.rows, batch.time, batch.sides, batch.out
         new = {side: rows.frame(side) for side in SIDES}
         if all(frame is None for frame in new.values()):
             return
@@ -58,7 +62,7 @@ class IntervalOperator(JoinOperator):
                 before = meeting.old[side]["__met"]
                 kept.mark(meeting.pieces[side], before, before | pl.Series(meeting.old_met[side]))
                 fresh = fresh.with_columns(pl.Series("__met", meeting.new_met[side]))
-            is_over = fresh["__end"] + self.kept[side].reach_ms < time.judge_ms
+            is_over = is_forgotten(fresh["__end"] + 1, time.judge_ms, self.kept[side].reach_ms)
             if is_over.any():
                 if self.step.pads(side):
                     self._pad(side, fresh.filter(is_over & ~fresh["__met"]), out)

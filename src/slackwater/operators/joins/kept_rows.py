@@ -25,6 +25,7 @@ import polars as pl
 
 from slackwater.base.stable_hash import U64, hash_columns
 from slackwater.base.times import MAX_MS, MIN_MS
+from slackwater.eventtime.lateness import is_forgotten
 from slackwater.eventtime.step_time import StepTime
 from slackwater.operators.joins import nodes
 from slackwater.operators.joins.nodes import I64, near
@@ -144,13 +145,15 @@ class KeptRows:
 
     def forget(self, watermark_ms: int) -> None:
         """Drop the pieces whose rows have all expired."""
-        self._drop([piece for piece in self.pieces if piece.max_end_ms + self.kept.reach_ms < watermark_ms])
+        self._drop(
+            [piece for piece in self.pieces if is_forgotten(piece.max_end_ms + 1, watermark_ms, self.kept.reach_ms)]
+        )
 
     def over(self, time: StepTime) -> pl.DataFrame:
         """Remove and return the rows that have expired."""
         woken = [piece for piece in self.pieces if piece.wake_ms <= time.watermark_ms]
         rows = self._take(woken)
-        is_over = rows["__end"] + self.kept.reach_ms < time.watermark_ms
+        is_over = is_forgotten(rows["__end"] + 1, time.watermark_ms, self.kept.reach_ms)
         self._append_by_time(rows.filter(~is_over), nodes.ROOT, time, _mean_bytes(woken))
         return rows.filter(is_over)
 
@@ -177,7 +180,7 @@ class KeptRows:
         node, tier, row_bytes = crowd[0].bucket, crowd[0].tier, _mean_bytes(crowd)
         slice_ms = self._slice_ms()
         rows = self._take(crowd)
-        rows = rows.filter(pl.col("__end") + self.kept.reach_ms >= time.watermark_ms)
+        rows = rows.filter(~is_forgotten(pl.col("__end") + 1, time.watermark_ms, self.kept.reach_ms))
         rows = rows if clean is None else clean(rows)
         if tier == _SLICED:
             self._append_by_time(rows, node, time, row_bytes)

@@ -2,48 +2,37 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from slackwater.eventtime.step_time import StepTime
 from slackwater.operators.joins.columns import SIDES, SideName
 from slackwater.operators.joins.kept_rows import KeptRows
 from slackwater.operators.joins.step import JoinStep
-from slackwater.operators.state.pieces import StepState
-from slackwater.operators.step import Emitted, Operator, StepRows
+from slackwater.operators.step import BatchOperator, StepBatch
 
 Sides = Mapping[SideName, KeptRows]
 
 
-class JoinOperator(Operator):
+@dataclass(kw_only=True)
+class JoinBatch(StepBatch):
+    """One batch of one key group, with the stored rows of both sides."""
+
+    sides: Sides
+
+
+class JoinOperator(BatchOperator[JoinBatch]):
     """Stores the rows of both sides in one key group, and joins them."""
 
     def __init__(self, step: JoinStep) -> None:
         self.step = step
         self.kept = {side: step.kept(side) for side in SIDES}
 
-    def run(self, rows: StepRows, time: StepTime, state: StepState, *, stagger: int) -> Emitted:
-        """Run one batch: advance the watermark and add the new rows, in the order given by `time.fire_first`."""
-        out = Emitted()
-        sides = {side: KeptRows(state, self.kept[side]) for side in SIDES}
-        if time.fire_first:
-            self._advance(time, state, sides, out)
-            self._add(rows, time, sides, out)
-        else:
-            self._add(rows, time, sides, out)
-            self._advance(time, state, sides, out)
-        self._tidy(time, sides, stagger)
-        return out
+    def begin(self, batch: StepBatch) -> JoinBatch:
+        """Return the batch with the stored rows of both sides."""
+        sides = {side: KeptRows(batch.state, self.kept[side]) for side in SIDES}
+        return JoinBatch(rows=batch.rows, time=batch.time, state=batch.state, sides=sides)
 
-    @abstractmethod
-    def _advance(self, time: StepTime, state: StepState, sides: Sides, out: Emitted) -> None:
-        """Emit and forget the rows that are due by the watermark."""
-
-    @abstractmethod
-    def _add(self, rows: StepRows, time: StepTime, sides: Sides, out: Emitted) -> None:
-        """Add the rows of the batch."""
-
-    def _tidy(self, time: StepTime, sides: Sides, stagger: int) -> None:
+    def tidy(self, batch: JoinBatch, stagger: int) -> None:
         """Merge small pieces."""
-        for kept in sides.values():
-            kept.tidy(time, stagger)
+        for kept in batch.sides.values():
+            kept.tidy(batch.time, stagger)

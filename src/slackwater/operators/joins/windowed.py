@@ -17,7 +17,7 @@ from slackwater.operators.joins.step import How, JoinStep, checked_how, checked_
 from slackwater.operators.joins.windowed_front import WindowedFront
 from slackwater.operators.joins.windowed_operator import WindowedOperator
 from slackwater.operators.late_rows import check_late_columns, late_schema
-from slackwater.operators.step import Operator, Port, PortFront, StepDefinition
+from slackwater.operators.step import Port, PortFront, StepDefinition
 from slackwater.operators.windows.aligned import AlignedWindow
 from slackwater.operators.windows.base import Window, written_kind
 
@@ -62,7 +62,7 @@ class WindowedJoin(JoinStep):
         """Return the FRONT part of a side."""
         return WindowedFront(step=self, side=LEFT if port == LEFT else RIGHT)
 
-    def operator(self) -> Operator:
+    def operator(self) -> WindowedOperator:
         """Return the KEYED part."""
         return WindowedOperator(self)
 

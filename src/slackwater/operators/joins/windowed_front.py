@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from slackwater.eventtime.lateness import is_late, late_until_ms
 from slackwater.eventtime.step_time import StepTime
 from slackwater.operators.joins.cells import Celled
 from slackwater.operators.joins.columns import IN_LOG, SideName
@@ -32,14 +33,14 @@ class WindowedFront(PortFront):
         step, window = self.step, self.step.window
         if not window.is_trusted:
             rows = guard(rows, partial(checked_cells, window=window))
-        watermark_ms, gone_ms = time.judge_ms, time.gone_ms(step.lateness_ms)
+        watermark_ms, gone_ms = time.judge_ms, late_until_ms(time, step.lateness_ms)
         celled = Celled.of(rows, window)
         end = pl.col("__end")
         facts = celled.per_row(first=end.min(), last=end.max(), next=end.filter(end > gone_ms).min())
-        is_late = (facts["last"] <= gone_ms).fill_null(value=False)
+        late_ones = is_late(facts["last"], time, step.lateness_ms).fill_null(value=False)
         late = None
-        if is_late.any():
-            late = self._late(celled.rows.filter(is_late), watermark_ms)
+        if late_ones.any():
+            late = self._late(celled.rows.filter(late_ones), watermark_ms)
         keys = step.ports[self.side].keys
         has_key = rows.select(pl.all_horizontal(pl.col(keys).is_not_null())).to_series()
         is_kept = facts["next"].is_not_null() & (has_key | pl.Series([step.pads(self.side)]))

@@ -17,13 +17,13 @@ import numpy.typing as npt
 import polars as pl
 
 from slackwater.base.times import MAX_MS, to_timestamp
+from slackwater.eventtime.lateness import late_until_ms
 from slackwater.eventtime.step_time import StepTime
 from slackwater.operators.joins.cells import Celled
 from slackwater.operators.joins.columns import LEFT, RIGHT, SIDES, SideName, other_side
 from slackwater.operators.joins.matching import Matchable, pairs
-from slackwater.operators.joins.operator import JoinOperator, Sides
-from slackwater.operators.state.pieces import StepState
-from slackwater.operators.step import Emitted, StepRows
+from slackwater.operators.joins.operator import JoinBatch, JoinOperator, Sides
+from slackwater.operators.step import Emitted
 
 if TYPE_CHECKING:
     from slackwater.operators.joins.windowed import WindowedJoin
@@ -36,7 +36,9 @@ class WindowedOperator(JoinOperator):
 
     step: WindowedJoin
 
-    def _advance(self, time: StepTime, state: StepState, sides: Sides, out: Emitted) -> None:
+    def advance(self, batch: JoinBatch) -> None:
+        """Emit the pairs of windows that have become complete and, on an outer side, rows without a match."""
+        time, state, sides, out = batch.time, batch.state, batch.sides, batch.out
         if not state.wakes(time):
             return
         woken = {side: Celled.of(kept.over(time), self.step.window) for side, kept in sides.items()}
@@ -49,7 +51,9 @@ class WindowedOperator(JoinOperator):
                 out.results.append(self.step.columns.padded(side, alone, _bounds("__end")))
             sides[side].put_back(self._waiting(woken[side], time.watermark_ms), time)
 
-    def _add(self, rows: StepRows, time: StepTime, sides: Sides, out: Emitted) -> None:
+    def add(self, batch: JoinBatch) -> None:
+        """Store the batch's rows, and pair those of complete windows."""
+        rows, time, sides, out = batch.rows, batch.time, batch.sides, batch.out
         new: dict[SideName, Celled] = {}
         for side in SIDES:
             packets = rows.packets(side)
@@ -64,7 +68,7 @@ class WindowedOperator(JoinOperator):
 
     def _correct(self, new: Mapping[SideName, Celled], time: StepTime, sides: Sides, out: Emitted) -> None:
         """Emit the pairs that new rows add to windows that were already complete and are not forgotten."""
-        was_shown = _END.is_between(time.gone_ms(self.step.lateness_ms), time.judge_ms, closed="right")
+        was_shown = _END.is_between(late_until_ms(time, self.step.lateness_ms), time.judge_ms, closed="right")
         none = {side: Celled.of(sides[side].read([]), self.step.window) for side in SIDES}
         fresh = {side: self._within(side, new.get(side, none[side]), was_shown) for side in SIDES}
         old: dict[SideName, Matchable] = {}

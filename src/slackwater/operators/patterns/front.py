@@ -7,6 +7,7 @@ from typing import Final
 import polars as pl
 
 from slackwater.base.expressions import FAILURES
+from slackwater.eventtime.lateness import is_late
 from slackwater.eventtime.step_time import StepTime
 from slackwater.operators.late_rows import late_rows
 from slackwater.operators.patterns.spec import PatternSpec
@@ -43,10 +44,10 @@ class PatternFront(PortFront):
         """Record which conditions each row meets; a row on which a condition fails becomes a dead letter."""
         spec, late = self.spec, None
         rows = rows.with_columns((pl.col("__ts") + 1).alias("__end"))
-        is_late = rows["__end"] <= time.gone_ms(spec.lateness_ms)
-        if is_late.any():
-            late = late_rows(rows.filter(is_late), spec.late_types, spec.name, time.judge_ms)
-            rows = rows.filter(~is_late)
+        late_ones = is_late(rows["__end"], time, spec.lateness_ms)
+        if late_ones.any():
+            late = late_rows(rows.filter(late_ones), spec.late_types, spec.name, time.judge_ms)
+            rows = rows.filter(~late_ones)
         rows = guard(rows, self._judged)
         counts = {"on_time": rows.height, "late": 0 if late is None else late.height}
         if self._may_leave_out:

@@ -12,8 +12,7 @@ from slackwater.operators.patterns.matcher import decide
 from slackwater.operators.patterns.results import result_rows
 from slackwater.operators.patterns.spec import PatternSpec
 from slackwater.operators.state.buckets import Buckets
-from slackwater.operators.state.pieces import StepState
-from slackwater.operators.step import Emitted, Operator, StepRows
+from slackwater.operators.step import Emitted, Operator, StepBatch
 
 
 class PatternOperator(Operator):
@@ -27,28 +26,21 @@ class PatternOperator(Operator):
         self.spec = spec
         self._order = [*spec.keys, "__ts", "__part", "__off"]
 
-    def run(self, rows: StepRows, time: StepTime, state: StepState, *, stagger: int) -> Emitted:  # noqa: ARG002  buckets need no compaction
-        """Run one batch: decide the rows that are due and add the new ones, in the order given by `time.fire_first`."""
-        out, buckets = Emitted(), Buckets(state, self.spec)
-        if time.fire_first:
-            self._decide(time, buckets, out)
-            self._add(rows, buckets)
-        else:
-            self._add(rows, buckets)
-            self._decide(time, buckets, out)
-        return out
-
-    def _add(self, rows: StepRows, buckets: Buckets) -> None:
-        buckets.put_aside(rows.packets(OPEN))
+    def add(self, batch: StepBatch) -> None:
+        """Store the batch's rows."""
+        buckets = Buckets(batch.state, self.spec)
+        buckets.put_aside(batch.rows.packets(OPEN))
         if buckets.is_inbox_full:
             for portion in buckets.everything_near():
                 self._store(portion.rows, buckets)
 
-    def _decide(self, time: StepTime, buckets: Buckets, out: Emitted) -> None:
-        if not buckets.state.wakes(time):
+    def advance(self, batch: StepBatch) -> None:
+        """Decide the rows that are due."""
+        if not batch.state.wakes(batch.time):
             return
-        for rows in buckets.woken(time, whole=True):
-            self._store(self._undecided(rows, time, out), buckets)
+        buckets = Buckets(batch.state, self.spec)
+        for rows in buckets.woken(batch.time, whole=True):
+            self._store(self._undecided(rows, batch.time, batch.out), buckets)
 
     def _undecided(self, rows: pl.DataFrame, time: StepTime, out: Emitted) -> pl.DataFrame:
         """Emit the certain matches in `rows`; return the rows that are still needed."""

@@ -10,10 +10,8 @@ import polars as pl
 
 from slackwater.base.keys import join_on_keys
 from slackwater.base.times import MAX_MS
-from slackwater.eventtime.step_time import StepTime
 from slackwater.operators.state.buckets import Buckets
-from slackwater.operators.state.pieces import StepState
-from slackwater.operators.step import ROWS, Emitted, Operator, StepRows
+from slackwater.operators.step import ROWS, BatchOperator, Emitted, StepBatch, StepRows
 from slackwater.operators.whole_rows import IN_ORDER
 
 if TYPE_CHECKING:
@@ -41,7 +39,15 @@ class Worker(ABC):
         """
 
 
-class ProcessOperator(Operator):
+@dataclass(kw_only=True)
+class ProcessBatch(StepBatch):
+    """One batch of one key group, with the user's code and the state by key."""
+
+    buckets: Buckets
+    worker: Worker
+
+
+class ProcessOperator(BatchOperator[ProcessBatch]):
     """Runs the user's code on the events and timers of one key group.
 
     A key has one row of state. With the order of event time, events wait in additional rows (with `__ts`) until the
@@ -53,20 +59,22 @@ class ProcessOperator(Operator):
         self._keys = list(spec.keys)
         self._waits = spec.order == "event_time"
 
-    def run(self, rows: StepRows, time: StepTime, state: StepState, *, stagger: int) -> Emitted:  # noqa: ARG002  nothing to compact
-        """Run one batch: advance the clocks and process the events, in the order given by `time.fire_first`."""
-        batch = _Batch(time=time, buckets=Buckets(state, self.spec), worker=self.spec.worker(time, state))
-        if time.fire_first:
-            self._advance(state, batch)
-        if self._waits:
-            self._put_aside(rows, batch.buckets)
-        elif (frame := rows.frame(ROWS)) is not None:
-            self._take(frame, batch)
-        if not time.fire_first:
-            self._advance(state, batch)
-        return batch.worker.out
+    def begin(self, batch: StepBatch) -> ProcessBatch:
+        """Return the batch with the user's code."""
+        worker = self.spec.worker(batch.time, batch.state)
+        buckets = Buckets(batch.state, self.spec)
+        return ProcessBatch(
+            rows=batch.rows, time=batch.time, state=batch.state, out=worker.out, buckets=buckets, worker=worker
+        )
 
-    def _take(self, events: pl.DataFrame, batch: _Batch) -> None:
+    def add(self, batch: ProcessBatch) -> None:
+        """Process the events, or store them until the watermark has passed them."""
+        if self._waits:
+            self._put_aside(batch.rows, batch.buckets)
+        elif (events := batch.rows.frame(ROWS)) is not None:
+            self._take(events, batch)
+
+    def _take(self, events: pl.DataFrame, batch: ProcessBatch) -> None:
         """Process events in order of arrival."""
         events = batch.worker.readable(events)
         for portion in batch.buckets.touched(events):
@@ -83,14 +91,14 @@ class ProcessOperator(Operator):
             for portion in buckets.everything_near():
                 self._store([portion.rows], buckets)
 
-    def _advance(self, state: StepState, batch: _Batch) -> None:
+    def advance(self, batch: ProcessBatch) -> None:
         """Process what is due by the clocks: events in order of event time, timers, and expired state."""
-        if not state.wakes(batch.time):
+        if not batch.state.wakes(batch.time):
             return
         for rows in batch.buckets.woken(batch.time, whole=self._waits):
             self._wake(rows, batch)
 
-    def _wake(self, rows: pl.DataFrame, batch: _Batch) -> None:
+    def _wake(self, rows: pl.DataFrame, batch: ProcessBatch) -> None:
         time = batch.time
         is_due = pl.col("__due") <= time.now_ms
         if time.watermark_ms > time.previous_ms:
@@ -118,15 +126,6 @@ class ProcessOperator(Operator):
             rows = rows.with_columns(end.alias("__end"))
         # One piece per bucket: the state of a key is one row, and smaller pieces would cost more than they save.
         buckets.store(rows, pl.lit(0), _describe)
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Batch:
-    """One batch of one key group: its time, its state, and the user's code."""
-
-    time: StepTime
-    buckets: Buckets
-    worker: Worker
 
 
 def _describe(rows: pl.DataFrame) -> dict[str, Any]:

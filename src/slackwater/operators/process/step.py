@@ -24,7 +24,7 @@ from slackwater.operators.process.migration import DROPPED, conformed, continues
 from slackwater.operators.process.operator import ProcessOperator, Worker
 from slackwater.operators.process.state import NEVER_MS
 from slackwater.operators.state.pieces import StepState
-from slackwater.operators.step import ROWS, Difference, KeyedStep, Operator, Port, PortFront
+from slackwater.operators.step import ROWS, Difference, KeyedStep, Port, PortFront
 from slackwater.operators.whole_rows import PLACE, STREAM, WholeRows
 
 Order = Literal["arrival", "event_time"]
@@ -173,7 +173,7 @@ class ProcessStep(KeyedStep):
         """Return the FRONT part, which splits off late rows with the order of event time; KEYED counts the others."""
         return WholeRows(self, port, judges=self.order == "event_time", counts=False)
 
-    def operator(self) -> Operator:
+    def operator(self) -> ProcessOperator:
         """Return the KEYED part."""
         return ProcessOperator(self)
 

@@ -15,11 +15,12 @@ from slackwater.base.keys import join_on_keys
 from slackwater.base.row_wise import is_row_wise
 from slackwater.base.stable_text import stable_text
 from slackwater.base.times import MAX_MS, render_time
+from slackwater.eventtime.lateness import is_forgotten, is_late, late_until_ms
 from slackwater.eventtime.step_time import StepTime
 from slackwater.formats.undecoded import Undecoded
 from slackwater.operators.aggregates.combine import merge_states, state_columns
 from slackwater.operators.state.pieces import StepState
-from slackwater.operators.step import Emitted, Guard, StepRows, Taken
+from slackwater.operators.step import Emitted, Guard, StepBatch, Taken
 from slackwater.operators.windows.base import Window
 from slackwater.operators.windows.front import BEHIND, CELL, CELLS, OPEN, WindowFront
 from slackwater.operators.windows.late_rows import late_rows
@@ -198,21 +199,21 @@ class AlignedFront(WindowFront):
         spec, window, late = self.spec, self.window, None
         if not window.is_trusted:
             rows = guard(rows, partial(checked_cells, window=window))
-        watermark_ms, gone_ms = time.judge_ms, time.gone_ms(spec.lateness_ms)
+        watermark_ms, gone_ms = time.judge_ms, late_until_ms(time, spec.lateness_ms)
         oldest = rows["__ts"].min()
         # Window ends never decrease with time: if the oldest row is not late, no row is.
         if oldest is not None and window.is_gone(int(oldest), gone_ms):  # type: ignore[arg-type]  # an Int64 column; the stubs say Any
             cells = rows.with_columns(window.cell(pl.col("__ts")))
-            is_late = (window.last_end() <= gone_ms) & (pl.col("__many") > 0)
-            late = late_rows(self._whole(cells.filter(is_late)), spec, watermark_ms)
-            rows = cells.filter(~is_late).drop(CELL)
+            late_ones = is_late(window.last_end(), time, spec.lateness_ms) & (pl.col("__many") > 0)
+            late = late_rows(self._whole(cells.filter(late_ones)), spec, watermark_ms)
+            rows = cells.filter(~late_ones).drop(CELL)
         # Grouping by fewer columns is faster, so the columns that follow from them are added afterwards.
         names = window.cell_names
         exprs = [expr for expr in window.cell(pl.col("__ts")) if expr.meta.output_name() in names]
         cells = self._combined(rows.with_columns(exprs), [*spec.keys, *names], guard)
         cells = cells.with_columns(window.implied())
         assigned = cells.with_row_index("__cell").pipe(window.spread)
-        is_open = assigned["__end"] > gone_ms
+        is_open = ~is_late(assigned["__end"], time, spec.lateness_ms)
         kept = assigned.filter(is_open)
         counts = {"no_window": int(cells.filter(pl.col("__many") == 0)["__new"].sum())}
         whole = {}
@@ -239,7 +240,9 @@ class AlignedOperator(WindowOperator):
         super().__init__(spec)
         self.window = window
 
-    def _advance(self, time: StepTime, state: StepState, out: Emitted) -> None:
+    def advance(self, batch: StepBatch) -> None:
+        """Fire the panes that are due by the clock, and forget the windows that have expired."""
+        time, state, out = batch.time, batch.state, batch.out
         watermark = time.watermark_ms
         self._forget_settled(watermark, state, out)
         if not state.wakes(time):
@@ -261,12 +264,14 @@ class AlignedOperator(WindowOperator):
         """Drop settled pieces past the allowed lateness, unread; if final results are an output, emit those."""
         lateness, settled = self.spec.lateness_ms, [p for p in state.pieces if p.is_settled]
         if not self.spec.has_final:
-            state.drop([p for p in settled if p.max_end_ms + lateness <= watermark_ms])
-        elif ending := [p for p in settled if p.min_end_ms + lateness <= watermark_ms]:
+            state.drop([p for p in settled if is_forgotten(p.max_end_ms, watermark_ms, lateness)])
+        elif ending := [p for p in settled if is_forgotten(p.min_end_ms, watermark_ms, lateness)]:
             rows = self.panes.merge(state.take_rows(ending, self.spec))
             state.append(self.panes.forget(rows, watermark_ms, out), self._describe(watermark_ms))
 
-    def _add(self, rows: StepRows, time: StepTime, state: StepState, out: Emitted) -> None:
+    def add(self, batch: StepBatch) -> None:
+        """Add the batch's rows, and fire the panes that they trigger."""
+        rows, time, state, out = batch.rows, batch.time, batch.state, batch.out
         lazy = self.spec.schedule.is_lazy
         if lazy:
             state.append_packets(rows.packets(OPEN))
@@ -286,7 +291,7 @@ class AlignedOperator(WindowOperator):
         if cells is None:
             return
         kept = cells.with_row_index("__cell").pipe(self.window.spread)
-        kept = taking = kept.filter(pl.col("__end") > time.gone_ms(self.spec.lateness_ms))
+        kept = taking = kept.filter(~is_late(pl.col("__end"), time, self.spec.lateness_ms))
         if windows is not None:
             taking = join_on_keys(kept, windows.filter("__done"), self.spec.by, how="anti")
         accounts = _accounts(cells, taking, time.judge_ms)
@@ -297,7 +302,9 @@ class AlignedOperator(WindowOperator):
         for account, number in accounts.items():
             out.count(account, number)
 
-    def _compact(self, time: StepTime, state: StepState, stagger: int) -> None:
+    def tidy(self, batch: StepBatch, stagger: int) -> None:
+        """Merge pieces of about the same size."""
+        time, state = batch.time, batch.state
         if crowd := state.crowded(stagger):
             merged = self.panes.merge(state.take_rows(crowd, self.spec))
             state.append(merged, self._describe(time.watermark_ms), tier=crowd[0].tier + 1)

@@ -22,7 +22,7 @@ from slackwater.operators.aggregates.combine import combine_rows, empty_state, f
 from slackwater.operators.state.buckets import Buckets
 from slackwater.operators.state.pieces import StepState
 from slackwater.operators.state.shown import held_rows, moment, readable
-from slackwater.operators.step import ROWS, Emitted, Guard, KeyedStep, Operator, Port, PortFront, StepRows, Taken
+from slackwater.operators.step import ROWS, Emitted, Guard, KeyedStep, Operator, Port, PortFront, StepBatch, Taken
 from slackwater.operators.whole_rows import WholeRows
 from slackwater.operators.windows.base import Window, written_kind
 from slackwater.operators.windows.front import WindowFront, usable_rows
@@ -219,19 +219,21 @@ class _CountOperator(Operator):
     def __init__(self, spec: CountSpec) -> None:
         self.spec = spec
 
-    def run(self, rows: StepRows, time: StepTime, state: StepState, *, stagger: int) -> Emitted:  # noqa: ARG002  nothing to compact
-        """Add the batch's rows in order of arrival; at the final watermark, forget the windows that never filled."""
-        out, buckets = Emitted(), Buckets(state, self.spec)
-        if (fresh := rows.frame(ROWS)) is not None:
-            for portion in buckets.touched(fresh):
-                kept = self._add(portion.of(fresh), portion.rows, out)
-                buckets.store(kept, pl.lit(MAX_MS, dtype=pl.Int64), _unhurried)
-        if time.watermark_ms >= MAX_MS:
-            for left in buckets.everything():
-                out.count("ignored", int(left.filter(pl.col("__index") != _COUNTER)["__rows"].sum()))
-        return out
+    def advance(self, batch: StepBatch) -> None:
+        """At the final watermark, forget the windows that never filled."""
+        if batch.time.watermark_ms >= MAX_MS:
+            for left in Buckets(batch.state, self.spec).everything():
+                batch.out.count("ignored", int(left.filter(pl.col("__index") != _COUNTER)["__rows"].sum()))
 
-    def _add(self, fresh: pl.DataFrame, known: pl.DataFrame, out: Emitted) -> pl.DataFrame:
+    def add(self, batch: StepBatch) -> None:
+        """Add the batch's rows in order of arrival."""
+        if (fresh := batch.rows.frame(ROWS)) is not None:
+            buckets = Buckets(batch.state, self.spec)
+            for portion in buckets.touched(fresh):
+                kept = self._filled(portion.of(fresh), portion.rows, batch.out)
+                buckets.store(kept, pl.lit(MAX_MS, dtype=pl.Int64), _unhurried)
+
+    def _filled(self, fresh: pl.DataFrame, known: pl.DataFrame, out: Emitted) -> pl.DataFrame:
         """Fire the windows that `fresh` fills; return the new state of their keys."""
         spec, keys, window = self.spec, list(self.spec.keys), self.spec.window
         counters = known.filter(pl.col("__index") == _COUNTER)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import Any
 
 import polars as pl
 
 from slackwater.base.times import MAX_MS
-from slackwater.eventtime.step_time import StepTime
-from slackwater.operators.state.pieces import StepState
-from slackwater.operators.step import Emitted, Operator, StepRows
+from slackwater.operators.step import Operator
 from slackwater.operators.windows.panes import Panes
 from slackwater.operators.windows.spec import WindowSpec
 
@@ -22,33 +19,9 @@ class WindowOperator(Operator):
         self.spec = spec
         self.panes = Panes(spec)
 
-    def run(self, rows: StepRows, time: StepTime, state: StepState, *, stagger: int) -> Emitted:
-        """Run one batch: fire what is due and add the rows, in the order given by `time.fire_first`."""
-        out = Emitted()
-        if time.fire_first:
-            self._advance(time, state, out)
-            self._add(rows, time, state, out)
-        else:
-            self._add(rows, time, state, out)
-            self._advance(time, state, out)
-        self._compact(time, state, stagger)
-        return out
-
     def merged(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Merge state rows into one row per window."""
         return self.panes.merge(rows)
-
-    @abstractmethod
-    def _advance(self, time: StepTime, state: StepState, out: Emitted) -> None:
-        """Fire the panes that are due by the clock, and forget the windows that have expired."""
-
-    @abstractmethod
-    def _add(self, rows: StepRows, time: StepTime, state: StepState, out: Emitted) -> None:
-        """Add the batch's rows, and fire the panes that they trigger."""
-
-    @abstractmethod
-    def _compact(self, time: StepTime, state: StepState, stagger: int) -> None:
-        """Merge pieces that have piled up; `stagger` makes the key groups do so in different batches."""
 
 
 def wake_of(spec: WindowSpec, end: pl.Expr, watermark_ms: int) -> pl.Expr:

@@ -11,6 +11,7 @@ from typing import Final
 import polars as pl
 
 from slackwater.base.times import MAX_MS, timestamp_lit, to_timestamp
+from slackwater.eventtime.lateness import is_forgotten
 from slackwater.eventtime.step_time import StepTime
 from slackwater.operators.aggregates.combine import empty_state, finish, merge_states
 from slackwater.operators.step import Emitted
@@ -28,8 +29,6 @@ class Panes:
         self.spec = spec
         self._schedule = spec.schedule
         self._unfinished = ~pl.col("__done") if spec.can_finish else _TRUE
-        self.forgotten_at = pl.col("__end") + spec.lateness_ms
-        """The watermark at which a window is forgotten."""
 
     def start(self, fresh: pl.DataFrame) -> pl.DataFrame:
         """Return a batch's new rows as state rows, counted in `__fresh`, with their first event-time tick."""
@@ -107,9 +106,9 @@ class Panes:
         if sched.finish_on_time:
             # Also if nothing was emitted: the watermark finishes the window, not the pane.
             rows = rows.with_columns(pl.col("__done") | (pl.col("__end") <= time.watermark_ms) & open_before)
-        if rows.is_empty() or int(rows["__end"].min()) + self.spec.lateness_ms > time.watermark_ms:  # type: ignore[arg-type]  # an Int64 column; the stubs say Any
+        if rows.is_empty() or not is_forgotten(int(rows["__end"].min()), time.watermark_ms, self.spec.lateness_ms):  # type: ignore[arg-type]  # an Int64 column; the stubs say Any
             return rows  # nothing is forgotten yet
-        forgotten = self.forgotten_at <= time.watermark_ms
+        forgotten = is_forgotten(pl.col("__end"), time.watermark_ms, self.spec.lateness_ms)
         unshown = forgotten & (pl.col("__new") > 0) & self._unfinished
         if self.spec.semantics.on_close == "flush":
             rows = self.fire(rows, unshown, "late", time.watermark_ms, out)
@@ -119,7 +118,7 @@ class Panes:
 
     def forget(self, rows: pl.DataFrame, watermark_ms: int, out: Emitted) -> pl.DataFrame:
         """Return the rows that are not forgotten; emit the final results of the others, if those are an output."""
-        forgotten = self.forgotten_at <= watermark_ms
+        forgotten = is_forgotten(pl.col("__end"), watermark_ms, self.spec.lateness_ms)
         if self.spec.has_final:
             self.emit_final(finish(rows.filter(forgotten), self.spec.aggregates), out)
         return rows.filter(~forgotten)

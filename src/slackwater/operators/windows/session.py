@@ -10,6 +10,7 @@ import polars as pl
 from slackwater.base.durations import Duration, duration_ms, render_ms
 from slackwater.base.errors import refuse
 from slackwater.base.expressions import Expression, as_expr, one_type
+from slackwater.eventtime.lateness import is_late
 from slackwater.eventtime.step_time import StepTime
 from slackwater.formats.undecoded import Undecoded
 from slackwater.operators.step import Guard, Taken
@@ -145,7 +146,7 @@ class SessionFront(WindowFront):
         spec, window, watermark_ms = self.spec, self.window, time.judge_ms
         bounds = [pl.col("__ts").alias("__start"), (pl.col("__ts") + window.gap).alias("__end")]
         rows = guard(rows, lambda part: part.with_columns(bounds))
-        is_old = rows["__end"] <= time.gone_ms(spec.lateness_ms)
+        is_old = is_late(rows["__end"], time, spec.lateness_ms)
         late, whole = None, dict[str, pl.DataFrame]()
         if is_old.any():
             old, rows = self._whole(rows.filter(is_old)), rows.filter(~is_old)

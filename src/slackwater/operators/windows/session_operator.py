@@ -8,11 +8,12 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from slackwater.eventtime.lateness import is_late
 from slackwater.eventtime.step_time import StepTime
 from slackwater.operators.aggregates.combine import empty_state
 from slackwater.operators.state.buckets import Buckets, Portion
 from slackwater.operators.state.pieces import StepState
-from slackwater.operators.step import Emitted, StepRows
+from slackwater.operators.step import Emitted, StepBatch
 from slackwater.operators.windows.front import BEHIND, OPEN
 from slackwater.operators.windows.late_rows import late_rows
 from slackwater.operators.windows.operator import WindowOperator, describe, wake_of
@@ -60,14 +61,18 @@ class SessionOperator(WindowOperator):
             sessions.drop("__until", "__in", "__rows", strict=False), [*self.spec.keys, "__session"]
         )
 
-    def _advance(self, time: StepTime, state: StepState, out: Emitted) -> None:
+    def advance(self, batch: StepBatch) -> None:
+        """Fire the panes that are due by the clock, and forget the windows that have expired."""
+        time, state, out = batch.time, batch.state, batch.out
         if not state.wakes(time):
             return
         for rows in self._buckets(state).woken(time):
             kept = self._shown(self._sessions(rows), lambda sessions: self.panes.advance(sessions, time, out))
             self._store(kept, state, time.watermark_ms)
 
-    def _add(self, rows: StepRows, time: StepTime, state: StepState, out: Emitted) -> None:
+    def add(self, batch: StepBatch) -> None:
+        """Add the batch's rows, and fire the panes that they trigger."""
+        rows, time, state, out = batch.rows, batch.time, batch.state, batch.out
         spec, buckets = self.spec, self._buckets(state)
         # Rows of an open interval may be put aside unread, unless their session may be finished, or complete by a cut.
         is_aside = spec.schedule.is_lazy and not self.window.settles_open_rows(spec)
@@ -118,10 +123,10 @@ class SessionOperator(WindowOperator):
         spec = self.spec
         columns = [*spec.keys, "__start", "__end"]
         every = pl.concat([suspects.select(columns), others.select(columns)])
-        is_alive = self._sessions(every).select(self._until > time.gone_ms(spec.lateness_ms)).to_series()
-        is_alive = is_alive.head(suspects.height)
-        late = suspects.filter(~is_alive)
-        accepted = suspects.filter(is_alive)
+        late_ones = self._sessions(every).select(is_late(self._until, time, spec.lateness_ms)).to_series()
+        late_ones = late_ones.head(suspects.height)
+        late = suspects.filter(late_ones)
+        accepted = suspects.filter(~late_ones)
         if late.height:
             out.late.append(late_rows(late, spec, time.judge_ms))
         out.count("late", late.height)
@@ -174,9 +179,6 @@ class SessionOperator(WindowOperator):
             empty = empty_state(spec.row_schema, spec.aggregates, units.height)
             changes += [pl.when(seen).then(part).otherwise(part.name).alias(part.name) for part in empty]
         return units.with_columns(changes).select(types.names())
-
-    def _compact(self, time: StepTime, state: StepState, stagger: int) -> None:
-        """Do nothing: sessions are merged whenever one may end, so pieces do not accumulate."""
 
     def _buckets(self, state: StepState) -> Buckets:
         return Buckets(state, self.spec)

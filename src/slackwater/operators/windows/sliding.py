@@ -10,12 +10,13 @@ import polars as pl
 from slackwater.base.durations import Duration, duration_ms, render_ms
 from slackwater.base.errors import refuse
 from slackwater.base.times import MAX_MS
+from slackwater.eventtime.lateness import is_forgotten, is_late
 from slackwater.eventtime.step_time import StepTime
 from slackwater.formats.undecoded import Undecoded
 from slackwater.operators.aggregates.combine import compact
 from slackwater.operators.state.pieces import StepState
 from slackwater.operators.state.shown import moment
-from slackwater.operators.step import Emitted, Guard, StepRows, Taken
+from slackwater.operators.step import Emitted, Guard, StepBatch, Taken
 from slackwater.operators.windows.base import Window
 from slackwater.operators.windows.front import BEHIND, OPEN, WindowFront
 from slackwater.operators.windows.late_rows import late_rows
@@ -84,9 +85,9 @@ class InstantFront(WindowFront):
         rows = rows.with_columns(
             (pl.col("__ts") + 1 - window.size_ms).alias("__start"), (pl.col("__ts") + 1).alias("__end")
         )
-        is_late = rows["__end"] <= time.gone_ms(spec.lateness_ms)
-        late = late_rows(self._whole(rows.filter(is_late)), spec, watermark_ms) if is_late.any() else None
-        cells = self._combined(rows.filter(~is_late), spec.by, guard)
+        late_ones = is_late(rows["__end"], time, spec.lateness_ms)
+        late = late_rows(self._whole(rows.filter(late_ones)), spec, watermark_ms) if late_ones.any() else None
+        cells = self._combined(rows.filter(~late_ones), spec.by, guard)
         refired = int(cells.filter(pl.col("__end") <= watermark_ms)["__new"].sum())
         counts = {"refired": refired, "on_time": int(cells["__new"].sum()) - refired}
         return Taken(kept=cells, late=late, counts=counts | {"late": 0 if late is None else late.height})
@@ -104,12 +105,14 @@ class SlidingOperator(WindowOperator):
         super().__init__(spec)
         self.size_ms = window.size_ms
 
-    def _advance(self, time: StepTime, state: StepState, out: Emitted) -> None:
+    def advance(self, batch: StepBatch) -> None:
+        """Fire the panes that are due by the clock, and forget the windows that have expired."""
+        time, state, out = batch.time, batch.state, batch.out
         watermark, kept_ms = time.watermark_ms, self.size_ms + self.spec.lateness_ms
         if state.wakes(time) and any(not piece.is_settled for piece in state.pieces):
             self._fire(time, state, out)
         # Only after firing, because the windows that fired may contain instants that are now dropped.
-        state.drop([p for p in state.pieces if p.is_settled and p.max_end_ms + kept_ms <= watermark])
+        state.drop([p for p in state.pieces if p.is_settled and is_forgotten(p.max_end_ms, watermark, kept_ms)])
 
     def _fire(self, time: StepTime, state: StepState, out: Emitted) -> None:
         watermark, kept_ms = time.watermark_ms, self.size_ms + self.spec.lateness_ms
@@ -119,9 +122,11 @@ class SlidingOperator(WindowOperator):
         instants = self.panes.merge(state.take_rows(wanted, self.spec))
         fires = (pl.col("__end") > time.previous_ms) & (pl.col("__end") <= watermark)
         kept = self._show(instants, fires, "on_time", watermark, out)
-        self._store(kept.filter(pl.col("__end") + kept_ms > watermark), state, watermark)
+        self._store(kept.filter(~is_forgotten(pl.col("__end"), watermark, kept_ms)), state, watermark)
 
-    def _add(self, rows: StepRows, time: StepTime, state: StepState, out: Emitted) -> None:
+    def add(self, batch: StepBatch) -> None:
+        """Add the batch's rows, and fire the panes that they trigger."""
+        rows, time, state, out = batch.rows, batch.time, batch.state, batch.out
         watermark = time.judge_ms
         state.append_packets(rows.packets(OPEN))
         late = rows.frame(BEHIND)
@@ -157,7 +162,9 @@ class SlidingOperator(WindowOperator):
         done = instants.filter(hit).with_columns(fired.sort("__row").select(own).get_columns())
         return pl.concat([instants.filter(~hit), done]).drop("__row")
 
-    def _compact(self, time: StepTime, state: StepState, stagger: int) -> None:
+    def tidy(self, batch: StepBatch, stagger: int) -> None:
+        """Merge pieces of about the same size."""
+        time, state = batch.time, batch.state
         if crowd := state.crowded(stagger):
             merged = self.panes.merge(state.take_rows(crowd, self.spec))
             self._store(merged, state, time.watermark_ms, crowd[0].tier + 1)
