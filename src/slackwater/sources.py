@@ -7,7 +7,7 @@ from slackwater.connectors.chunk import Chunk
 from slackwater.connectors.dataframe.source import DataFrameSource, dataframe
 from slackwater.connectors.delta.source.definition import DeltaSource, delta
 from slackwater.connectors.kafka.source.definition import KafkaSource, kafka
-from slackwater.connectors.log.definition import LogSource, log
+from slackwater.connectors.log.source import LogSource, log
 from slackwater.connectors.reading import Reading
 from slackwater.connectors.source import Source, TaskFacts
 

@@ -17,8 +17,8 @@ import slackwater as sw
 from slackwater.base.errors import DefinitionError, RunError
 from slackwater.connectors.delta.jars import check_delta_session, delta_session
 from slackwater.connectors.delta.sink import definition, delta
-from slackwater.connectors.delta.sink.table import Turn
-from slackwater.connectors.delta.sink.troubles import explained
+from slackwater.connectors.delta.sink.errors import explained
+from slackwater.connectors.delta.sink.table import LastCommit
 from slackwater.connectors.delta.source.definition import delta as delta_source
 from slackwater.connectors.sink import Slot, Unavailable
 from slackwater.delta import connector
@@ -265,7 +265,7 @@ def test_other_trouble_is_said_in_one_line() -> None:
     "note", [None, "", "by hand", '{"slackwater": 3}', '["slackwater"]', '{"slackwater": {"app": "b"}}']
 )
 def test_commits_of_others_are_no_turns(note: str | None) -> None:
-    assert Turn.from_note(note, "a") is None
+    assert LastCommit.from_note(note, "a") is None
 
 
 @dataclass

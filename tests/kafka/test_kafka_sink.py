@@ -145,14 +145,14 @@ def test_zombie_that_goes_on_sending_is_shut_out(topics: Topics, monkeypatch: py
     zombie = job(topics, topic)
     zombie.deliver(rows(1))
     other = replace(zombie, _outlet=None)
-    send, left = sending.Sender.send, [other]
+    send, left = sending.RecordSender.send, [other]
 
-    def send_between(self: sending.Sender, records: Any) -> None:  # noqa: ANN401  the sender's own
+    def send_between(self: sending.RecordSender, records: Any) -> None:  # noqa: ANN401  the sender's own
         send(self, records)
         if left:
             left.pop().deliver(rows(2, 3))
 
-    monkeypatch.setattr(sending.Sender, "send", send_between)
+    monkeypatch.setattr(sending.RecordSender, "send", send_between)
     with pytest.raises(RunError, match="SINK_FENCED"):
         zombie.deliver(rows(2), rows(3))
     assert ids(topics, topic) == [1, 2, 3]

@@ -103,13 +103,13 @@ class Trouble:
     happened: int = 0
 
     def amid_rows(self, do: Any) -> None:  # noqa: ANN401  any call
-        send = sending.Sender.send
+        send = sending.RecordSender.send
 
-        def sent(sender: sending.Sender, records: Any) -> None:  # noqa: ANN401  the sender's own
+        def sent(sender: sending.RecordSender, records: Any) -> None:  # noqa: ANN401  the sender's own
             send(sender, records)
             self._once(do)
 
-        self.monkeypatch.setattr(sending.Sender, "send", sent)
+        self.monkeypatch.setattr(sending.RecordSender, "send", sent)
 
     def before_the_commit(self, do: Any) -> None:  # noqa: ANN401  any call
         self.monkeypatch.setattr(writing, "crash_point", lambda *_: self._once(do))

@@ -16,7 +16,7 @@ import polars as pl
 import slackwater as sw
 from slackwater.connectors.lookup import Lookup
 from slackwater.connectors.postgres.server import LocalServer
-from slackwater.engine.enrichment.desk import Got, StepLookups
+from slackwater.engine.enrichment.cached_lookups import FoundAnswers, StepLookups
 from slackwater.engine.enrichment.stats import LookupStats
 from slackwater.plan.lookup import look_up
 from tests.lookups.gate import Gate
@@ -186,7 +186,7 @@ def at_work(lookup: Lookup, output: str = OUTPUT, key_type: pl.DataType | None =
     return StepLookups(op, "orders.lookup", key_type or pl.String())
 
 
-def ask(step: StepLookups, *keys: Any, now_ms: int = 0, stats: LookupStats | None = None) -> Got:  # noqa: ANN401  as Polars has them
+def ask(step: StepLookups, *keys: Any, now_ms: int = 0, stats: LookupStats | None = None) -> FoundAnswers:  # noqa: ANN401  as Polars has them
     """Ask for keys once."""
     asked = pl.Series(list(keys), dtype=step._key_type)
     return step.answers(asked, now_ms, LookupStats() if stats is None else stats, patience_s=0.0, sleep=_never)

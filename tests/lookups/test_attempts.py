@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import slackwater as sw
 from slackwater.connectors.chunk import Chunk
-from slackwater.engine.enrichment.written import MemoryAnswers
+from slackwater.engine.enrichment.answers import MemoryAnswers
 from slackwater.engine.memory import MemoryEngine
 from slackwater.engine.next_clock import first_clock
 from slackwater.plan.plan import Plan

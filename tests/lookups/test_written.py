@@ -21,10 +21,10 @@ from slackwater.base import durable
 from slackwater.base.errors import RunError
 from slackwater.base.sealed import checkpoint_folder
 from slackwater.connectors.chunk import Chunk
-from slackwater.engine.enrichment.desk import Desk
+from slackwater.engine.enrichment.answers import AnswerFiles, Answers, FolderAnswers, MemoryAnswers, Span
+from slackwater.engine.enrichment.cached_lookups import CachedLookups
 from slackwater.engine.enrichment.enrichment import Enrichment
 from slackwater.engine.enrichment.snapshots import MemorySnapshots
-from slackwater.engine.enrichment.written import Answers, FolderAnswers, Listing, MemoryAnswers, Span
 from slackwater.engine.front.front import Front
 from slackwater.engine.memory import MemoryEngine
 from slackwater.engine.next_clock import first_clock
@@ -66,7 +66,7 @@ def chunk(*users: str | None, first: int = 0, partition: str = "0") -> Chunk:
 def task(plan: Plan, answers: Answers, *chunks: Chunk, batch: int = 0) -> pl.DataFrame:
     """Run FRONT over chunks as a task does, with a desk of its own, and return the rows that leave it."""
     clock = replace(first_clock(plan), now_ms=0, batch=batch)
-    enrichment = Enrichment(clock=clock, answers=answers, snapshots=MemorySnapshots(), desk=Desk())
+    enrichment = Enrichment(clock=clock, answers=answers, snapshots=MemorySnapshots(), desk=CachedLookups())
     front = Front(plan, plan.sources[0], clock, enrichment)
     packets = [packet for each in chunks for packet in front.process(each)] + front.finish("0")
     frames = [unpack(packet.payload or b"", packet.target) for packet in packets if packet.target == "orders.rows"]
@@ -214,7 +214,7 @@ def test_a_listing_knows_which_files_are_about_the_rows_of_a_span(answers: Answe
     for partition, first, last in (("0", 0, 9), ("0", 0, 10), ("0", 19, 25), ("0", 20, 25), ("1", 0, 99)):
         found = pl.DataFrame({"__key": [f"{first} to {last}"]})
         answers.write("s", 0, Span(partition=partition, first=first, last=last), found)
-    covering = Listing(answers, "s", 0).covering(Span(partition="0", first=10, last=19))
+    covering = AnswerFiles(answers, "s", 0).covering(Span(partition="0", first=10, last=19))
     assert sorted((each.first, each.last, each.answers["__key"][0]) for each in covering) == [
         (0, 10, "0 to 10"),
         (19, 25, "19 to 25"),

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from slackwater.eventtime.measured_lateness import LatenessSketch
-from slackwater.observe.page.feed import Feed
+from slackwater.observe.page.job_feed import JobFeed
 
 SLACK_MS: Final = 10_000
 MINUTE_MS: Final = 60_000
@@ -125,8 +125,8 @@ class MadeUp:
         return {"purchases": {"points": points, "p99_ms": self.sketch.covering(0.99), "rows": self.sketch.count}}
 
 
-def made_up_feed(start_ms: int, batches: int) -> tuple[Feed, MadeUp]:
+def made_up_feed(start_ms: int, batches: int) -> tuple[JobFeed, MadeUp]:
     """Return a feed with some batches, and what makes the next ones."""
     made = MadeUp(start_ms)
     records = [made.record() for _ in range(batches)]
-    return Feed(job(), records, made.lateness(), made.samples()), made
+    return JobFeed(job(), records, made.lateness(), made.samples()), made

@@ -17,7 +17,7 @@ from slackwater.observe.metrics.record import (
     StepRecord,
     StreamRecord,
 )
-from slackwater.observe.page.feed import Feed
+from slackwater.observe.page.job_feed import JobFeed
 from slackwater.observe.page.view import shown_record
 from tests.page.made_up import job
 
@@ -29,7 +29,7 @@ JANUARY_MS: Final = 1_704_067_200_000
 """2024-01-01 UTC."""
 
 
-def replayed_feed(*, batches: int = 200, days: int = 30, state: str = "finished") -> Feed:
+def replayed_feed(*, batches: int = 200, days: int = 30, state: str = "finished") -> JobFeed:
     """Return a month of departures, read within three minutes."""
     return _feed(
         first_ms=JANUARY_MS,
@@ -42,7 +42,7 @@ def replayed_feed(*, batches: int = 200, days: int = 30, state: str = "finished"
     )
 
 
-def brief_feed() -> Feed:
+def brief_feed() -> JobFeed:
     """Return a job whose events are milliseconds apart, and which took less than a second."""
     return _feed(
         first_ms=START_MS - 5_000,
@@ -64,7 +64,7 @@ def _feed(
     slack_ms: int,
     step: dict[str, Any],
     described: dict[str, Any],
-) -> Feed:
+) -> JobFeed:
     dice = np.random.default_rng(1)
     newest = {"0": first_ms, "1": first_ms}
     measured = LatenessSketch.empty()
@@ -108,4 +108,4 @@ def _feed(
     ends, shares = measured.curve()
     points = [[int(end), float(share)] for end, share in zip(ends, shares, strict=True)]
     lateness = {"departures": {"points": points, "p99_ms": measured.covering(0.99), "rows": measured.count}}
-    return Feed({**described, "steps": [step], "outputs": {}, "sinks": {}}, records, lateness)
+    return JobFeed({**described, "steps": [step], "outputs": {}, "sinks": {}}, records, lateness)

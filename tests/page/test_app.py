@@ -22,7 +22,7 @@ from slackwater.eventtime.measured_lateness import LatenessSketch
 from slackwater.observe.metrics.monitor import Monitor
 from slackwater.observe.page import event_streams
 from slackwater.observe.page.export import MODULES, one_file
-from slackwater.observe.page.feed import MOST_RECORDS, Feed
+from slackwater.observe.page.job_feed import MOST_RECORDS, JobFeed
 from slackwater.observe.page.server import PageServer
 from slackwater.observe.page.stored import stored_feed
 from tests.page.made_up import MadeUp, job, made_up_feed
@@ -32,7 +32,7 @@ HOSTILE = '</script><script>hacked = 1</script><img src=x onerror="hacked = 1">'
 
 
 @pytest.fixture
-def served() -> Iterator[tuple[PageServer, Feed, MadeUp]]:
+def served() -> Iterator[tuple[PageServer, JobFeed, MadeUp]]:
     """Give a page with twenty batches."""
     feed, made = made_up_feed(0, 20)
     with PageServer([feed], metrics=lambda: b"slackwater_batches_total 20\n") as server:
@@ -50,7 +50,7 @@ def asked(server: PageServer, path: str, **headers: str) -> tuple[int, dict[str,
         connection.close()
 
 
-Served = tuple[PageServer, Feed, MadeUp]
+Served = tuple[PageServer, JobFeed, MadeUp]
 
 
 def test_page_loads_nothing_from_elsewhere_and_has_no_code_inside(served: Served) -> None:
@@ -106,7 +106,7 @@ def test_only_reading_is_possible(served: Served) -> None:
 
 
 def test_page_beyond_the_loopback_needs_its_token() -> None:
-    with PageServer([Feed(job())], host="0.0.0.0") as server:  # noqa: S104  what is tried
+    with PageServer([JobFeed(job())], host="0.0.0.0") as server:  # noqa: S104  what is tried
         token = urlsplit(server.address).query
         assert re.fullmatch(r"token=\S{20,}", token)
         for path in (
@@ -214,7 +214,7 @@ def test_server_outlives_any_bytes(served: Served) -> None:
 
 
 def test_exported_page_is_one_file_and_takes_any_name() -> None:
-    feed = Feed(job(pipeline=HOSTILE), [MadeUp(0).record()])
+    feed = JobFeed(job(pipeline=HOSTILE), [MadeUp(0).record()])
     page = one_file(feed)
     assert page.count("<script") == 2
     assert HOSTILE not in page

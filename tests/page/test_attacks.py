@@ -18,7 +18,7 @@ import pytest
 
 from slackwater.observe.metrics import http_connections
 from slackwater.observe.metrics.http_connections import MOST_CONNECTIONS, ScarceErrors, most_connections
-from slackwater.observe.page.feed import Feed
+from slackwater.observe.page.job_feed import JobFeed
 from slackwater.observe.page.server import PageServer
 from tests.page.attacks import (
     NORMAL,
@@ -124,7 +124,7 @@ def test_static_file_of_any_name_is_not_found(attacked: Attacked) -> None:
 )
 def test_connection_without_a_whole_request_is_closed_in_time(monkeypatch: pytest.MonkeyPatch, sent: bytes) -> None:
     monkeypatch.setattr(http_connections, "REQUEST_S", 0.1)
-    with PageServer([Feed(job())]) as server, socket.create_connection(place_of(server), timeout=20) as client:
+    with PageServer([JobFeed(job())]) as server, socket.create_connection(place_of(server), timeout=20) as client:
         client.sendall(sent)
         with suppress(ConnectionResetError):
             while client.recv(1 << 16):
@@ -134,7 +134,7 @@ def test_connection_without_a_whole_request_is_closed_in_time(monkeypatch: pytes
 def test_connection_that_does_not_read_is_closed_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_connections, "RESPONSE_S", 0.1)
     long = job(svg="x" * 20_000_000)
-    with PageServer([Feed(long)]) as server, socket.create_connection(place_of(server), timeout=20) as client:
+    with PageServer([JobFeed(long)]) as server, socket.create_connection(place_of(server), timeout=20) as client:
         client.sendall(b"GET /api/job HTTP/1.1\r\nHost: localhost\r\n\r\n")
         # Its connection is reset: what it sends cannot arrive, sooner or later.
         with pytest.raises((ConnectionResetError, BrokenPipeError)):

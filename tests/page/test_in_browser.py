@@ -13,7 +13,7 @@ import pytest
 from slackwater.engine.front.samples import readable
 from slackwater.observe.page import event_streams
 from slackwater.observe.page.export import one_file
-from slackwater.observe.page.feed import Feed
+from slackwater.observe.page.job_feed import JobFeed
 from slackwater.observe.page.server import PageServer
 from tests.page.browser import Tab
 from tests.page.made_up import SLACK_MS, MadeUp, job, made_up_feed
@@ -182,7 +182,7 @@ def test_hostile_text_is_text(tab: Tab) -> None:
     samples: list[dict[str, Any]] = [{**place, "data": readable(huge)}, {**place, "offset": 3, "data": huge}]
     described = job(pipeline=HOSTILE, streams=[{"name": HOSTILE, "slack_ms": 0}])
     described["steps"][0]["name"] = HOSTILE
-    with PageServer([Feed(described, [record], samples=samples)]) as server:
+    with PageServer([JobFeed(described, [record], samples=samples)]) as server:
         shown(tab, server)
         tab.until("document.querySelector('#losses').innerText.includes('onerror')")
         tab.until("document.querySelectorAll('#samples code').length === 2")

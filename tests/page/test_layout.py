@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from slackwater.observe.metrics.job_facts import job_facts
-from slackwater.observe.page.feed import Feed
+from slackwater.observe.page.job_feed import JobFeed
 from slackwater.observe.page.server import PageServer
 from tests.page.browser import Tab
 from tests.page.made_up import MadeUp, job
@@ -18,7 +18,7 @@ FOLDER = "/srv/data/warehouse/streams/europe-west/departures/production"
 SINKS = [f"per_minute to files at {FOLDER}/{name}" for name in ("counts", "alerts", "archive")]
 
 
-def large_feed() -> Feed:
+def large_feed() -> JobFeed:
     made = MadeUp(time.time_ns() // 1_000_000 - 60_000)
     records = [made.record() for _ in range(20)]
     for record in records:
@@ -28,7 +28,7 @@ def large_feed() -> Feed:
     drawn = {name: facts[name] for name in ("svg", "svg_upright")}
     known = {name: {"output": "per_minute", "sink": name, "promise": "exactly once"} for name in SINKS}
     started = records[0]["at"] - 5_000
-    return Feed(job(**drawn, sinks=known, started=started), records, made.lateness(), made.samples())
+    return JobFeed(job(**drawn, sinks=known, started=started), records, made.lateness(), made.samples())
 
 
 @pytest.fixture

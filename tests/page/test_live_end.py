@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import slackwater as sw
-from slackwater.observe.page.feed import Feed
+from slackwater.observe.page.job_feed import JobFeed
 from slackwater.observe.page.live import LivePage
 from slackwater.observe.page.recording import Takers
 from slackwater.spark import start
@@ -30,13 +30,13 @@ ENDS = pytest.mark.parametrize("is_finished, state", [(True, "finished"), (False
 def states(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Give the states that pages have shown."""
     shown: list[str] = []
-    change = Feed.change
+    change = JobFeed.change
 
-    def noted(feed: Feed, state: str, **facts: Any) -> None:  # noqa: ANN401  as the original's
+    def noted(feed: JobFeed, state: str, **facts: Any) -> None:  # noqa: ANN401  as the original's
         shown.append(state)
         change(feed, state, **facts)
 
-    monkeypatch.setattr(Feed, "change", noted)
+    monkeypatch.setattr(JobFeed, "change", noted)
     return shown
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import slackwater as sw
 from slackwater.eventtime.measured_lateness import LatenessSketch
 from slackwater.observe.metrics.job_facts import lateness_facts
-from slackwater.observe.page.feed import Feed
+from slackwater.observe.page.job_feed import JobFeed
 from slackwater.observe.page.server import PageServer
 from slackwater.tools.lateness import make_report, measure_source
 from tests.page.browser import Tab
@@ -67,7 +67,7 @@ def test_every_thing_on_the_page_has_a_sentence(tab: Tab) -> None:
     feed.change(
         "running", svg="<svg xmlns='http://www.w3.org/2000/svg' width='20' height='20'></svg>", starts=2, notice="<b>"
     )
-    other = Feed(job(pipeline="alerts", state="dead"))
+    other = JobFeed(job(pipeline="alerts", state="dead"))
     with PageServer([feed, other]) as server:
         shown(tab, server)
         tab.until("document.querySelector('#plan img') && document.querySelectorAll('#samples td').length > 8")
@@ -109,7 +109,7 @@ def test_labels_of_an_axis_differ(tab: Tab) -> None:
 
 def test_jobs_are_chosen_between_and_those_that_run_come_first(tab: Tab) -> None:
     feed, _ = made_up_feed(now_ms() - 60_000, 5)
-    dead = Feed(job(pipeline="alerts", state="dead"), [MadeUp(now_ms() - 900_000).record()])
+    dead = JobFeed(job(pipeline="alerts", state="dead"), [MadeUp(now_ms() - 900_000).record()])
     with PageServer([dead, feed]) as server:
         shown(tab, server)
         assert tab.text("#name") == "purchases"
@@ -157,7 +157,7 @@ def test_slider_says_what_slackwater_lateness_says(tab: Tab, tmp_path: Path) -> 
         harness.send("purchases", events[first : first + 500]).run_batch()
         harness.last.move_lateness(measured)
     facts = lateness_facts(measured)
-    with PageServer([Feed(job(), [MadeUp(now_ms() - 4_000).record()], facts)]) as server:
+    with PageServer([JobFeed(job(), [MadeUp(now_ms() - 4_000).record()], facts)]) as server:
         shown(tab, server)
         assert told.configured is not None
         share = told.configured.share_behind

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from slackwater.observe.page.export import one_file
-from slackwater.observe.page.feed import Feed
+from slackwater.observe.page.job_feed import JobFeed
 from slackwater.observe.page.server import PageServer
 from tests.page.browser import Tab
 from tests.page.made_up import made_up_feed
@@ -34,11 +34,11 @@ GEOMETRY = """import("./static/picture.js").then(async ({ Picture }) => {
 """What the picture of all records has where."""
 
 
-def live_feed() -> Feed:
+def live_feed() -> JobFeed:
     return made_up_feed(time.time_ns() // 1_000_000 - 200_000, 100)[0]
 
 
-def geometry(tab: Tab, feed: Feed) -> dict[str, Any]:
+def geometry(tab: Tab, feed: JobFeed) -> dict[str, Any]:
     with PageServer([feed]) as server:
         tab.open(server.address)
         tab.until("document.querySelector('#figures').children.length > 3")
@@ -78,7 +78,7 @@ def test_windows_too_low_to_see_are_drawn_together(tab: Tab) -> None:
 
 
 @pytest.mark.parametrize("feed", [replayed_feed, brief_feed, live_feed], ids=["month", "milliseconds", "live"])
-def test_late_rows_are_below_the_watermark(tab: Tab, feed: Callable[[], Feed]) -> None:
+def test_late_rows_are_below_the_watermark(tab: Tab, feed: Callable[[], JobFeed]) -> None:
     found = geometry(tab, feed())
     assert len(found["dots"]) > 20
     assert [dot for dot in found["dots"] if not is_below(dot, found["marks"])] == []

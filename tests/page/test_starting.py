@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from slackwater.observe.page.feed import Feed
+from slackwater.observe.page.job_feed import JobFeed
 from slackwater.observe.page.server import PageServer
 from tests.page.browser import Tab
 from tests.page.made_up import job
@@ -15,7 +15,7 @@ LINE = "document.getElementById('starting').innerText"
 def test_phases_of_the_start_are_shown_until_the_first_batch(tab: Tab) -> None:
     now_ms = time.time_ns() // 1_000_000
     phases = [["checking sources and sinks", now_ms - 34_000], ["starting the JVM", now_ms - 31_500]]
-    feed = Feed({**job(), "state": "starting", "phases": phases[:1]})
+    feed = JobFeed({**job(), "state": "starting", "phases": phases[:1]})
     with PageServer([feed]) as server:
         tab.open(server.address)
         tab.until(f"{LINE}.startsWith('checking sources and sinks 3')")

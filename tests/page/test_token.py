@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from slackwater import secrets
 from slackwater.base.errors import RunError
-from slackwater.observe.page.feed import Feed
+from slackwater.observe.page.job_feed import JobFeed
 from slackwater.observe.page.server import PageServer
 from slackwater.tools.cli.main import app
 from slackwater.tools.simulator.server import SimulatorServer
@@ -23,7 +23,7 @@ NAME = "SLACKWATER_PAGE_TOKEN"
 
 
 def served() -> PageServer:
-    return PageServer([Feed(job())], host="0.0.0.0")  # noqa: S104  what is tried
+    return PageServer([JobFeed(job())], host="0.0.0.0")  # noqa: S104  what is tried
 
 
 @pytest.fixture(params=["variable", "file", "mounted"])
@@ -59,7 +59,7 @@ def test_token_is_new_at_each_start_if_none_is_kept() -> None:
 
 def test_page_on_the_loopback_needs_no_token(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(NAME, TOKEN)
-    with PageServer([Feed(job())]) as server:
+    with PageServer([JobFeed(job())]) as server:
         assert "token" not in server.address
         assert asked(server, "/api/job")[0] == 200
 

@@ -20,7 +20,7 @@ import slackwater as sw
 from slackwater.base.errors import DefinitionError, RunError
 from slackwater.connectors.postgres.server import LocalServer
 from slackwater.connectors.postgres.sink import PostgresSink, postgres
-from slackwater.connectors.postgres.sink.column_types import Column, holds
+from slackwater.connectors.postgres.sink.column_types import TableColumn, holds
 from slackwater.connectors.sink import Slot
 from slackwater.connectors.sink_options import check_result_keys
 from slackwater.operators.identity import Identity
@@ -253,4 +253,4 @@ FITS: list[tuple[pl.DataType, dict[str, Any], bool]] = [
 def test_column_holds_a_type_if_every_value_fits(dtype: pl.DataType, column: dict[str, Any], fits: bool) -> None:  # noqa: FBT001
     facts = {"name": "c", "type": "", "category": "U", "modifier": -1, "number": 1}
     flags = {"is_not_null": False, "has_default": False, "is_generated": False}
-    assert holds(Column(**{**facts, **flags, **column}), dtype) is fits
+    assert holds(TableColumn(**{**facts, **flags, **column}), dtype) is fits

@@ -16,7 +16,7 @@ import pytest
 
 from slackwater.base.errors import RunError
 from slackwater.connectors import delivery
-from slackwater.connectors.delivery import Outlet, StoppedWaitingError
+from slackwater.connectors.delivery import OpenSlot, StoppedWaitingError
 from slackwater.connectors.http.sink import sending as http_sending
 from slackwater.connectors.sink import SinkWriter
 from slackwater.testing import SinkHarness
@@ -52,14 +52,14 @@ def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 def _close_the_dead(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Close, in the end, what jobs that are as good as dead have left open, as processes that hang do."""
     opened: list[SinkWriter] = []
-    whole = Outlet._open
+    whole = OpenSlot._open
 
-    def open_and_note(outlet: Outlet) -> SinkWriter:
+    def open_and_note(outlet: OpenSlot) -> SinkWriter:
         writer = whole(outlet)
         opened.append(writer)
         return writer
 
-    monkeypatch.setattr(Outlet, "_open", open_and_note)
+    monkeypatch.setattr(OpenSlot, "_open", open_and_note)
     yield
     for writer in opened:
         writer.close()

@@ -16,7 +16,7 @@ from typing import Final
 import pytest
 
 from slackwater.base.errors import RunError
-from slackwater.connectors.delivery import Outlet
+from slackwater.connectors.delivery import OpenSlot
 from slackwater.connectors.postgres import connection as connecting
 from tests.sinks.grounds import Ground, each
 from tests.sinks.zombies import FROZEN_IN, Freezer, Zombie, job, rows
@@ -71,7 +71,7 @@ def let_go_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connecting, "_TRANSACTION", connecting._TRANSACTION.replace(b"'20s'", b"'1s'"))
 
 
-def lose_lock(outlet: Outlet, *, writes_too: bool) -> None:
+def lose_lock(outlet: OpenSlot, *, writes_too: bool) -> None:
     """Let a driver know that another has its checkpoint: before it opens a slot once more, or before it writes, too."""
 
     def check() -> None:

@@ -22,7 +22,7 @@ from rich.console import Console
 
 from slackwater.base.errors import counted
 from slackwater.tools.demo import show
-from slackwater.tools.demo.account import Account, Outcome, settle
+from slackwater.tools.demo.account import DemoAccount, DemoOutcome, settle
 from slackwater.tools.demo.comparison import ReadBack, last_panes
 from slackwater.tools.demo.definition import ACTIVE, PURCHASES
 from slackwater.tools.demo.places import PLACES
@@ -39,7 +39,7 @@ class Shown:
     """A demo that has ended."""
 
     folder: Path
-    account: Account
+    account: DemoAccount
     text: str
 
 
@@ -53,13 +53,13 @@ def shown(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iter
     shutil.rmtree(folder)
 
 
-def counts_of(account: Account) -> dict[str, Counter[str]]:
+def counts_of(account: DemoAccount) -> dict[str, Counter[str]]:
     return {step.step: Counter(on_time=step.on_time, refired=step.refired) for step in account.steps}
 
 
-def settle_again(shown: Shown, folder: Path, *, read: ReadBack | None = None) -> Account:
+def settle_again(shown: Shown, folder: Path, *, read: ReadBack | None = None) -> DemoAccount:
     dead = Counter(all=shown.account.steps[0].dead)
-    outcome = Outcome(folder=folder)
+    outcome = DemoOutcome(folder=folder)
     return settle(outcome, counts_of(shown.account), written=shown.account.records, damaged=dead, read=read)
 
 
@@ -85,7 +85,7 @@ def test_every_record_is_accounted_for_and_every_window_is_right(shown: Shown) -
 
 
 def test_stream_has_something_for_every_account(shown: Shown) -> None:
-    dead = Outcome(folder=shown.folder).dead
+    dead = DemoOutcome(folder=shown.folder).dead
     assert {"ahead_of_clock", "malformed", "no_event_time", "invalid_utf8", "wrong_type"} >= set(dead["reason"])
     assert dead.height > 0
     assert shown.account.steps[0].on_time > 0
@@ -136,14 +136,14 @@ def test_window_that_is_there_twice_too_often_is_found(shown: Shown, tampered: P
 
 
 def test_place_is_compared_with_the_same_windows_as_the_files(shown: Shown) -> None:
-    newest = last_panes(Outcome(folder=shown.folder).output(PURCHASES), keys=["user_id", "window_start"])
+    newest = last_panes(DemoOutcome(folder=shown.folder).output(PURCHASES), keys=["user_id", "window_start"])
     account = settle_again(shown, shown.folder, read=ReadBack(title="table t", rows=newest, keeps_panes=False))
     assert account.is_balanced
     assert str(account.place) == f"table t: {account.steps[0].windows:,} rows, each as recomputed"
 
 
 def test_row_that_is_missing_in_the_place_is_a_complaint(shown: Shown) -> None:
-    newest = last_panes(Outcome(folder=shown.folder).output(PURCHASES), keys=["user_id", "window_start"])[1:]
+    newest = last_panes(DemoOutcome(folder=shown.folder).output(PURCHASES), keys=["user_id", "window_start"])[1:]
     account = settle_again(shown, shown.folder, read=ReadBack(title="table t", rows=newest, keeps_panes=False))
     windows = account.steps[0].windows
     assert account.complaints == (f"table t: of {windows - 1:,} rows for {windows:,} windows, 1 missing",)

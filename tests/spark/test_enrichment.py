@@ -22,8 +22,8 @@ import slackwater as sw
 from slackwater.base.errors import notice
 from slackwater.connectors.memory.sink import MemorySink
 from slackwater.plan.streams import Stream
-from slackwater.spark import outside
-from slackwater.spark.outside import OutsideWarning
+from slackwater.spark import dependencies as outside
+from slackwater.spark.dependencies import OutsideWarning
 from tests.spark.jobs import CrashError, crash_after, record, run, stream, write_log
 
 pytestmark = pytest.mark.spark

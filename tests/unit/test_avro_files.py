@@ -12,8 +12,8 @@ import pytest
 
 import slackwater as sw
 from slackwater.base.errors import DefinitionError
-from slackwater.connectors.log.definition import LogSource
 from slackwater.connectors.log.reading import LogFileError, list_log, read_file
+from slackwater.connectors.log.source import LogSource
 
 SCHEMA: dict[str, Any] = {
     "type": "record",

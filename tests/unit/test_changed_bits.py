@@ -15,14 +15,14 @@ import pytest
 import slackwater as sw
 from slackwater.base.errors import RunError
 from slackwater.connectors.files.sink.batches import newest_mark
-from slackwater.connectors.files.sink.turn import files_of
+from slackwater.connectors.files.sink.lease import files_of
 from slackwater.connectors.intake import StreamPlace
-from slackwater.connectors.log.definition import LogSource
 from slackwater.connectors.log.intake import LogIntake
+from slackwater.connectors.log.source import LogSource
 from slackwater.connectors.sink import Slot
 from slackwater.engine.checkpoint.checkpoint import Checkpoint, existing_checkpoint, open_checkpoint, read_manifest
 from slackwater.engine.enrichment import snapshots
-from slackwater.engine.enrichment.written import Listing, Span
+from slackwater.engine.enrichment.answers import AnswerFiles, Span
 from slackwater.engine.next_clock import first_clock
 from slackwater.operators.state.pieces import DictStore, StepState, read_index, write_index
 from slackwater.testing import SinkHarness
@@ -95,7 +95,7 @@ def checkpoint_kinds(home: Path) -> dict[str, Kind]:
 
     def ask() -> list[Any]:
         checkpoint.check_answers(1)
-        return [covered.answers.rows() for covered in Listing(checkpoint.answers, "users", 1).covering(SPAN)]
+        return [covered.answers.rows() for covered in AnswerFiles(checkpoint.answers, "users", 1).covering(SPAN)]
 
     def unread() -> list[str]:
         return sorted(file.path for file in Job(home / "one").intake.unread()[0].files)

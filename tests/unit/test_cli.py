@@ -31,7 +31,7 @@ from slackwater.plan.plan import OutputPlan
 from slackwater.spark.failures import jvm_ended
 from slackwater.spark.session_conf import check_master, session_conf, with_retries
 from slackwater.tools.cli.main import main
-from slackwater.tools.cli.progress import Progress, line, places
+from slackwater.tools.cli.progress import ProgressLines, line, places
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -281,7 +281,7 @@ def ended(*batches: dict[str, int], quiet: bool = False) -> list[str]:
         rows.dead_letters.to(sw.sinks.files("/dead", format="json")),
     )
     clock = Clock(batch=0, now_ms=0, streams={"rows": StreamTime()})
-    progress = Progress(out=io.StringIO(), quiet=quiet)
+    progress = ProgressLines(out=io.StringIO(), quiet=quiet)
     for number, out in enumerate(batches):
         progress.batch(
             BatchReport(batch=number, seconds=1, stats=BatchStats(), clock=clock, next_clock=clock, rows_out=out)
@@ -309,7 +309,7 @@ def test_end_of_a_run_says_where_nothing_went_unless_it_is_dropped() -> None:
 @pytest.mark.parametrize("verbose, lines", [(False, 6), (True, 101)])
 def test_job_in_which_nothing_happens_says_so_once_a_minute(*, verbose: bool, lines: int) -> None:
     now, out = [0.0], io.StringIO()
-    progress = Progress(out=out, verbose=verbose, clock=lambda: now[0])
+    progress = ProgressLines(out=out, verbose=verbose, clock=lambda: now[0])
     clock = Clock(batch=0, now_ms=0, streams={"rows": StreamTime()})
 
     def batch(number: int, rows: int) -> None:
@@ -335,7 +335,7 @@ def report(*, rows: int) -> BatchReport:
 
 def test_batches_without_a_line_of_their_own_are_counted_in_the_next() -> None:
     out, now = io.StringIO(), [0.0]
-    progress = Progress(out=out, clock=lambda: now[0])
+    progress = ProgressLines(out=out, clock=lambda: now[0])
     for at in (0.0, 0.5, 1.0, 2.5, 5.0):
         now[0] = at
         progress.batch(report(rows=1))
@@ -376,7 +376,7 @@ def test_help_of_the_demo_breaks_no_line_at_80_columns(tmp_path: Path) -> None:
 
 def test_end_of_a_run_says_how_many_rows_were_ignored_and_never_shown() -> None:
     said = io.StringIO()
-    progress = Progress(out=said)
+    progress = ProgressLines(out=said)
     progress.totals.update({"ignored": 1_200, "unshown": 3})
     progress.end([])
     assert said.getvalue().endswith("0 dead letters, 1,200 ignored, 3 never shown\n")
@@ -384,5 +384,5 @@ def test_end_of_a_run_says_how_many_rows_were_ignored_and_never_shown() -> None:
 
 def test_end_of_a_run_says_which_batch_a_sink_is_owed() -> None:
     said = io.StringIO()
-    Progress(out=said).end([], owed=7)
+    ProgressLines(out=said).end([], owed=7)
     assert said.getvalue().splitlines()[1:] == ["batch 7 is not delivered yet: restart with the same checkpoint"]

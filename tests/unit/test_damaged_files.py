@@ -14,8 +14,8 @@ import pytest
 import slackwater as sw
 from slackwater.base.errors import RunError
 from slackwater.connectors.kafka.source.intake import processed_offsets
+from slackwater.connectors.log.file_record import FileRecord
 from slackwater.connectors.log.listing import ListedFile
-from slackwater.connectors.log.record import Record
 from slackwater.connectors.sink import DamagedMarkError, Mark
 from slackwater.engine.checkpoint.checkpoint import Checkpoint, open_checkpoint
 from slackwater.engine.checkpoint.damage import damage_of
@@ -84,7 +84,7 @@ def begun(path: Path) -> Checkpoint:
     }.items():
         (path / name).parent.mkdir(parents=True, exist_ok=True)
         (path / name).write_text(text)
-    Record(checkpoint.files, 0).rewrite([ListedFile(**LISTED)])
+    FileRecord(checkpoint.files, 0).rewrite([ListedFile(**LISTED)])
     return checkpoint
 
 

@@ -17,7 +17,7 @@ from slackwater.connectors.chunk import Chunk
 from slackwater.connectors.log.reports import StrayFilesWarning
 from slackwater.connectors.log.writing import LogWriter
 from slackwater.tools.cli.lateness import ReadingProgress, lateness
-from slackwater.tools.lateness import Reading
+from slackwater.tools.lateness import StreamToRead
 
 PIPELINE = """
 import slackwater as sw
@@ -157,13 +157,13 @@ class Terminal(io.StringIO):
         return True
 
 
-def reading() -> Reading:
+def reading() -> StreamToRead:
     def chunks() -> Iterator[Chunk]:
         for file in ("a", "a", "b"):
             frame = pl.DataFrame({"__payload": [b""] * 500})
             yield Chunk(frame=frame, partition="0", file=file, first_offset=0, source="", ingestion_ms=0)
 
-    return Reading(stream="orders", chunks=chunks(), files=2)
+    return StreamToRead(stream="orders", chunks=chunks(), files=2)
 
 
 def test_progress_is_a_line_now_and_then_where_there_is_no_terminal() -> None:

@@ -14,11 +14,11 @@ import pytest
 import slackwater as sw
 from slackwater.base.errors import DefinitionError, RunError
 from slackwater.connectors.chunk import Chunk
-from slackwater.connectors.log.definition import LogSource
+from slackwater.connectors.log.source import LogSource
 from slackwater.connectors.log.writing import LogWriter
 from slackwater.plan.plan import Plan
 from slackwater.plan.streams import Stream
-from slackwater.tools.lateness import MeasuredStream, Reading, chunks_of, measure_log, measure_plan, measure_stream
+from slackwater.tools.lateness import MeasuredStream, StreamToRead, chunks_of, measure_log, measure_plan, measure_stream
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -279,7 +279,7 @@ def test_watch_sees_every_chunk(tmp_path: Path) -> None:
     write(tmp_path, [[1], [2, 3]])
     seen: list[int] = []
 
-    def watch(reading: Reading) -> Iterable[Chunk]:
+    def watch(reading: StreamToRead) -> Iterable[Chunk]:
         assert (reading.stream, reading.files) == ("events", 2)
         for chunk in reading.chunks:
             seen.append(chunk.frame.height)

@@ -15,13 +15,13 @@ import slackwater as sw
 from slackwater.base.errors import RunError, fault
 from slackwater.connectors.delivery import StoppedWaitingError
 from slackwater.engine.checkpoint.checkpoint import RETAIN, Checkpoint, open_checkpoint
-from slackwater.engine.enrichment.written import Span
+from slackwater.engine.enrichment.answers import Span
 from slackwater.engine.next_clock import next_clock
 from slackwater.engine.outputs.evaluated import EvaluatedBatch
 from slackwater.eventtime.clock import Clock, TableVersion
 from slackwater.plan.plan import Plan
-from slackwater.spark import outside as module
-from slackwater.spark.outside import Outside, OutsideWarning
+from slackwater.spark import dependencies as module
+from slackwater.spark.dependencies import DependencyWait, OutsideWarning
 from slackwater.testing import rows_source
 from tests.sealing import content_of, reseal
 
@@ -55,8 +55,8 @@ def opened(tmp_path: Path, plan: Plan) -> Checkpoint:
     return open_checkpoint(tmp_path / "checkpoint", plan, partitions=1)
 
 
-def outside(plan: Plan, checkpoint: Checkpoint, is_stopping: Callable[[], bool] = lambda: False) -> Outside:
-    return Outside(plan=plan, checkpoint=checkpoint, is_stopping=is_stopping)
+def outside(plan: Plan, checkpoint: Checkpoint, is_stopping: Callable[[], bool] = lambda: False) -> DependencyWait:
+    return DependencyWait(plan=plan, checkpoint=checkpoint, is_stopping=is_stopping)
 
 
 def begun(checkpoint: Checkpoint, batch: int, now_ms: int) -> Clock:

@@ -10,7 +10,7 @@ import pytest
 
 import slackwater as sw
 from slackwater.base.errors import DefinitionError, RunError
-from slackwater.connectors.log.definition import LogSource
+from slackwater.connectors.log.source import LogSource
 from slackwater.plan.streams import Stream
 from slackwater.spark.intake import check_intake
 from slackwater.testing import Harness, rows_source

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from slackwater.tools.cli.phases import Phases, process_age_s
-from slackwater.tools.cli.progress import Progress
+from slackwater.tools.cli.progress import ProgressLines
 
 
 def run_missing_file(folder: Path, *options: str) -> list[str]:
@@ -39,7 +39,7 @@ class Clock:
 
 
 def stopwatch(out: io.StringIO, clock: Clock, *, verbose: bool = False) -> Phases:
-    return Phases(progress=Progress(out=out, verbose=verbose), verbose=verbose, clock=clock, began=100.0)
+    return Phases(progress=ProgressLines(out=out, verbose=verbose), verbose=verbose, clock=clock, began=100.0)
 
 
 def test_phase_begins_where_the_one_before_has_ended() -> None:
@@ -139,7 +139,7 @@ def test_run_that_is_not_verbose_prints_no_phases(tmp_path: Path) -> None:
 @pytest.mark.parametrize("quiet", [False, True])
 def test_note_has_a_line_of_its_own(quiet: bool) -> None:  # noqa: FBT001  a parameter
     out = Terminal()
-    progress = Progress(out=out, quiet=quiet)
+    progress = ProgressLines(out=out, quiet=quiet)
     progress._say("batch 0", always=False)
     progress.note("batch 0 1.2 s")
     assert out.getvalue().split(os.linesep) == ([""] if quiet else ["\rbatch 0", "batch 0 1.2 s", ""])

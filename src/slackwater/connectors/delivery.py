@@ -103,7 +103,7 @@ class Expected:
 
 
 @dataclass(kw_only=True)
-class Outlet:
+class OpenSlot:
     """One slot of one sink, opened when needed and reopened after a failure."""
 
     sink: Sink

@@ -10,10 +10,10 @@ import polars as pl
 
 from slackwater.connectors.chunk import Chunk
 from slackwater.engine.batch_stats import BatchStats
-from slackwater.engine.enrichment.desk import Desk
+from slackwater.engine.enrichment.answers import MemoryAnswers
+from slackwater.engine.enrichment.cached_lookups import CachedLookups
 from slackwater.engine.enrichment.enrichment import Enrichment
 from slackwater.engine.enrichment.snapshots import MemorySnapshots
-from slackwater.engine.enrichment.written import MemoryAnswers
 from slackwater.engine.front.front import Front
 from slackwater.engine.key_groups import labels
 from slackwater.engine.keyed.stage import Stage
@@ -43,7 +43,7 @@ class MemoryEngine:
     """The answers to lookups, which also survive a restart."""
     snapshots: MemorySnapshots = field(default_factory=MemorySnapshots)
     """The versions of tables, which also survive a restart."""
-    desk: Desk = field(default_factory=Desk)
+    desk: CachedLookups = field(default_factory=CachedLookups)
 
     def run(self, chunks: Mapping[str, Iterable[Chunk]], clock: Clock) -> MemoryBatch:
         """Run one batch under `clock`, which includes the processing time; if it fails, the state is unchanged."""

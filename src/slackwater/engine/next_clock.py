@@ -9,7 +9,7 @@ from slackwater.base.times import MIN_MS
 from slackwater.engine.batch_stats import BatchStats
 from slackwater.engine.step_times import reached
 from slackwater.eventtime.clock import Clock, StreamTime
-from slackwater.eventtime.watermark import Seen, TimePolicy, advance, finished
+from slackwater.eventtime.watermark import PartitionRead, TimePolicy, advance, finished
 from slackwater.plan.plan import Plan, SourcePlan
 
 
@@ -38,7 +38,7 @@ def next_clock(
         seen = {}
         if source.name in stats.streams:
             seen = {
-                name: Seen(rows=part.rows, max_ts_ms=part.max_ts_ms)
+                name: PartitionRead(rows=part.rows, max_ts_ms=part.max_ts_ms)
                 for name, part in stats.streams[source.name].partitions.items()
             }
         before, read = clock.streams[source.name], stats.streams.get(source.name)

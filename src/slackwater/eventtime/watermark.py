@@ -26,7 +26,7 @@ class TimePolicy:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seen:
+class PartitionRead:
     """What a batch read from one partition."""
 
     rows: int
@@ -38,7 +38,7 @@ def advance(
     time: StreamTime,
     policy: TimePolicy,
     *,
-    seen: Mapping[str, Seen],
+    seen: Mapping[str, PartitionRead],
     backlog: frozenset[str],
     existing: frozenset[str] = frozenset(),
     gone: frozenset[str] = frozenset(),
@@ -120,7 +120,7 @@ def held_back_ms(time: StreamTime) -> int:
 
 
 def _met(
-    before: Mapping[str, PartitionTime], seen: Mapping[str, Seen], existing: frozenset[str], now_ms: int
+    before: Mapping[str, PartitionTime], seen: Mapping[str, PartitionRead], existing: frozenset[str], now_ms: int
 ) -> dict[str, PartitionTime]:
     partitions = dict(before)
     for name, facts in seen.items():

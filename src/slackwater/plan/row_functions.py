@@ -104,7 +104,7 @@ class MapResultError(TypeError):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Rule:
+class RowCondition:
     """A condition that every row must meet."""
 
     name: str
@@ -116,7 +116,7 @@ class Rule:
 class Validate:
     """Send rows that break a rule to the dead letters; a rule that evaluates to null is broken."""
 
-    rules: tuple[Rule, ...]
+    rules: tuple[RowCondition, ...]
     label = "validate"
 
     @property

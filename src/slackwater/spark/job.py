@@ -38,13 +38,13 @@ from slackwater.observe.metrics.report import BatchReport
 from slackwater.spark.alerts import report_barren, report_schemas, report_short_slack, report_skew
 from slackwater.spark.clock_steps import ClockSteps
 from slackwater.spark.dead_letter_share import DeadLetterShare
+from slackwater.spark.dependencies import DependencyWait
 from slackwater.spark.failures import cause_of, is_worker_missing, reason_of, unwrapped
-from slackwater.spark.feed import Feed
 from slackwater.spark.folders import check_folders
 from slackwater.spark.intake import Intakes
-from slackwater.spark.outside import Outside
 from slackwater.spark.read_limits import ReadLimits
 from slackwater.spark.session import UNPACKING_CONF, hush, unhush
+from slackwater.spark.source_lister import SourceLister
 from slackwater.spark.spark_times import last_times_s
 from slackwater.spark.streaming_query import check_alone, start_query
 from slackwater.spark.worker import CLOCK_PROPERTY
@@ -102,7 +102,7 @@ class Job:
     _over: int | None = None
     """The batch that ran under the final watermark."""
     _deliveries: Deliveries = field(init=False)
-    _outside: Outside = field(init=False)
+    _outside: DependencyWait = field(init=False)
     _limits: ReadLimits | None = None
     """The read limits of the current query; None until it has started."""
     _lease: Lease | None = None
@@ -145,7 +145,7 @@ class Job:
             take_over=self.take_over,
             prepared=self.prepared,
         )
-        self._outside = Outside(
+        self._outside = DependencyWait(
             plan=self.plan, checkpoint=self.checkpoint, is_stopping=self._stopping.is_set, check_owner=lease.check
         )
         try:
@@ -220,7 +220,7 @@ class Job:
                 self._limits = ReadLimits(self.plan, self.query, self.spark.sparkContext._jvm)  # noqa: SLF001  no public way
                 self._phase("planning the first batch" if not self.reports else "")
                 listed = () if available_now else self._intakes.listed
-                with Feed(listed, is_between=self._between.is_set, on_error=self._fail):
+                with SourceLister(listed, is_between=self._between.is_set, on_error=self._fail):
                     is_set_back = self._await(waits=not available_now and self.trigger_ms > 0)
             except Py4JJavaError as error:
                 raise cause_of(error, self.plan, self._intakes) from error

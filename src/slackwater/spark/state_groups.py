@@ -21,7 +21,7 @@ from slackwater.base.errors import RunError, cause_of, fault
 from slackwater.base.spark_settings import settings
 from slackwater.engine.checkpoint.damage import damage_of
 from slackwater.engine.key_groups import spark_hash
-from slackwater.observe.state_reading.groups import Answer, Reading, StoredStep, answers
+from slackwater.observe.state_reading.groups import Answer, GroupQuery, StoredStep, answers
 from slackwater.observe.state_reading.stored import StoredState, chosen_batch, state_name
 from slackwater.operators.state.pieces import INDEX
 from slackwater.spark.failures import unwrapped
@@ -40,7 +40,9 @@ class CheckpointGroups:
         # The reader reports to a part of Spark that starts with the first use of streams.
         _ = spark.streams.active
 
-    def ask(self, steps: Sequence[StoredStep], reading: Reading, groups: Iterable[int] | None = None) -> list[Answer]:
+    def ask(
+        self, steps: Sequence[StoredStep], reading: GroupQuery, groups: Iterable[int] | None = None
+    ) -> list[Answer]:
         """Return the answers of all key groups, or of those with the given labels."""
         wanted = None if groups is None else sorted({*groups})
         found: list[Answer] = []
@@ -56,7 +58,7 @@ class CheckpointGroups:
         return found
 
     def _stage(
-        self, stage: int, steps: Sequence[StoredStep], reading: Reading, groups: list[int] | None
+        self, stage: int, steps: Sequence[StoredStep], reading: GroupQuery, groups: list[int] | None
     ) -> Iterable[Answer]:
         blobs = self._blobs(stage, [step.name for step in steps])
         if groups is not None:
@@ -99,7 +101,7 @@ class CheckpointGroups:
         return fault("STATE_READ_FAILED", path=self._stored.path, batch=self._stored.batch, cause=cause)
 
 
-def _answering(steps: Sequence[StoredStep], reading: Reading) -> Any:  # noqa: ANN401  as mapInArrow expects it
+def _answering(steps: Sequence[StoredStep], reading: GroupQuery) -> Any:  # noqa: ANN401  as mapInArrow expects it
     """Return a function for `mapInArrow` that reads the key groups of a partition."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

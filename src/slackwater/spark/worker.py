@@ -17,10 +17,10 @@ from slackwater.base.crash_points import crash_point
 from slackwater.base.errors import fault
 from slackwater.base.sealed import checkpoint_folder
 from slackwater.connectors.source import TaskFacts
-from slackwater.engine.enrichment.desk import Desk
+from slackwater.engine.enrichment.answers import FolderAnswers
+from slackwater.engine.enrichment.cached_lookups import CachedLookups
 from slackwater.engine.enrichment.enrichment import Enrichment
 from slackwater.engine.enrichment.snapshots import FolderSnapshots
-from slackwater.engine.enrichment.written import FolderAnswers
 from slackwater.engine.front.front import Front
 from slackwater.engine.key_groups import labels
 from slackwater.engine.keyed.stage import Stage
@@ -35,7 +35,7 @@ _MOST_TASKS: Final = 1 << 16
 _CHUNK_ROWS: Final = 1_000_000
 _CHUNK_BYTES: Final = 128 << 20
 _PATIENCE_S: Final = 10.0
-_DESK: Final = Desk()
+_DESK: Final = CachedLookups()
 """The lookups of this worker process, with their connections and caches."""
 
 

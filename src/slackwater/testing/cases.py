@@ -75,7 +75,7 @@ def reason_to_skip(case: Case) -> str | None:
 
 
 @dataclass(frozen=True)
-class Column:
+class CaseColumn:
     """The type of one column of a case's rows, chosen from its values."""
 
     dtype: pl.DataType
@@ -83,7 +83,7 @@ class Column:
     """Whether values of mixed types are stored as JSON text."""
 
     @classmethod
-    def of(cls, values: Iterable[object]) -> Column:
+    def of(cls, values: Iterable[object]) -> CaseColumn:
         """Return the narrowest column that can hold `values`."""
         kinds = {type(value) for value in values if value is not None}
         for known, dtype in (({bool}, pl.Boolean()), ({int}, pl.Int64()), ({int, float}, pl.Float64())):
@@ -110,7 +110,7 @@ class CasePipeline:
         params = case["params"]
         events = [event for step in case["steps"] for event in step["events"]]
         self.default_gap_ms = params["window"].get("gap_ms")
-        self.key, self.value = (Column.of(event[name] for event in events) for name in ("key", "value"))
+        self.key, self.value = (CaseColumn.of(event[name] for event in events) for name in ("key", "value"))
         self.agg: str = params.get("agg", "count")
         self.results = self._results(params, has_gaps=any("gap_ms" in event for event in events))
         self.kept = (sinks.memory(), sinks.memory(), sinks.memory())

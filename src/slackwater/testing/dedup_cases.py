@@ -18,7 +18,7 @@ from slackwater.testing.cases import (
     FORGETFUL,
     STREAM,
     Case,
-    Column,
+    CaseColumn,
     Event,
     Row,
     UnknownInCaseError,
@@ -38,7 +38,7 @@ class DedupPipeline:
 
     def __init__(self, case: Case, source: Callable[[pl.Schema], Source] = rows_source) -> None:
         events = [event for step in case["steps"] for event in step["events"]]
-        self.key, self.value = (Column.of(event[name] for event in events) for name in ("key", "value"))
+        self.key, self.value = (CaseColumn.of(event[name] for event in events) for name in ("key", "value"))
         asked = case["params"]["dedup"]
         self.has_late = bool(asked.get("drop_late", True))
         schema = pl.Schema({"key": self.key.dtype, "ts_ms": pl.Int64(), "value": self.value.dtype})

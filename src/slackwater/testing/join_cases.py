@@ -18,7 +18,7 @@ from slackwater.testing.cases import (
     FORGETFUL,
     STREAM,
     Case,
-    Column,
+    CaseColumn,
     Event,
     Row,
     pipeline_name,
@@ -33,7 +33,7 @@ class JoinPipeline:
 
     def __init__(self, case: Case, source: Callable[[pl.Schema], Source] = rows_source) -> None:
         events = [event for step in case["steps"] for event in step["events"]]
-        self.key, self.value = (Column.of(event[name] for event in events) for name in ("key", "value"))
+        self.key, self.value = (CaseColumn.of(event[name] for event in events) for name in ("key", "value"))
         columns = {"key": self.key.dtype, "ts_ms": pl.Int64(), "value": self.value.dtype}
         schema = pl.Schema({**columns, "side": pl.String(), "op": pl.String()})
         rows = stream(STREAM, source(schema)).event_time("ts_ms", out_of_orderness=FORGETFUL)

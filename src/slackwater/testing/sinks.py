@@ -8,7 +8,7 @@ from typing import Self
 
 import polars as pl
 
-from slackwater.connectors.delivery import Expected, Outlet
+from slackwater.connectors.delivery import Expected, OpenSlot
 from slackwater.connectors.sink import Mark, Sink, SinkBatch, Slot
 from slackwater.operators.identity import Identity
 
@@ -33,7 +33,7 @@ class SinkHarness:
     take_over: bool = False
     marked: list[int] = field(default_factory=list)
     """The batches that this run has recorded as delivered."""
-    _outlet: Outlet | None = None
+    _outlet: OpenSlot | None = None
     _behind: int | None = None
 
     def deliver(self, *frames: pl.DataFrame, batch: int | None = None) -> None:
@@ -51,7 +51,7 @@ class SinkHarness:
         self._behind = outlet.behind()
         self.marked = [*(noted for noted in self.marked if noted < number), number]
 
-    def start(self, batch: int = 0) -> Outlet:
+    def start(self, batch: int = 0) -> OpenSlot:
         """Prepare and open the sink, as a job does before its first batch."""
         if self._outlet is None:
             slot = Slot(
@@ -61,7 +61,7 @@ class SinkHarness:
                 identity=self.identity,
                 number=self.slot,
             )
-            outlet = Outlet(sink=self.sink, slot=slot)
+            outlet = OpenSlot(sink=self.sink, slot=slot)
             outlet.check(self._expected(batch))
             self._outlet = outlet
         return self._outlet

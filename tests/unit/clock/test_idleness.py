@@ -8,7 +8,7 @@ import pytest
 
 from slackwater.base.times import MIN_MS
 from slackwater.eventtime.clock import StreamTime
-from slackwater.eventtime.watermark import Seen, TimePolicy, advance, barren, held_back_ms
+from slackwater.eventtime.watermark import PartitionRead, TimePolicy, advance, barren, held_back_ms
 
 SECOND: Final = 1_000
 POLICY: Final = TimePolicy(idle_after_ms=30 * SECOND)
@@ -33,7 +33,7 @@ def step(
     `p0=None` is a batch that read the partition and found no row with a usable time.
     """
     seen = {
-        name.removeprefix("p"): Seen(rows=1, max_ts_ms=MIN_MS if at is None else at * SECOND)
+        name.removeprefix("p"): PartitionRead(rows=1, max_ts_ms=MIN_MS if at is None else at * SECOND)
         for name, at in seen_s.items()
     }
     return advance(

@@ -14,7 +14,7 @@ from slackwater.base.times import MAX_MS, MIN_MS
 from slackwater.engine.alignment import ahead
 from slackwater.engine.step_times import step_time
 from slackwater.eventtime.clock import Clock, PartitionTime, StreamTime
-from slackwater.eventtime.watermark import Seen, TimePolicy, advance, slowest_ms
+from slackwater.eventtime.watermark import PartitionRead, TimePolicy, advance, slowest_ms
 from slackwater.plan.streams import Results, Stream
 from slackwater.testing import Harness, rows_source
 
@@ -151,7 +151,7 @@ def batch(
     return advance(
         time,
         policy or TimePolicy(),
-        seen={name: Seen(rows=1, max_ts_ms=minute * MINUTE) for name, minute in minutes.items()},
+        seen={name: PartitionRead(rows=1, max_ts_ms=minute * MINUTE) for name, minute in minutes.items()},
         backlog=frozenset(left),
         existing=frozenset({"a", "b", "c"}),
         now_ms=0,
@@ -219,7 +219,7 @@ def test_what_a_bounded_run_sets_aside_makes_no_row_late(
         time = advance(
             time,
             TimePolicy(),
-            seen={name: Seen(rows=len(times), max_ts_ms=max(times)) for name, times in read.items() if times},
+            seen={name: PartitionRead(rows=len(times), max_ts_ms=max(times)) for name, times in read.items() if times},
             backlog=frozenset(name for name, times in unread.items() if times),
             existing=frozenset(partitions),
             now_ms=0,

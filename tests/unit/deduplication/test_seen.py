@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slackwater.operators.deduplication import seen as module
-from slackwater.operators.deduplication.seen import Hashes, Seen, slice_ms
+from slackwater.operators.deduplication.seen import KeyHashes, SeenKeys, slice_ms
 from slackwater.operators.state.pieces import DictStore, StepState
 
 Key = tuple[int, int, int]
@@ -21,9 +21,9 @@ BATCHES = st.lists(
 )
 
 
-def hashes(keys: list[Key]) -> Hashes:
+def hashes(keys: list[Key]) -> KeyHashes:
     parts: Any = np.array(keys, dtype=np.uint64).reshape(-1, 3)
-    return Hashes(parts[:, 0].astype(np.uint32), parts[:, 1].astype(np.uint32), parts[:, 2])
+    return KeyHashes(parts[:, 0].astype(np.uint32), parts[:, 1].astype(np.uint32), parts[:, 2])
 
 
 def empty() -> StepState:
@@ -38,7 +38,7 @@ def test_a_key_is_known_as_long_as_the_watermark_is_not_past_its_time(
     watermark = 0
     for added, moved in batches:
         watermark += moved
-        seen = Seen(state, slice_)
+        seen = SeenKeys(state, slice_)
         seen.forget(watermark)
         asked = [key for key, _ in added]
         remembered = [known.get(key, -1) >= watermark for key in asked]
@@ -50,7 +50,7 @@ def test_a_key_is_known_as_long_as_the_watermark_is_not_past_its_time(
         seen.compact(watermark, closed_ms=closed_ms, stagger=stagger)
         state.commit()
         state = StepState.from_index("s", state.store, state.to_index())
-    Seen(state, slice_).forget(watermark + 100)
+    SeenKeys(state, slice_).forget(watermark + 100)
     assert not state.pieces
     state.commit()
     assert not state.store.blobs  # type: ignore[attr-defined]  # a dictionary
@@ -60,20 +60,20 @@ def test_pieces_of_a_slice_are_merged_and_split_when_they_are_too_large(monkeypa
     monkeypatch.setattr(module, "_MOST_KEYS", 25)
     state = empty()
     for number in range(16):
-        seen = Seen(state, 1000)
+        seen = SeenKeys(state, 1000)
         seen.add(hashes([(number, 7, 7), (number + 100, 7, 7)]), np.array([10, 990]))
         seen.compact(0, closed_ms=0, stagger=0)
     assert [piece.rows for piece in state.pieces] == [25, 0, 7, 0]
     asked = hashes([(number, 7, 7) for number in (*range(16), *range(100, 116), 50)])
-    assert Seen(state, 1000).known(asked, 10).tolist() == [True] * 32 + [False]
-    assert Seen(state, 1000).known(asked, 11).tolist() == [False] * 16 + [True] * 16 + [False]
+    assert SeenKeys(state, 1000).known(asked, 10).tolist() == [True] * 32 + [False]
+    assert SeenKeys(state, 1000).known(asked, 11).tolist() == [False] * 16 + [True] * 16 + [False]
 
 
 def test_a_closed_slice_becomes_one_piece_without_what_is_forgotten() -> None:
     state = empty()
     for number in range(3):
-        Seen(state, 100).add(hashes([(number, 0, 0)]), np.array([10 * number]))
-    Seen(state, 100).compact(15, closed_ms=100, stagger=0)
+        SeenKeys(state, 100).add(hashes([(number, 0, 0)]), np.array([10 * number]))
+    SeenKeys(state, 100).compact(15, closed_ms=100, stagger=0)
     assert [piece.rows for piece in state.pieces] == [1, 0]
 
 
@@ -89,8 +89,8 @@ def test_tails_are_read_only_where_a_head_is_equal() -> None:
     store.asked = []
     state = StepState(step="s", store=store)
     for head in range(3):
-        Seen(state, 10).add(hashes([(head, 1, 1)]), np.array([head * 10]))
-    assert Seen(state, 10).known(hashes([(1, 1, 1), (9, 1, 1)]), 0).tolist() == [True, False]
+        SeenKeys(state, 10).add(hashes([(head, 1, 1)]), np.array([head * 10]))
+    assert SeenKeys(state, 10).known(hashes([(1, 1, 1), (9, 1, 1)]), 0).tolist() == [True, False]
     assert store.asked == ["s/4", "s/2", "s/3", "s/0"]
 
 

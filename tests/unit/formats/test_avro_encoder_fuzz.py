@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slackwater.formats.avro import avro
-from slackwater.formats.avro.pieces import Records, varints
+from slackwater.formats.avro.pieces import AssembledRecords, varints
 from tests.unit.formats.avro_frames import frames, plain_rows
 from tests.unit.formats.avro_model import decode, zigzag
 from tests.unit.formats.avro_schemas import LONGS, Written, written
@@ -63,7 +63,7 @@ def test_records_of_any_schema_are_the_same_after_reading_and_writing(case: Writ
 @given(numbers=st.lists(LONGS, max_size=20))
 def test_numbers_are_written_as_the_model_writes_them(numbers: list[int]) -> None:
     column = pl.Series(numbers, dtype=pl.Int64).to_numpy()
-    data, places = Records.of(varints(column), len(numbers)).packed()
+    data, places = AssembledRecords.of(varints(column), len(numbers)).packed()
     assert data.tobytes() == b"".join(map(zigzag, numbers))
     assert places[-1] == len(data)
 
@@ -72,5 +72,5 @@ def test_numbers_are_written_as_the_model_writes_them(numbers: list[int]) -> Non
 def test_numbers_at_every_border_are_written_as_the_model_writes_them(bits: int) -> None:
     numbers = [sign * 2**bits + off for sign in (1, -1) for off in (-1, 0, 1)]
     kept = [number for number in numbers if -(2**63) <= number < 2**63]
-    data, _ = Records.of(varints(pl.Series(kept, dtype=pl.Int64).to_numpy()), len(kept)).packed()
+    data, _ = AssembledRecords.of(varints(pl.Series(kept, dtype=pl.Int64).to_numpy()), len(kept)).packed()
     assert data.tobytes() == b"".join(map(zigzag, kept))

@@ -17,7 +17,7 @@ from slackwater.base.times import MIN_MS
 from slackwater.engine.checkpoint.checkpoint import Checkpoint, open_checkpoint
 from slackwater.engine.next_clock import first_clock
 from slackwater.eventtime.clock import Clock, PartitionTime, StreamTime
-from slackwater.eventtime.watermark import Seen, TimePolicy, advance
+from slackwater.eventtime.watermark import PartitionRead, TimePolicy, advance
 from slackwater.spark import worker
 from slackwater.testing import Harness
 from tests.unit.rules.pipelines import built, events, row, send
@@ -196,7 +196,7 @@ def test_rule_06_partition_not_read_yet_holds_the_watermark() -> None:
     time = advance(
         StreamTime(),
         TimePolicy(idle_after_ms=1),
-        seen={"0": Seen(rows=1, max_ts_ms=500)},
+        seen={"0": PartitionRead(rows=1, max_ts_ms=500)},
         backlog=frozenset({"1"}),
         now_ms=10_000,
     )
@@ -206,7 +206,7 @@ def test_rule_06_partition_not_read_yet_holds_the_watermark() -> None:
 def test_rule_06_silent_partition_with_backlog_is_not_idle() -> None:
     policy = TimePolicy(idle_after_ms=1_000)
     silent = StreamTime(partitions={"1": PartitionTime(max_ts_ms=50, active_at_ms=0)})
-    seen = {"0": Seen(rows=1, max_ts_ms=500)}
+    seen = {"0": PartitionRead(rows=1, max_ts_ms=500)}
     held = advance(silent, policy, seen=seen, backlog=frozenset({"1"}), now_ms=60_000)
     freed = advance(silent, policy, seen=seen, backlog=frozenset(), now_ms=60_000)
     assert (held.watermark_ms, freed.watermark_ms) == (50, 500)
@@ -217,7 +217,7 @@ def test_rule_06_no_partition_is_idle_in_a_bounded_run() -> None:
     time = advance(
         silent,
         TimePolicy(idle_after_ms=1_000),
-        seen={"0": Seen(rows=1, max_ts_ms=500)},
+        seen={"0": PartitionRead(rows=1, max_ts_ms=500)},
         backlog=frozenset(),
         now_ms=60_000,
         may_idle=False,

@@ -15,7 +15,7 @@ from slackwater.connectors.intake import StreamPlace
 from slackwater.connectors.log.intake import KEPT, LogIntake
 from slackwater.connectors.log.spark_files import newest_files
 from slackwater.engine.checkpoint.checkpoint import Checkpoint
-from slackwater.spark.feed import Feed
+from slackwater.spark.source_lister import SourceLister
 from tests.unit.rules.log_jobs import TIME_S, Job, write
 
 
@@ -175,7 +175,7 @@ def test_files_that_come_between_batches_are_listed_by_the_feed_and_its_errors_e
         errors.append(error)
         failed.set()
 
-    with Feed([job.intake], is_between=lambda: True, on_error=on_error):
+    with SourceLister([job.intake], is_between=lambda: True, on_error=on_error):
         write(tmp_path, ".a").rename(tmp_path / "log" / "a")
         while not job.offer():
             assert not failed.wait(0.01), errors

@@ -12,7 +12,7 @@ import slackwater as sw
 from slackwater.base.errors import DefinitionError, RunError
 from slackwater.connectors.delivery import SinkWarning
 from slackwater.connectors.files.sink import batches
-from slackwater.connectors.files.sink.turn import Turn, files_of
+from slackwater.connectors.files.sink.lease import FolderLease, files_of
 from slackwater.connectors.sink import Slot
 from slackwater.testing import SinkHarness
 
@@ -127,7 +127,7 @@ STEPS = {
     "rows": (pl.LazyFrame, "sink_parquet", crash),
     "rename": (batches, "flush_file", crash),
     "manifest": (batches.Manifest, "write", crash),
-    "deleting": (Turn, "remove", crash),
+    "deleting": (FolderLease, "remove", crash),
 }
 
 

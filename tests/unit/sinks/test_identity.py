@@ -11,7 +11,7 @@ import pytest
 import slackwater as sw
 from slackwater.base.errors import DefinitionError
 from slackwater.connectors.delivery import Expected
-from slackwater.connectors.redis.sink.rows import Hashes
+from slackwater.connectors.redis.sink.rows import RedisHashes
 from slackwater.connectors.sink import DROP, Sink, SinkBatch, SinkWriter, Slot
 from slackwater.engine.outputs.deliveries import _SlotWriter
 from slackwater.operators.identity import Identity
@@ -84,7 +84,7 @@ def test_hash_has_the_newest_result_and_of_plain_rows_the_last(identity: Identit
     )
     batch = SinkBatch(batch=0, schema=rows.schema, rows=2, frames=lambda: iter([rows]))
     slot = Slot(pipeline="p", output="o", schema=rows.schema, identity=identity)
-    hashes = Hashes(key=("id",), columns=("cents", "window_end"), prefix=None)
+    hashes = RedisHashes(key=("id",), columns=("cents", "window_end"), prefix=None)
     [chunk] = hashes.chunks(batch, slot, reserved="slackwater:")
     assert json.loads(chunk)["1"] == [newest]
 

@@ -15,8 +15,8 @@ from slackwater.base.errors import RunError
 from slackwater.connectors.files.sink import files
 from slackwater.connectors.http.sink.requests import Requests
 from slackwater.connectors.kafka.sink.records import JsonValues
-from slackwater.connectors.postgres.sink.csv_rows import CsvRows, Field
-from slackwater.connectors.redis.sink.rows import Hashes
+from slackwater.connectors.postgres.sink.csv_rows import CsvField, CsvRows
+from slackwater.connectors.redis.sink.rows import RedisHashes
 from slackwater.connectors.sink import SinkBatch, Slot
 from slackwater.testing import SinkHarness
 
@@ -34,7 +34,7 @@ def test_value_that_has_no_text_is_named_with_its_sink_output_and_column(tmp_pat
 def test_durations_and_times_of_day_have_a_text_in_redis() -> None:
     rows = pl.DataFrame({"user": ["ann"], "took": [timedelta(seconds=90)], "at": [time(12, 30)]})
     batch = SinkBatch(batch=0, schema=rows.schema, rows=1, frames=lambda: iter([rows]))
-    hashes = Hashes(key=("user",), columns=None, prefix=None)
+    hashes = RedisHashes(key=("user",), columns=None, prefix=None)
     [chunk] = hashes.chunks(batch, Slot(pipeline="p", output="o", schema=rows.schema), reserved="slackwater:")
     assert json.loads(chunk) == {"key": ["ann"], "gone": [False], "1": ["PT1M30S"], "2": ["12:30:00"]}
 
@@ -62,14 +62,14 @@ def _of_http(rows: pl.DataFrame, _: Path) -> list[str]:
 
 def _of_redis(rows: pl.DataFrame, _: Path) -> list[str]:
     batch, slot = _batch(rows.select("user", row=pl.struct(pl.all())))
-    [chunk] = Hashes(key=("user",), columns=None, prefix=None).chunks(batch, slot, reserved="slackwater:")
+    [chunk] = RedisHashes(key=("user",), columns=None, prefix=None).chunks(batch, slot, reserved="slackwater:")
     texts: list[str] = json.loads(chunk)["1"]
     return texts
 
 
 def _of_postgres(rows: pl.DataFrame, _: Path) -> list[str]:
     nested = rows.select(row=pl.struct(pl.all()))
-    field = Field(source="row", name="row", dtype=nested.schema["row"])
+    field = CsvField(source="row", name="row", dtype=nested.schema["row"])
     written = CsvRows(fields=(field,), replace_nul=None).encoded(nested)
     return [row for [row] in csv.reader(written.decode().splitlines())]
 

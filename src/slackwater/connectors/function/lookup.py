@@ -24,14 +24,14 @@ class FunctionLookup(Lookup):
 
     def open(self, question: Question) -> LookupClient:  # noqa: ARG002  the function decides what it returns
         """Return a client that calls the function."""
-        return _Caller(self)
+        return _FunctionClient(self)
 
     def __str__(self) -> str:
         keys = "" if self.batch is None else f", {self.batch} keys a call"
         return f"{getattr(self.function, '__name__', 'function')}(){keys}"
 
 
-class _Caller(LookupClient):
+class _FunctionClient(LookupClient):
     def __init__(self, lookup: FunctionLookup) -> None:
         self._function = lookup.function
         self._takes_many = lookup.batch is not None

@@ -14,8 +14,14 @@ from urllib.parse import quote, unquote
 
 from slackwater.base.errors import fault
 from slackwater.base.secrets import Secret, shown_url
-from slackwater.connectors.http.client import explained, http_library
-from slackwater.connectors.http.sink.definition import check_url, checked_headers, hidden_values, revealed_headers
+from slackwater.connectors.http.connection import (
+    check_url,
+    checked_headers,
+    explained,
+    hidden_values,
+    http_library,
+    revealed_headers,
+)
 from slackwater.connectors.lookup import Answer, Lookup, LookupClient, Question, Refused, RefusedKeysError, Unavailable
 from slackwater.connectors.lookup import bad_option as _bad_option
 from slackwater.connectors.threads import CONNECT_S, ThreadedClient

@@ -14,7 +14,7 @@ from slackwater.connectors.log.listing import ListedFile, file_position, named_o
 from slackwater.connectors.log.reading import read_file
 
 if TYPE_CHECKING:
-    from slackwater.connectors.log.definition import LogSource
+    from slackwater.connectors.log.source import LogSource
 
 
 def log_chunks(source: LogSource, batches: Iterator[pa.RecordBatch]) -> Iterator[Chunk]:

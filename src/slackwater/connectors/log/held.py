@@ -15,7 +15,7 @@ from slackwater.connectors.log.reports import report_strays
 from slackwater.connectors.reading import Held
 
 if TYPE_CHECKING:
-    from slackwater.connectors.log.definition import LogSource
+    from slackwater.connectors.log.source import LogSource
 
 
 def held_log(log: LogSource, *, limit: int | None = None) -> Held:

@@ -37,6 +37,7 @@ from slackwater.base.durable import space_for
 from slackwater.base.errors import fault
 from slackwater.base.stored import DamageError
 from slackwater.connectors.intake import Intake, Look, StreamPlace
+from slackwater.connectors.log.file_record import FileRecord, differing_share, write_share, write_shares
 from slackwater.connectors.log.listing import (
     ListedFile,
     Listing,
@@ -47,13 +48,12 @@ from slackwater.connectors.log.listing import (
     reading_order,
     shown,
 )
-from slackwater.connectors.log.record import Record, differing_share, write_share, write_shares
 from slackwater.connectors.log.reports import report_left, report_strays
 from slackwater.connectors.log.spark_files import adopt, entry_of, listed_files, missing_entry, newest_files, trim
 from slackwater.connectors.reading import Reading
 
 if TYPE_CHECKING:
-    from slackwater.connectors.log.definition import LogSource
+    from slackwater.connectors.log.source import LogSource
 
 _END: Final = "end"
 KEPT: Final = 10
@@ -83,7 +83,7 @@ class LogIntake(Intake):
         assert place.progress is not None, "a log is listed for a job that has a checkpoint"
         self._progress, self._number = place.progress, place.number
         self._home = self._progress.home / "log" / str(self._number)
-        self._record = Record(self._progress.files, self._number)
+        self._record = FileRecord(self._progress.files, self._number)
         self._taken_by_spark = self._progress.path / "sources" / str(self._number)
         self._lock = threading.RLock()
         self._files: dict[str, ListedFile] = {}

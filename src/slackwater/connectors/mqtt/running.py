@@ -25,7 +25,7 @@ from slackwater.connectors.mqtt.alarm import Alarm
 from slackwater.connectors.mqtt.definition import MqttBridge
 from slackwater.connectors.mqtt.link import Link, paho
 from slackwater.connectors.mqtt.messages import Message
-from slackwater.connectors.mqtt.targets import Target, open_target
+from slackwater.connectors.mqtt.targets import BridgeTarget, open_target
 
 _MAX_HELD_BYTES: Final = 64 << 20
 _FIRST_WAIT_S: Final = 0.25
@@ -117,7 +117,7 @@ class RunningBridge:
             self._alarm.close()
         return self.tally
 
-    def _carry_on(self, target: Target, writer: ThreadPoolExecutor) -> None:
+    def _carry_on(self, target: BridgeTarget, writer: ThreadPoolExecutor) -> None:
         self._settle(target)
         if self._writing is None and self._is_due():
             self._hand_over(target, writer)
@@ -140,12 +140,12 @@ class RunningBridge:
         self.tally.received += 1
         self.tally.without_ack += message.qos == 0
 
-    def _hand_over(self, target: Target, writer: ThreadPoolExecutor) -> None:
+    def _hand_over(self, target: BridgeTarget, writer: ThreadPoolExecutor) -> None:
         self._writing, self._batch = self._batch, Batch()
         self._done = writer.submit(target.write, [message for _, message in self._writing.items])  # 2
         self._done.add_done_callback(lambda _: self._alarm.ring())
 
-    def _settle(self, target: Target, *, waits: bool = False) -> None:
+    def _settle(self, target: BridgeTarget, *, waits: bool = False) -> None:
         """Acknowledge the batch that was being written, if it is finished; errors of the target are raised here."""
         if self._writing is None or self._done is None or not (waits or self._done.done()):
             return
@@ -155,7 +155,7 @@ class RunningBridge:
         self.tally.wrapped = target.wrapped
         self.tally.acknowledged += sum(link.acknowledge(message) for link, message in batch.items)  # 4
 
-    def _finish(self, target: Target, writer: ThreadPoolExecutor) -> None:
+    def _finish(self, target: BridgeTarget, writer: ThreadPoolExecutor) -> None:
         self._settle(target, waits=True)
         if self._batch.items:
             self._hand_over(target, writer)

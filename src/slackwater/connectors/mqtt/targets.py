@@ -21,7 +21,7 @@ _LARGEST: Final = 300 << 20
 """More than MQTT's limit of 256 MiB, so that the topic's own limit applies."""
 
 
-class Target(Protocol):
+class BridgeTarget(Protocol):
     """Durable storage for messages."""
 
     wrapped: int
@@ -123,7 +123,7 @@ class KafkaTarget:
             self._failed.append(error.str())
 
 
-def open_target(definition: MqttBridge) -> Target:
+def open_target(definition: MqttBridge) -> BridgeTarget:
     """Open the target of a bridge."""
     if isinstance(definition.to, KafkaPlace):
         return KafkaTarget(definition.to, is_raw=definition.is_raw)

@@ -13,7 +13,7 @@ from slackwater.base.durations import render_ms
 from slackwater.base.errors import cause_of, fault, refuse
 from slackwater.base.secrets import Secret
 from slackwater.connectors.lookup import Answer, Lookup, LookupClient, Question, Refused, Unavailable, bad_option
-from slackwater.connectors.redis.sink.definition import check_url, client_library, passing, server_words, way_in
+from slackwater.connectors.redis.connection import check_url, client_library, passing, server_words, way_in
 from slackwater.connectors.threads import CONNECT_S, ThreadedClient
 from slackwater.formats.base import Format
 from slackwater.formats.csv import csv

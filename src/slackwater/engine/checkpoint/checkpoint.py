@@ -33,8 +33,8 @@ from slackwater.base.stored import DamageError, damaged, readable, shaped
 from slackwater.base.version import VERSION
 from slackwater.connectors.sink import Mark
 from slackwater.engine.checkpoint.step_changes import Definition
+from slackwater.engine.enrichment.answers import FolderAnswers
 from slackwater.engine.enrichment.snapshots import FolderSnapshots
-from slackwater.engine.enrichment.written import FolderAnswers
 from slackwater.engine.next_clock import first_clock
 from slackwater.eventtime.clock import Clock, Marks
 from slackwater.plan.plan import STAGE, Plan

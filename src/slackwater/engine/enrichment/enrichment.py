@@ -11,11 +11,11 @@ import polars as pl
 
 from slackwater.base.errors import counted, fault
 from slackwater.connectors.table import JoinTable
-from slackwater.engine.enrichment.desk import Desk
+from slackwater.engine.enrichment.answers import ROWS, AnswerFiles, Answers, Span
+from slackwater.engine.enrichment.cached_lookups import CachedLookups
 from slackwater.engine.enrichment.fitting import FAILED, KEY, MESSAGE, MISSING, STATUS, UNFIT, answers_schema
 from slackwater.engine.enrichment.snapshots import Snapshots
 from slackwater.engine.enrichment.stats import LookupStats
-from slackwater.engine.enrichment.written import ROWS, Answers, Listing, Span
 from slackwater.eventtime.clock import Clock
 from slackwater.plan.lookup import LookUp
 
@@ -31,12 +31,12 @@ class Enrichment:
     """Persists answers before they are used."""
     snapshots: Snapshots
     """The table versions that the clock names."""
-    desk: Desk
+    desk: CachedLookups
     patience_s: float = 0.0
     """How long a task itself waits for an unavailable store before it fails and the batch has to wait."""
     sleep: Callable[[float], None] = time.sleep
     stats: dict[str, LookupStats] = field(default_factory=dict)
-    _listings: dict[str, Listing] = field(default_factory=dict)
+    _listings: dict[str, AnswerFiles] = field(default_factory=dict)
 
     def facts(self) -> dict[str, Any]:
         """Return the statistics of the lookups for a packet."""
@@ -73,9 +73,9 @@ class Enrichment:
         every = pl.concat([nothing, *(part.select(nothing.columns) for part in got)]).drop(KEY, "__off")
         return keys.select(_ROW).join(every, on=_ROW, how="left", maintain_order="left").drop(_ROW)
 
-    def _written(self, step: str) -> Listing:
+    def _written(self, step: str) -> AnswerFiles:
         if step not in self._listings:
-            self._listings[step] = Listing(self.answers, step, self.clock.batch)
+            self._listings[step] = AnswerFiles(self.answers, step, self.clock.batch)
         return self._listings[step]
 
     def _asked(self, keys: pl.Series, op: LookUp, step: str, span: Span, rows_of: pl.DataFrame | None) -> pl.DataFrame:

@@ -14,8 +14,8 @@ import polars as pl
 
 from slackwater.base.times import MIN_MS
 from slackwater.connectors.chunk import Chunk
+from slackwater.engine.enrichment.answers import Span
 from slackwater.engine.enrichment.enrichment import Enrichment
-from slackwater.engine.enrichment.written import Span
 from slackwater.engine.front.arrivals import Arrivals
 from slackwater.engine.front.rows import RowContext, RowFunctions, bury
 from slackwater.engine.key_groups import labels

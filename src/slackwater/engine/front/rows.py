@@ -14,8 +14,8 @@ from slackwater.base.expressions import FAILURES
 from slackwater.base.times import FIRST_USABLE_MS, LAST_USABLE_MS, MIN_MS, render_time
 from slackwater.connectors.source import Source
 from slackwater.connectors.table import JoinTable
+from slackwater.engine.enrichment.answers import Span
 from slackwater.engine.enrichment.enrichment import Enrichment, dead_reasons
-from slackwater.engine.enrichment.written import Span
 from slackwater.engine.front.decoding import decoded
 from slackwater.eventtime.ages import AgeSketch
 from slackwater.eventtime.measured_lateness import LatenessSketch
@@ -30,8 +30,8 @@ from slackwater.plan.row_functions import (
     Decode,
     FrameFunction,
     Map,
+    RowCondition,
     RowOp,
-    Rule,
     Select,
     TakeTime,
     Validate,
@@ -165,7 +165,7 @@ class RowFunctions:
         return frame
 
     def _validate(
-        self, node: RowNode, rules: tuple[Rule, ...], frame: pl.DataFrame, context: RowContext
+        self, node: RowNode, rules: tuple[RowCondition, ...], frame: pl.DataFrame, context: RowContext
     ) -> pl.DataFrame:
         for rule in rules:
             checked = guarded(frame, partial(_judged, rule=rule.predicate), node.step, context)

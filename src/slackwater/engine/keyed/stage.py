@@ -13,8 +13,8 @@ from typing import Any, Final
 import polars as pl
 
 from slackwater.base.stable_hash import hash_columns
+from slackwater.engine.enrichment.answers import Span
 from slackwater.engine.enrichment.enrichment import Enrichment
-from slackwater.engine.enrichment.written import Span
 from slackwater.engine.front.arrivals import Arrivals, placed_errors
 from slackwater.engine.front.rows import RowContext, RowFunctions, bury
 from slackwater.engine.key_groups import labels

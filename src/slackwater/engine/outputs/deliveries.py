@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from slackwater.base.crash_points import crash_point
-from slackwater.connectors.delivery import Expected, Outlet
+from slackwater.connectors.delivery import Expected, OpenSlot
 from slackwater.connectors.delivery_stats import SinkStats
 from slackwater.connectors.sink import Mark, Sink, SinkBatch, Slot
 from slackwater.connectors.sink_names import named
@@ -43,7 +43,7 @@ class Deliveries:
     """The sinks that were prepared before Spark started."""
     stats: dict[str, SinkStats] = field(default_factory=dict)
     """The statistics of each sink for the last batch."""
-    _outlets: dict[str, Outlet] = field(default_factory=dict)
+    _outlets: dict[str, OpenSlot] = field(default_factory=dict)
     _ours: set[tuple[str, int]] = field(default_factory=set)
     """The slots that this run has written to, whose marks can therefore be explained."""
 
@@ -53,7 +53,7 @@ class Deliveries:
         for output in self.plan.outputs:
             slot = self.plan.slot(output)
             for name, sink in named(output.name, output.sinks).items():
-                self._outlets[name] = Outlet(
+                self._outlets[name] = OpenSlot(
                     sink=sink, slot=slot, is_stopping=self.is_stopping, check_owner=self.lease.check
                 )
                 expected = self._expected(name, 0, begun, noted)
@@ -156,7 +156,7 @@ class _SlotWriter:
     def __call__(self, part: int, rows: SinkBatch) -> None:
         number = part + 1
         slot = replace(self.slot, number=number, behind=None, delivered_before=False)
-        outlet = Outlet(sink=self.sink, slot=slot, check_owner=self.lease.check)
+        outlet = OpenSlot(sink=self.sink, slot=slot, check_owner=self.lease.check)
         try:
             outlet.deliver(rows, self.expected[number])
         finally:
@@ -173,7 +173,7 @@ def prepare_without_spark(plan: Plan, marks: Marks, *, take_over: bool, mark: Ma
         for name, sink in named(output.name, output.sinks).items():
             if not sink.needs_spark:
                 came_before = bool(marks.get(name)) and not take_over
-                outlet = Outlet(sink=sink, slot=plan.slot(output))
+                outlet = OpenSlot(sink=sink, slot=plan.slot(output))
                 outlet.prepare(came_before=came_before)
                 outlet.look(Expected(mark=mark, before=None, takes_over=take_over))
                 found.add(name)

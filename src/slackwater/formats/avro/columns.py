@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from slackwater.formats.avro.cursor import I64, PADDING, Buffer, Cursor, Findings
+from slackwater.formats.avro.cursor import I64, PADDING, Buffer, Cursor, RecordFlaws
 from slackwater.formats.avro.defaults import UnfitDefaultError, default_bytes
 from slackwater.formats.avro.items import find_items, skip_values
 from slackwater.formats.avro.resolution import (
@@ -25,7 +25,7 @@ from slackwater.formats.avro.resolution import (
     Unreadable,
     resolve_schemas,
 )
-from slackwater.formats.avro.schema import Field, inside
+from slackwater.formats.avro.schema import AvroField, inside
 from slackwater.formats.avro.values import read_value, texts_of
 from slackwater.formats.schemas import whole_type
 
@@ -39,11 +39,11 @@ def read_records(action: AsStruct, cursor: Cursor, schema: pl.Schema) -> pl.Data
     return pl.DataFrame(columns)
 
 
-def default_column(field: Field, dtype: pl.DataType) -> pl.Series:
+def default_column(field: AvroField, dtype: pl.DataType) -> pl.Series:
     """Return a field's default as a column of one row; raise `UnfitDefaultError` if the field cannot hold it."""
     written = np.frombuffer(default_bytes(field), np.uint8)
     start, end = np.array([PADDING]), np.array([PADDING + len(written)])
-    findings = Findings(start.copy())
+    findings = RecordFlaws(start.copy())
     cursor = Cursor(Buffer(written), findings, record=np.array([0]), position=start, end=end)
     column = _column(resolve_schemas(field.type, field.type, field.name), cursor, dtype)
     for flaw in findings.flaws().values():

@@ -36,7 +36,7 @@ _LAST_INT: Final = 2**31 - 1
 _BEYOND: Final = np.int64(1 << 60)
 
 
-class Findings:
+class RecordFlaws:
     """The flaws of records; only the first flaw of a record is kept."""
 
     def __init__(self, starts: I64) -> None:
@@ -81,7 +81,7 @@ class Cursor:
     """
 
     def __init__(
-        self, buffer: Buffer, findings: Findings, *, record: I64, position: I64, end: I64, alive: Mask | None = None
+        self, buffer: Buffer, findings: RecordFlaws, *, record: I64, position: I64, end: I64, alive: Mask | None = None
     ) -> None:
         self.buffer = buffer
         self.findings = findings

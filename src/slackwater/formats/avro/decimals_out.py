@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from slackwater.formats.avro.outputs import Output
+from slackwater.formats.avro.outputs import FieldOutput
 from slackwater.formats.avro.pieces import Numbers, Part, Slices
 
 _BYTES: Final = 16
@@ -17,7 +17,7 @@ _BITS: Final = 64
 
 
 @dataclass(frozen=True, kw_only=True)
-class Decimals(Output):
+class Decimals(FieldOutput):
     """Decimals, cast to `dtype` first; `size` is that of a fixed."""
 
     dtype: pl.Decimal

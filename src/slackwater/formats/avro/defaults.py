@@ -6,7 +6,17 @@ import json
 import struct
 from typing import Any, Final
 
-from slackwater.formats.avro.schema import Array, AvroType, Enum, Field, Fixed, Map, Primitive, Record, Union
+from slackwater.formats.avro.schema import (
+    Array,
+    AvroField,
+    AvroMap,
+    AvroRecord,
+    AvroType,
+    AvroUnion,
+    Enum,
+    Fixed,
+    Primitive,
+)
 
 _FLOATS: Final = {"float": "<f", "double": "<d"}
 _BITS: Final = {"int": 31, "long": 63}
@@ -16,7 +26,7 @@ class UnfitDefaultError(Exception):
     """A default that is not a valid value of its field's type."""
 
 
-def default_bytes(field: Field) -> bytes:
+def default_bytes(field: AvroField) -> bytes:
     """Return a field's default as a writer would have encoded it."""
     assert field.default is not None
     return _written(field.type, json.loads(field.default))
@@ -47,13 +57,13 @@ def _written(  # noqa: C901, PLR0911  one return per type
             return _long(symbols.index(value))
         case Array(items=items), list():
             return _blocks([_written(items, each) for each in value])
-        case Map(values=values), dict():
+        case AvroMap(values=values), dict():
             return _blocks(
                 [_counted(key.encode("utf-8", "surrogatepass")) + _written(values, each) for key, each in value.items()]
             )
-        case Record(fields=fields), dict():
+        case AvroRecord(fields=fields), dict():
             return b"".join(_field(field, value) for field in fields)
-        case Union(branches=branches), _:
+        case AvroUnion(branches=branches), _:
             return _branch(branches, value)
     raise UnfitDefaultError(f"{json.dumps(value):.60} is not a valid {kind}")
 
@@ -65,10 +75,10 @@ def _branch(branches: tuple[AvroType, ...], value: Any) -> bytes:  # noqa: ANN40
             return _long(place) + _written(branch, value)
         except UnfitDefaultError:
             continue
-    raise UnfitDefaultError(f"{json.dumps(value):.60} is not a valid {Union(branches=branches)}")
+    raise UnfitDefaultError(f"{json.dumps(value):.60} is not a valid {AvroUnion(branches=branches)}")
 
 
-def _field(field: Field, value: dict[str, Any]) -> bytes:
+def _field(field: AvroField, value: dict[str, Any]) -> bytes:
     if field.name in value:
         return _written(field.type, value[field.name])
     if field.default is None:

@@ -14,13 +14,13 @@ import polars as pl
 from slackwater.base.errors import refuse
 from slackwater.base.folders import given_path
 from slackwater.formats.avro.columns import read_records
-from slackwater.formats.avro.cursor import I64, Findings
+from slackwater.formats.avro.cursor import I64, RecordFlaws
 from slackwater.formats.avro.derived import derived_schema
 from slackwater.formats.avro.encoding import AvroEncoder
 from slackwater.formats.avro.parser import AvroParser, AvroSchemaError
 from slackwater.formats.avro.payload import Payload
 from slackwater.formats.avro.resolution import AsStruct, resolve_schemas
-from slackwater.formats.avro.schema import AvroType, Record
+from slackwater.formats.avro.schema import AvroRecord, AvroType
 from slackwater.formats.avro.types import columns_of
 from slackwater.formats.avro.writers import incompatible, parse_registered, reading_of
 from slackwater.formats.base import Decoded, Decoder, Flaw, Format, check_limit
@@ -44,7 +44,7 @@ class AvroFormat(Format):
     """
 
     schema: pl.Schema = field(hash=False)
-    reader: Record
+    reader: AvroRecord
     registry: Registry | None = None
     label: str = _DECLARED
     """The name of the reader's schema in messages."""
@@ -94,7 +94,7 @@ class AvroOutput(Format):
             writer = AvroParser().parse(text)
         except AvroSchemaError as error:
             raise refuse("AVRO_SCHEMA", problem=error.problem, remedy=error.remedy) from None
-        assert isinstance(writer, Record)
+        assert isinstance(writer, AvroRecord)
         return AvroEncoder(schema, writer, text=text, subject=subject, registry=self.registry)
 
     def __str__(self) -> str:
@@ -151,7 +151,7 @@ def avro(
     except AvroSchemaError as error:
         raise refuse("AVRO_SCHEMA", problem=error.problem, remedy=error.remedy) from None
     columns = columns_of(reader)
-    assert isinstance(reader, Record)
+    assert isinstance(reader, AvroRecord)
     return AvroFormat(
         schema=columns,
         reader=reader,
@@ -214,7 +214,7 @@ class AvroDecoder(Decoder):
         """Decode a column of bytes into rows, and flaws for the records that could not be decoded."""
         records = Payload.of(payload)
         rows, flaws = records.sized(self._format.max_bytes)
-        findings = Findings(records.start)
+        findings = RecordFlaws(records.start)
         frames: list[pl.DataFrame] = []
         order: list[I64] = []
         if self._format.registry is None:

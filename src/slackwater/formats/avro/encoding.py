@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 
 from slackwater.formats.avro.fitting import fit_record
-from slackwater.formats.avro.pieces import Numbers, Part, Records
-from slackwater.formats.avro.schema import Record
+from slackwater.formats.avro.pieces import AssembledRecords, Numbers, Part
+from slackwater.formats.avro.schema import AvroRecord
 from slackwater.formats.avro.values import slices_of
 from slackwater.formats.registry import Registry
 
@@ -35,7 +35,7 @@ class AvroEncoder:
     def __init__(
         self,
         columns: Mapping[str, pl.DataType],
-        writer: Record,
+        writer: AvroRecord,
         *,
         text: str,
         subject: str,
@@ -78,5 +78,5 @@ class AvroEncoder:
             header = int.from_bytes(b"\x00" + schema_id.to_bytes(4, "big"), "little")
             every = np.full(frame.height, header, np.uint64)
             pieces.insert(0, Numbers(values=every, sizes=_HEADER_BYTES))
-        records = Records.of(pieces, frame.height)
+        records = AssembledRecords.of(pieces, frame.height)
         return slices_of(records.data, records.starts, records.stops)

@@ -19,32 +19,32 @@ from slackwater.formats.avro.derived import TEXTS, derived_type, map_value
 from slackwater.formats.avro.outputs import (
     Alike,
     Booleans,
+    FieldOutput,
     Fixeds,
     Floats,
     Integers,
     Lists,
     Maps,
     Optional,
-    Output,
     Required,
     Structs,
     Symbols,
-    Texts,
-    Times,
+    TextOutput,
+    TimeOutput,
     Uuids,
 )
 from slackwater.formats.avro.schema import (
     NULL,
     Array,
+    AvroField,
+    AvroMap,
+    AvroRecord,
     AvroType,
+    AvroUnion,
     Enum,
-    Field,
     Fixed,
     Logical,
-    Map,
     Primitive,
-    Record,
-    Union,
     inside,
 )
 from slackwater.formats.schemas import whole_type
@@ -65,7 +65,7 @@ _PER_SECOND: Final = {
 }
 
 
-def fit_record(columns: Mapping[str, pl.DataType], record: Record, path: str = "") -> Structs:
+def fit_record(columns: Mapping[str, pl.DataType], record: AvroRecord, path: str = "") -> Structs:
     """Return how to write columns as a record's fields; refuse columns that do not fit.
 
     A field without a column is written as its default. A column without a field is refused, because its values would be
@@ -79,7 +79,7 @@ def fit_record(columns: Mapping[str, pl.DataType], record: Record, path: str = "
     return Structs(fields=tuple((field.name, _field(columns, field, record, path)) for field in record.fields))
 
 
-def _field(columns: Mapping[str, pl.DataType], field: Field, record: Record, path: str) -> Output:
+def _field(columns: Mapping[str, pl.DataType], field: AvroField, record: AvroRecord, path: str) -> FieldOutput:
     within = inside(path, field.name)
     if field.name in columns:
         return _fit(columns[field.name], field.type, within)
@@ -89,9 +89,9 @@ def _field(columns: Mapping[str, pl.DataType], field: Field, record: Record, pat
     return Alike(value=default_bytes(field))
 
 
-def _fit(dtype: pl.DataType, kind: AvroType, path: str) -> Output:
+def _fit(dtype: pl.DataType, kind: AvroType, path: str) -> FieldOutput:
     """Return how to write a column that may contain nulls."""
-    if not isinstance(kind, Union):
+    if not isinstance(kind, AvroUnion):
         return Required(path=path, inner=_values(dtype, kind, path))
     assert kind.wanted is not None, "readers' schemas with other unions are refused before"
     inner = _values(dtype, kind.wanted, path)
@@ -100,8 +100,8 @@ def _fit(dtype: pl.DataType, kind: AvroType, path: str) -> Output:
     return Optional(null=kind.branches.index(NULL), place=kind.branches.index(kind.wanted), inner=inner)
 
 
-def _values(dtype: pl.DataType, kind: AvroType, path: str) -> Output:
-    found: Output | None = None
+def _values(dtype: pl.DataType, kind: AvroType, path: str) -> FieldOutput:
+    found: FieldOutput | None = None
     match kind:
         case Primitive() | Fixed() if kind.logical is not None:
             found = _meaning(dtype, kind, kind.logical, path)
@@ -113,17 +113,17 @@ def _values(dtype: pl.DataType, kind: AvroType, path: str) -> Output:
             found = Symbols(path=path, symbols=symbols)
         case Array(items=items) if isinstance(dtype, pl.List | pl.Array):
             found = Lists(item=_fit(whole_type(dtype.inner), items, f"{path}[]"))
-        case Map(values=values) if (value := map_value(dtype)) is not None:
-            entry = (("key", Texts()), ("value", _fit(value, values, f"{path}[]")))
+        case AvroMap(values=values) if (value := map_value(dtype)) is not None:
+            entry = (("key", TextOutput()), ("value", _fit(value, values, f"{path}[]")))
             found = Maps(path=path, item=Structs(fields=entry))
-        case Record() if isinstance(dtype, pl.Struct):
+        case AvroRecord() if isinstance(dtype, pl.Struct):
             found = fit_record({field.name: whole_type(field.dtype) for field in dtype.fields}, kind, path)
     if found is None:
         raise refuse("AVRO_COLUMN_TYPE", path=path, kind=kind, got=dtype, fitting=_fitting(dtype, path))
     return found
 
 
-def _primitive(dtype: pl.DataType, kind: str, path: str) -> Output | None:  # noqa: PLR0911  one return per type
+def _primitive(dtype: pl.DataType, kind: str, path: str) -> FieldOutput | None:  # noqa: PLR0911  one return per type
     match kind:
         case "boolean" if isinstance(dtype, pl.Boolean):
             return Booleans()
@@ -136,13 +136,13 @@ def _primitive(dtype: pl.DataType, kind: str, path: str) -> Output | None:  # no
         case "double" if isinstance(dtype, _DOUBLES):
             return Floats(double=True)
         case "bytes" if isinstance(dtype, pl.Binary):
-            return Texts()
+            return TextOutput()
         case "string" if isinstance(dtype, TEXTS):
-            return Texts()
+            return TextOutput()
     return None
 
 
-def _meaning(dtype: pl.DataType, kind: Primitive | Fixed, logical: Logical, path: str) -> Output | None:
+def _meaning(dtype: pl.DataType, kind: Primitive | Fixed, logical: Logical, path: str) -> FieldOutput | None:
     """Return how to write a column as a logical type, or None if it does not fit."""
     match logical.family:
         case "decimal":
@@ -156,11 +156,11 @@ def _meaning(dtype: pl.DataType, kind: Primitive | Fixed, logical: Logical, path
             return Integers(path=path, most=_LAST_INT) if logical.kind == "time-millis" else Integers(path=path)
         case "timestamp" if isinstance(dtype, pl.Datetime):
             mine, wanted = _PER_SECOND[dtype.time_unit], _PER_SECOND[logical.kind.rpartition("-")[2]]
-            return Times(path=path, finer=max(wanted // mine, 1), coarser=max(mine // wanted, 1))
+            return TimeOutput(path=path, finer=max(wanted // mine, 1), coarser=max(mine // wanted, 1))
     return None
 
 
-def _decimals(dtype: pl.DataType, logical: Logical, size: int | None) -> Output | None:
+def _decimals(dtype: pl.DataType, logical: Logical, size: int | None) -> FieldOutput | None:
     # 20 digits hold the largest unsigned 64-bit number.
     given = pl.Decimal(20, 0) if isinstance(dtype, pl.UInt64) else dtype
     if not isinstance(given, pl.Decimal) or given.scale != logical.scale:

@@ -9,13 +9,13 @@ import numpy as np
 from slackwater.formats.avro.cursor import I64, Cursor
 from slackwater.formats.avro.schema import (
     Array,
+    AvroMap,
+    AvroRecord,
     AvroType,
+    AvroUnion,
     Enum,
     Fixed,
-    Map,
     Primitive,
-    Record,
-    Union,
     fixed_width,
     least_bytes,
 )
@@ -36,19 +36,19 @@ def skip_values(kind: AvroType, cursor: Cursor, path: str) -> None:
             cursor.take(size, path)
         case Enum(symbols=symbols):
             cursor.choices(len(symbols), path, "symbols")
-        case Union(branches=branches):
+        case AvroUnion(branches=branches):
             choice = cursor.choices(len(branches), path, "branches")
             for place, branch in enumerate(branches):
                 rows = np.flatnonzero(choice == place)
                 part = cursor.subset(rows)
                 skip_values(branch, part, path)
                 cursor.rejoin(rows, part)
-        case Record(fields=fields):
+        case AvroRecord(fields=fields):
             for field in fields:
                 skip_values(field.type, cursor, path)
         case Array(items=item):
             find_items(item, cursor, path)
-        case Map():
+        case AvroMap():
             find_items(kind.entry, cursor, path)
 
 

@@ -15,7 +15,7 @@ import polars as pl
 
 from slackwater.base.errors import RowError, row_error
 from slackwater.formats.avro.cursor import I64
-from slackwater.formats.avro.pieces import Numbers, Octets, Part, Records, Slices, bytes_of, varints
+from slackwater.formats.avro.pieces import AssembledRecords, Numbers, Octets, Part, Slices, bytes_of, varints
 
 _UUID: Final = r"^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"
 _LAST: Final = 2**63 - 1
@@ -23,7 +23,7 @@ _ITEMS_AT_ONCE: Final = 1 << 16
 """Items written at a time: each needs spare room after it, which can be many times the size of the item."""
 
 
-class Output(ABC):
+class FieldOutput(ABC):
     """How the values of one field are written."""
 
     @abstractmethod
@@ -32,12 +32,12 @@ class Output(ABC):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Optional(Output):
+class Optional(FieldOutput):
     """Null or a value, preceded by the index of its type in the union."""
 
     null: int
     place: int
-    inner: Output
+    inner: FieldOutput
 
     def pieces(self, values: pl.Series) -> list[Part]:
         """Return the indexes in the union, and the values that are not null."""
@@ -54,11 +54,11 @@ class Optional(Output):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Required(Output):
+class Required(FieldOutput):
     """A value that is never null, possibly in a union that contains only its type."""
 
     path: str
-    inner: Output
+    inner: FieldOutput
     in_union: bool = False
 
     def pieces(self, values: pl.Series) -> list[Part]:
@@ -71,7 +71,7 @@ class Required(Output):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Booleans(Output):
+class Booleans(FieldOutput):
     """True or false, as one byte."""
 
     def pieces(self, values: pl.Series) -> list[Part]:
@@ -80,7 +80,7 @@ class Booleans(Output):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Integers(Output):
+class Integers(FieldOutput):
     """Integers from -`most` to `most`."""
 
     path: str
@@ -95,7 +95,7 @@ class Integers(Output):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Times(Output):
+class TimeOutput(FieldOutput):
     """Times converted to a unit that is `finer` or `coarser` by that factor; a coarser unit truncates them."""
 
     path: str
@@ -112,7 +112,7 @@ class Times(Output):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Floats(Output):
+class Floats(FieldOutput):
     """Numbers of four or eight bytes."""
 
     double: bool
@@ -125,7 +125,7 @@ class Floats(Output):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Texts(Output):
+class TextOutput(FieldOutput):
     """Text or bytes, preceded by the length."""
 
     def pieces(self, values: pl.Series) -> list[Part]:
@@ -135,7 +135,7 @@ class Texts(Output):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fixeds(Output):
+class Fixeds(FieldOutput):
     """A fixed number of bytes."""
 
     path: str
@@ -151,7 +151,7 @@ class Fixeds(Output):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Uuids(Output):
+class Uuids(FieldOutput):
     """UUIDs, which are text in columns; written as sixteen bytes or as text."""
 
     path: str
@@ -163,13 +163,13 @@ class Uuids(Output):
         if not (good := texts.str.contains(_UUID)).all():
             raise unfit(self.path, _first(texts.filter(~good)), "write UUIDs as 8-4-4-4-12 hexadecimal digits")
         if self.as_text:
-            return Texts().pieces(texts)
+            return TextOutput().pieces(texts)
         data, starts, _ = bytes_of(texts.str.replace_all("-", "", literal=True).str.decode("hex"))
         return [Slices.of(data, starts, 16)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Symbols(Output):
+class Symbols(FieldOutput):
     """An enum's symbols, which are text in columns; written as their indexes."""
 
     path: str
@@ -186,10 +186,10 @@ class Symbols(Output):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lists(Output):
+class Lists(FieldOutput):
     """A list in a single block: the number of items, the items, and a zero that ends the blocks."""
 
-    item: Output
+    item: FieldOutput
 
     def pieces(self, values: pl.Series) -> list[Part]:
         """Return the counts, items and ends."""
@@ -212,7 +212,7 @@ class Lists(Output):
         every, places = [np.empty(0, np.uint8)], [np.zeros(1, np.int64)]
         for at in range(0, len(items), _ITEMS_AT_ONCE):
             some = items[at : at + _ITEMS_AT_ONCE]
-            data, within = Records.of(self.item.pieces(some), len(some)).packed()
+            data, within = AssembledRecords.of(self.item.pieces(some), len(some)).packed()
             every.append(data)
             places.append(within[1:] + places[-1][-1])
         return np.concatenate(every), np.concatenate(places)
@@ -239,7 +239,7 @@ class Maps(Lists):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Alike(Output):
+class Alike(FieldOutput):
     """The same bytes in every record: the default of a field without a column."""
 
     value: bytes
@@ -250,10 +250,10 @@ class Alike(Output):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Structs(Output):
+class Structs(FieldOutput):
     """A record's fields, one after another; a field without a column is `Alike`."""
 
-    fields: tuple[tuple[str, Output], ...]
+    fields: tuple[tuple[str, FieldOutput], ...]
 
     def pieces(self, values: pl.Series) -> list[Part]:
         """Return the fields of a column of structs."""

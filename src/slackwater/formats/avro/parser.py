@@ -12,16 +12,16 @@ from typing import Any, Final
 
 from slackwater.formats.avro.schema import (
     Array,
+    AvroField,
+    AvroMap,
+    AvroRecord,
     AvroType,
+    AvroUnion,
     Enum,
-    Field,
     Fixed,
     Logical,
-    Map,
     Name,
     Primitive,
-    Record,
-    Union,
 )
 
 PRIMITIVES: Final = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
@@ -128,7 +128,7 @@ class AvroParser:
             raise AvroSchemaError(
                 f"a union of {', '.join(kinds)}{_at(path)}", "a union may contain each type once, and no other union"
             )
-        return self._made(Union(branches=branches), *branches)
+        return self._made(AvroUnion(branches=branches), *branches)
 
     def _record(self, given: Mapping[str, Any], namespace: str, path: str, depth: int) -> AvroType:
         name = self._begin(given, namespace, path)
@@ -142,15 +142,15 @@ class AvroParser:
             twice = next(each for each in names if names.count(each) > 1)
             raise AvroSchemaError(f"field `{twice}` twice in record `{name.full}`", "name every field once")
         self._open.pop()
-        return self._named(name, Record(name=name, fields=fields), *(field.type for field in fields))
+        return self._named(name, AvroRecord(name=name, fields=fields), *(field.type for field in fields))
 
-    def _field(self, given: object, namespace: str, path: str, depth: int) -> Field:
+    def _field(self, given: object, namespace: str, path: str, depth: int) -> AvroField:
         if not isinstance(given, Mapping) or not isinstance(given.get("name"), str) or not given["name"]:
             raise AvroSchemaError(f"{_shown(given)} as a field{_at(path)}", 'a field has a "name" and a "type"')
         inner = f"{path}.{given['name']}" if path else given["name"]
         if "type" not in given:
             raise AvroSchemaError(f"field `{inner}` without a type", 'a field has a "name" and a "type"')
-        return Field(
+        return AvroField(
             name=given["name"],
             type=self._type(given["type"], namespace=namespace, path=inner, depth=depth + 1),
             aliases=_texts(given.get("aliases", []), f"the aliases of field `{inner}`"),
@@ -182,7 +182,7 @@ class AvroParser:
         if part not in given:
             raise AvroSchemaError(f"type {kind} without {part}{_at(path)}", f'give it "{part}"')
         inner = self._type(given[part], namespace=namespace, path=f"{path}[]", depth=depth + 1)
-        return self._made(Array(items=inner) if kind == "array" else Map(values=inner), inner)
+        return self._made(Array(items=inner) if kind == "array" else AvroMap(values=inner), inner)
 
     def _begin(self, given: Mapping[str, Any], namespace: str, path: str) -> Name:
         """Return the name of a type, and mark it as open until it is fully parsed."""
@@ -228,7 +228,7 @@ def _union_kind(branch: AvroType) -> str:
     match branch:
         case Primitive(kind=kind):
             return kind
-        case Array() | Map() | Union():
+        case Array() | AvroMap() | AvroUnion():
             return type(branch).__name__.lower()
         case _:
             return branch.name.full

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from slackwater.formats.avro.cursor import I64, PADDING, Buffer, Cursor, Findings
+from slackwater.formats.avro.cursor import I64, PADDING, Buffer, Cursor, RecordFlaws
 from slackwater.formats.base import Flaw
 
 _HEADER: Final = 5
@@ -84,7 +84,7 @@ class Payload:
         """Return the id of the schema that a record was written with."""
         return int(self._ids(np.array([at]))[0])
 
-    def cursor(self, findings: Findings, rows: I64) -> Cursor:
+    def cursor(self, findings: RecordFlaws, rows: I64) -> Cursor:
         """Return a cursor at the bodies of some records."""
         return Cursor(self.buffer, findings, record=rows, position=self.body[rows], end=self.end[rows])
 

@@ -114,7 +114,7 @@ class Slices(Part):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Records:
+class AssembledRecords:
     """Records in one buffer, each from its start to its stop, with gaps between them."""
 
     data: Octets
@@ -122,7 +122,7 @@ class Records:
     stops: I64
 
     @classmethod
-    def of(cls, pieces: Sequence[Part], height: int) -> Records:
+    def of(cls, pieces: Sequence[Part], height: int) -> AssembledRecords:
         """Assemble `height` records from pieces."""
         sizes = np.zeros(height, np.int64)
         for piece in pieces:

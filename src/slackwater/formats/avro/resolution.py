@@ -15,14 +15,14 @@ from typing import Final
 from slackwater.formats.avro.schema import (
     NULL,
     Array,
+    AvroField,
+    AvroMap,
+    AvroRecord,
     AvroType,
+    AvroUnion,
     Enum,
-    Field,
     Fixed,
-    Map,
     Primitive,
-    Record,
-    Union,
     inside,
     least_bytes,
 )
@@ -57,7 +57,7 @@ class AsNull:
 class AsDefault:
     """A field that the writer does not have: the reader's default."""
 
-    field: Field
+    field: AvroField
     path: str
 
 
@@ -93,7 +93,7 @@ class AsList:
 class AsMap:
     """A map, value by value."""
 
-    writer: Map
+    writer: AvroMap
     value: Action
     path: str
 
@@ -102,8 +102,8 @@ class AsMap:
 class AsStruct:
     """A record: for each of the reader's fields, the index of the writer's field or None, and its action."""
 
-    writer: Record
-    reader: Record
+    writer: AvroRecord
+    reader: AvroRecord
     sources: tuple[tuple[int | None, Action], ...]
     path: str
 
@@ -112,7 +112,7 @@ class AsStruct:
 class AsBranch:
     """A union of the writer's: the action for each of its branches."""
 
-    writer: Union
+    writer: AvroUnion
     branches: tuple[Action, ...]
     path: str
 
@@ -124,10 +124,10 @@ def resolve_schemas(  # noqa: PLR0911  one return per pair of types
     writer: AvroType, reader: AvroType, path: str = ""
 ) -> Action:
     """Return how to read `writer`'s values as `reader`'s, with `Unreadable` for those that cannot be read."""
-    if isinstance(writer, Union):
+    if isinstance(writer, AvroUnion):
         branches = tuple(resolve_schemas(branch, reader, path) for branch in writer.branches)
         return AsBranch(writer=writer, branches=branches, path=path)
-    if isinstance(reader, Union):
+    if isinstance(reader, AvroUnion):
         return _into_union(writer, reader, path)
     match writer, reader:
         case Primitive(), Primitive() if writer.kind == reader.kind or reader.kind in _PROMOTIONS.get(writer.kind, ()):
@@ -141,9 +141,9 @@ def resolve_schemas(  # noqa: PLR0911  one return per pair of types
             return _items(
                 AsList(writer=writer, item=resolve_schemas(writer.items, reader.items, f"{path}[]"), path=path)
             )
-        case Map(), Map():
+        case AvroMap(), AvroMap():
             return AsMap(writer=writer, value=resolve_schemas(writer.values, reader.values, f"{path}[]"), path=path)
-        case Record(), Record() if reader.name.may_read(writer.name):
+        case AvroRecord(), AvroRecord() if reader.name.may_read(writer.name):
             return _record(writer, reader, path)
     return Unreadable(path=path, why=f"the writer has {writer}, the reader {reader}")
 
@@ -183,7 +183,7 @@ def _value(writer: Primitive | Fixed, reader: Primitive | Fixed, path: str) -> A
     return AsValue(writer=writer, reader=reader, path=path)
 
 
-def _into_union(writer: AvroType, reader: Union, path: str) -> Action:
+def _into_union(writer: AvroType, reader: AvroUnion, path: str) -> Action:
     """Return the action of the first of the reader's branches that can read every value, or else some values."""
     found = [resolve_schemas(writer, branch, path) for branch in reader.branches]
     for action in found:
@@ -205,7 +205,7 @@ def _items(action: AsList) -> Action:
     return action
 
 
-def _record(writer: Record, reader: Record, path: str) -> Action:
+def _record(writer: AvroRecord, reader: AvroRecord, path: str) -> Action:
     by_name = {field.name: place for place, field in enumerate(writer.fields)}
     matched = {field.name: by_name.get(field.name) for field in reader.fields}
     taken = set(matched.values())

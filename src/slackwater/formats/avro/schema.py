@@ -88,7 +88,7 @@ class Array:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Map:
+class AvroMap:
     """A map from strings to values of one type."""
 
     values: AvroType
@@ -97,14 +97,14 @@ class Map:
         return f"map of {self.values}"
 
     @property
-    def entry(self) -> Record:
+    def entry(self) -> AvroRecord:
         """The encoding of one entry: its key, then its value."""
-        fields = (Field(name="key", type=STRING), Field(name="value", type=self.values))
-        return Record(name=Name(full="entry"), fields=fields)
+        fields = (AvroField(name="key", type=STRING), AvroField(name="value", type=self.values))
+        return AvroRecord(name=Name(full="entry"), fields=fields)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Union:
+class AvroUnion:
     """One of several types; an index before the value says which."""
 
     branches: tuple[AvroType, ...]
@@ -120,7 +120,7 @@ class Union:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Field:
+class AvroField:
     """A field of a record; `default` is the JSON text of the reader's value for writers without this field."""
 
     name: str
@@ -130,17 +130,17 @@ class Field:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Record:
+class AvroRecord:
     """A record: fields, one after another."""
 
     name: Name
-    fields: tuple[Field, ...]
+    fields: tuple[AvroField, ...]
 
     def __str__(self) -> str:
         return f"record `{self.name.full}`"
 
 
-AvroType = Primitive | Fixed | Enum | Array | Map | Union | Record
+AvroType = Primitive | Fixed | Enum | Array | AvroMap | AvroUnion | AvroRecord
 
 NULL = Primitive(kind="null")
 STRING = Primitive(kind="string")
@@ -153,7 +153,7 @@ def least_bytes(kind: AvroType) -> int:
             return {"null": 0, "float": 4, "double": 8}.get(word, 1)
         case Fixed(size=size):
             return size
-        case Record(fields=fields):
+        case AvroRecord(fields=fields):
             return sum(least_bytes(field.type) for field in fields)
         case _:
             return 1

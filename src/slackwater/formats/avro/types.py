@@ -12,14 +12,14 @@ from slackwater.formats.avro.defaults import UnfitDefaultError
 from slackwater.formats.avro.resolution import problems, resolve_schemas
 from slackwater.formats.avro.schema import (
     Array,
+    AvroMap,
+    AvroRecord,
     AvroType,
+    AvroUnion,
     Enum,
     Fixed,
     Logical,
-    Map,
     Primitive,
-    Record,
-    Union,
     inside,
 )
 from slackwater.formats.ddl import TIMESTAMP, map_type
@@ -45,7 +45,7 @@ _MOST_DIGITS: Final = 38
 
 def columns_of(reader: AvroType) -> pl.Schema:
     """Return the columns of a reader's schema; refuse a schema that cannot be read as columns."""
-    if not isinstance(reader, Record):
+    if not isinstance(reader, AvroRecord):
         raise _unusable(f"{reader} at the top", "declare a record; its fields become columns")
     if not reader.fields:
         raise _unusable(f"{reader} without fields", "name its fields")
@@ -72,13 +72,13 @@ def _column_type(  # noqa: C901, PLR0911  one return per type
             return pl.String()
         case Array(items=items):
             return pl.List(_column_type(items, f"{path}[]"))
-        case Map(values=values):
+        case AvroMap(values=values):
             return map_type(_column_type(values, f"{path}[]"))
-        case Record(fields=fields):
+        case AvroRecord(fields=fields):
             if not fields:
                 raise _unusable(f"{kind} without fields in `{path}`", "remove it, or name its fields")
             return pl.Struct({field.name: _column_type(field.type, inside(path, field.name)) for field in fields})
-        case Union():
+        case AvroUnion():
             if kind.wanted is None:
                 raise refuse("AVRO_UNION", path=path, got=", ".join(map(str, kind.branches)))
             return _column_type(kind.wanted, path)
@@ -95,12 +95,12 @@ def _meaning(logical: Logical, path: str) -> pl.DataType:
 def _check_defaults(kind: AvroType, path: str) -> None:
     """Refuse a default that its field cannot hold, because records of older writers would get it."""
     match kind:
-        case Array(items=inner) | Map(values=inner):
+        case Array(items=inner) | AvroMap(values=inner):
             _check_defaults(inner, f"{path}[]")
-        case Union(branches=branches):
+        case AvroUnion(branches=branches):
             for branch in branches:
                 _check_defaults(branch, path)
-        case Record(fields=fields):
+        case AvroRecord(fields=fields):
             for field in fields:
                 within = inside(path, field.name)
                 if field.default is not None:

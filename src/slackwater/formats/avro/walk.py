@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import Final
 
-from slackwater.formats.avro.schema import Array, AvroType, Enum, Fixed, Map, Primitive, Record, Union, least_bytes
+from slackwater.formats.avro.schema import (
+    Array,
+    AvroMap,
+    AvroRecord,
+    AvroType,
+    AvroUnion,
+    Enum,
+    Fixed,
+    Primitive,
+    least_bytes,
+)
 
 _MORE: Final = 0x80
 _LONGEST: Final = 10
@@ -53,14 +63,14 @@ def walk(kind: AvroType, data: memoryview, at: int, end: int) -> int:
             return at + width
         case Enum(symbols=symbols):
             return _walk_choice(len(symbols), data, at, end, "symbols")[1]
-        case Union(branches=branches):
+        case AvroUnion(branches=branches):
             choice, at = _walk_choice(len(branches), data, at, end, "branches")
             return walk(branches[choice], data, at, end)
-        case Record(fields=fields):
+        case AvroRecord(fields=fields):
             for field in fields:
                 at = walk(field.type, data, at, end)
             return at
-        case Array() | Map():
+        case Array() | AvroMap():
             item = kind.items if isinstance(kind, Array) else kind.entry
             return walk_items(item, data, at, end, left=0)[1]
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from slackwater.formats.avro.parser import AvroParser, AvroSchemaError
 from slackwater.formats.avro.resolution import AsStruct, problems, resolve_schemas
-from slackwater.formats.avro.schema import AvroType, Record
+from slackwater.formats.avro.schema import AvroRecord, AvroType
 from slackwater.formats.base import Flaw
 from slackwater.formats.registry import Reference, RegisteredSchema, Registry
 
@@ -23,7 +23,7 @@ def parse_registered(registry: Registry, schema: RegisteredSchema) -> AvroType:
     return parser.parse(schema.text)
 
 
-def reading_of(registry: Registry, schema: RegisteredSchema, reader: Record, label: str) -> AsStruct | Flaw:
+def reading_of(registry: Registry, schema: RegisteredSchema, reader: AvroRecord, label: str) -> AsStruct | Flaw:
     """Return how to read records of a writer's schema as the reader's, or the flaw if that is impossible."""
     try:
         action = resolve_schemas(parse_registered(registry, schema), reader)

@@ -13,7 +13,7 @@ import polars as pl
 from slackwater.base.errors import listed, near_miss, refuse
 from slackwater.formats.base import Decoded, Decoder, Flaw, Format
 from slackwater.formats.debezium.columns import TAKEN, change_schema
-from slackwater.formats.debezium.encodings import DECIMALS, UNITS, Decimals, Encodings, Reading, Times
+from slackwater.formats.debezium.encodings import DECIMALS, UNITS, Decimals, Encodings, RecordEncoding, Times
 from slackwater.formats.debezium.reader import ChangeRows, Changes, EnvelopeReader, flaws_of
 from slackwater.formats.debezium.wrapper import Parts, Unwrapper
 from slackwater.formats.json import MAX_BYTES, json
@@ -168,8 +168,8 @@ class JsonEnvelopeDecoder(Decoder):
         self._changes = _changes(form)
         self._encodings = Encodings(rows=form.rows, times=form.times, decimals=form.decimals)
         self._unwrapper = Unwrapper(self._encodings)
-        self._readers: dict[Reading, EnvelopeReader] = {}
-        self._usual: Reading | None = None
+        self._readers: dict[RecordEncoding, EnvelopeReader] = {}
+        self._usual: RecordEncoding | None = None
 
     def __reduce__(self) -> tuple[type[JsonEnvelopeDecoder], tuple[DebeziumFormat]]:
         return (type(self), (self._format,))
@@ -184,7 +184,7 @@ class JsonEnvelopeDecoder(Decoder):
         pieces = ChangeRows(self._changes.schema, len(payload))
         pieces.add_tombstones(tombstones.arg_true().to_numpy())
         readable = (payloads.is_not_null() & ~tombstones).to_numpy()
-        doubtful: dict[int, tuple[Flaw, str, Reading]] = {}
+        doubtful: dict[int, tuple[Flaw, str, RecordEncoding]] = {}
         for number, known in enumerate(unwrapped.readings):
             places = np.flatnonzero(readable & (unwrapped.reading_of == number))
             if len(places):
@@ -196,7 +196,7 @@ class JsonEnvelopeDecoder(Decoder):
                     doubtful[int(places[at])] = (flaw, some[at], reading)
         return pieces.decoded(texts.flaws | self._look_again(texts.lines, doubtful, pieces))
 
-    def _guess(self, payloads: pl.Series) -> Reading:
+    def _guess(self, payloads: pl.Series) -> RecordEncoding:
         """Return the most likely encoding of payloads without a schema: that of the previous ones, or of a sample."""
         if self._usual is None:
             some = payloads.gather_every(max(1, len(payloads) // _SAMPLES)).head(_SAMPLES)
@@ -206,11 +206,11 @@ class JsonEnvelopeDecoder(Decoder):
         return self._usual
 
     def _look_again(
-        self, lines: pl.Series, doubtful: dict[int, tuple[Flaw, str, Reading]], pieces: ChangeRows
+        self, lines: pl.Series, doubtful: dict[int, tuple[Flaw, str, RecordEncoding]], pieces: ChangeRows
     ) -> dict[int, Flaw]:
         """Reread records that were unwrapped or read with the wrong encoding; return the flaws that remain."""
         flaws: dict[int, Flaw] = {}
-        again: dict[Reading, tuple[list[int], list[str]]] = {}
+        again: dict[RecordEncoding, tuple[list[int], list[str]]] = {}
         empty: list[int] = []
         for at, (flaw, payload, reading) in doubtful.items():
             parts = self._unwrapper.take_apart(lines[at])
@@ -241,7 +241,7 @@ class JsonEnvelopeDecoder(Decoder):
         pieces.add_tombstones(np.array(empty, np.intp))
         return {at: flaw for at, flaw in flaws.items() if at not in set(empty)}
 
-    def _reader(self, reading: Reading) -> EnvelopeReader:
+    def _reader(self, reading: RecordEncoding) -> EnvelopeReader:
         reader = self._readers.pop(reading, None) or EnvelopeReader(
             self._changes, reading, max_bytes=self._format.max_bytes
         )

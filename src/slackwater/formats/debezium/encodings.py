@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 import polars as pl
 
 from slackwater.formats.json.patterns import MAX_FIELDS
-from slackwater.formats.json.values import Pairs
+from slackwater.formats.json.values import JsonObject
 from slackwater.formats.schemas import whole_type
 
 Kind = Literal[
@@ -105,7 +105,7 @@ AS_JSON: Final = Encoding(kind="as_json")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reading:
+class RecordEncoding:
     """How to read records of one kind: the encodings of the row's columns, and the types of `source`'s fields."""
 
     columns: tuple[Encoding, ...]
@@ -153,7 +153,7 @@ class Encodings:
     times: Times | None
     decimals: Decimals
 
-    def by_schema(self, schema: object) -> Reading:
+    def by_schema(self, schema: object) -> RecordEncoding:
         """Return the reading of records with this Connect schema; details it does not specify are as without one."""
         envelope = _fields(schema)
         row = _fields(envelope.get("after")) or _fields(envelope.get("before"))
@@ -162,9 +162,9 @@ class Encodings:
             for name, dtype in self.rows.items()
         )
         types = {name: _connect_type(field.get("type")) for name, field in _fields(envelope.get("source")).items()}
-        return Reading(columns=columns, source=_source(types))
+        return RecordEncoding(columns=columns, source=_source(types))
 
-    def by_values(self, record: object) -> Reading:
+    def by_values(self, record: object) -> RecordEncoding:
         """Return the reading of a parsed record without a schema, by whether its values are numbers or strings."""
         envelope = _members(record)
         after, before = _members(envelope.get("after")), _members(envelope.get("before"))
@@ -176,7 +176,7 @@ class Encodings:
             columns.append(AS_JSON if as_text else self._usual(dtype))
         values = _members(envelope.get("source")).items()
         types = {name: _seen_type(value) for name, value in values if value is not None}
-        return Reading(columns=tuple(columns), source=_source(types))
+        return RecordEncoding(columns=tuple(columns), source=_source(types))
 
     def _usual(self, dtype: pl.DataType) -> Encoding:
         """Return the encoding of a column of which only the declared type is known."""
@@ -252,4 +252,4 @@ def _named(fields: object) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _members(value: object) -> dict[str, Any]:
-    return dict(value) if isinstance(value, Pairs) else {}
+    return dict(value) if isinstance(value, JsonObject) else {}

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from slackwater.formats.base import Decoded, Flaw
 from slackwater.formats.debezium.columns import TOMBSTONE, change_columns, change_flaws
-from slackwater.formats.debezium.encodings import WRITTEN_AS, Reading
+from slackwater.formats.debezium.encodings import WRITTEN_AS, RecordEncoding
 from slackwater.formats.debezium.values import decoded_rows
 from slackwater.formats.json import json
 from slackwater.formats.schemas import spark_type
@@ -36,7 +36,7 @@ class Changes:
 class EnvelopeReader:
     """Reads JSON payloads of the same encoding."""
 
-    def __init__(self, changes: Changes, reading: Reading, *, max_bytes: int) -> None:
+    def __init__(self, changes: Changes, reading: RecordEncoding, *, max_bytes: int) -> None:
         self._changes = changes
         self._reading = reading
         self._decoders = [json(part, max_bytes=max_bytes).decoder() for part in reading.parts(changes.rows)]
@@ -95,7 +95,7 @@ def flaws_of(decoded: Decoded) -> dict[int, Flaw]:
     return {at: Flaw(reason=reason, message=message) for at, reason, message in decoded.bad.iter_rows()}
 
 
-def _declared(rows: pl.Schema, reading: Reading) -> list[tuple[str, str]]:
+def _declared(rows: pl.Schema, reading: RecordEncoding) -> list[tuple[str, str]]:
     """Return, for columns encoded as another type, how the JSON decoder's messages name them and how ours do."""
     text = []
     for name, wire, encoding in reading.written(rows):

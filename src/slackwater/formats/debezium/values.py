@@ -19,7 +19,7 @@ import pyarrow as pa
 from slackwater.base.times import FIRST_USABLE_MS, LAST_USABLE_MS
 from slackwater.formats.base import Flaw
 from slackwater.formats.ddl import TIMESTAMP
-from slackwater.formats.debezium.encodings import Encoding, Reading
+from slackwater.formats.debezium.encodings import Encoding, RecordEncoding
 from slackwater.formats.json.values import Real, Unfit, converter
 
 Sure = tuple[pl.Series, pl.Series]
@@ -36,7 +36,7 @@ _DECIMAL_BYTES: Final = 16
 _NUMBER: Final = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,4})?")
 
 
-def decoded_rows(frame: pl.DataFrame, rows: pl.Schema, reading: Reading) -> tuple[pl.DataFrame, dict[int, Flaw]]:
+def decoded_rows(frame: pl.DataFrame, rows: pl.Schema, reading: RecordEncoding) -> tuple[pl.DataFrame, dict[int, Flaw]]:
     """Return envelopes with `before` and `after` as declared, and the flaws of their values."""
     flaws: dict[int, Flaw] = {}
     if all(encoding.kind == "as_json" for encoding in reading.columns):

@@ -17,11 +17,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from slackwater.formats.base import Flaw
-from slackwater.formats.debezium.encodings import Encodings, Reading
+from slackwater.formats.debezium.encodings import Encodings, RecordEncoding
 from slackwater.formats.json import MAX_DEPTH
 from slackwater.formats.json.records import RecordReader
 
-Cut = tuple[NDArray[np.intp], pl.Series, Reading | None]
+Cut = tuple[NDArray[np.intp], pl.Series, RecordEncoding | None]
 """The indexes of some records, their payloads, and their reading."""
 
 _WRAPPED: Final = r'^[ \t\n\r]*\{[ \t\n\r]*"schema"[ \t\n\r]*:'
@@ -36,7 +36,7 @@ class Parts:
     """The parts of a wrapped record: its payload, its reading according to the schema (None: no schema), its prefix."""
 
     payload: str
-    reading: Reading | None
+    reading: RecordEncoding | None
     prefix: str | None
     """Everything before the payload, if only the closing brace follows it."""
 
@@ -47,7 +47,7 @@ class Unwrapped:
 
     payloads: pl.Series
     reading_of: NDArray[np.intp]
-    readings: list[Reading | None]
+    readings: list[RecordEncoding | None]
 
 
 class Unwrapper:
@@ -55,7 +55,7 @@ class Unwrapper:
 
     def __init__(self, encodings: Encodings) -> None:
         self._encodings = encodings
-        self._known: dict[str, Reading | None] = {}
+        self._known: dict[str, RecordEncoding | None] = {}
         # The payload is one level down, and may be as deep as it could be without a wrapper.
         self._reader = RecordReader(pl.Schema({"op": pl.String()}), max_depth=MAX_DEPTH, wrapped_in=1)
         self._decoder = json.JSONDecoder(parse_int=str, parse_float=str)
@@ -63,7 +63,7 @@ class Unwrapper:
     def unwrap(self, lines: pl.Series) -> Unwrapped:
         """Return the payloads of `lines`; lines that are not wrapped or not well-formed are left unchanged."""
         rest = lines.str.contains(_WRAPPED).fill_null(value=False).arg_true().to_numpy().astype(np.intp)
-        readings: list[Reading | None] = [None]
+        readings: list[RecordEncoding | None] = [None]
         reading_of = np.zeros(len(lines), np.intp)
         if not len(rest):
             return Unwrapped(payloads=lines, reading_of=reading_of, readings=readings)

@@ -15,7 +15,7 @@ _MOST_DIGITS: Final = 40
 _JSON_NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?", re.ASCII)
 
 
-class Pairs(list[tuple[str, Any]]):
+class JsonObject(list[tuple[str, Any]]):
     """A JSON object as written: keys in order, including duplicates."""
 
     __slots__ = ()
@@ -85,7 +85,7 @@ def _shown(value: object) -> str:
         return f"number {str(value)[:_EXCERPT]}"
     if isinstance(value, str):
         return f"string {excerpt(value)}"
-    if isinstance(value, Pairs):
+    if isinstance(value, JsonObject):
         return f"an object of {len(value)} fields"
     if isinstance(value, list):
         return f"an array of {len(value)} items"

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from slackwater.formats.json.parsed import Pairs
+from slackwater.formats.json.parsed import JsonObject
 from slackwater.formats.json.values import is_map, map_value
 from slackwater.formats.schemas import whole_type
 
@@ -81,7 +81,7 @@ def plain_pattern(dtype: pl.DataType) -> str:
     return _NUMBERS[type(dtype)] if type(dtype) in _NUMBERS else _TEXTS[type(dtype)]
 
 
-def ordered_pattern(schema: pl.Schema, sample: Pairs, *, lenient: bool = False) -> str | None:
+def ordered_pattern(schema: pl.Schema, sample: JsonObject, *, lenient: bool = False) -> str | None:
     """Return the pattern of records with exactly the keys of `sample` in its order, or None if there is none.
 
     Most producers write the keys of every record in the same order, so a pattern learned from one record proves the
@@ -107,7 +107,7 @@ class UnknownField:
     value: str
 
 
-def unknown_fields(schema: pl.Schema, sample: Pairs, *, lenient: bool = False) -> tuple[UnknownField, ...]:
+def unknown_fields(schema: pl.Schema, sample: JsonObject, *, lenient: bool = False) -> tuple[UnknownField, ...]:
     """Return the undeclared fields of `sample`, in order."""
     found = []
     before = rf"^{_W}\{{{_W}"
@@ -143,7 +143,7 @@ def map_is_given(name: str) -> str:
     return rf'"{_escape(_literal(name))}"{_W}:{_W}\{{'
 
 
-def _ordered(dtype: pl.Struct, sample: Pairs, *, lenient: bool) -> str:
+def _ordered(dtype: pl.Struct, sample: JsonObject, *, lenient: bool) -> str:
     declared = {field.name: whole_type(field.dtype) for field in dtype.fields}
     fields = [
         _field(key, _value(declared[key], value, lenient=lenient) if key in declared else _unknown(_levels(value)))
@@ -155,7 +155,7 @@ def _ordered(dtype: pl.Struct, sample: Pairs, *, lenient: bool) -> str:
 def _value(dtype: pl.DataType, sample: Any, *, lenient: bool) -> str:  # noqa: ANN401  any JSON value
     """Return the pattern of one value; keys of nested objects are in the order of `sample`."""
     if isinstance(dtype, pl.Struct):
-        if isinstance(sample, Pairs) and len({key for key, _ in sample}) == len(sample):
+        if isinstance(sample, JsonObject) and len({key for key, _ in sample}) == len(sample):
             return _ordered(dtype, sample, lenient=lenient)
         values = {field.name: _value(whole_type(field.dtype), None, lenient=lenient) for field in dtype.fields}
         fields = (_field(name, value) for name, value in values.items())
@@ -215,7 +215,7 @@ def _levels(sample: Any) -> int:  # noqa: ANN401  any JSON value
     """Return how many levels to follow in a value like `sample`: one more than it has, if it is nested."""
     if not isinstance(sample, list):
         return 0
-    inner = [_levels(item[1] if isinstance(sample, Pairs) else item) for item in sample]
+    inner = [_levels(item[1] if isinstance(sample, JsonObject) else item) for item in sample]
     return min(1 + max(1, *inner), LEVELS_OF_UNKNOWN) if inner else 1
 
 

@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from slackwater.formats.base import Flaw
-from slackwater.formats.json.parsed import Pairs
+from slackwater.formats.json.parsed import JsonObject
 from slackwater.formats.json.patterns import (
     UnknownField,
     any_order_pattern,
@@ -113,7 +113,7 @@ class Prover:
                 return shape
         return None
 
-    def _shape(self, sample: Pairs) -> Shape | None:
+    def _shape(self, sample: JsonObject) -> Shape | None:
         pattern = ordered_pattern(self._schema, sample, lenient=self._lenient)
         if pattern is None:
             return None

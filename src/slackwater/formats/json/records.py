@@ -14,7 +14,7 @@ from typing import Any, Final
 import polars as pl
 
 from slackwater.formats.base import Flaw
-from slackwater.formats.json.parsed import Pairs, Real, Unfit, excerpt, whole_number
+from slackwater.formats.json.parsed import JsonObject, Real, Unfit, excerpt, whole_number
 from slackwater.formats.json.texts import read_string
 from slackwater.formats.json.values import converter
 
@@ -45,7 +45,7 @@ class RecordReader:
         self._keep_unknown = keep_unknown
         self._convert: Callable[[Any], Any] = converter(pl.Struct(dict(schema)), numbers_as_strings=numbers_as_strings)
         self._decoder = json.JSONDecoder(
-            object_pairs_hook=Pairs, parse_float=Real, parse_int=whole_number, parse_constant=_no_constant
+            object_pairs_hook=JsonObject, parse_float=Real, parse_int=whole_number, parse_constant=_no_constant
         )
 
     def read(self, text: str) -> tuple[Any, ...] | Flaw:
@@ -63,7 +63,7 @@ class RecordReader:
         unknown = self._unknown(text) if any(key not in values for key, _ in parsed) else None
         return unknown if isinstance(unknown, Flaw) else (*row, unknown)
 
-    def parse(self, text: str) -> Pairs | Flaw:
+    def parse(self, text: str) -> JsonObject | Flaw:
         """Return the record's keys and raw values, in order, or its flaw."""
         if not text.strip(_BLANK):
             return Flaw(reason="empty_record", message="the record is empty")
@@ -74,7 +74,7 @@ class RecordReader:
             parsed = self._decoder.decode(text)
         except ValueError as error:
             return Flaw(reason="malformed", message=_malformed(error, text))
-        if not isinstance(parsed, Pairs):
+        if not isinstance(parsed, JsonObject):
             return Flaw(reason="not_an_object", message=f"a record must be a JSON object; got {excerpt(text)}")
         return parsed
 

@@ -12,11 +12,11 @@ from typing import Any, cast
 import polars as pl
 
 from slackwater.formats.json.numbers import Convert, number_converter
-from slackwater.formats.json.parsed import Huge, Pairs, Real, Unfit, excerpt
+from slackwater.formats.json.parsed import Huge, JsonObject, Real, Unfit, excerpt
 from slackwater.formats.json.texts import read_base64, read_date, read_string, read_time
 from slackwater.formats.schemas import whole_type
 
-__all__ = ["Huge", "Pairs", "Real", "Unfit", "converter", "excerpt", "is_map", "map_value"]
+__all__ = ["Huge", "JsonObject", "Real", "Unfit", "converter", "excerpt", "is_map", "map_value"]
 
 
 def converter(dtype: pl.DataType, *, numbers_as_strings: bool = False) -> Convert:
@@ -75,7 +75,7 @@ def _list(dtype: pl.List, *, lenient: bool) -> Convert:
     convert_entries = _entries(dtype, lenient=lenient) if is_map(dtype) else None
 
     def convert(value: object) -> list[Any]:
-        if type(value) is Pairs and convert_entries is not None:
+        if type(value) is JsonObject and convert_entries is not None:
             return convert_entries(value)
         if type(value) is not list:
             raise Unfit("wrong_type", dtype, value)
@@ -105,10 +105,10 @@ def map_value(dtype: pl.List) -> pl.DataType:
     return whole_type(entry.fields[1].dtype)
 
 
-def _entries(dtype: pl.List, *, lenient: bool) -> Callable[[Pairs], list[Any]]:
+def _entries(dtype: pl.List, *, lenient: bool) -> Callable[[JsonObject], list[Any]]:
     convert_value = converter(map_value(dtype), numbers_as_strings=lenient)
 
-    def convert(pairs: Pairs) -> list[Any]:
+    def convert(pairs: JsonObject) -> list[Any]:
         entries = {}
         for key, value in pairs:
             if key in entries:
@@ -130,7 +130,7 @@ def _struct(dtype: pl.Struct, *, lenient: bool) -> Convert:
     missing = dict.fromkeys(fields)
 
     def convert(value: object) -> dict[str, Any]:
-        if type(value) is not Pairs:
+        if type(value) is not JsonObject:
             raise Unfit("wrong_type", dtype, value)
         found: dict[str, Any] = {}
         for key, inner in value:

@@ -14,7 +14,7 @@ SEVERITIES: Final[tuple[Severity, ...]] = ("error", "warning", "note")
 """The severities, the worst first."""
 
 
-class Found(NamedTuple):
+class Violation(NamedTuple):
     """One place that breaks a rule."""
 
     where: str
@@ -23,7 +23,7 @@ class Found(NamedTuple):
     """What was found there, in one sentence without a full stop."""
 
 
-Look = Callable[[Plan, Facts], Iterable[Found]]
+Look = Callable[[Plan, Facts], Iterable[Violation]]
 
 
 @dataclass(frozen=True, kw_only=True)

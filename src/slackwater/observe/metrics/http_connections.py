@@ -41,9 +41,9 @@ class Connections:
 
     def __init__(self, most: int) -> None:
         self.most = most
-        self._open: dict[Connection, None] = {}
+        self._open: dict[LimitedConnection, None] = {}
 
-    def admit(self, new: Connection) -> bool:
+    def admit(self, new: LimitedConnection) -> bool:
         """Add a connection, in place of another one if the server is full; return whether there was room."""
         if len(self._open) >= self.most:  # 1
             replaced = self._replaceable()
@@ -54,24 +54,24 @@ class Connections:
         self._open[new] = None
         return True
 
-    def waits(self, connection: Connection) -> None:
+    def waits(self, connection: LimitedConnection) -> None:
         """Note that a connection begins to wait for its next request."""
         if connection in self._open:
             del self._open[connection]
             self._open[connection] = None
 
-    def leave(self, connection: Connection) -> None:
+    def leave(self, connection: LimitedConnection) -> None:
         """Remove a connection, unless it has left."""
         self._open.pop(connection, None)
 
-    def _replaceable(self) -> Connection | None:
+    def _replaceable(self) -> LimitedConnection | None:
         """Return the connection that a new one replaces; None if all are in use."""  # 4
         waiting = (each for each in self._open if not each.is_busy)
         stuck = (each for each in self._open if each.flow.write_paused)
         return next(waiting, None) or next(stuck, None)
 
 
-class Connection(H11Protocol):
+class LimitedConnection(H11Protocol):
     """One connection, with its deadlines."""
 
     def __init__(self, connections: Connections, **known: Any) -> None:  # noqa: ANN401  as uvicorn passes them

@@ -11,7 +11,13 @@ from typing import Any, Final
 
 import uvicorn
 
-from slackwater.observe.metrics.http_connections import REQUEST_S, Connection, Connections, logger, most_connections
+from slackwater.observe.metrics.http_connections import (
+    REQUEST_S,
+    Connections,
+    LimitedConnection,
+    logger,
+    most_connections,
+)
 
 _MOST_HEADER_BYTES: Final = 32_768
 """More than the cookies that other applications on the same host add."""
@@ -41,7 +47,7 @@ class HttpServer:
     def __init__(self, app: Callable[..., Any], listener: socket.socket, *, name: str) -> None:
         connections = Connections(most_connections())
         conf: dict[str, Any] = {
-            "http": partial(Connection, connections),
+            "http": partial(LimitedConnection, connections),
             "ws": "none",
             "lifespan": "off",
             "log_config": None,

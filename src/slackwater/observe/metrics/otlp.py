@@ -189,7 +189,7 @@ def _cause(logged: str) -> str:
     return reason.partition("\n")[0][:_LONGEST_CAUSE]
 
 
-class _Ear(logging.Handler):
+class _LogCollector(logging.Handler):
     """Collects log messages."""
 
     def __init__(self) -> None:
@@ -204,7 +204,7 @@ class _Ear(logging.Handler):
 @contextmanager
 def _overheard() -> Iterator[list[str]]:
     """Collect the exporter's log messages instead of showing them; the cause of a failure is only there."""
-    handler = _Ear()
+    handler = _LogCollector()
     logger = logging.getLogger(_LOGGER)
     propagates, logger.propagate = logger.propagate, False
     logger.addHandler(handler)

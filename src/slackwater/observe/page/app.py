@@ -30,7 +30,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from slackwater.observe.metrics.prometheus import TEXT
 from slackwater.observe.page.event_streams import EventStreams
 from slackwater.observe.page.export import one_file
-from slackwater.observe.page.feed import Feed
+from slackwater.observe.page.job_feed import JobFeed
 from slackwater.observe.page.long_responses import LongResponses, joined, sliced
 
 STATIC: Final = Path(__file__).parent / "static"
@@ -54,7 +54,7 @@ class Page:
     """The handlers of one server."""
 
     def __init__(
-        self, feeds: Sequence[Feed], *, token: str | None = None, metrics: Callable[[], bytes] | None = None
+        self, feeds: Sequence[JobFeed], *, token: str | None = None, metrics: Callable[[], bytes] | None = None
     ) -> None:
         self._feeds = feeds
         self._token = token
@@ -122,7 +122,7 @@ class Page:
         name = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in feed.name)
         return self._exported(feed, name)
 
-    def _exported(self, feed: Feed, name: str) -> Response:
+    def _exported(self, feed: JobFeed, name: str) -> Response:
         """Return the page of a feed as one file to save."""
         self._exports.check(_MOST_EXPORTS, f"{_MOST_EXPORTS} exports are being sent, the most at a time; retry later")
         headers = {"Content-Disposition": f'attachment; filename="{name}.html"'}
@@ -134,7 +134,7 @@ class Page:
             raise HTTPException(404, "this page shows a job that has ended")
         return Response(self._metrics(), media_type=TEXT)
 
-    def _feed(self, request: Request) -> Feed:
+    def _feed(self, request: Request) -> JobFeed:
         self._check(request)
         wanted = request.query_params.get("job")
         for feed in self._feeds:

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from slackwater.observe.metrics.http_connections import most_connections
-from slackwater.observe.page.feed import END, Feed
+from slackwater.observe.page.job_feed import END, JobFeed
 from slackwater.observe.page.long_responses import LongResponses
 
 MOST_STREAMS: Final = 64
@@ -26,14 +26,14 @@ class EventStreams:
     def __init__(self) -> None:
         self._streams = LongResponses()
 
-    def answer(self, feed: Feed, request: Request) -> Response:
+    def answer(self, feed: JobFeed, request: Request) -> Response:
         """Return a stream of a feed's events, or an error response if too many streams are open."""
         most = min(MOST_STREAMS, most_connections() // 2)  # the other half is for everything else
         self._streams.check(most, f"this page has {most} listeners, the most it takes; close one, or reload later")
         return self._streams.response(_events(feed, request), media_type="text/event-stream")
 
 
-async def _events(feed: Feed, request: Request) -> AsyncIterator[str]:
+async def _events(feed: JobFeed, request: Request) -> AsyncIterator[str]:
     with feed.listening() as queue:
         # Anything published earlier is in the history; a page that lacks it requests the history again.
         known = {name: feed.job[name] for name in ("state", "phases") if name in feed.job}

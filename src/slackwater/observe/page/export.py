@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-from slackwater.observe.page.feed import Feed
+from slackwater.observe.page.job_feed import JobFeed
 
 _STATIC: Final = Path(__file__).parent / "static"
 MODULES: Final = (
@@ -27,7 +27,7 @@ MODULES: Final = (
 """The page's modules, each after its imports. Their top-level names are distinct, so they can be joined into one."""
 
 
-def one_file(feed: Feed) -> str:
+def one_file(feed: JobFeed) -> str:
     """Return the current page of a job as one HTML file."""
     known = {"job": feed.job, "lateness": feed.lateness, "samples": feed.samples}
     text = f'{json.dumps(known)[:-1]}, "records": [{", ".join(feed.texts)}]}}'

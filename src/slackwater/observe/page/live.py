@@ -13,7 +13,7 @@ from slackwater.base.errors import SlackwaterWarning, cause_of, render
 from slackwater.observe.metrics.job_facts import job_facts, lateness_facts
 from slackwater.observe.metrics.monitor import Live
 from slackwater.observe.metrics.prometheus import Collector, exposition
-from slackwater.observe.page.feed import Feed
+from slackwater.observe.page.job_feed import JobFeed
 from slackwater.observe.page.server import PageServer
 from slackwater.observe.page.view import shown_record
 from slackwater.plan.plan import Plan
@@ -36,7 +36,7 @@ class LivePage:
         port: int = 0,
         metrics: Callable[[], bytes] | None = None,
     ) -> None:
-        self._feed = Feed({**job_facts(plan), "state": "starting", "starts": 1, "phases": []})
+        self._feed = JobFeed({**job_facts(plan), "state": "starting", "starts": 1, "phases": []})
         self._collector = Collector()
         scraped = metrics or partial(exposition, self._collector)
         self._server = PageServer([self._feed], host=host, port=port, metrics=scraped)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from slackwater.base.errors import fault
 from slackwater.observe.metrics.page_token import PAGE_TOKEN, kept_token, page_token
-from slackwater.observe.page.feed import Feed
+from slackwater.observe.page.job_feed import JobFeed
 
 if TYPE_CHECKING:
     from slackwater.observe.page.app import Page
@@ -21,7 +21,7 @@ class PageServer:
 
     def __init__(
         self,
-        feeds: Sequence[Feed],
+        feeds: Sequence[JobFeed],
         *,
         host: str = "127.0.0.1",
         port: int = 0,
@@ -66,7 +66,7 @@ class PageServer:
     ) -> None:
         self.close()
 
-    def _page(self, feeds: Sequence[Feed], token: str | None, metrics: Callable[[], bytes] | None) -> Page:
+    def _page(self, feeds: Sequence[JobFeed], token: str | None, metrics: Callable[[], bytes] | None) -> Page:
         """Return the page that is served."""
         from slackwater.observe.page.app import Page  # noqa: PLC0415  only a page needs its packages
 

@@ -16,7 +16,7 @@ from slackwater.observe.metrics.monitor import JOB, LATENESS
 from slackwater.observe.metrics.record import BatchRecord
 from slackwater.observe.metrics.samples import read_samples
 from slackwater.observe.metrics.status import read_status
-from slackwater.observe.page.feed import Feed
+from slackwater.observe.page.job_feed import JobFeed
 from slackwater.observe.page.view import shown_record
 
 LOOK_S: Final = 2.0
@@ -24,7 +24,7 @@ LOOK_S: Final = 2.0
 _LAST: Final = 200
 
 
-def stored_feed(checkpoint: Path, *, show_data: bool = False) -> Feed:
+def stored_feed(checkpoint: Path, *, show_data: bool = False) -> JobFeed:
     """Return the feed of a job from its checkpoint, as of now; with the data of rows only if `show_data`."""
     folder = history_folder(checkpoint)
     records = read_history(folder)
@@ -34,7 +34,7 @@ def stored_feed(checkpoint: Path, *, show_data: bool = False) -> Feed:
             {"name": name, "slack_ms": each.out_of_orderness_ms or 0} for name, each in records[-1].streams.items()
         ]
     samples = read_samples(folder, show_data=show_data)
-    return Feed(job | _state(checkpoint), map(shown_record, records), read_facts(folder / LATENESS), samples)
+    return JobFeed(job | _state(checkpoint), map(shown_record, records), read_facts(folder / LATENESS), samples)
 
 
 def _state(checkpoint: Path) -> dict[str, Any]:

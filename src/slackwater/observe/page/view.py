@@ -14,7 +14,7 @@ from slackwater.observe.metrics.record import (
     StepRecord,
     StreamRecord,
 )
-from slackwater.observe.page.feed import Shown
+from slackwater.observe.page.job_feed import Shown
 
 AHEAD: Final = "ahead_of_clock"
 """The reason of dead letters whose clocks run ahead."""

@@ -1,6 +1,6 @@
 """The state of one key group, opened for reading.
 
-The owner of the groups (a checkpoint, the engine in memory) passes the blobs of each to a `Reading`, where they are
+The owner of the groups (a checkpoint, the engine in memory) passes the blobs of each to a `GroupQuery`, where they are
 stored: only the answers travel, even if the state is gigabytes.
 """
 
@@ -36,7 +36,7 @@ class Answer(NamedTuple):
     """A packed frame, or empty."""
 
 
-class Reading(Protocol):
+class GroupQuery(Protocol):
     """A query on each key group. It is pickled, and called where the state is stored."""
 
     def __call__(self, step: StoredStep, state: StepState) -> Answer | None:
@@ -46,7 +46,9 @@ class Reading(Protocol):
 class StateGroups(Protocol):
     """A set of key groups: in a checkpoint as of a batch, or in memory."""
 
-    def ask(self, steps: Sequence[StoredStep], reading: Reading, groups: Iterable[int] | None = None) -> list[Answer]:
+    def ask(
+        self, steps: Sequence[StoredStep], reading: GroupQuery, groups: Iterable[int] | None = None
+    ) -> list[Answer]:
         """Return the answers of all key groups, or of those with the given labels."""
 
 
@@ -56,7 +58,9 @@ class MemoryGroups:
     def __init__(self, state: Mapping[tuple[int, int], Mapping[str, bytes]]) -> None:
         self._state = state
 
-    def ask(self, steps: Sequence[StoredStep], reading: Reading, groups: Iterable[int] | None = None) -> list[Answer]:
+    def ask(
+        self, steps: Sequence[StoredStep], reading: GroupQuery, groups: Iterable[int] | None = None
+    ) -> list[Answer]:
         """Return the answers of all key groups, or of those with the given labels."""
         wanted = None if groups is None else {*groups}
         found: list[Answer] = []
@@ -66,7 +70,7 @@ class MemoryGroups:
         return found
 
 
-def answers(blobs: Mapping[str, bytes], steps: Iterable[StoredStep], reading: Reading) -> Iterator[Answer]:
+def answers(blobs: Mapping[str, bytes], steps: Iterable[StoredStep], reading: GroupQuery) -> Iterator[Answer]:
     """Yield the answers of `reading` for the blobs of one key group."""
     index = read_index(Blobs(blobs), None, None)
     for step in steps:

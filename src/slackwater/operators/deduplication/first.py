@@ -10,7 +10,7 @@ import polars as pl
 from slackwater.base.times import MAX_MS, MIN_MS
 from slackwater.eventtime.step_time import StepTime
 from slackwater.operators.deduplication.rows import set_aside, shown
-from slackwater.operators.deduplication.seen import Hashes, Seen, slice_ms, until_ms
+from slackwater.operators.deduplication.seen import KeyHashes, SeenKeys, slice_ms, until_ms
 from slackwater.operators.step import ROWS, Emitted, Operator, StepBatch
 
 if TYPE_CHECKING:
@@ -41,11 +41,11 @@ class FirstToArrive(Operator):
         closed_ms = self._closed_ms(batch.time)
         self._seen(batch).compact(batch.time.watermark_ms, closed_ms=closed_ms, stagger=stagger)
 
-    def _seen(self, batch: StepBatch) -> Seen:
-        return Seen(batch.state, slice_ms(self.spec.within_ms))
+    def _seen(self, batch: StepBatch) -> SeenKeys:
+        return SeenKeys(batch.state, slice_ms(self.spec.within_ms))
 
-    def _take(self, rows: pl.DataFrame, time: StepTime, seen: Seen, out: Emitted) -> None:
-        keys = Hashes.of(rows, self.spec.keys)
+    def _take(self, rows: pl.DataFrame, time: StepTime, seen: SeenKeys, out: Emitted) -> None:
+        keys = KeyHashes.of(rows, self.spec.keys)
         is_new = keys.is_first()
         places = np.flatnonzero(is_new)
         is_new[places[seen.known(keys.take(places), time.judge_ms)]] = False

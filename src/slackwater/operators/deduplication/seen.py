@@ -39,7 +39,7 @@ Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Hashes:
+class KeyHashes:
     """The hashes of some keys, in three parts."""
 
     heads: npt.NDArray[np.uint32]
@@ -47,14 +47,14 @@ class Hashes:
     lows: U64
 
     @classmethod
-    def of(cls, rows: pl.DataFrame, keys: tuple[str, ...]) -> Hashes:
+    def of(cls, rows: pl.DataFrame, keys: tuple[str, ...]) -> KeyHashes:
         """Return the hashes of the keys of `rows`."""
         high, low = hash_wide(rows, list(keys))
         return cls((high >> _HEAD_BITS).astype(np.uint32), (high & _REST).astype(np.uint32), low)
 
-    def take(self, places: npt.NDArray[np.int64] | Flags) -> Hashes:
+    def take(self, places: npt.NDArray[np.int64] | Flags) -> KeyHashes:
         """Return the hashes at `places`."""
-        return Hashes(self.heads[places], self.rests[places], self.lows[places])
+        return KeyHashes(self.heads[places], self.rests[places], self.lows[places])
 
     def is_first(self) -> Flags:
         """Return which hashes are the first of their value."""
@@ -72,7 +72,7 @@ def slice_ms(within_ms: int) -> int:
     return min(max(within_ms // _SLICES, 1), _LONGEST_SLICE_MS)
 
 
-class Seen:
+class SeenKeys:
     """The keys that one step has seen in one key group, during one batch.
 
     A key is remembered until the watermark is past the time that was stored with it.
@@ -86,7 +86,7 @@ class Seen:
         """Drop the pieces whose keys are all forgotten."""
         self.state.drop([piece for piece in self.state.pieces if piece.max_end_ms < watermark_ms])
 
-    def known(self, keys: Hashes, watermark_ms: int) -> Flags:
+    def known(self, keys: KeyHashes, watermark_ms: int) -> Flags:
         """Return which of `keys` are remembered."""
         found = np.zeros(len(keys.heads), dtype=bool)
         # Sorted, so that consecutive searches are close to each other in memory.
@@ -107,14 +107,14 @@ class Seen:
             open_ = open_[~found[open_]]
         return found
 
-    def add(self, keys: Hashes, until_ms: npt.NDArray[np.int64]) -> None:
+    def add(self, keys: KeyHashes, until_ms: npt.NDArray[np.int64]) -> None:
         """Remember `keys`, each until its time."""
         slices = until_ms // self.slice_ms
         for number in np.unique(slices).tolist():
             here = slices == number
             self._store(keys.take(here), until_ms[here], tier=0)
 
-    def untils(self, key: Hashes | None = None) -> list[int]:
+    def untils(self, key: KeyHashes | None = None) -> list[int]:
         """Return until when each key is remembered, or the one in `key` if it is; the state is not modified."""
         found: list[int] = []
         for heads_of, tails_of in self._pairs():
@@ -139,10 +139,10 @@ class Seen:
         alive = np.flatnonzero(until >= watermark_ms)
         if len(alive):
             self._store(
-                Hashes(heads, tails["rest"].to_numpy(), tails["low"].to_numpy()).take(alive), until[alive], tier
+                KeyHashes(heads, tails["rest"].to_numpy(), tails["low"].to_numpy()).take(alive), until[alive], tier
             )
 
-    def _store(self, keys: Hashes, until_ms: npt.NDArray[np.int64], tier: int) -> None:
+    def _store(self, keys: KeyHashes, until_ms: npt.NDArray[np.int64], tier: int) -> None:
         order = np.lexsort((keys.lows, keys.rests, keys.heads))
         for start in range(0, len(order), _MOST_KEYS):
             places = order[start : start + _MOST_KEYS]
@@ -171,7 +171,7 @@ class Seen:
 
     def _match(
         self,
-        keys: Hashes,
+        keys: KeyHashes,
         first: npt.NDArray[np.int64],
         counts: npt.NDArray[np.int64],
         pair: tuple[Piece, Piece],

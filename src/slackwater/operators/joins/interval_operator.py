@@ -53,7 +53,7 @@ class IntervalOperator(JoinOperator):
             return
         empty = {side: pl.DataFrame(schema=self.kept[side].types) for side in SIDES}
         arrived = {side: empty[side] if frame is None else frame for side, frame in new.items()}
-        meeting = Meeting(self.step, sides, arrived, time.judge_ms)
+        meeting = Pairing(self.step, sides, arrived, time.judge_ms)
         out.results += meeting.results
         out.count("unmatchable", meeting.unmatchable)
         for side, kept in sides.items():
@@ -74,7 +74,7 @@ class IntervalOperator(JoinOperator):
             out.results.append(self.step.columns.padded(side, rows))
 
 
-class Meeting:
+class Pairing:
     """Pairs the new rows of a batch: has the results, and which rows have matched another."""
 
     def __init__(

@@ -9,7 +9,7 @@ import polars as pl
 
 from slackwater.base.times import MAX_MS, MIN_MS
 from slackwater.operators.patterns.course import BEFORE, Course, mask_of
-from slackwater.operators.patterns.search import Found, Search
+from slackwater.operators.patterns.search import FoundMatches, Search
 from slackwater.operators.patterns.ties import Ties
 from slackwater.operators.patterns.timeline import Bools, Ints, Timeline
 
@@ -85,7 +85,7 @@ def _spread(values: Ints, rows: Ints, size: int, usual: int) -> Ints:
     return found
 
 
-def _chosen(found: Found, line: Timeline, starts: Ints, *, is_past_last: bool) -> tuple[Bools, Bools]:
+def _chosen(found: FoundMatches, line: Timeline, starts: Ints, *, is_past_last: bool) -> tuple[Bools, Bools]:
     """Return which first rows have a match to emit, and which open ones hold back the matches after them."""
     has_match = ~found.is_open & (found.trace >= 0)
     if not is_past_last:

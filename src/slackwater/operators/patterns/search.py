@@ -54,7 +54,7 @@ class Threads:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class FoundMatches:
     """The result of the search, for each first row."""
 
     is_begun: Bools
@@ -79,13 +79,13 @@ class Search:
         self.known_ms = known_ms
         self.traces = Traces(timeline)
 
-    def run(self, starts: Ints, seen: Ints) -> Found:
+    def run(self, starts: Ints, seen: Ints) -> FoundMatches:
         """Return the match that begins at each of these rows; none takes a row before `seen` as its second."""
         size = len(starts)
         self._starts, self._seen = starts, seen
         self._reach = self.timeline.reach[starts]
         self._may_grow = self.timeline.times[starts] + self.course.pattern.within_ms >= self.known_ms
-        found = Found(
+        found = FoundMatches(
             is_begun=np.zeros(size, bool),
             is_open=np.zeros(size, bool),
             trace=np.full(size, _NONE),
@@ -112,7 +112,7 @@ class Search:
         options = self.course.next[BEFORE]
         return self._branches(before, starts, options, self._holds(before, starts, options))[1]
 
-    def _after_a_round(self, threads: Threads, found: Found) -> Threads:
+    def _after_a_round(self, threads: Threads, found: FoundMatches) -> Threads:
         course = self.course
         ends_well = course.may_end[threads.step] & (threads.count >= course.least[threads.step])
         behind = _is_behind(threads.start, ends_well)
@@ -136,7 +136,7 @@ class Search:
             moved.append(part)
         return self._settled(_in_order(origins, moved), found)
 
-    def _settled(self, threads: Threads, found: Found) -> Threads:
+    def _settled(self, threads: Threads, found: FoundMatches) -> Threads:
         """Return the threads that still matter: no duplicates, and none from first rows whose threads all wait."""
         # A thread that has advanced counts even if it ends here: a search that resumes from the traces would miss it.
         found.is_idle[threads.start[threads.row != self._starts[threads.start]]] = False

@@ -10,7 +10,7 @@ from typing import Any
 from slackwater.base.errors import near_miss
 from slackwater.base.times import MIN_MS
 from slackwater.operators.process.base import Context
-from slackwater.operators.process.emitting import NO_EVENT, Outlet
+from slackwater.operators.process.emitting import NO_EVENT, Emitter
 from slackwater.operators.process.failures import MisfitError
 from slackwater.operators.process.state import Clock, Journal, Moment
 from slackwater.operators.process.timers import Timer, Timers, milliseconds, moment
@@ -21,7 +21,7 @@ class Acting:
     """The timers and outputs of the current key, which every call of the key acts on."""
 
     timers: Timers
-    outlets: Mapping[str, Outlet]
+    outlets: Mapping[str, Emitter]
     journal: Journal
     moment: Moment
     """The time of the current call for state, in event time."""

@@ -37,7 +37,7 @@ APART: Final = "__apart"
 Row = tuple[Any, ...]
 
 
-class Chunk(NamedTuple):
+class EntryChunk(NamedTuple):
     """The directory's entry of one chunk."""
 
     of: str
@@ -56,7 +56,7 @@ class Chunk(NamedTuple):
     """The largest number of an entry, which gives entries their order."""
 
 
-CHUNK: Final = pl.Struct({name: pl.String() if name == "of" else pl.Int64() for name in Chunk._fields})
+CHUNK: Final = pl.Struct({name: pl.String() if name == "of" else pl.Int64() for name in EntryChunk._fields})
 
 
 class Tree:
@@ -68,7 +68,7 @@ class Tree:
         of: str,
         types: dict[str, pl.DataType],
         place: Callable[[Row], int],
-        chunks: Iterable[Chunk] = (),
+        chunks: Iterable[EntryChunk] = (),
         *,
         gone_ms: int | None = None,
     ) -> None:
@@ -78,11 +78,11 @@ class Tree:
         self._unread = {chunk.seq for chunk in self.chunks}
         self._changed: set[int] = set()
 
-    def _list(self, chunks: list[Chunk]) -> None:
+    def _list(self, chunks: list[EntryChunk]) -> None:
         self.chunks = chunks
         self._los = [chunk.lo for chunk in chunks]
 
-    def _at(self, place: int) -> Chunk:
+    def _at(self, place: int) -> EntryChunk:
         return self.chunks[max(0, bisect_right(self._los, place) - 1)]
 
     def read_at(self, place: int) -> list[Row]:
@@ -119,7 +119,7 @@ class Tree:
         """Return all entries as stored."""
         return [row for chunk in self.chunks for row in self._rows(chunk)]
 
-    def _taken(self, chunks: list[Chunk]) -> list[Row]:
+    def _taken(self, chunks: list[EntryChunk]) -> list[Row]:
         rows: list[Row] = []
         for chunk in chunks:
             if chunk.seq in self._unread:
@@ -127,7 +127,7 @@ class Tree:
                 rows += self._rows(chunk)
         return rows
 
-    def _rows(self, chunk: Chunk) -> list[Row]:
+    def _rows(self, chunk: EntryChunk) -> list[Row]:
         frame = conformed(self._state.read_chunk(chunk.seq, size=chunk.bytes, crc=chunk.crc), self._types)
         if self._gone_ms is not None and chunk.oldest < self._gone_ms:
             frame = frame.filter(pl.col("at") >= self._gone_ms)
@@ -171,7 +171,7 @@ class Tree:
         for row in rows if changed else ():
             if (seq := self._at(self._place(row)).seq) in changed:
                 changed[seq].append(row)
-        kept: list[Chunk] = []
+        kept: list[EntryChunk] = []
         for chunk in self.chunks:
             if chunk.seq in changed:
                 mine, lo = changed[chunk.seq], chunk.lo
@@ -198,13 +198,13 @@ class Tree:
         """Return the directory, for the state row of the key."""
         return [chunk._asdict() for chunk in self.chunks]
 
-    def _drop(self, chunk: Chunk) -> None:
+    def _drop(self, chunk: EntryChunk) -> None:
         self._state.drop_chunk(chunk.seq, rows=chunk.rows, size=chunk.bytes)
 
-    def _written(self, rows: list[Row], lo: int | None = None, *, is_last: bool = False) -> list[Chunk]:
+    def _written(self, rows: list[Row], lo: int | None = None, *, is_last: bool = False) -> list[EntryChunk]:
         """Write rows as chunks, the first of them from place `lo` on; rows of one place stay together."""
         placed = sorted(((self._place(row), row) for row in rows), key=lambda each: each[0])
-        written: list[Chunk] = []
+        written: list[EntryChunk] = []
         # Behind the last place more may come: chunks before it are full, so that a list has no half-empty ones.
         is_split = CHUNK_ROWS < len(placed) <= 2 * CHUNK_ROWS and not is_last
         size = max(1, CHUNK_ROWS // 2) if is_split else CHUNK_ROWS
@@ -221,19 +221,19 @@ class Tree:
             start = end
         return written
 
-    def _add(self, frame: pl.DataFrame, lo: int) -> Chunk:
+    def _add(self, frame: pl.DataFrame, lo: int) -> EntryChunk:
         seq, size, crc = self._state.add_chunk(frame)
         at: Any = frame["at"]
         last: Any = frame["seq"].max() if "seq" in frame.columns else 0
         facts = {"rows": frame.height, "bytes": size, "crc": crc, "oldest": at.min(), "newest": at.max(), "last": last}
-        return Chunk(of=self._of, lo=lo, seq=seq, **facts)
+        return EntryChunk(of=self._of, lo=lo, seq=seq, **facts)
 
     def _frame(self, rows: list[Row]) -> pl.DataFrame:
         columns = zip(self._types.items(), zip(*rows, strict=True), strict=True)
         return pl.DataFrame([pl.Series(name, held, dtype=dtype, strict=True) for (name, dtype), held in columns])
 
 
-def _is_small(chunk: Chunk, more: int) -> bool:
+def _is_small(chunk: EntryChunk, more: int) -> bool:
     """Return whether a chunk and its neighbour's entries should be one chunk."""
     return more < CHUNK_ROWS // 4 and chunk.rows + more <= CHUNK_ROWS // 2 and chunk.bytes < CHUNK_BYTES // 4
 
@@ -252,9 +252,9 @@ def place_of(key: Any) -> int:  # noqa: ANN401  the user's own value
     return crc32(repr(key).encode())
 
 
-def chunks_of(directory: Iterable[dict[str, Any]]) -> dict[str, list[Chunk]]:
+def chunks_of(directory: Iterable[dict[str, Any]]) -> dict[str, list[EntryChunk]]:
     """Return the chunks of a key's directory, by cell."""
-    found: dict[str, list[Chunk]] = {}
+    found: dict[str, list[EntryChunk]] = {}
     for entry in directory:
-        found.setdefault(entry["of"], []).append(Chunk(**entry))
+        found.setdefault(entry["of"], []).append(EntryChunk(**entry))
     return found

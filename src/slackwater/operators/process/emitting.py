@@ -27,7 +27,7 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
-class Outlet:
+class Emitter:
     """One output of a process during one batch."""
 
     def __init__(self, what: str, declared: pl.Schema, keys: Mapping[str, pl.DataType]) -> None:

@@ -19,8 +19,8 @@ from slackwater.base.expressions import FAILURES
 from slackwater.base.times import MAX_MS, MIN_MS, render_time
 from slackwater.operators.process.base import Context, Process
 from slackwater.operators.process.call_context import Acting, CallContext
-from slackwater.operators.process.chunks import Chunk, chunks_of
-from slackwater.operators.process.emitting import NO_EVENT, Outlet
+from slackwater.operators.process.chunks import EntryChunk, chunks_of
+from slackwater.operators.process.emitting import NO_EVENT, Emitter
 from slackwater.operators.process.failures import MOST_LETTERS, MisfitError, described, ended
 from slackwater.operators.process.state import NEVER_MS, Journal, Moment, State
 from slackwater.operators.process.state_of_several import StateOfSeveral
@@ -74,8 +74,8 @@ class Running:
         self,
         process: Process,
         states: Mapping[str, State],
-        outlets: Mapping[str, Outlet],
-        results: Outlet,
+        outlets: Mapping[str, Emitter],
+        results: Emitter,
         home: StepState,
     ) -> None:
         self._process, self._home = copy.copy(process), home
@@ -140,7 +140,7 @@ class Running:
         if row[-1] is not None:
             self._attach(chunks_of(row[-1]))
 
-    def _attach(self, found: dict[str, list[Chunk]]) -> None:
+    def _attach(self, found: dict[str, list[EntryChunk]]) -> None:
         """Let the cells know of their chunks; those of cells that are no longer declared are dropped."""
         self._timers.attach(found)
         for name, cell in self._named:

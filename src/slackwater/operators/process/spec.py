@@ -13,7 +13,7 @@ from slackwater.formats.python_range import limited
 from slackwater.operators.process.base import Process
 from slackwater.operators.process.chunks import APART, CHUNK
 from slackwater.operators.process.declarations import side_outputs_of, states_of
-from slackwater.operators.process.emitting import PLACES, Outlet, emitted_types
+from slackwater.operators.process.emitting import PLACES, Emitter, emitted_types
 from slackwater.operators.process.event_worker import EventWorker
 from slackwater.operators.process.running import Running
 from slackwater.operators.process.shown import TIMERS, shown_cells, with_chunks
@@ -71,12 +71,12 @@ class ProcessSpec(ProcessStep):
         """The place of the event, the key, and the number of the result; those of timers have no event."""
         return PLACES if self.has_places else ()
 
-    def running(self, state: StepState) -> tuple[Running, Outlet, dict[str, Outlet]]:
+    def running(self, state: StepState) -> tuple[Running, Emitter, dict[str, Emitter]]:
         """Return the runner of the user's code, with the outlets of its results and side outputs."""
         cls = type(self.process)
-        results = Outlet("`output`", self.output, self.key_types)
+        results = Emitter("`output`", self.output, self.key_types)
         declared = side_outputs_of(cls).items()
-        sides = {name: Outlet(f"output `{name}`", schema, self.key_types) for name, schema in declared}
+        sides = {name: Emitter(f"output `{name}`", schema, self.key_types) for name, schema in declared}
         return Running(self.process, self.states, sides, results, state), results, sides
 
     def shown_state(self, state: StepState, key: pl.DataFrame | None = None) -> pl.DataFrame:

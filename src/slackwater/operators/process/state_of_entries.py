@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from slackwater.operators.process.chunks import Chunk, Row, Tree, place_of
+from slackwater.operators.process.chunks import EntryChunk, Row, Tree, place_of
 from slackwater.operators.process.failures import MisfitError
 from slackwater.operators.process.state import NEVER_MS
 from slackwater.operators.process.state_of_several import StateOfSeveral
@@ -120,7 +120,7 @@ class _Entries(StateOfSeveral):
     def _entry(self, row: Row) -> tuple[Any, int, int]:
         """Return the entry of a chunk's row: its value, when it was written, its number."""
 
-    def attach(self, directory: list[Chunk]) -> None:
+    def attach(self, directory: list[EntryChunk]) -> None:
         super().attach(directory)
         self._next = max(chunk.last for chunk in directory) + 1
 

@@ -16,7 +16,7 @@ from typing import Any
 import polars as pl
 
 from slackwater.operators.process import chunks
-from slackwater.operators.process.chunks import Chunk, Row, Tree
+from slackwater.operators.process.chunks import EntryChunk, Row, Tree
 from slackwater.operators.process.state import NEVER_MS, State
 
 
@@ -28,11 +28,11 @@ class StateOfSeveral(State):
     _oldest: int
     """A lower bound of the write times of the entries at hand."""
 
-    def attach(self, directory: list[Chunk]) -> None:
+    def attach(self, directory: list[EntryChunk]) -> None:
         """Let the key, whose row was just loaded, have the entries of some chunks as well."""
         self.tree = self._stored = self._new_tree(directory)
 
-    def _new_tree(self, directory: Iterable[Chunk] = ()) -> Tree:
+    def _new_tree(self, directory: Iterable[EntryChunk] = ()) -> Tree:
         return Tree(self._home, self._label, self.apart_types, self._place, directory, gone_ms=self.gone_ms)
 
     @property

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 
 from slackwater.base.times import EPOCH, FIRST_USABLE_MS, LAST_USABLE_MS, MAX_MS
-from slackwater.operators.process.chunks import Chunk, Row, Tree, place_of
+from slackwater.operators.process.chunks import EntryChunk, Row, Tree, place_of
 from slackwater.operators.process.failures import MisfitError
 from slackwater.operators.process.state import Journal
 from slackwater.operators.state.pieces import StepState
@@ -73,7 +73,7 @@ class Timers:
         self._queues.clear()
         self._fresh.clear()
 
-    def attach(self, found: dict[str, list[Chunk]]) -> None:
+    def attach(self, found: dict[str, list[EntryChunk]]) -> None:
         """Let the key, whose row was just loaded, have the timers of some chunks as well."""
         self._trees = {of: self._tree(of, found.pop(of)) for of in KINDS if of in found}
         self._stored = {**self._trees}
@@ -197,7 +197,7 @@ class Timers:
             if queue is not None:
                 heappush(queue, timer)
 
-    def _tree(self, of: str, directory: list[Chunk] | None = None) -> Tree:
+    def _tree(self, of: str, directory: list[EntryChunk] | None = None) -> Tree:
         tree = Tree(self._home, of, APART_TIMER, lambda row: _place(row[1], row[0]), directory or ())
         self._trees[of] = tree
         return tree

@@ -27,7 +27,7 @@ import polars as pl
 from slackwater.base.stable_hash import hash_columns
 from slackwater.eventtime.step_time import StepTime
 from slackwater.operators.state.packets import Packet
-from slackwater.operators.state.pieces import COMPACT_AT, INBOX, Describe, Layout, Piece, StepState
+from slackwater.operators.state.pieces import COMPACT_AT, INBOX, Describe, Piece, StateLayout, StepState
 
 BUCKET_BYTES: Final = 16 << 10
 """The target size of a bucket; when buckets average more than twice this, their number is increased."""
@@ -62,7 +62,7 @@ class Portion:
 class Buckets:
     """The buckets of one step in one key group, during one batch."""
 
-    def __init__(self, state: StepState, layout: Layout) -> None:
+    def __init__(self, state: StepState, layout: StateLayout) -> None:
         self.state = state
         self.layout = layout
 

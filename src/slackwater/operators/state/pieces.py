@@ -40,7 +40,7 @@ Describe = Callable[[pl.DataFrame], dict[str, Any]]
 """Returns the fields of a piece's index entry, computed from its rows."""
 
 
-class Layout(Protocol):
+class StateLayout(Protocol):
     """The layout of the rows of a step's state."""
 
     @property
@@ -218,7 +218,7 @@ class StepState:
         self.chunk_rows -= rows
         self.chunk_bytes -= size
 
-    def take_rows(self, pieces: Iterable[Piece], layout: Layout) -> pl.DataFrame:
+    def take_rows(self, pieces: Iterable[Piece], layout: StateLayout) -> pl.DataFrame:
         """Remove `pieces` and return their rows as one frame, in the order they were stored."""
         frames = [layout.conform(frame) for frame in self.take(pieces)]
         return pl.concat(frames) if frames else pl.DataFrame(schema=layout.state_types)

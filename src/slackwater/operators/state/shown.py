@@ -9,13 +9,13 @@ import polars as pl
 from slackwater.base.keys import join_on_keys
 from slackwater.base.times import MAX_MS, to_timestamp
 from slackwater.operators.state.buckets import bucket_of
-from slackwater.operators.state.pieces import INBOX, Layout, StepState
+from slackwater.operators.state.pieces import INBOX, StateLayout, StepState
 
 _HIDDEN = "__"
 
 
 def held_rows(
-    state: StepState, keys: tuple[str, ...], key: pl.DataFrame | None = None, layout: Layout | None = None
+    state: StepState, keys: tuple[str, ...], key: pl.DataFrame | None = None, layout: StateLayout | None = None
 ) -> pl.DataFrame:
     """Return the rows of all keys, or of the one in `key`, in the order they were stored, without removing them.
 

@@ -24,8 +24,8 @@ from slackwater.plan.row_functions import (
     Decode,
     FrameFunction,
     Map,
+    RowCondition,
     RowOp,
-    Rule,
     Select,
     TakeTime,
     Validate,
@@ -205,7 +205,9 @@ class Stream(Hinting, Enriching, kind="a stream"):
         """Send rows that break a rule to the dead letters: `validate(positive="amount > 0")`."""
         if not rules:
             raise refuse("VALIDATE_EMPTY", step=f"{self.name}.validate")
-        given = (Rule(name=name, predicate=as_expr(rule), written=as_written(rule)) for name, rule in rules.items())
+        given = (
+            RowCondition(name=name, predicate=as_expr(rule), written=as_written(rule)) for name, rule in rules.items()
+        )
         return self._then(Validate(rules=tuple(given)))
 
     def union(self, *others: Stream, name: str | None = None) -> Stream:

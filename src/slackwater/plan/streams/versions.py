@@ -10,12 +10,12 @@ import polars as pl
 from slackwater.base.call_sites import remember
 from slackwater.base.errors import refuse
 from slackwater.formats.debezium.definition import DebeziumFormat
-from slackwater.plan.row_functions import Decode, RowOp, Rule, Select, TakeTime, Validate, Where
+from slackwater.plan.row_functions import Decode, RowCondition, RowOp, Select, TakeTime, Validate, Where
 from slackwater.plan.streams.keyed import KeyedStream
 from slackwater.plan.streams.stream import Stream, Union
 
 _NO_TRUNCATE: Final = Validate(
-    rules=(Rule(name="no_truncate", predicate=pl.col("op") != "truncate", written="op <> 'truncate'"),)
+    rules=(RowCondition(name="no_truncate", predicate=pl.col("op") != "truncate", written="op <> 'truncate'"),)
 )
 _OF_ROWS: Final = Where(
     predicate=pl.col("op").is_in(["insert", "update", "delete", "snapshot"]),

@@ -10,7 +10,7 @@ import typer
 
 from slackwater.base.errors import counted, fault, listed, near_miss
 from slackwater.base.folders import local_folder
-from slackwater.connectors.log.definition import LogSource
+from slackwater.connectors.log.source import LogSource
 from slackwater.observe.checker import Facts, master_cores
 from slackwater.observe.checker.facts import ENOUGH_ROWS
 from slackwater.plan.plan import Plan, SourcePlan

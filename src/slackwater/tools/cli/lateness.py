@@ -20,7 +20,7 @@ from slackwater.tools.cli.loading import load_pipeline
 from slackwater.tools.cli.paths import at_home
 from slackwater.tools.lateness import (
     DEFAULT_TARGET,
-    Reading,
+    StreamToRead,
     measure_log,
     measure_plan,
     measure_topic,
@@ -127,7 +127,7 @@ class ReadingProgress:
     every_s: float = 2.0
     _last: str = ""
 
-    def watched(self, reading: Reading) -> Iterator[Chunk]:
+    def watched(self, reading: StreamToRead) -> Iterator[Chunk]:
         """Yield the chunks, and print how many records have been read."""
         began = shown = clock.monotonic()
         records, files, before = 0, 0, ""

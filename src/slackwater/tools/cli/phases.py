@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from slackwater.tools.cli.progress import Progress
+from slackwater.tools.cli.progress import ProgressLines
 
 _STILL_EVERY_S: Final = 30.0
 _WORTH_SHOWING_S: Final = 0.1
@@ -28,7 +28,7 @@ class Phases:
     a line when it ends, and one every 30 seconds until then. With `verbose`, every phase has a line, even after that.
     """
 
-    progress: Progress
+    progress: ProgressLines
     verbose: bool = False
     clock: Callable[[], float] = time.monotonic
     began: float = field(default_factory=lambda: time.monotonic() - process_age_s())

@@ -23,7 +23,7 @@ _WORTH_SAYING_MS: Final = 1_000
 
 
 @dataclass(kw_only=True)
-class Progress:
+class ProgressLines:
     """Prints what the batches did: on a terminal in one line that is rewritten, otherwise in a line now and then.
 
     While nothing arrives and nothing changes, it prints a line once a minute.

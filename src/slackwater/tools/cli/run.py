@@ -17,7 +17,7 @@ from slackwater.plan.plan import Plan
 from slackwater.tools.cli.loading import load_pipeline
 from slackwater.tools.cli.paths import at_home
 from slackwater.tools.cli.phases import Phases
-from slackwater.tools.cli.progress import Progress
+from slackwater.tools.cli.progress import ProgressLines
 
 if TYPE_CHECKING:
     from slackwater.observe.metrics.report import BatchReport
@@ -134,7 +134,7 @@ def run(
 
       slackwater run orders.py --master spark://host:7077 --trigger 5s
     """
-    progress = Progress(quiet=quiet, verbose=verbose)
+    progress = ProgressLines(quiet=quiet, verbose=verbose)
     phases = Phases(progress=progress, verbose=verbose)
     atexit.register(phases.end)
     phases.begin("reading the pipeline")

@@ -51,7 +51,7 @@ class StepAccount:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Account:
+class DemoAccount:
     """The whole account; `complaints` are sentences about what does not add up."""
 
     records: int
@@ -67,7 +67,7 @@ class Account:
 
 
 @dataclass(kw_only=True)
-class Outcome:
+class DemoOutcome:
     """The outcome of the demo, read from its files alone."""
 
     folder: Path
@@ -136,13 +136,13 @@ def read_log(folder: Path) -> pl.DataFrame:
 
 
 def settle(
-    outcome: Outcome,
+    outcome: DemoOutcome,
     counts: Mapping[str, Mapping[str, int]],
     *,
     written: int,
     damaged: Counter[str],
     read: ReadBack | None = None,
-) -> Account:
+) -> DemoAccount:
     """Return the account; `counts` are the job's, `written` and `damaged` the producer's.
 
     `read` has the rows of the other place that the purchases went to.
@@ -167,10 +167,10 @@ def settle(
     place = None if read is None else compare_place(purchases, read)
     if place is not None and not place.is_right:
         complaints.append(str(place))
-    return Account(records=outcome.log.height, steps=tuple(steps), complaints=tuple(complaints), place=place)
+    return DemoAccount(records=outcome.log.height, steps=tuple(steps), complaints=tuple(complaints), place=place)
 
 
-def _per_minute(outcome: Outcome) -> pl.DataFrame:
+def _per_minute(outcome: DemoOutcome) -> pl.DataFrame:
     start = pl.col("placed_at").dt.truncate("1m")
     rows = outcome.counted(PURCHASES).with_columns(start.alias("window_start"), (start + _MINUTE).alias("window_end"))
     return rows.group_by("user_id", "window_start", "window_end").agg(
@@ -178,7 +178,7 @@ def _per_minute(outcome: Outcome) -> pl.DataFrame:
     )
 
 
-def _active(outcome: Outcome) -> pl.DataFrame:
+def _active(outcome: DemoOutcome) -> pl.DataFrame:
     newest = pl.col("placed_at").dt.truncate("1m")
     copies = [
         outcome.counted(ACTIVE).with_columns((newest - number * _MINUTE).alias("window_start"))
@@ -190,7 +190,7 @@ def _active(outcome: Outcome) -> pl.DataFrame:
     )
 
 
-def _check_records(outcome: Outcome, written: int, damaged: Counter[str]) -> list[str]:
+def _check_records(outcome: DemoOutcome, written: int, damaged: Counter[str]) -> list[str]:
     complaints = []
     if outcome.log.height != written:
         complaints.append(f"the producer wrote {counted(written, 'record')}, the log holds {outcome.log.height:,}")
@@ -204,7 +204,7 @@ def _check_records(outcome: Outcome, written: int, damaged: Counter[str]) -> lis
     return complaints
 
 
-def _check_step(outcome: Outcome, account: StepAccount, shown: pl.DataFrame, *, records: int) -> list[str]:
+def _check_step(outcome: DemoOutcome, account: StepAccount, shown: pl.DataFrame, *, records: int) -> list[str]:
     complaints = []
     step = account.step
     if account.total != records:

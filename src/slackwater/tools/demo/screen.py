@@ -20,7 +20,7 @@ from slackwater.base.errors import counted
 from slackwater.base.times import LAST_USABLE_MS, MIN_MS, render_time
 from slackwater.observe.metrics.report import BatchReport
 from slackwater.tools.demo.definition import PURCHASES
-from slackwater.tools.demo.feed import SPEED, Feed
+from slackwater.tools.demo.producer import SPEED, Producer
 
 _RATE_OVER_S: Final = 10.0
 _LINE_EVERY_S: Final = 5.0
@@ -32,7 +32,7 @@ class Screen:
     """Shows the demo's progress while it is open; it is given the report of every batch."""
 
     console: Console
-    feed: Feed
+    feed: Producer
     reports: dict[int, BatchReport] = field(default_factory=dict)
     """The reports by batch; a replayed batch replaces its first run."""
     watermark_ms: int = MIN_MS

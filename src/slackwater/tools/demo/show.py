@@ -22,10 +22,10 @@ from slackwater.observe.page.live import LivePage
 from slackwater.pipeline import Pipeline
 from slackwater.spark.job import Job
 from slackwater.spark.start import make_job
-from slackwater.tools.demo.account import Account, Outcome, settle
+from slackwater.tools.demo.account import DemoAccount, DemoOutcome, settle
 from slackwater.tools.demo.definition import ACTIVE, demo_pipeline
-from slackwater.tools.demo.feed import Feed
 from slackwater.tools.demo.places import PLACES, Place, opened
+from slackwater.tools.demo.producer import Producer
 from slackwater.tools.demo.screen import Screen
 from slackwater.tools.demo.statement import print_statement
 
@@ -48,7 +48,7 @@ def run_demo(
     show_data: bool = False,
     spark: SparkSession | None = None,
     console: Console | None = None,
-) -> Account:
+) -> DemoAccount:
     """Run the demo in `folder`, print its progress and statement, and return the account.
 
     `sink` names another place that gets rows; `page_port` is the port of the live page, None for no page. With
@@ -60,7 +60,7 @@ def run_demo(
     if place is not None:
         place.check_packages()
     prepare_folder(folder)
-    feed = Feed(folder=folder / "log", seconds=seconds, rate=rate, seed=seed)
+    feed = Producer(folder=folder / "log", seconds=seconds, rate=rate, seed=seed)
     with ExitStack() as opened_here:
         if place is not None:
             opened_here.enter_context(_announced(place, console))
@@ -70,7 +70,7 @@ def run_demo(
         screen = opened_here.enter_context(Screen(console=console, feed=feed))
         _process(pipeline, folder, feed, screen, spark, page=page, show_data=show_data)
         screen.say("accounting for every record")
-        outcome = Outcome(folder=folder)
+        outcome = DemoOutcome(folder=folder)
         read = place.read() if place else None
         account = settle(outcome, screen.counts(), written=feed.written, damaged=feed.phones.damaged, read=read)
     print_statement(console, account, outcome, took_s=time.monotonic() - began, place=place)
@@ -116,7 +116,7 @@ def prepare_folder(folder: Path) -> None:
 def _process(
     pipeline: Pipeline,
     folder: Path,
-    feed: Feed,
+    feed: Producer,
     screen: Screen,
     spark: SparkSession | None,
     *,
@@ -159,7 +159,7 @@ def _process(
     watch.join()
 
 
-def _stop_when_drained(job: Job, feed: Feed, screen: Screen) -> None:
+def _stop_when_drained(job: Job, feed: Producer, screen: Screen) -> None:
     """Wait until the producer is done and the job has read everything, then ask the job to stop."""
     try:
         while not feed.is_done:

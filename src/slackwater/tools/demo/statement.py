@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from slackwater.tools.demo.account import Account, Outcome
+from slackwater.tools.demo.account import DemoAccount, DemoOutcome
 from slackwater.tools.demo.comparison import last_panes
 from slackwater.tools.demo.definition import ACTIVE, PURCHASES
 from slackwater.tools.demo.places import Place
@@ -27,7 +27,7 @@ _ROWS: Final = (
 
 
 def print_statement(
-    console: Console, account: Account, outcome: Outcome, *, took_s: float, place: Place | None = None
+    console: Console, account: DemoAccount, outcome: DemoOutcome, *, took_s: float, place: Place | None = None
 ) -> None:
     """Print everything, the account first; `place` is the other place that rows went to, and is stopped by now."""
     console.print()
@@ -46,7 +46,7 @@ def print_statement(
             console.print(f"  {complaint}")
 
 
-def _account(account: Account) -> Table:
+def _account(account: DemoAccount) -> Table:
     table = Table(box=box.SIMPLE_HEAD, title="The account", title_justify="left", title_style="bold")
     table.add_column("records")
     for step in account.steps:
@@ -65,7 +65,7 @@ def _verdict(number: int) -> Text:
     return Text(f"{number:,}", style="bold green" if number == 0 else "bold red")
 
 
-def _print_samples(console: Console, outcome: Outcome) -> None:
+def _print_samples(console: Console, outcome: DemoOutcome) -> None:
     results = outcome.output(PURCHASES)
     if not results.is_empty():
         corrected = last_panes(results, keys=["user_id", "window_start"]).filter(pl.col("pane_index") > 0).head(1)

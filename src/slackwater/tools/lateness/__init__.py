@@ -1,6 +1,13 @@
 """Measured lateness: how late the events of a stream arrive, and which out-of-orderness they require."""
 
-from slackwater.tools.lateness.measure import Reading, Watch, chunks_of, measure_plan, measure_source, measure_stream
+from slackwater.tools.lateness.measure import (
+    StreamToRead,
+    Watch,
+    chunks_of,
+    measure_plan,
+    measure_source,
+    measure_stream,
+)
 from slackwater.tools.lateness.one_log import measure_log, measure_topic
 from slackwater.tools.lateness.report import DEFAULT_TARGET, LatenessReport, MeasuredStream, StreamReport, make_report
 from slackwater.tools.lateness.text import percent, print_report, report_text
@@ -9,8 +16,8 @@ __all__ = [
     "DEFAULT_TARGET",
     "LatenessReport",
     "MeasuredStream",
-    "Reading",
     "StreamReport",
+    "StreamToRead",
     "Watch",
     "chunks_of",
     "make_report",

@@ -20,11 +20,11 @@ from slackwater.engine.front.rows import RowContext, RowFunctions
 from slackwater.plan.plan import Plan, RowNode, SourcePlan
 from slackwater.plan.row_functions import TakeTime
 from slackwater.tools.lateness.report import DEFAULT_TARGET, LatenessReport, MeasuredStream, check_target, make_report
-from slackwater.tools.lateness.times import Times
+from slackwater.tools.lateness.times import StreamTimes
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reading:
+class StreamToRead:
     """A stream about to be read."""
 
     stream: str
@@ -34,7 +34,7 @@ class Reading:
     """The number of files that hold the chunks, where known."""
 
 
-Watch = Callable[[Reading], Iterable[Chunk]]
+Watch = Callable[[StreamToRead], Iterable[Chunk]]
 """Passes on a reading's chunks one by one, and may report progress."""
 
 
@@ -69,7 +69,7 @@ def measure_stream(source: SourcePlan, chunks: Iterable[Chunk]) -> MeasuredStrea
     assert source.time is not None
     functions = RowFunctions(path, source.source)
     measured = MeasuredStream(name=source.name, out_of_orderness_ms=source.time.out_of_orderness_ms)
-    times = Times(guarded=source.time.max_ahead_ms is None)
+    times = StreamTimes(guarded=source.time.max_ahead_ms is None)
     spans: dict[str, dict[str, tuple[int, int]]] = {}
     for chunk in chunks:
         context = RowContext(source=chunk.source, partition=chunk.partition, now_ms=_received_ms(chunk))
@@ -88,12 +88,12 @@ def measure_stream(source: SourcePlan, chunks: Iterable[Chunk]) -> MeasuredStrea
     return measured
 
 
-def chunks_of(source: SourcePlan, *, limit: int | None = None) -> Reading:
+def chunks_of(source: SourcePlan, *, limit: int | None = None) -> StreamToRead:
     """Return a reading of the current content of a source."""
     if (folder := source.source.folder) is not None and not Path(folder).is_dir():
         raise fault("LOG_FOLDER_MISSING", path=folder, stream=source.name)
     held = source.source.held(limit=limit)
-    return Reading(stream=source.name, chunks=held.chunks, files=held.files)
+    return StreamToRead(stream=source.name, chunks=held.chunks, files=held.files)
 
 
 def _unmeasurable(source: SourcePlan) -> str:

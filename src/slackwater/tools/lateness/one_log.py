@@ -17,8 +17,8 @@ from slackwater.base.folders import given_path
 from slackwater.connectors.kafka.connection import Connection, connection
 from slackwater.connectors.kafka.reading import topic_frames
 from slackwater.connectors.kafka.source.definition import kafka
-from slackwater.connectors.log.definition import LogSource, log
 from slackwater.connectors.log.reading import LogFile, LogFormat, list_log, read_file
+from slackwater.connectors.log.source import LogSource, log
 from slackwater.formats.json import json as json_format
 from slackwater.formats.schemas import SchemaSpec
 from slackwater.plan.plan import Plan

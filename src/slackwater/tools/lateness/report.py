@@ -25,7 +25,7 @@ _FILE_TIMES: Final = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ahead:
+class ClocksAhead:
     """Events left out because their clocks run ahead, in a stream without `max_ahead`."""
 
     events: int
@@ -52,7 +52,7 @@ class MeasuredStream:
     last_ms: int = MIN_MS
     out_of_orderness_ms: int | None = None
     """The pipeline's current value; None if there is no pipeline."""
-    ahead: Ahead | None = None
+    ahead: ClocksAhead | None = None
     overtaken: list[str] = field(default_factory=list)
     """Files of a log whose events are all older than those of a file that is read earlier."""
     doubtful: str = ""
@@ -222,7 +222,7 @@ def _stream_report(stream: MeasuredStream, target: float) -> StreamReport:
     )
 
 
-def _ahead(ahead: Ahead | None) -> tuple[str, ...]:
+def _ahead(ahead: ClocksAhead | None) -> tuple[str, ...]:
     return () if ahead is None else (clock_ahead(ahead.events, ahead.furthest_ms, ahead.partitions),)
 
 

@@ -11,7 +11,7 @@ import polars as pl
 
 from slackwater.base.times import MAX_MS, MIN_MS
 from slackwater.eventtime.measured_lateness import AHEAD_MS, LatenessSketch
-from slackwater.tools.lateness.report import Ahead, MeasuredStream
+from slackwater.tools.lateness.report import ClocksAhead, MeasuredStream
 
 
 @dataclass(kw_only=True)
@@ -32,7 +32,7 @@ class _Seen:
 
 
 @dataclass(kw_only=True)
-class Times:
+class StreamTimes:
     """The times of a stream being read; `guarded` leaves out those from clocks that run ahead.
 
     Unless most events are ahead: then the events did not happen when the log received them, as in a simulation, and
@@ -71,4 +71,4 @@ class Times:
         if count and is_believed:
             measured.left_out["ahead_of_clock"] += count
             partitions = tuple(name for name, _ in self._ahead.most_common())
-            measured.ahead = Ahead(events=count, furthest_ms=self._furthest_ms, partitions=partitions)
+            measured.ahead = ClocksAhead(events=count, furthest_ms=self._furthest_ms, partitions=partitions)

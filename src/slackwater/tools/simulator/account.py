@@ -17,7 +17,7 @@ ACCOUNTS: Final = ("on_time", "corrected", "ignored", "no_window", "late", "dead
 
 
 @dataclass(frozen=True, kw_only=True)
-class Account:
+class SimulationAccount:
     """The figures of a simulation."""
 
     events: int
@@ -68,7 +68,7 @@ class Account:
         panes: pl.DataFrame,
         state: pl.DataFrame,
         now_ms: int,
-    ) -> Account:
+    ) -> SimulationAccount:
         """Return the account of a run from the counts, panes and state of its engine."""
         shown = panes.filter(~pl.col("is_retraction"))
         first = shown.filter(pl.col("pane") == "on_time")

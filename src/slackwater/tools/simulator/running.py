@@ -18,7 +18,7 @@ from slackwater.observe.metrics.recording import Circumstances, record_of
 from slackwater.observe.metrics.report import BatchReport
 from slackwater.operators.windows.triggers import Trigger
 from slackwater.testing.harness import Harness, RowsSource
-from slackwater.tools.simulator.account import Account
+from slackwater.tools.simulator.account import SimulationAccount
 from slackwater.tools.simulator.events import SCHEMA, START_MS, made_events
 from slackwater.tools.simulator.settings import OWN, Limits, Settings, check_limits
 from slackwater.windows import Window
@@ -32,7 +32,7 @@ class Simulation:
     """The result of a simulation."""
 
     settings: Settings
-    account: Account
+    account: SimulationAccount
     records: list[BatchRecord]
     """The record of each batch, as a job would write it."""
     job: Facts
@@ -66,7 +66,7 @@ def simulate(settings: Settings, *, limits: Limits = OWN) -> Simulation:
         records.append(_recorded(harness, report))
         totals.update(harness.last.counts.get(STEP, {}))
         harness.last.move_lateness(lateness)
-    account = Account.of(
+    account = SimulationAccount.of(
         settings.events, totals, records, panes=pl.concat(panes), state=harness.state(STEP), now_ms=harness.now_ms
     )
     job = {**job_facts(harness.plan), "state": "simulated", "starts": 1}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
-from slackwater.observe.page.feed import Feed
+from slackwater.observe.page.job_feed import JobFeed
 from slackwater.observe.page.server import PageServer
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ class SimulatorServer(PageServer):
         if asked:
             self.address += ("&" if "?" in self.address else "?") + urlencode(asked)
 
-    def _page(self, feeds: Sequence[Feed], token: str | None, metrics: Callable[[], bytes] | None) -> Page:  # noqa: ARG002  a simulation has neither
+    def _page(self, feeds: Sequence[JobFeed], token: str | None, metrics: Callable[[], bytes] | None) -> Page:  # noqa: ARG002  a simulation has neither
         from slackwater.tools.simulator.app import SimulatorPage  # noqa: PLC0415  only a page needs its packages
 
         return SimulatorPage(token=token)

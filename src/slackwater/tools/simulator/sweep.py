@@ -9,7 +9,7 @@ from typing import Final
 
 from slackwater.base.durations import duration_ms, render_ms
 from slackwater.base.errors import SlackwaterError, fault, near_miss
-from slackwater.tools.simulator.account import Account
+from slackwater.tools.simulator.account import SimulationAccount
 from slackwater.tools.simulator.control import Control
 from slackwater.tools.simulator.controls import CONTROLS
 from slackwater.tools.simulator.running import simulate
@@ -49,7 +49,7 @@ class Swept:
     """One value of a sweep, and what became of the events."""
 
     value_ms: int
-    account: Account
+    account: SimulationAccount
 
 
 def swept(settings: Settings, sweep: Sweep) -> Iterator[Swept]:

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from slackwater.base.durations import render_ms
 from slackwater.tools.lateness.text import percent
-from slackwater.tools.simulator.account import Account
+from slackwater.tools.simulator.account import SimulationAccount
 from slackwater.tools.simulator.plot import plotted
 from slackwater.tools.simulator.sweep import Sweep, Swept
 
@@ -28,7 +28,7 @@ _ACCOUNTS: Final = (
     ("on the way at the end", "on_the_way", True),
 )
 """The label and name of each account, and whether it is shown when it is empty."""
-_FIGURES: Final[tuple[tuple[str, Callable[[Account], str]], ...]] = (
+_FIGURES: Final[tuple[tuple[str, Callable[[SimulationAccount], str]], ...]] = (
     ("windows with a result", lambda account: f"{account.windows:,}"),
     ("panes per window", lambda account: f"{account.panes_per_window:.2f}"),
     ("delay of results p50", lambda account: shown_ms(account.delay_ms[0])),
@@ -37,7 +37,7 @@ _FIGURES: Final[tuple[tuple[str, Callable[[Account], str]], ...]] = (
     ("age of oldest open window", lambda account: shown_ms(account.oldest_open_ms)),
     ("largest state", lambda account: f"{account.state_rows:,} rows"),
 )
-_SWEPT: Final[tuple[tuple[str, Callable[[Account], str]], ...]] = (
+_SWEPT: Final[tuple[tuple[str, Callable[[SimulationAccount], str]], ...]] = (
     ("on time", lambda account: percent(account.share("on_time"))),
     ("corrected", lambda account: percent(account.share("corrected"))),
     ("ignored", lambda account: percent(account.share("ignored"))),
@@ -59,7 +59,7 @@ def shown_ms(milliseconds: int | None) -> str:
     return f"{rounded / 1_000:.1f}s" if rounded < 60_000 else render_ms(round(rounded, -3))  # noqa: PLR2004  a minute
 
 
-def comparison(accounts: Sequence[tuple[str, Account]]) -> Table:
+def comparison(accounts: Sequence[tuple[str, SimulationAccount]]) -> Table:
     """Return a table of the figures of simulations, one column each."""
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("")
@@ -90,7 +90,7 @@ def sweep_parts(sweep: Sweep, points: Sequence[Swept]) -> Iterator[RenderableTyp
     yield plotted(sweep, points)
 
 
-def comparison_text(*accounts: tuple[str, Account]) -> str:
+def comparison_text(*accounts: tuple[str, SimulationAccount]) -> str:
     """Return the figures of simulations as plain text."""
     return _plain([comparison(accounts)])
 
@@ -108,7 +108,7 @@ def _plain(parts: Iterator[RenderableType] | Sequence[RenderableType]) -> str:
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 
-def _counted(account: Account, name: str) -> Text:
+def _counted(account: SimulationAccount, name: str) -> Text:
     rows = int(getattr(account, name))
     style = {"late": "red", "dead": "magenta", "corrected": "yellow"}.get(name, "default") if rows else "dim"
     return Text(f"{rows:,}  {percent(account.share(name)):>7}", style=style)

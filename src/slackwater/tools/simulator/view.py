@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from slackwater.observe.page.feed import Feed
+from slackwater.observe.page.job_feed import JobFeed
 from slackwater.observe.page.view import shown_record
-from slackwater.tools.simulator.account import ACCOUNTS, Account
+from slackwater.tools.simulator.account import ACCOUNTS, SimulationAccount
 from slackwater.tools.simulator.controls import CONTROLS
 from slackwater.tools.simulator.presets import DEFAULT, PRESETS, Preset
 from slackwater.tools.simulator.running import Simulation
@@ -25,9 +25,9 @@ _ACCOUNTS: Final = {
 }
 
 
-def feed_of(simulation: Simulation) -> Feed:
+def feed_of(simulation: Simulation) -> JobFeed:
     """Return a simulation as a feed, like that of a job."""
-    return Feed(simulation.job, map(shown_record, simulation.records), simulation.lateness)
+    return JobFeed(simulation.job, map(shown_record, simulation.records), simulation.lateness)
 
 
 def shown_simulation(simulation: Simulation) -> Shown:
@@ -75,7 +75,7 @@ def _preset(preset: Preset) -> Shown:
     }
 
 
-def _account(account: Account) -> Shown:
+def _account(account: SimulationAccount) -> Shown:
     parts = [
         {"name": name, "label": _ACCOUNTS[name][0], "help": _ACCOUNTS[name][1], "rows": getattr(account, name)}
         for name in ACCOUNTS

@@ -86,9 +86,9 @@ class DeltaSink(Sink):
 
     def prepare(self, slot: Slot) -> None:
         """Check the session, the table, its columns and partitions; create the table if it does not exist."""
-        from slackwater.connectors.delta.sink.preparing import Preparation  # noqa: PLC0415  needs Spark, which definitions do not
+        from slackwater.connectors.delta.sink.preparing import DeltaPreparation  # noqa: PLC0415  needs Spark, which definitions do not
 
-        Preparation(spark=delta_session(), sink=self, slot=slot).run()
+        DeltaPreparation(spark=delta_session(), sink=self, slot=slot).run()
 
     def open(self, slot: Slot) -> SinkWriter:
         """Open the table, and take the turn from its current writer."""

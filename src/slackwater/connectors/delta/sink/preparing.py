@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from slackwater.base.errors import fault
+from slackwater.connectors.delta.sink.errors import NO_FOLDER, explained
 from slackwater.connectors.delta.sink.rows import local_frame
 from slackwater.connectors.delta.sink.table import DeltaPlace
-from slackwater.connectors.delta.sink.troubles import NO_FOLDER, explained
 from slackwater.connectors.sink import Slot
 from slackwater.formats.schemas import quoted, to_spark_ddl
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(kw_only=True)
-class Preparation:
+class DeltaPreparation:
     """The checks and creations at a start."""
 
     spark: SparkSession

@@ -24,7 +24,7 @@ _INFO: Final = '{"commitInfo"'
 
 
 @dataclass(frozen=True, kw_only=True)
-class Turn:
+class LastCommit:
     """The last commit for an output: its number, writer and mark."""
 
     number: int
@@ -38,7 +38,7 @@ class Turn:
         return json.dumps({_OURS: {"app": app, "turn": self.number, "writer": self.writer, "mark": mark}})
 
     @classmethod
-    def from_note(cls, note: str | None, app: str) -> Turn | None:
+    def from_note(cls, note: str | None, app: str) -> LastCommit | None:
         """Return the turn stored in a commit's metadata, if it is one of ours."""
         if note is None or f'"{_OURS}"' not in note:
             return None
@@ -99,25 +99,25 @@ class DeltaPlace:
         """Delta's own object for the table."""
         return self._tables.forPath(self._session, self.path)
 
-    def turn(self, app: str) -> Turn | None:
+    def turn(self, app: str) -> LastCommit | None:
         """Return the last turn for `app`; None if there is none."""
         snapshot = self._snapshot()
         number = snapshot.transactions().get(app)
         if number.isEmpty():
             return None
-        return self._newest(app, snapshot.version()) or Turn(number=number.get())
+        return self._newest(app, snapshot.version()) or LastCommit(number=number.get())
 
-    def turn_after_commit(self, app: str) -> Turn | None:
+    def turn_after_commit(self, app: str) -> LastCommit | None:
         """Return the same right after a commit for `app`, without making Delta replay the table's state."""
         return self._newest(app, self._snapshot().version())
 
-    def _newest(self, app: str, version: int) -> Turn | None:
+    def _newest(self, app: str, version: int) -> LastCommit | None:
         # Usually the newest commit; others may have written to the table, or compacted it, since.
         for number in range(version, -1, -1):
             note = self._note(number)
             if note is None:
                 return None
-            if (turn := Turn.from_note(note, app)) is not None:
+            if (turn := LastCommit.from_note(note, app)) is not None:
                 return turn
         return None
 

@@ -19,9 +19,9 @@ from slackwater.base.crash_points import crash_point
 from slackwater.base.errors import RunError, fault, notice
 from slackwater.base.spark_settings import settings
 from slackwater.connectors.delivery import SinkWarning
+from slackwater.connectors.delta.sink.errors import ConflictError, explained
 from slackwater.connectors.delta.sink.rows import batch_frame, local_frame
-from slackwater.connectors.delta.sink.table import DeltaPlace, Turn
-from slackwater.connectors.delta.sink.troubles import ConflictError, explained
+from slackwater.connectors.delta.sink.table import DeltaPlace, LastCommit
 from slackwater.connectors.sink import Mark, Sink, SinkBatch, SinkWriter, Slot, Unavailable
 from slackwater.formats.schemas import quoted
 
@@ -47,7 +47,7 @@ class DeltaWriter(SinkWriter):
     keys: tuple[str, ...]
     optimize_every: int | None
     writer: str = field(default_factory=lambda: uuid.uuid4().hex)
-    _turn: Turn = field(default_factory=lambda: Turn(number=0))
+    _turn: LastCommit = field(default_factory=lambda: LastCommit(number=0))
     _written: int = 0
 
     @property
@@ -60,7 +60,7 @@ class DeltaWriter(SinkWriter):
         self._check_there()
         with explained(self.sink, doing="the opening"):
             before = self.place.turn(self.app) or self._turn
-            self._turn = Turn(number=before.number, writer=self.writer, mark=before.mark)  # 2
+            self._turn = LastCommit(number=before.number, writer=self.writer, mark=before.mark)  # 2
             nothing = local_frame(self.place.spark, self.slot.schema.to_frame().drop(self._left_out))
         try:
             self._commit(
@@ -106,16 +106,16 @@ class DeltaWriter(SinkWriter):
                 raise fault("DELTA_TABLE_GONE", path=self.place.path)
 
     def _commit(self, save: Save, mark: Mark | None, *, doing: str) -> None:
-        following = Turn(number=self._turn.number + 1, writer=self.writer, mark=mark)
+        following = LastCommit(number=self._turn.number + 1, writer=self.writer, mark=mark)
         with explained(self.sink, doing=doing):
             save({_APP: self.app, _NUMBER: str(following.number), _NOTE: following.to_note(self.app)})
         if self._found() != following:  # 5
             raise self._shut_out()
         self._turn = following
 
-    def _found(self) -> Turn:
+    def _found(self) -> LastCommit:
         with explained(self.sink, doing="reading the log"):
-            return self.place.turn_after_commit(self.app) or Turn(number=0)
+            return self.place.turn_after_commit(self.app) or LastCommit(number=0)
 
     def _shut_out(self) -> RunError:
         return fault("SINK_FENCED", sink=self.sink, slot=self.slot.number, output=self.slot.output)

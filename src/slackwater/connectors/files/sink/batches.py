@@ -32,7 +32,7 @@ from slackwater.base.errors import notice
 from slackwater.base.folders import given_path
 from slackwater.base.sealed import SealedFolder
 from slackwater.connectors.delivery import SinkWarning
-from slackwater.connectors.files.sink.turn import Turn, files_of
+from slackwater.connectors.files.sink.lease import FolderLease, files_of
 from slackwater.connectors.sink import Mark
 
 OWNER: Final = "_slackwater.json"
@@ -62,7 +62,7 @@ class Manifest:
         found: Manifest = files.read_json(MANIFEST, cls)
         return found
 
-    def write(self, turn: Turn) -> None:
+    def write(self, turn: FolderLease) -> None:
         """Replace the manifest."""
         turn.replace_file(MANIFEST, json.dumps({"folders": self.folders, "retired": self.retired}).encode())
 
@@ -88,7 +88,7 @@ def read_files(path: str | Path) -> pl.LazyFrame:
 class Batches:
     """The folders of an open sink."""
 
-    turn: Turn
+    turn: FolderLease
     merge_after: int | None = None
     """How many small folders are merged into one; None means never."""
     newest: int = -1

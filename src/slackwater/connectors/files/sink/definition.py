@@ -20,7 +20,7 @@ from slackwater.base.durable import flush_file, write_and_flush
 from slackwater.base.errors import fault, refuse
 from slackwater.base.folders import local_folder
 from slackwater.connectors.files.sink.batches import MARK, OWNER, Batches, batch_folder, newest_mark
-from slackwater.connectors.files.sink.turn import Turn, files_of
+from slackwater.connectors.files.sink.lease import FolderLease, files_of
 from slackwater.connectors.sink import Change, Delivery, Mark, Sink, SinkBatch, SinkWriter, Slot, Trial
 from slackwater.connectors.sink_options import check_flags
 from slackwater.formats.row_json import bytes_as_base64, check_json
@@ -82,7 +82,7 @@ class FilesSink(Sink):
 
     def open(self, slot: Slot) -> SinkWriter:
         """Take the folder over from its current writer, and repair what an interrupted run left behind."""
-        turn = Turn.taken(Path(self.path), slot, self)
+        turn = FolderLease.taken(Path(self.path), slot, self)
         batches = Batches(turn=turn, merge_after=self.merge_after)
         with turn.checked():
             batches.repair()

@@ -7,12 +7,11 @@ row was answered, by the same protocol as all sinks and with the batch's mark.
 
 from __future__ import annotations
 
-import re
 import socket
 import ssl
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar, Final, Literal
@@ -23,13 +22,19 @@ import polars as pl
 
 from slackwater.base.crash_points import crash_point
 from slackwater.base.durations import Duration, duration_ms, render_ms
-from slackwater.base.errors import counted, fault, near_miss, notice, refuse
+from slackwater.base.errors import counted, near_miss, notice, refuse
 from slackwater.base.folders import given_path
-from slackwater.base.secrets import Secret, holds_credentials, is_confidential, shown_url
-from slackwater.connectors.delivery import Expected, Outlet, SinkWarning
-from slackwater.connectors.http.client import http_library
+from slackwater.base.secrets import Secret, shown_url
+from slackwater.connectors.delivery import Expected, OpenSlot, SinkWarning
+from slackwater.connectors.http.connection import (
+    check_url,
+    checked_headers,
+    hidden_values,
+    http_library,
+    revealed_headers,
+)
 from slackwater.connectors.http.sink.requests import LANES, Requests
-from slackwater.connectors.http.sink.sending import Outcome, Rejection, Sender
+from slackwater.connectors.http.sink.sending import Rejection, RequestSender, Unaccepted
 from slackwater.connectors.sink import (
     EVERYTHING,
     Change,
@@ -49,10 +54,6 @@ from slackwater.formats.row_json import check_json
 _SINK: Final = "the HTTP sink"
 _METHODS: Final = ("POST", "PUT", "PATCH")
 _MOST_ROWS: Final = 10_000
-_HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_HEADER_VALUE: Final = re.compile(r"[\t\x20-\x7e\xa0-\xff]*")
-_OURS: Final = frozenset({"content-length", "host", "idempotency-key", "transfer-encoding"})
-_CONFIDENTIAL: Final = frozenset({"api-key", "authorization", "cookie", "proxy-authorization", "x-api-key"})
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -126,7 +127,7 @@ class HttpSink(Sink):
             return notice("SINK_WAITING", sink=self, output=slot.output, why=why, patience=render_ms(self.retry_for_ms))
 
         revealed = revealed_headers(self.headers)
-        sender = Sender(
+        sender = RequestSender(
             name=str(self),
             url=self.url,
             method=self.method,
@@ -146,7 +147,7 @@ class HttpSink(Sink):
             sink=self,
             slot=slot,
             sender=sender,
-            rejects=Outlet(sink=self.rejected, slot=_rejected_slot(slot)),
+            rejects=OpenSlot(sink=self.rejected, slot=_rejected_slot(slot)),
             last_rejected=slot.behind,
         )
 
@@ -158,8 +159,8 @@ class HttpSink(Sink):
 class _HttpWriter(SinkWriter):
     sink: HttpSink
     slot: Slot
-    sender: Sender
-    rejects: Outlet
+    sender: RequestSender
+    rejects: OpenSlot
     run: str = field(default_factory=lambda: uuid4().hex)
     """Stands in for the incarnation if there is no mark: then only retries by this writer have the same keys."""
     last_rejected: int | None = None
@@ -182,7 +183,7 @@ class _HttpWriter(SinkWriter):
         )
         self.sender.is_stopping = batch.is_stopping
         self.rejects.check_owner = batch.check_owner
-        outcome = Outcome()
+        outcome = Unaccepted()
         for lanes in requests.lanes(batch):
             batch.check_owner()
             self.sender.send(lanes, outcome)
@@ -294,70 +295,8 @@ def http(
     )
 
 
-Option = Callable[[str, str, str, str], Exception]
-"""Creates the error for an option from its name, the rule, the value given and the remedy."""
-
-
 def _option(what: str, rule: str, got: str, remedy: str) -> Exception:
     return bad_option(_SINK, what, rule=rule, got=got, remedy=remedy)
-
-
-def check_url(url: object, *, has_ca: bool, option: Option) -> None:
-    """Reject anything that is not a server's address or that contains credentials."""
-    rule, remedy = "a URL such as https://host/path", "correct it"
-    if not isinstance(url, str) or not re.fullmatch(r"[!-~]+", url):
-        raise option("url", f"{rule}, in ASCII", type(url).__name__, remedy)
-    try:
-        parts = urlsplit(url)
-        parts.port  # noqa: B018  raises if it is not a number
-    except ValueError as error:
-        raise option("url", rule, "an invalid URL", remedy) from error
-    if "@" in parts.netloc or holds_credentials(url):
-        remedy = 'write headers={"Authorization": sw.secret("TOKEN")}'
-        raise option("url", "a URL without credentials", shown_url(url), remedy)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.fragment:
-        raise option("url", rule, repr(shown_url(url)), remedy)
-    if has_ca and parts.scheme != "https":
-        raise option("ca", "used only with an https:// URL", parts.scheme, "write https:// for TLS")
-
-
-def checked_headers(headers: object, *, option: Option) -> dict[str, str | Secret]:
-    """Return the headers if they may be sent; confidential ones must be secrets."""
-    if headers is None:
-        return {}
-    if not isinstance(headers, Mapping):
-        remedy = 'write headers={"Authorization": sw.secret("TOKEN")}'
-        raise option("headers", "a dictionary of names and values", type(headers).__name__, remedy)
-    for name, value in headers.items():
-        if not isinstance(name, str) or not _HEADER_NAME.fullmatch(name) or name.lower() in _OURS:
-            rule = "valid HTTP header names that the sink does not set itself"
-            raise option("headers", rule, repr(name), "choose another name")
-        if (name.lower() in _CONFIDENTIAL or is_confidential(name)) and not isinstance(value, Secret):
-            raise refuse("SECRET_EXPECTED", what=f"headers[{name!r}]")
-        if not isinstance(value, Secret) and not (isinstance(value, str) and _HEADER_VALUE.fullmatch(value)):
-            got = f"an invalid value for {name!r}"
-            raise option("headers", "single lines of Latin-1 text, or secrets", got, "correct the value")
-    return dict(headers)
-
-
-def revealed_headers(headers: Mapping[str, str | Secret]) -> dict[str, str]:
-    """Return the headers with secrets revealed."""
-    revealed = {name: value.reveal() if isinstance(value, Secret) else value for name, value in headers.items()}
-    for name, value in revealed.items():
-        if not _HEADER_VALUE.fullmatch(value):
-            raise fault("HTTP_HEADER_VALUE", name=name, secret=headers[name])
-    return revealed
-
-
-def hidden_values(values: list[str], url: str) -> tuple[str, ...]:
-    """Return the texts never to be shown: secrets, including the token of "Bearer …", and what `shown_url` hides.
-
-    The longest is first, since it may contain another.
-    """
-    shortest = len("Bearer") + 1
-    words = {word for value in values for word in (value, *(w for w in value.split() if len(w) >= shortest)) if word}
-    words |= {part for part in re.split(r"[/?&;=]", url)[4:] if len(part) >= shortest}
-    return tuple(sorted(words, key=len, reverse=True))
 
 
 def _connect(parts: SplitResult, timeout_ms: int, ca: str | None) -> None:

@@ -16,7 +16,7 @@ from typing import Any, Final
 from slackwater.base.errors import fault
 from slackwater.base.secrets import shown_url
 from slackwater.connectors.delivery import SinkWarning, StoppedWaitingError
-from slackwater.connectors.http.client import explained, http_library
+from slackwater.connectors.http.connection import explained, http_library
 from slackwater.connectors.http.sink.requests import Request
 from slackwater.connectors.sink import Unavailable
 
@@ -51,7 +51,7 @@ class _Answer:
 
 
 @dataclass(kw_only=True)
-class Outcome:
+class Unaccepted:
     """The requests that were not accepted."""
 
     rejections: list[Rejection] = field(default_factory=list)
@@ -60,7 +60,7 @@ class Outcome:
 
 
 @dataclass(kw_only=True)
-class Sender:
+class RequestSender:
     """Persistent connections to one receiver, and the threads that use them."""
 
     name: str
@@ -96,7 +96,7 @@ class Sender:
         )
         self._threads = ThreadPoolExecutor(self.concurrency, thread_name_prefix="slackwater-http")
 
-    def send(self, lanes: Iterable[list[Request]], outcome: Outcome) -> None:
+    def send(self, lanes: Iterable[list[Request]], outcome: Unaccepted) -> None:
         """Send all requests, those in a lane one after another, and wait until each is answered.
 
         Returns with the rejected ones in `outcome`. Raises the error of a lane that failed, preferring one that is not
@@ -122,7 +122,7 @@ class Sender:
         if self._pool is not None:
             self._pool.clear()
 
-    def _lane(self, lane: list[Request], outcome: Outcome) -> None:
+    def _lane(self, lane: list[Request], outcome: Unaccepted) -> None:
         try:
             for request in lane:
                 if self._over.is_set():
@@ -132,7 +132,7 @@ class Sender:
             self._over.set()
             raise
 
-    def _deliver(self, request: Request, outcome: Outcome) -> None:
+    def _deliver(self, request: Request, outcome: Unaccepted) -> None:
         errors = http_library().exceptions
         began, backoff_s, had_no_answer = time.monotonic(), FIRST_WAIT_S, False
         while not self._over.is_set():
@@ -189,7 +189,7 @@ class Sender:
             location=shown_url(self._shown(response.headers.get("Location", "none"))),
         )
 
-    def _judge(self, answer: _Answer, request: Request, outcome: Outcome) -> None:
+    def _judge(self, answer: _Answer, request: Request, outcome: Unaccepted) -> None:
         status = answer.status
         if status < 300:  # noqa: PLR2004  HTTP status classes are hundreds
             return

@@ -12,11 +12,11 @@ import polars as pl
 from slackwater.base.durations import Duration, duration_ms
 from slackwater.base.errors import refuse
 from slackwater.connectors.kafka.connection import Connection, Sasl, Tls, connection
+from slackwater.connectors.kafka.sink.errors import SlotTarget
 from slackwater.connectors.kafka.sink.names import identity_of
 from slackwater.connectors.kafka.sink.options import DEFAULT_TIMEOUT_MS, MOST_BYTES, TIMEOUT, Option, checked_options
 from slackwater.connectors.kafka.sink.preparing import prepare
 from slackwater.connectors.kafka.sink.records import Header, Records, RecordTrial, ValueFormat, check_columns
-from slackwater.connectors.kafka.sink.troubles import Target
 from slackwater.connectors.kafka.sink.writing import open_slot
 from slackwater.connectors.sink import EVERYTHING, Change, Delivery, Sink, SinkWriter, Slot, Trial
 from slackwater.connectors.sink_options import check_delivery, check_flags, check_result_keys
@@ -101,9 +101,9 @@ class KafkaSink(Sink):
         """Return the topic that stores the marks of an output."""
         return self.marks_topic or f"slackwater.marks.{identity_of(slot.pipeline, slot.output, self.topic)}"
 
-    def target(self, slot: Slot) -> Target:
+    def target(self, slot: Slot) -> SlotTarget:
         """Return the description of a slot for error messages."""
-        return Target(
+        return SlotTarget(
             connection=self.connection,
             topic=self.topic,
             output=slot.output,

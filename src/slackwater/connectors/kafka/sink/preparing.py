@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from slackwater.base.errors import RunError, fault, near_miss
 from slackwater.connectors.kafka.client import confluent
-from slackwater.connectors.kafka.sink.troubles import Target
+from slackwater.connectors.kafka.sink.errors import SlotTarget
 from slackwater.connectors.sink import Slot, Unavailable
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def _prepare_marks(topics: Topics, name: str) -> None:
 class Topics:
     """The topics of the cluster, as the driver can see and create them."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: SlotTarget) -> None:
         self._target = target
         self._heard: list[KafkaError] = []
         settings = {**target.connection.for_librdkafka(), "log_level": 2, "error_cb": self._heard.append}

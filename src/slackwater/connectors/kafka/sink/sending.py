@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 from slackwater.base.durations import render_ms, roughly
 from slackwater.base.errors import fault
 from slackwater.connectors.kafka.client import confluent
+from slackwater.connectors.kafka.sink.errors import SlotTarget
 from slackwater.connectors.kafka.sink.options import MOST_BYTES
 from slackwater.connectors.kafka.sink.records import Encoded
-from slackwater.connectors.kafka.sink.troubles import Target
 from slackwater.connectors.sink import Delivery, Unavailable
 
 if TYPE_CHECKING:
@@ -43,10 +43,10 @@ _BY_DELIVERY: Final[Mapping[Delivery, Mapping[str, Any]]] = {
 
 
 @dataclass(kw_only=True)
-class Sender:
+class RecordSender:
     """A producer, transactional if it has an `identity`; a newer one with the same identity fences it."""
 
-    target: Target
+    target: SlotTarget
     delivery: Delivery
     identity: str | None
     settings: Mapping[str, Any]

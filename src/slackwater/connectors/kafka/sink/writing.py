@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 from slackwater.base.crash_points import crash_point
 from slackwater.connectors.kafka.client import Cluster
+from slackwater.connectors.kafka.sink.errors import SlotTarget
 from slackwater.connectors.kafka.sink.marks import MarksReader, mark_record
 from slackwater.connectors.kafka.sink.names import identity_of
 from slackwater.connectors.kafka.sink.preparing import MARKS_PARTITIONS, grow_marks
 from slackwater.connectors.kafka.sink.records import Records
-from slackwater.connectors.kafka.sink.sending import Sender
-from slackwater.connectors.kafka.sink.troubles import Target
+from slackwater.connectors.kafka.sink.sending import RecordSender
 from slackwater.connectors.sink import Mark, SinkBatch, SinkWriter, Slot, Unavailable
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class KafkaWriter(SinkWriter):
     """Writes one slot's share of each batch."""
 
     records: Records
-    sender: Sender
+    sender: RecordSender
     marks: MarksReader
 
     def mark(self) -> Mark | None:
@@ -64,7 +64,7 @@ def open_slot(sink: KafkaSink, slot: Slot) -> KafkaWriter:
     records = Records.of(sink, slot)
     if has_marks and slot.number >= MARKS_PARTITIONS:
         grow_marks(sink, slot)
-    sender = Sender(
+    sender = RecordSender(
         target=sink.target(slot),
         delivery=sink.delivery,
         identity=identity if has_marks else None,
@@ -82,7 +82,7 @@ def open_slot(sink: KafkaSink, slot: Slot) -> KafkaWriter:
     return KafkaWriter(records=records, sender=sender, marks=marks)
 
 
-def _topic_id(cluster: Cluster, target: Target) -> str:
+def _topic_id(cluster: Cluster, target: SlotTarget) -> str:
     """Return the id of the topic being written to, which another topic of the same name would not share."""
     with target.troubles():
         found = cluster.topics([target.topic], None)

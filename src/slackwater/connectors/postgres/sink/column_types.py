@@ -58,7 +58,7 @@ _ANY: Final = -1
 
 
 @dataclass(frozen=True, kw_only=True)
-class Column:
+class TableColumn:
     """A column of a table, as described in the server's catalogue."""
 
     name: str
@@ -81,7 +81,7 @@ def postgres_type(dtype: pl.DataType) -> str | None:
     return _PLAIN.get(type(dtype))
 
 
-def holds(column: Column, dtype: pl.DataType) -> bool:
+def holds(column: TableColumn, dtype: pl.DataType) -> bool:
     """Return whether every value of `dtype` fits into `column` unchanged.
 
     A type too narrow for some value is rejected at the start, since the first such value would stop the job.
@@ -101,7 +101,7 @@ def holds(column: Column, dtype: pl.DataType) -> bool:
     return column.base in _HOLDS.get(kind, frozenset())
 
 
-def _has_digits(column: Column, before_point: int, after_point: int) -> bool:
+def _has_digits(column: TableColumn, before_point: int, after_point: int) -> bool:
     if column.modifier == _ANY:
         return True
     precision, scale = (column.modifier - 4) >> 16 & 0xFFFF, (column.modifier - 4) & 0x7FF

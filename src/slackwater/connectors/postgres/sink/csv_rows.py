@@ -31,7 +31,7 @@ _RISKY: Final = (*TEXTS, *NESTED, pl.Date, pl.Datetime)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Field:
+class CsvField:
     """A column of the rows, and the table's column it is written to."""
 
     source: str
@@ -43,7 +43,7 @@ class Field:
 class CsvRows:
     """Encodes rows as CSV for COPY."""
 
-    fields: tuple[Field, ...]
+    fields: tuple[CsvField, ...]
     replace_nul: str | None
     """The replacement for NUL characters, which Postgres cannot store; None makes such a row a dead letter."""
 
@@ -81,7 +81,7 @@ class CsvRows:
         return plain
 
 
-def _as_written(rows: pl.DataFrame, field: Field) -> pl.Expr:
+def _as_written(rows: pl.DataFrame, field: CsvField) -> pl.Expr:
     column, dtype = pl.col(field.source), field.dtype
     if isinstance(dtype, pl.Binary):
         return pl.lit("\\x") + column.bin.encode("hex")

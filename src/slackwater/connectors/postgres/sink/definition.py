@@ -15,10 +15,10 @@ from slackwater.base.secrets import Secret
 from slackwater.connectors.postgres.connection import check_url, connect, shown_server, transaction
 from slackwater.connectors.postgres.names import TableName, is_name, table_name
 from slackwater.connectors.postgres.sink.column_types import postgres_type
-from slackwater.connectors.postgres.sink.csv_rows import CsvRows, Field
-from slackwater.connectors.postgres.sink.ledger import Turn
-from slackwater.connectors.postgres.sink.preparing import Preparation
-from slackwater.connectors.postgres.sink.tables import Table
+from slackwater.connectors.postgres.sink.csv_rows import CsvField, CsvRows
+from slackwater.connectors.postgres.sink.ledger import SlotLease
+from slackwater.connectors.postgres.sink.preparing import TablePreparation
+from slackwater.connectors.postgres.sink.tables import TargetTable
 from slackwater.connectors.postgres.sink.writer import PostgresWriter
 from slackwater.connectors.sink import EVERYTHING, Change, Delivery, Sink, SinkWriter, Slot, Trial
 from slackwater.connectors.sink_options import check_delivery, check_flags, check_key_values, check_result_keys
@@ -93,7 +93,7 @@ class PostgresSink(Sink):
             closing(connect(self.url, self.password)) as connection,
             transaction(connection, sink=self, doing="the start"),
         ):
-            Preparation(
+            TablePreparation(
                 connection=connection,
                 target=self.table,
                 fields=self._fields(slot.schema),
@@ -108,8 +108,8 @@ class PostgresSink(Sink):
         connection = connect(self.url, self.password)
         try:
             with transaction(connection, sink=self, doing="the opening"):
-                turn = Turn.taken(connection, slot, self.table) if self.delivery == "exactly_once" else None
-                table = Table.found(connection, self.table)
+                turn = SlotLease.taken(connection, slot, self.table) if self.delivery == "exactly_once" else None
+                table = TargetTable.found(connection, self.table)
                 if table is None:
                     raise fault("POSTGRES_TABLE_GONE", table=self.table)  # noqa: TRY301  closed below
         except BaseException:
@@ -136,9 +136,9 @@ class PostgresSink(Sink):
         # In a table with one row per key, a retraction is applied, not stored.
         return {name: name for name in schema if not (self.upsert_on and name == _RETRACTION)}
 
-    def _fields(self, schema: pl.Schema) -> tuple[Field, ...]:
+    def _fields(self, schema: pl.Schema) -> tuple[CsvField, ...]:
         names = self._names(schema)
-        return tuple(Field(source=source, name=name, dtype=schema[source]) for source, name in names.items())
+        return tuple(CsvField(source=source, name=name, dtype=schema[source]) for source, name in names.items())
 
     def _keys(self, schema: pl.Schema) -> dict[str, str]:
         names = self._names(schema)

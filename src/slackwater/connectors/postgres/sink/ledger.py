@@ -46,7 +46,7 @@ def ledger_ddl(ledger: TableName) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Turn:
+class SlotLease:
     """The ownership of a slot, from opening it until another writer opens it."""
 
     slot: Slot
@@ -56,7 +56,7 @@ class Turn:
     """The slot's last mark when it was opened."""
 
     @classmethod
-    def taken(cls, connection: psycopg.Connection[Any], slot: Slot, target: TableName) -> Turn:
+    def taken(cls, connection: psycopg.Connection[Any], slot: Slot, target: TableName) -> SlotLease:
         """Take over the slot."""
         statement = f"""
             INSERT INTO {_in_query(target)} AS ledger (pipeline, output, sink, slot, epoch) VALUES (%s, %s, %s, %s, 1)

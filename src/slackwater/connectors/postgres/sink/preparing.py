@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from slackwater.base.errors import fault
 from slackwater.connectors.postgres.names import TableName, quoted
-from slackwater.connectors.postgres.sink.csv_rows import Field
+from slackwater.connectors.postgres.sink.csv_rows import CsvField
 from slackwater.connectors.postgres.sink.ledger import ledger_ddl, ledger_of
-from slackwater.connectors.postgres.sink.tables import Table, table_ddl
+from slackwater.connectors.postgres.sink.tables import TargetTable, table_ddl
 
 if TYPE_CHECKING:
     import psycopg
@@ -35,12 +35,12 @@ _TO_LEDGER: Final = ("SELECT", "INSERT", "UPDATE")
 
 
 @dataclass(kw_only=True)
-class Preparation:
+class TablePreparation:
     """The checks and creations at a start, in one transaction."""
 
     connection: psycopg.Connection[Any]
     target: TableName
-    fields: Sequence[Field]
+    fields: Sequence[CsvField]
     keys: Sequence[str]
     may_create: bool
     has_ledger: bool
@@ -67,7 +67,7 @@ class Preparation:
 
     def _make_table(self, user: str, *, may_create: bool) -> list[str]:
         """Check or create the table; return the GRANT statements for missing privileges."""
-        table = Table.found(self.connection, self.target)
+        table = TargetTable.found(self.connection, self.target)
         if table is None:
             if self.delivered_before:
                 raise fault("POSTGRES_TABLE_GONE", table=self.target)
@@ -83,7 +83,7 @@ class Preparation:
 
     def _make_ledger(self, user: str, *, may_create: bool) -> list[str]:
         name = ledger_of(self.target)
-        ledger = Table.found(self.connection, name)
+        ledger = TargetTable.found(self.connection, name)
         if ledger is not None:
             return self._grants(ledger, _TO_LEDGER, list(ledger.columns), user)
         if may_create:
@@ -92,7 +92,7 @@ class Preparation:
         ddl = " ".join(ledger_ddl(name).split())
         return [ddl, f"GRANT {', '.join(_TO_LEDGER)} ON {name.sql} TO {quoted(user)}"]
 
-    def _grants(self, table: Table, needed: Sequence[str], columns: list[str], user: str) -> list[str]:
+    def _grants(self, table: TargetTable, needed: Sequence[str], columns: list[str], user: str) -> list[str]:
         asked = (list(needed), table.oid, columns, table.oid)
         lacking = [privilege for (privilege,) in self.connection.execute(_LACKING, asked)]
         return [f"GRANT {', '.join(lacking)} ON {table.name.sql} TO {quoted(user)}"] if lacking else []

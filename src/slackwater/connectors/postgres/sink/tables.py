@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from slackwater.base.errors import fault, near_miss
 from slackwater.connectors.postgres.names import TableName, quoted, quoted_list
-from slackwater.connectors.postgres.sink.column_types import Column, holds, postgres_type
-from slackwater.connectors.postgres.sink.csv_rows import Field
+from slackwater.connectors.postgres.sink.column_types import TableColumn, holds, postgres_type
+from slackwater.connectors.postgres.sink.csv_rows import CsvField
 
 if TYPE_CHECKING:
     import psycopg
@@ -43,31 +43,31 @@ _FILL: Final = 70
 
 
 @dataclass(frozen=True, kw_only=True)
-class Table:
+class TargetTable:
     """A table as found on the server."""
 
     name: TableName
     oid: int
     kind: str
-    columns: dict[str, Column]
+    columns: dict[str, TableColumn]
     unique: tuple[frozenset[int], ...]
     """The columns of each unique index, by column number."""
 
     @classmethod
-    def found(cls, connection: psycopg.Connection[Any], name: TableName) -> Table | None:
+    def found(cls, connection: psycopg.Connection[Any], name: TableName) -> TargetTable | None:
         """Return the table with that name; None if it does not exist."""
         relation = connection.execute(_RELATION, (name.schema, name.table)).fetchone()
         if relation is None:
             return None
         oid, kind = relation
-        facts = [field.name for field in dataclass_fields(Column)]
-        columns = [Column(**dict(zip(facts, row, strict=True))) for row in connection.execute(_COLUMNS, (oid,))]
+        facts = [field.name for field in dataclass_fields(TableColumn)]
+        columns = [TableColumn(**dict(zip(facts, row, strict=True))) for row in connection.execute(_COLUMNS, (oid,))]
         unique = tuple(frozenset(numbers) for (numbers,) in connection.execute(_UNIQUE, (oid,)))
         return cls(
             name=name, oid=oid, kind=_KINDS[kind], columns={column.name: column for column in columns}, unique=unique
         )
 
-    def check(self, fields: Sequence[Field], keys: Sequence[str]) -> None:
+    def check(self, fields: Sequence[CsvField], keys: Sequence[str]) -> None:
         """Check that the table can take the rows; one error lists all problems."""
         problems = [] if self.kind == "table" else [f"it is a {self.kind}"]
         for field in fields:
@@ -91,7 +91,7 @@ class Table:
         numbers = [self.columns[key].number for key in keys if key in self.columns]
         return not keys or (len(numbers) == len(keys) and frozenset(numbers) in self.unique)
 
-    def _problems(self, field: Field, *, is_key: bool) -> list[str]:
+    def _problems(self, field: CsvField, *, is_key: bool) -> list[str]:
         column = self.columns.get(field.name)
         needed = postgres_type(field.dtype)
         if column is None:
@@ -108,7 +108,7 @@ class Table:
         return problems
 
 
-def table_ddl(name: TableName, fields: Sequence[Field], keys: Sequence[str]) -> str:
+def table_ddl(name: TableName, fields: Sequence[CsvField], keys: Sequence[str]) -> str:
     """Return the statement that creates a table for the rows."""
     columns = [
         f"{quoted(field.name)} {postgres_type(field.dtype)}{' NOT NULL' if field.name in keys else ''}"

@@ -20,8 +20,8 @@ from slackwater.base.crash_points import crash_point
 from slackwater.connectors.postgres.connection import transaction
 from slackwater.connectors.postgres.names import quoted, quoted_list
 from slackwater.connectors.postgres.sink.csv_rows import CsvRows
-from slackwater.connectors.postgres.sink.ledger import Turn
-from slackwater.connectors.postgres.sink.tables import Table
+from slackwater.connectors.postgres.sink.ledger import SlotLease
+from slackwater.connectors.postgres.sink.tables import TargetTable
 from slackwater.connectors.sink import Mark, SinkBatch, SinkWriter
 
 if TYPE_CHECKING:
@@ -40,11 +40,11 @@ class PostgresWriter(SinkWriter):
     """Writes batches over one connection."""
 
     connection: psycopg.Connection[Any]
-    table: Table
+    table: TargetTable
     rows: CsvRows
     keys: dict[str, str]
     """The key columns of the rows, with their names in the table; empty if rows are appended."""
-    turn: Turn | None
+    turn: SlotLease | None
     sink: object
 
     def mark(self) -> Mark | None:

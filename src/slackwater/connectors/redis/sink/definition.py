@@ -8,23 +8,28 @@ leaves the same result; the last chunk carries the mark.
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from types import ModuleType
 from typing import Any, ClassVar, Final
-from urllib.parse import urlsplit
 from uuid import uuid4
 
 from slackwater.base.crash_points import crash_point
 from slackwater.base.durations import Duration, duration_ms
 from slackwater.base.errors import RunError, fault, refuse
 from slackwater.base.folders import given_path
-from slackwater.base.secrets import Secret, holds_credentials, shown_url
-from slackwater.connectors.redis.sink.rows import Hashes
+from slackwater.base.secrets import Secret
+from slackwater.connectors.redis.connection import (
+    check_url,
+    client_library,
+    error_prefix,
+    passing,
+    server_words,
+    way_in,
+)
+from slackwater.connectors.redis.sink.rows import RedisHashes
 from slackwater.connectors.sink import (
     EVERYTHING,
     Change,
@@ -40,28 +45,6 @@ from slackwater.connectors.sink import (
 from slackwater.connectors.sink_options import bad_option, check_delivery, column_names
 
 _TIMEOUT_S: Final = 10.0
-_PASSING: Final = {
-    "BUSY": "it is running a script",
-    "CLUSTERDOWN": "its cluster is down",
-    "LOADING": "it is loading its data",
-    "MASTERDOWN": "its primary is down",
-    "MISCONF": "it cannot write its data to disk",
-    "OOM": "it is out of memory (see its `maxmemory`)",
-    "READONLY": "it is a read-only replica",
-    "TRYAGAIN": "its cluster is being changed",
-}
-"""Replies, by error prefix, that may be transient."""
-_WORDS: Final = {
-    "ClusterDownError": "CLUSTERDOWN",
-    "MasterDownError": "MASTERDOWN",
-    "OutOfMemoryError": "OOM",
-    "ReadOnlyError": "READONLY",
-    "TryAgainError": "TRYAGAIN",
-}
-"""The server's error prefixes that the client turns into exception classes and removes from the message."""
-_DATABASE: Final = re.compile(r"^(unix://[^?#;]*|rediss?://[^/?#;]*(/\d*)?)(\?db=\d+)?$")
-_WORD: Final = re.compile(r"(?:@user_script: ?\d+: )?-?([A-Z]+) ")
-"""The server's error prefix, at the start of one of its own errors or of an error in a script."""
 
 _WRITE: Final = """
 local epoch = redis.call('GET', KEYS[1])
@@ -113,22 +96,13 @@ return 'written'
 """
 
 
-def client_library() -> ModuleType:
-    """Return the module `redis`; raises with instructions if it is not installed."""
-    try:
-        import redis  # noqa: PLC0415  only Redis users need it
-    except ModuleNotFoundError as error:
-        raise fault("REDIS_CLIENT_MISSING") from error
-    return redis
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RedisSink(Sink):
     """A sink that writes hashes on one server."""
 
     shown_options: ClassVar[tuple[str, ...]] = ("columns", "ttl_ms", "ca")
     url: str
-    hashes: Hashes
+    hashes: RedisHashes
     ttl_ms: int | None = None
     password: Secret | None = None
     ca: str | None = None
@@ -277,7 +251,7 @@ def redis(
     if prefix is not None and (not isinstance(prefix, str) or not prefix):
         raise _option("prefix", "a string", repr(prefix), 'write, for example, prefix="user", or omit it')
     check_url(url, has_ca=ca is not None, option=_option)
-    named = Hashes(
+    named = RedisHashes(
         key=column_names("the Redis sink", "key", key),
         columns=column_names("the Redis sink", "columns", columns) or None,
         prefix=prefix,
@@ -298,38 +272,6 @@ def redis(
     )
 
 
-def way_in(url: str, password: Secret | None, ca: str | None) -> dict[str, Any]:
-    """Return the client's settings for TLS and the password."""
-    settings: dict[str, Any] = {}
-    if url.startswith("rediss:"):
-        settings = {"ssl_ca_certs": ca, "ssl_cert_reqs": "required", "ssl_check_hostname": True}
-    if password is not None:
-        settings["password"] = password.reveal()
-    return settings
-
-
-def check_url(url: str, *, has_ca: bool, option: Callable[[str, str, str, str], Exception]) -> None:
-    """Reject anything that is not a server's address or that contains a password; `option` creates the error."""
-    rule = "a URL such as redis://host:6379/0, rediss://… (TLS) or unix:///path/to/socket"
-    if not isinstance(url, str):
-        raise option("url", rule, type(url).__name__, "write it as a string")
-    try:
-        parts = urlsplit(url)
-        parts.port  # noqa: B018  raises if it is not a number
-    except ValueError as error:
-        raise option("url", rule, "an invalid URL", "correct it") from error
-    if holds_credentials(url):
-        remedy = 'write password=sw.secret("REDIS_PASSWORD")'
-        raise option("url", "a URL without a password", shown_url(url), remedy)
-    where = parts.path if parts.scheme == "unix" else parts.hostname
-    if parts.scheme not in ("redis", "rediss", "unix") or not where:
-        raise option("url", rule, repr(shown_url(url)), "correct it")
-    if not _DATABASE.search(url):
-        raise option("url", "a URL without settings", shown_url(url), "remove them")
-    if has_ca and parts.scheme != "rediss":
-        raise option("ca", "used only with a rediss:// URL", repr(shown_url(url)), "write rediss:// for TLS")
-
-
 def _option(what: str, rule: str, got: str, remedy: str) -> Exception:
     return bad_option("the Redis sink", what, rule=rule, got=got, remedy=remedy)
 
@@ -348,26 +290,9 @@ def _troubles(sink: RedisSink) -> Iterator[None]:
         raise Unavailable(str(error).rstrip(".")) from error
 
 
-def server_words(error: Exception, password: Secret | None) -> str:
-    """Return the server's reply, with the error prefix that the client turned into an exception class.
-
-    A server that does not know AUTH repeats its arguments, the password among them.
-    """
-    text = f"{_WORDS.get(type(error).__name__, '')} {error}".strip()
-    return text if password is None else text.replace(password.reveal(), "…")
-
-
-def passing(cause: str) -> Unavailable | None:
-    """Return the reply as `Unavailable` if it may be transient; None if not."""
-    found = _WORD.match(cause)
-    word = found[1] if found else ""
-    return Unavailable(_PASSING[word]) if word in _PASSING else None
-
-
 def _refusal(sink: RedisSink, cause: str, key: str = "") -> Unavailable | RunError:
     if (away := passing(cause)) is not None:
         return away
-    found = _WORD.match(cause)
-    if found and found[1] == "WRONGTYPE":
+    if error_prefix(cause) == "WRONGTYPE":
         return fault("REDIS_WRONG_TYPE", sink=sink, key=key)
     return fault("REDIS_REFUSED", sink=sink, cause=cause.strip().rstrip("."))

@@ -25,7 +25,7 @@ _CHUNK_BYTES: Final = 8 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hashes:
+class RedisHashes:
     """How rows become hashes: the columns that name a hash, those that are its fields, and the prefix of the name."""
 
     key: tuple[str, ...]

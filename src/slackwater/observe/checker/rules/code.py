@@ -9,7 +9,7 @@ from slackwater.base.errors import listed
 from slackwater.observe.checker.assignments import assignments
 from slackwater.observe.checker.code_reading import Use
 from slackwater.observe.checker.facts import Facts
-from slackwater.observe.checker.rule import Found, Rule, rule
+from slackwater.observe.checker.rule import Rule, Violation, rule
 from slackwater.observe.checker.user_code import UserCode, methods_of, user_code
 from slackwater.operators.process.base import Process
 from slackwater.operators.process.declarations import states_of
@@ -55,7 +55,7 @@ _MOST_NAMED: Final = 3
     why="After a crash, a batch runs again. Rows that differ the second time are lost or duplicated.",
     fix="take times from the event or ctx, ids from the event's columns, and settings when the pipeline is built",
 )
-def changing(plan: Plan, _facts: Facts) -> Iterator[Found]:
+def changing(plan: Plan, _facts: Facts) -> Iterator[Violation]:
     """Look for random numbers, clocks, generated identifiers and the environment in the user's code."""
     return _found(plan, lambda _code, use: _is_changing(use))
 
@@ -79,7 +79,7 @@ def _is_changing(use: Use) -> bool:
     why="Every event waits for it, one after the other, while the task's core is idle; a slow server stalls the job.",
     fix="use stream.lookup(...), which requests many keys at once and keeps the answers, or a sink for writing",
 )
-def blocking(plan: Plan, _facts: Facts) -> Iterator[Found]:
+def blocking(plan: Plan, _facts: Facts) -> Iterator[Violation]:
     """Look for sleeps, networks, databases, other programs, and files opened for every event."""
     return _found(plan, _is_blocking)
 
@@ -98,7 +98,7 @@ def _is_blocking(code: UserCode, use: Use) -> bool:
     why="State is changed by its methods only. Every event on which it is assigned becomes a dead letter.",
     fix="call self.<name>.set(value), or another method of the state; to forget it, self.<name>.clear()",
 )
-def assigned(plan: Plan, _facts: Facts) -> Iterator[Found]:
+def assigned(plan: Plan, _facts: Facts) -> Iterator[Violation]:
     """Look for `self.n = …`, `self.n += …` and `del self.n`, where `n` is declared state."""
     for step in plan.steps:
         if isinstance(step.spec, ProcessStep) and isinstance(step.spec.process, Process):
@@ -107,10 +107,10 @@ def assigned(plan: Plan, _facts: Facts) -> Iterator[Found]:
             found = [each for method in methods_of(cls, (Process,)) for each in assignments(method, states)]
             named = [f"{each.function} {each.verb} self.{each.name} (line {each.line})" for each in found]
             if named:
-                yield Found(f"step `{step.name}`", listed(named, most=_MOST_NAMED))
+                yield Violation(f"step `{step.name}`", listed(named, most=_MOST_NAMED))
 
 
-def _found(plan: Plan, is_bad: Callable[[UserCode, Use], bool]) -> Iterator[Found]:
+def _found(plan: Plan, is_bad: Callable[[UserCode, Use], bool]) -> Iterator[Violation]:
     """Yield one finding for each place with bad calls."""
     places: dict[str, dict[str, Use]] = {}
     for code in user_code(plan):
@@ -119,7 +119,7 @@ def _found(plan: Plan, is_bad: Callable[[UserCode, Use], bool]) -> Iterator[Foun
                 places.setdefault(code.where, {}).setdefault(f"{use.function} {use.name}", use)
     for where, bad in places.items():
         named = [f"{use.function} uses {_shown(use.name)} (line {use.line})" for use in bad.values()]
-        yield Found(where, listed(named, most=_MOST_NAMED))
+        yield Violation(where, listed(named, most=_MOST_NAMED))
 
 
 def _is_in(name: str, known: tuple[str, ...]) -> bool:

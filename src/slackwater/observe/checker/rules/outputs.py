@@ -9,7 +9,7 @@ from typing import Final
 from slackwater.connectors.console.sink import ConsoleSink
 from slackwater.connectors.sink import Drop, Sink
 from slackwater.observe.checker.facts import Facts
-from slackwater.observe.checker.rule import Found, Rule, rule
+from slackwater.observe.checker.rule import Rule, Violation, rule
 from slackwater.plan.plan import OutputPlan, Plan
 
 
@@ -20,13 +20,13 @@ from slackwater.plan.plan import OutputPlan, Plan
     why="After a crash, a batch is delivered again: at least once repeats its rows, at most once may lose them.",
     fix='use delivery="exactly_once", or a sink that can; accept it where readers recognize repeated rows',
 )
-def weak_delivery(plan: Plan, _facts: Facts) -> Iterator[Found]:
+def weak_delivery(plan: Plan, _facts: Facts) -> Iterator[Violation]:
     """Look for sinks that are not exactly once; a console, which people only look at, need not be."""
     for output in plan.outputs:
         for sink in output.sinks:
             if sink.delivery != "exactly_once" and not isinstance(sink, Drop | ConsoleSink):
                 could = ", although it could be exactly once" if _can_once(sink) else ""
-                yield Found(f"output `{output.name}`", f"{sink} is {sink.delivery.replace('_', ' ')}{could}")
+                yield Violation(f"output `{output.name}`", f"{sink} is {sink.delivery.replace('_', ' ')}{could}")
 
 
 def _can_once(sink: Sink) -> bool:
@@ -41,10 +41,10 @@ def _can_once(sink: Sink) -> bool:
     why="They are counted, but you cannot tell which events are missing from the results, or repair them afterwards.",
     fix='write them to a sink, such as results.late.to(sw.sinks.files("out/late"))',
 )
-def late_dropped(plan: Plan, _facts: Facts) -> Iterator[Found]:
+def late_dropped(plan: Plan, _facts: Facts) -> Iterator[Violation]:
     """Look for late outputs that end in `.drop()`."""
     for output in _dropped(plan, "late"):
-        yield Found(f"step `{output.name.removesuffix('.late')}`", "its late rows are dropped")
+        yield Violation(f"step `{output.name.removesuffix('.late')}`", "its late rows are dropped")
 
 
 @rule(
@@ -54,12 +54,12 @@ def late_dropped(plan: Plan, _facts: Facts) -> Iterator[Found]:
     why="Unusable records are counted, but cannot be inspected, or sent again once the cause is fixed.",
     fix='write them to a sink, such as stream.dead_letters.to(sw.sinks.files("out/dead_letters"))',
 )
-def dead_letters_dropped(plan: Plan, _facts: Facts) -> Iterator[Found]:
+def dead_letters_dropped(plan: Plan, _facts: Facts) -> Iterator[Violation]:
     """Look for dead letters that end in `.drop()`."""
     for output in _dropped(plan, "dead_letters"):
         owner = output.name.removesuffix(".dead_letters")
         what = "step" if owner in plan.by_name else "stream"
-        yield Found(f"{what} `{owner}`", "its dead letters are dropped")
+        yield Violation(f"{what} `{owner}`", "its dead letters are dropped")
 
 
 def _dropped(plan: Plan, kind: str) -> Iterator[OutputPlan]:

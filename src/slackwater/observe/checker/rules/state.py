@@ -9,7 +9,7 @@ from slackwater.base.durations import render_ms, roughly
 from slackwater.base.errors import counted
 from slackwater.base.times import MAX_MS
 from slackwater.observe.checker.facts import Facts
-from slackwater.observe.checker.rule import Found, Rule, rule
+from slackwater.observe.checker.rule import Rule, Violation, rule
 from slackwater.operators.aggregates.collected import CollectList, CollectSet, CountDistinct, Median
 from slackwater.operators.deduplication.spec import DeduplicateSpec
 from slackwater.operators.joins.as_of import FOREVER_MS, AsOfJoin
@@ -42,11 +42,11 @@ _GROWING: Final = (CollectList, CollectSet, CountDistinct, Median)
     why="Every key ever seen stays in the state: it grows until the job runs out of memory or disk.",
     fix="give it a duration instead of sw.FOREVER, or a window with an end; accept it if keys will always be few",
 )
-def without_end(plan: Plan, _facts: Facts) -> Iterator[Found]:
+def without_end(plan: Plan, _facts: Facts) -> Iterator[Violation]:
     """Look for state that nothing ever removes."""
     for step in plan.steps:
         for what in _endless(step.spec):
-            yield Found(f"step `{step.name}`", what)
+            yield Violation(f"step `{step.name}`", what)
 
 
 def _endless(spec: KeyedStep) -> Iterator[str]:
@@ -68,16 +68,16 @@ def _endless(spec: KeyedStep) -> Iterator[str]:
     why="Rows are kept until no partner can arrive, so the state holds everything within the bound.",
     fix="narrow between=..., give versions_ttl a duration, or look the rows up in a store",
 )
-def loose_join(plan: Plan, _facts: Facts) -> Iterator[Found]:
+def loose_join(plan: Plan, _facts: Facts) -> Iterator[Violation]:
     """Look for joins whose rows are kept for more than a week, or forever."""
     for step in plan.steps:
         match step.spec:
             case IntervalJoin(lower_ms=lower_ms, upper_ms=upper_ms) if upper_ms - lower_ms > _LONG_JOIN_MS:
-                yield Found(f"step `{step.name}`", f"it joins rows over {render_ms(upper_ms - lower_ms)}")
+                yield Violation(f"step `{step.name}`", f"it joins rows over {render_ms(upper_ms - lower_ms)}")
             case WindowedJoin(window=window) if (length_ms := window.longest_ms() or 0) > _LONG_JOIN_MS:
-                yield Found(f"step `{step.name}`", f"it joins rows over windows of {render_ms(length_ms)}")
+                yield Violation(f"step `{step.name}`", f"it joins rows over windows of {render_ms(length_ms)}")
             case AsOfJoin(ttl_ms=ttl_ms) if ttl_ms >= FOREVER_MS:
-                yield Found(f"step `{step.name}`", "it keeps the last version of every key forever")
+                yield Violation(f"step `{step.name}`", "it keeps the last version of every key forever")
 
 
 @rule(
@@ -87,11 +87,11 @@ def loose_join(plan: Plan, _facts: Facts) -> Iterator[Found]:
     why="It grows with every key, or every value of a window, while it is kept, and is rewritten as it grows.",
     fix="shorten it, give sessions a max_length, use approx_distinct, quantile or top, or chain a second window",
 )
-def kept_for_long(plan: Plan, _facts: Facts) -> Iterator[Found]:
+def kept_for_long(plan: Plan, _facts: Facts) -> Iterator[Violation]:
     """Look for sessions without a maximum, values kept for more than two days, and state for more than 90."""
     for step in plan.steps:
         for what in _long(step.spec):
-            yield Found(f"step `{step.name}`", what)
+            yield Violation(f"step `{step.name}`", what)
 
 
 def _long(spec: KeyedStep) -> Iterator[str]:
@@ -126,16 +126,18 @@ def _long_window(spec: WindowSpec, length_ms: int) -> Iterator[str]:
     why="One task processes all rows of a key; the others wait for it, and more cores do not help.",
     fix="key by a finer column, or merge in two stages with key_by(..., spread=16) where a window allows it",
 )
-def hot_key(plan: Plan, facts: Facts) -> Iterator[Found]:
+def hot_key(plan: Plan, facts: Facts) -> Iterator[Violation]:
     """Look at the distribution of keys in the last run, if known."""
     for step in plan.steps:
         if step.spec.combines or step.spread > 1:
             continue  # FRONT combines the rows of a key before the shuffle
         hot, keys = facts.hot_keys.get(step.name), facts.keys.get(step.name)
         if hot is not None and hot.share >= _HOT:
-            yield Found(f"step `{step.name}`", f"key {hot.key} has {hot.share:.0%} of its rows")
+            yield Violation(f"step `{step.name}`", f"key {hot.key} has {hot.share:.0%} of its rows")
         elif keys is not None and keys < (facts.cores or 0):
-            yield Found(f"step `{step.name}`", f"it has {counted(keys, 'key')} for {counted(facts.cores or 0, 'core')}")
+            yield Violation(
+                f"step `{step.name}`", f"it has {counted(keys, 'key')} for {counted(facts.cores or 0, 'core')}"
+            )
 
 
 @rule(
@@ -145,10 +147,10 @@ def hot_key(plan: Plan, facts: Facts) -> Iterator[Found]:
     why="A stage has at most one task for each key group: the other cores stay idle.",
     fix="raise key_groups before the first start; it is fixed for the life of a checkpoint",
 )
-def key_groups(plan: Plan, facts: Facts) -> Iterator[Found]:
+def key_groups(plan: Plan, facts: Facts) -> Iterator[Violation]:
     """Compare the number of key groups with the cores of the master."""
     if plan.steps and facts.cores is not None and plan.key_groups < facts.cores:
-        yield Found(
+        yield Violation(
             f"pipeline `{plan.name}`",
             f"it has {counted(plan.key_groups, 'key group')} for {counted(facts.cores, 'core')}",
         )
@@ -161,7 +163,7 @@ def key_groups(plan: Plan, facts: Facts) -> Iterator[Found]:
     why="Its first results lack events from before the job started, unless the source still had them.",
     fix="start from a log that reaches back to the start of the window, or discard the first results",
 )
-def young_job(plan: Plan, facts: Facts) -> Iterator[Found]:
+def young_job(plan: Plan, facts: Facts) -> Iterator[Violation]:
     """Compare windows of a day or more with how long the checkpoint has been in use."""
     for step in plan.steps:
         if not isinstance(step.spec, WindowSpec | WindowedJoin):
@@ -170,7 +172,7 @@ def young_job(plan: Plan, facts: Facts) -> Iterator[Found]:
         if facts.age_ms is not None and _DAY_MS <= length_ms < MAX_MS and length_ms > _MUCH * facts.age_ms:
             age = roughly(max(1, facts.age_ms // 60_000) * 60_000)
             what = f"its windows are {render_ms(length_ms)} long, the job has run for {age}"
-            yield Found(f"step `{step.name}`", what)
+            yield Violation(f"step `{step.name}`", what)
 
 
 RULES: Final[tuple[Rule, ...]] = (without_end, loose_join, kept_for_long, hot_key, key_groups, young_job)

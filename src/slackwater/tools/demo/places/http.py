@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 
 import slackwater as sw
-from slackwater.connectors.http.client import http_library
+from slackwater.connectors.http.connection import http_library
 from slackwater.connectors.sink import Sink
 from slackwater.tools.demo.definition import PURCHASES
 from slackwater.tools.demo.places.base import PATIENCE_S, Place, from_json_lines

@@ -15,7 +15,7 @@ import polars as pl
 import slackwater as sw
 from slackwater.base.errors import fault
 from slackwater.connectors.kafka.broker import free_port
-from slackwater.connectors.redis.sink.definition import client_library
+from slackwater.connectors.redis.connection import client_library
 from slackwater.connectors.sink import Sink
 from slackwater.tools.demo.comparison import ROWS
 from slackwater.tools.demo.definition import PURCHASES

@@ -31,7 +31,7 @@ _GONE: Final = ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Target:
+class SlotTarget:
     """The target of a slot, for error messages."""
 
     connection: Connection

@@ -15,7 +15,7 @@ from slackwater.base.stored import shaped
 from slackwater.connectors.log.listing import ListedFile
 
 
-class Record:
+class FileRecord:
     """The record of one log of a job; only its driver writes it."""
 
     def __init__(self, files: SealedFolder, number: int) -> None:

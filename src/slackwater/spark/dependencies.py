@@ -31,7 +31,7 @@ class OutsideWarning(SlackwaterWarning):
 
 
 @dataclass(kw_only=True)
-class Outside:
+class DependencyWait:
     """The driver's handling of tables and stores."""
 
     plan: Plan

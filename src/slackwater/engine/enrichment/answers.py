@@ -98,7 +98,7 @@ class Answers(ABC):
         """Persist answers, and return those that count: another attempt may have been first."""
 
 
-class Listing:
+class AnswerFiles:
     """The files of a step and batch when a task first needs one; answers that it writes later it has already used."""
 
     def __init__(self, answers: Answers, step: str, batch: int) -> None:

@@ -21,7 +21,7 @@ _MOST_STEPS: Final = 64
 
 
 @dataclass(kw_only=True)
-class Got:
+class FoundAnswers:
     """The answers for some keys, and the reasons for keys without one."""
 
     answers: pl.DataFrame
@@ -41,7 +41,7 @@ class StepLookups:
 
     def answers(
         self, keys: pl.Series, now_ms: int, stats: LookupStats, *, patience_s: float, sleep: Callable[[float], None]
-    ) -> Got:
+    ) -> FoundAnswers:
         """Return the answers for distinct keys that are not null.
 
         A key whose request fails is retried until `patience_s` has passed.
@@ -70,7 +70,7 @@ class StepLookups:
             if not left or rest_s <= 0:
                 break
             sleep(min(rest_s, max(self._asker.breaker.wait_s, _LEAST_PAUSE_S)))
-        return Got(answers=pl.concat(got), failed=why)
+        return FoundAnswers(answers=pl.concat(got), failed=why)
 
     def failed(self, why: dict[Any, str]) -> pl.DataFrame:
         """Return keys that failed for good as answers."""
@@ -78,7 +78,7 @@ class StepLookups:
 
 
 @dataclass(kw_only=True)
-class Desk:
+class CachedLookups:
     """All lookups of a process, or of an engine in memory; only the cache is lost with it."""
 
     _steps: dict[tuple[str, int], tuple[LookUp, StepLookups]] = field(default_factory=dict)

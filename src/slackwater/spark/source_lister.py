@@ -15,7 +15,7 @@ _SHARE: Final = 20
 """Sources that take long to list are listed less often, so that listing takes at most a twentieth of the time."""
 
 
-class Feed:
+class SourceLister:
     """A context manager whose thread lists new data between batches."""
 
     def __init__(

@@ -36,7 +36,7 @@ def files_of(home: Path, slot: Slot | None = None) -> SealedFolder:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Turn:
+class FolderLease:
     """The right to change a folder, until another writer takes it."""
 
     home: Path
@@ -45,7 +45,7 @@ class Turn:
     sink: object
 
     @classmethod
-    def taken(cls, home: Path, slot: Slot, sink: object) -> Turn:
+    def taken(cls, home: Path, slot: Slot, sink: object) -> FolderLease:
         """Take the turn from its current holder."""
         turn = cls(home=home, own=home / f".writer-{uuid.uuid4().hex}", slot=slot, sink=sink)
         turn.own.mkdir()

@@ -23,7 +23,7 @@ END: Final = ""
 """The last event that listeners receive."""
 
 
-class Feed:
+class JobFeed:
     """One job on the page."""
 
     def __init__(

@@ -18,7 +18,7 @@ _ROLL_AFTER: Final = "500ms"
 
 
 @dataclass(kw_only=True)
-class Feed:
+class Producer:
     """A producer that writes to a log of four partitions for `seconds`, at `rate` purchases per second.
 
     The customers' time starts in the past and reaches the present at the end: it runs ten times as fast, and no event
