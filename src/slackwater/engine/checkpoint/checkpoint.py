@@ -39,7 +39,7 @@ from slackwater.engine.next_clock import first_clock
 from slackwater.eventtime.clock import Clock, Marks
 from slackwater.plan.plan import STAGE, Plan
 
-FORMAT: Final = 3
+FORMAT: Final = 4
 _FORMAT_BEFORE: Final = re.compile(rb'\{\s*"format": ([12]),')
 """Matches a manifest from before there were seals."""
 _MANIFEST: Final = "manifest.json"

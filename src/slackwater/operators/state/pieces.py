@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Final, NamedTuple, Protocol
 
 import polars as pl
@@ -30,6 +30,7 @@ COMPACT_AT: Final = 16
 """The number of pieces of one tier that are merged into one of the next."""
 INDEX: Final = "index"
 """The key of a key group's index."""
+_INDEX_VERSION: Final = 1
 INBOX: Final = -1
 """The bucket number of rows that have not yet been moved to their bucket."""
 _GROWTH: Final = 4
@@ -93,15 +94,22 @@ def read_index(store: Store, place: str | None, of: str | None) -> dict[str, Any
     if blob is None:
         return {}
     try:
-        return dict(json.loads(unsealed(blob, place=place, of=of)))
+        return _steps(json.loads(unsealed(blob, place=place, of=of)))
     except DamageError as error:
         raise fault("STATE_DAMAGED", what=f"the index of `{place or 'a key group'}`", why=error) from error
+
+
+def _steps(index: dict[str, Any]) -> dict[str, Any]:
+    if (version := index.get("version")) != _INDEX_VERSION:
+        raise DamageError(f"it has version {version}, and this version of Slackwater reads {_INDEX_VERSION}")
+    return dict(index["steps"])
 
 
 def write_index(store: Store, index: dict[str, Any], place: str, of: str) -> None:
     """Store the index of a key group's state; a group without state stores nothing, not even an index."""
     if index:
-        store.put(INDEX, sealed(json.dumps(index).encode(), place=place, of=of))
+        content = json.dumps({"version": _INDEX_VERSION, "steps": index}).encode()
+        store.put(INDEX, sealed(content, place=place, of=of))
     else:
         store.remove(INDEX)
 
@@ -133,6 +141,9 @@ class Piece:
         """Return whether one of its rows is due: to fire a pane, or to be forgotten."""
         moved = time.watermark_ms > time.previous_ms
         return not self.is_settled and ((moved and self.wake_ms <= time.watermark_ms) or self.due_ms <= time.now_ms)
+
+
+_FACTS: Final = tuple(each.name for each in fields(Piece))
 
 
 class Savepoint(NamedTuple):
@@ -174,15 +185,16 @@ class StepState:
         """Open a step's state from its part of the group's index."""
         if index is None:
             return cls(step=step, store=store)
-        pieces = [Piece(*entry) for entry in index["pieces"]]
+        columns: dict[str, list[Any]] = index["pieces"]
+        pieces = [Piece(**dict(zip(columns, entry, strict=True))) for entry in zip(*columns.values(), strict=True)]
         chunks, rows, size = index.get("chunks", (0, 0, 0))
         opened = cls(step=step, store=store, pieces=pieces, next_seq=index["next"], buckets=index.get("buckets", 1))
         opened.chunks, opened.chunk_rows, opened.chunk_bytes = chunks, rows, size
         return opened
 
     def to_index(self) -> dict[str, Any]:
-        """Return the step's part of the group's index."""
-        pieces = [list(vars(piece).values()) for piece in self.pieces]
+        """Return the step's part of the group's index: the facts about its pieces, by name."""
+        pieces = {name: [getattr(piece, name) for piece in self.pieces] for name in _FACTS}
         index = {"next": self.next_seq, "pieces": pieces, "buckets": self.buckets}
         return {**index, "chunks": [self.chunks, self.chunk_rows, self.chunk_bytes]} if self.chunks else index
 

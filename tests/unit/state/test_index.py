@@ -1,0 +1,52 @@
+"""The index of a key group's state: facts about pieces by name, with a version."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+import pytest
+
+from slackwater.base.errors import RunError
+from slackwater.base.sealed import sealed, unsealed
+from slackwater.operators.state.pieces import INDEX, DictStore, StepState, read_index, write_index
+
+PLACE, OWNER = "state/0/1", "owner"
+
+
+def stored() -> tuple[DictStore, StepState]:
+    store = DictStore()
+    state = StepState(step="s", store=store)
+    for end in (5, 7):
+        rows = pl.DataFrame({"__end": [end, end + 1]})
+        state.append(rows, lambda part: {"min_end_ms": part["__end"].min(), "max_end_ms": 9, "wake_ms": 9})
+    write_index(store, {"s": state.to_index()}, PLACE, OWNER)
+    return store, state
+
+
+def test_index_is_read_back_as_written() -> None:
+    store, state = stored()
+    index = read_index(store, PLACE, OWNER)
+    assert StepState.from_index("s", store, index["s"]).pieces == state.pieces
+    assert len(state.pieces) == 2
+
+
+def test_facts_about_pieces_have_names() -> None:
+    store, _ = stored()
+    written = json.loads(unsealed(store.blobs[INDEX], place=PLACE, of=OWNER))
+    assert written["version"] == 1
+    assert written["steps"]["s"]["pieces"]["min_end_ms"] == [5, 7]
+
+
+def test_order_in_which_the_facts_are_written_does_not_matter() -> None:
+    store, state = stored()
+    index = read_index(store, PLACE, OWNER)["s"]
+    index["pieces"] = dict(reversed(index["pieces"].items()))
+    assert StepState.from_index("s", store, index).pieces == state.pieces
+
+
+def test_index_of_another_version_is_refused() -> None:
+    store, _ = stored()
+    store.put(INDEX, sealed(b'{"version": 2, "steps": {}}', place=PLACE, of=OWNER))
+    with pytest.raises(RunError, match=r"STATE_DAMAGED.*it has version 2, and this version of Slackwater reads 1"):
+        read_index(store, PLACE, OWNER)
