@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -95,6 +96,24 @@ READERS: dict[str, Callable[[Checkpoint], object]] = {
     "attempts.json": lambda checkpoint: checkpoint.begin_attempt("sink", 1),
     "log/0/files.jsonl": lambda checkpoint: Intakes.open(plan(), checkpoint, slots=1),
 }
+
+
+@pytest.mark.parametrize("file", ["manifest.json", "clock/0", "delivering.json", "attempts.json"])
+def test_folder_in_the_place_of_a_file_is_one_sentence(tmp_path: Path, file: str) -> None:
+    checkpoint = begun(tmp_path)
+    (checkpoint.home / file).unlink()
+    (checkpoint.home / file).mkdir()
+    with pytest.raises(RunError, match=r"CHECKPOINT_DAMAGED.*it is a folder"):
+        READERS[file](checkpoint)
+
+
+@pytest.mark.parametrize("gone", ["clock", "manifest.json"])
+def test_missing_part_of_a_checkpoint_is_one_sentence(tmp_path: Path, gone: str) -> None:
+    checkpoint = begun(tmp_path)
+    path = checkpoint.home / gone
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+    with pytest.raises(RunError, match=rf"CHECKPOINT_DAMAGED.*{gone}` is damaged: it is missing"):
+        opened(tmp_path).next_clock()
 
 
 @pytest.mark.parametrize(

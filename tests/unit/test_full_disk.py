@@ -152,6 +152,17 @@ def test_full_disk_that_anything_meets_is_the_reason_of_a_failure(tmp_path: Path
     assert "\n" not in found.message
 
 
+def test_worker_that_crashes_on_every_attempt_is_said_with_the_way_out(tmp_path: Path) -> None:
+    checkpoint = open_checkpoint(tmp_path, counted().plan(), partitions=1)
+    error = RuntimeError("Job aborted …: org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)")
+    with held(tmp_path) as lease:
+        found = reason_of(error, lease, checkpoint, cast("Any", no_spark()))
+    assert found is not None
+    assert found.code == "WORKER_CRASHED"
+    assert "batch 0" in found.message
+    assert "--skip-rows" in found.message
+
+
 def no_spark() -> object:
     """Return a session whose JVM this process has not started."""
     return SimpleNamespace(sparkContext=SimpleNamespace(_gateway=SimpleNamespace(proc=None)))

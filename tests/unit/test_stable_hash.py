@@ -146,6 +146,11 @@ def test_instant_hashes_alike_in_all_units() -> None:
     assert units[0] == units[1] == units[2]
 
 
+def test_times_beyond_microseconds_have_their_own_hashes() -> None:
+    far = [number + part * 2**61 for number in (5, -5) for part in range(-4, 4) if abs(number + part * 2**61) < 2**63]
+    assert len({*hashes(pl.Series(far, dtype=pl.Datetime("ms")))}) == len(far)
+
+
 def test_zeros_are_one_and_nans_are_one() -> None:
     nans = np.array([0x7FF8000000000000, 0xFFF8000000000001], dtype=np.uint64).view(np.float64)
     assert len(set(hashes(pl.Series([0.0, -0.0])))) == 1

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import slackwater as sw
+from slackwater.base.errors import fault
 from slackwater.base.stopping import kept_handlers, stopped_by_signals
 from slackwater.spark import start as jobs
 
@@ -51,3 +52,20 @@ def test_handler_that_is_set_inside_does_not_stay() -> None:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         os.kill(os.getpid(), signal.SIGINT)
     assert stops == [True]
+
+
+def test_signal_that_also_ends_the_jvm_is_a_clean_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A signal to the process group, as `timeout` and service managers send it, reaches the JVM as well."""
+    phases: list[str] = []
+
+    def fail(_plan: object, **_options: Any) -> None:  # noqa: ANN401  as make_job's
+        os.kill(os.getpid(), signal.SIGTERM)
+        raise fault("SPARK_START", master="local[*]", cause="the JVM ended")
+
+    monkeypatch.setattr(jobs, "make_job", fail)
+    rows = sw.stream("rows", sw.testing.rows_source("ts long"))
+    plan = sw.Pipeline("p", rows.to(sw.sinks.memory()), rows.dead_letters.drop()).plan()
+    with pytest.raises(SystemExit) as ended:
+        jobs.run_pipeline(plan, on_phase=phases.append)
+    assert ended.value.code == 0
+    assert phases == ["stopping"]

@@ -38,6 +38,8 @@ _COLUMN: Final = 0xA0761D6478BD642F
 _NULL: Final = np.uint64(0x5851F42D4C957F2D)
 _NAN: Final = np.uint64(0x7FF8000000000000)
 _WORD: Final = (1 << 64) - 1
+_FAR_MS: Final = 1 << 60
+"""Times beyond this many milliseconds have no microseconds in 64 bits."""
 _SHIFT: Final = "sw:"
 _INLINE: Final = 12
 """Arrow keeps strings of up to 12 bytes inside their 16-byte view, padded with zeros."""
@@ -119,7 +121,7 @@ def _integer_words(series: pl.Series) -> U64:
     dtype = series.dtype
     if isinstance(dtype, pl.Datetime | pl.Duration):
         if dtype.time_unit == "ms":
-            series = series.to_physical() * 1_000
+            series = _millisecond_words(series.to_physical())
         elif dtype.time_unit == "ns":
             series = _nanosecond_words(series.to_physical())
     series = series.to_physical()
@@ -129,6 +131,14 @@ def _integer_words(series: pl.Series) -> U64:
     if series.dtype != pl.UInt64:
         series = series.cast(pl.Int64)
     return series.fill_null(0).to_numpy().view(np.uint64)
+
+
+def _millisecond_words(milliseconds: pl.Series) -> pl.Series:
+    """Return microseconds, modulo 2^64; what that loses, the upper three bits of far times, is in the lower three."""
+    words = milliseconds * 1_000
+    if words.len() == words.null_count() or milliseconds.is_between(-_FAR_MS, _FAR_MS - 1).all():
+        return words
+    return words + (((milliseconds + _FAR_MS) // (2 * _FAR_MS)) % 8)
 
 
 def _nanosecond_words(nanoseconds: pl.Series) -> pl.Series:

@@ -16,7 +16,12 @@ from slackwater.base.errors import RunError, fault
 
 Damaged = Callable[[Path, str], RunError]
 """Returns the error for a file, given why it cannot be read."""
-_DAMAGES: Final = (ValueError, KeyError, TypeError, AttributeError, IndexError)
+_DAMAGES: Final = (ValueError, KeyError, TypeError, AttributeError, IndexError, IsADirectoryError, NotADirectoryError)
+_PLAIN: Final[dict[type[Exception], str]] = {
+    UnicodeDecodeError: "it is not text",
+    IsADirectoryError: "it is a folder",
+    NotADirectoryError: "a file is where its folder belongs",
+}
 _NOUNS: Final = {int: "a whole number", float: "a number", bool: "true or false", str: "text", dict: "an object"}
 
 
@@ -95,15 +100,13 @@ def _hints(shape: Any) -> dict[str, Any]:  # noqa: ANN401  as above
 
 def _why(error: Exception) -> str:
     match error:
-        case UnicodeDecodeError():
-            return "it is not text"
         case json.JSONDecodeError():
             return f"it is not JSON (line {error.lineno}, column {error.colno})"
         case DamageError():
             return str(error)
         case KeyError():
             return f"`{error.args[0]}` is missing"
-    return "it does not hold what was written there"
+    return _PLAIN.get(type(error), "it does not hold what was written there")
 
 
 def damaged(checkpoint: Path) -> Damaged:

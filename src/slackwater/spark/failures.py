@@ -25,6 +25,7 @@ from slackwater.spark.intake import Intakes
 _NOT_CONNECTED: Final = "failed to connect back"
 _NOTED: Final = re.compile(r"File file:(/.*?)/state/[0-9]+/_stateSchema/.* does not exist")
 """Matches Spark's error for a missing state schema, which contains the checkpoint's path as Spark recorded it."""
+_CRASHED: Final = "Python worker exited unexpectedly (crashed)"
 _END_S: Final = 2.0
 """How long to wait for a JVM that is being killed to exit."""
 _OURS: Final = re.compile(r"slackwater\.\S+: \[([A-Z0-9_]+)\] (.+)")
@@ -39,11 +40,18 @@ def reason_of(error: Exception, lease: Lease, checkpoint: Checkpoint, spark: Spa
         return ended
     if isinstance(error, SlackwaterError):
         return None
+    return _of_surroundings(error, checkpoint) or damage_of(checkpoint.path, error)
+
+
+def _of_surroundings(error: Exception, checkpoint: Checkpoint) -> SlackwaterError | None:
+    """Return what is wrong with the disk, the workers or the checkpoint's place."""
     if (why := full_disk(error)) is not None:
         return fault("DISK_FULL", path=_full_folder(checkpoint.path, error), why=why)
+    if _CRASHED in str(error):
+        return fault("WORKER_CRASHED", batch=checkpoint.next_batch())
     if (noted := _NOTED.search(str(error))) is not None and Path(noted[1]) != checkpoint.path:
         return fault("CHECKPOINT_MOVED", path=checkpoint.path, found=noted[1])
-    return damage_of(checkpoint.path, error)
+    return None
 
 
 def _full_folder(checkpoint: Path, error: Exception) -> str | Path:

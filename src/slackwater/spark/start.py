@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from slackwater.base.durations import Duration, duration_ms
-from slackwater.base.errors import SlackwaterWarning, fault, notice
+from slackwater.base.errors import SlackwaterError, SlackwaterWarning, fault, notice
 from slackwater.base.folders import plain_path
 from slackwater.base.open_files import check_open_files
 from slackwater.base.stopping import stopped_by_signals
@@ -148,8 +148,19 @@ def _needed(plan: Plan) -> dict[str, str]:
 def run_pipeline(plan: Plan, **options: Any) -> Job:  # noqa: ANN401  those of make_job
     """Run a plan on Spark until Ctrl-C, SIGTERM or, if bounded, the end of its input; return the job."""
     stopped = threading.Event()
-    with stopped_by_signals(stopped.set):
-        job = make_job(plan, **options)
+
+    def stop() -> None:
+        stopped.set()
+        (options.get("on_phase") or _nothing)("stopping")
+
+    with stopped_by_signals(stop):
+        try:
+            job = make_job(plan, **options)
+        except SlackwaterError as error:
+            # A signal to the whole process group ends the JVM as well; that is no failure to start.
+            if stopped.is_set() and error.code == "SPARK_START":
+                raise SystemExit(0) from error
+            raise
     with stopped_by_signals(job.stop):
         if not stopped.is_set():
             job.run()

@@ -317,3 +317,13 @@ def test_letters_that_a_line_cannot_hold_are_left_and_reported() -> None:
     assert f"  {odd[4]}: a log cannot have a partition `../../etc`" in done.stdout
     assert records()["phones"][2:] == [b"fine"]
     assert records()[""] == [b"root"]
+
+
+def test_results_of_a_step_are_not_sent_as_records() -> None:
+    results = letters([b'{"user": "ada"}'], partition="unique/000012", source="unique", step="unique")
+    deliver(Path("results"), results)
+    before = records()
+    command = ["retry", "results", "--to", "log", "--yes", "--step", "unique"]
+    done = CliRunner().invoke(dead_letters, command, catch_exceptions=False)
+    assert records() == before
+    assert "it is a result of step `unique`, not a record of a source" in done.output

@@ -10,6 +10,7 @@ import polars as pl
 
 from slackwater.base.errors import counted, refuse
 from slackwater.connectors.sink import EVERYTHING, Change, Mark, Sink, SinkBatch, SinkWriter, Slot
+from slackwater.formats.python_range import limited
 
 _WIDTH: Final = 200
 """The width in columns if there is no terminal."""
@@ -44,7 +45,7 @@ class _Printer(SinkWriter):
 
     def write(self, batch: SinkBatch, mark: Mark | None) -> None:  # noqa: ARG002  keeps no marks
         """Print the number of rows and the first of them."""
-        rows = pl.concat(list(batch.frames())).head(self.limit)
+        rows = _printable(pl.concat(list(batch.frames())).head(self.limit))
         with pl.Config(
             tbl_rows=self.limit,
             tbl_cols=-1,
@@ -53,3 +54,10 @@ class _Printer(SinkWriter):
             tbl_hide_column_data_types=True,
         ):
             print(f"{self.output}, batch {batch.batch}: {counted(batch.rows, 'row')}", rows, sep="\n", flush=True)  # noqa: T201  its purpose
+
+
+def _printable(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return rows with columns that hold a date or time beyond the calendar as the numbers they are stored as."""
+    beyond = rows.select(each.any() for each in limited(rows.schema).values())
+    far = [name for name in beyond.columns if beyond[name].item()]
+    return rows.with_columns(pl.col(name).to_physical() for name in far)

@@ -229,12 +229,15 @@ class Checkpoint:
 
     def _clocks(self) -> list[int]:
         """Return the batches that have a clock, in order."""
-        return sorted(int(entry.name) for entry in (self.home / "clock").iterdir() if entry.name.isdigit())
+        with self.files.readable("clock"):
+            return sorted(int(entry.name) for entry in (self.home / "clock").iterdir() if entry.name.isdigit())
 
 
 def existing_checkpoint(path: Path, plan: Plan, *, accept_changes: bool = False) -> Checkpoint | None:
     """Return the checkpoint at `path` without changing it, or None; raises if `plan` cannot continue from it."""
     if not (path / "slackwater" / "manifest.json").exists():
+        if (path / "offsets").exists() and (path / "slackwater").exists():
+            raise damaged(path)(path / "slackwater" / _MANIFEST, "it is missing")
         if (path / "offsets").exists():
             raise fault("CHECKPOINT_FOREIGN", path=path)
         return None

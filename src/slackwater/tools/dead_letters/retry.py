@@ -107,10 +107,11 @@ def plan_retry(
     ids = known.group_by("record").agg(ids=pl.col("id").unique(maintain_order=True))
     meant = known.filter(filters.expression()).join(ids, on="record", how="left", maintain_order="left").collect()
     fresh = meant.filter(~pl.col("id").is_in(gone.implode()))
-    letters, declined, left = fresh, 0, tuple[Left, ...]()
+    records, left = _records(fresh)
+    letters, declined = records, 0
     if repair is not None:
-        repaired = repair_letters(fresh, repair)
-        letters, declined, left = repaired.letters, repaired.declined, repaired.left
+        repaired = repair_letters(records, repair)
+        letters, declined, left = repaired.letters, repaired.declined, (*left, *repaired.left)
     unsendable = target.unsendable(letters)
     sendable = letters.filter(~pl.col("id").is_in([each.id for each in unsendable]))
     chosen = sendable.unique("record", keep="first", maintain_order=True)
@@ -121,6 +122,17 @@ def plan_retry(
         declined=declined,
         left=(*left, *unsendable),
     )
+
+
+def _records(letters: pl.DataFrame) -> tuple[pl.DataFrame, tuple[Left, ...]]:
+    """Return the letters that are records of a source, and why the others, results of keyed steps, are not sent."""
+    is_of_step = pl.col("partition").str.replace(r"/\d{6}$", "") == pl.col("source")
+    is_result = letters.select(
+        is_of_step.fill_null(value=False) & (pl.col("partition") != pl.col("source"))
+    ).to_series()
+    why = "it is a result of step `{}`, not a record of a source; fix the cause, and compute it from its records again"
+    results = letters.filter(is_result).select("id", "source").iter_rows()
+    return letters.filter(~is_result), tuple(Left(id=id_, why=why.format(step)) for id_, step in results)
 
 
 def settle_open(ledger: Ledger) -> None:

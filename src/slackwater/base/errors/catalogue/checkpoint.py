@@ -7,8 +7,8 @@ from typing import Final
 MESSAGES: Final[dict[str, str]] = {
     "BATCH_HALF_DELIVERED": (
         "a partly delivered batch must be completed by the version of the pipeline that started it; batch {batch} in "
-        "`{path}` was started by a different version; run that version once more, or pass --accept-changes if the "
-        "batch's rows may differ"
+        "`{path}` was started by a different version, or with other --skip-rows; run that once more, or pass "
+        "--accept-changes if the batch's rows may differ"
     ),
     "CHECKPOINT_FINISHED": (
         "a bounded run advances the watermark to the end of time, so any later row would be late; the run of `{path}` "

@@ -133,4 +133,9 @@ MESSAGES: Final[dict[str, str]] = {
         "a step must not fail where no row is to blame; step `{step}` failed with {cause}; correct the computation and "
         "restart: the state before this batch is intact"
     ),
+    "WORKER_CRASHED": (
+        "a Python worker must survive a batch; the workers of batch {batch} ended without an error on every attempt, "
+        "as code that crashes or takes more memory than there is makes them; restart, and if the batch fails again, "
+        "leave out the rows to blame with --skip-rows STREAM/PARTITION:FIRST-LAST: they become dead letters"
+    ),
 }
